@@ -1,0 +1,62 @@
+"""Item: one thing that may stand in the window: its section, its size in tokens, and what speaks for keeping it.
+
+An item carries a payload that nothing in the arithmetic tower ever opens: the budget decides by the numbers
+alone, and the text tower puts the message, passage or tool schema back when the prompt is assembled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Hold one candidate for the context window.
+
+    Parameters
+    ----------
+    section
+        Name of the section the item belongs to, e.g. ``"history"``.
+    tokens
+        Size of the item in tokens, framing included. At least 0.
+    score
+        How relevant the item is; among items of equal importance the higher score is kept first.
+    importance
+        How much the item matters; higher survives. ``None`` takes its section's importance.
+    group
+        Items of one group are kept or dropped together (a tool call and its results). ``None`` stands alone.
+    payload
+        What the item stands for, e.g. a message. Passed through untouched.
+
+    Raises
+    ------
+    ValueError
+        If ``tokens`` is negative or not a whole number.
+
+    Examples
+    --------
+    >>> Item("history", 12)
+    Item(section='history', tokens=12, score=0.0, importance=None, group=None, payload=None)
+    >>> Item("history", -1)
+    Traceback (most recent call last):
+        ...
+    ValueError: an item of section 'history' was given -1 tokens; tokens are whole numbers of at least 0; \
+count the item's text with a counter and pass that number
+    """
+
+    section: str
+    tokens: int
+    score: float = 0.0
+    importance: int | None = None
+    group: Hashable | None = None
+    payload: Any = None
+
+    def __post_init__(self) -> None:
+        # The exact type is tested, not isinstance: True is an int, and True tokens are a mistake.
+        if type(self.tokens) is not int or self.tokens < 0:
+            raise ValueError(
+                f"an item of section {self.section!r} was given {self.tokens!r} tokens; "
+                "tokens are whole numbers of at least 0; count the item's text with a counter and pass that number"
+            )

@@ -1,0 +1,39 @@
+"""An Item is a plain value: what it refuses, and what it leaves alone."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from budgetkit.items import Item
+
+
+def test_an_item_is_a_section_and_a_size_and_everything_else_has_a_default() -> None:
+    item = Item("history", 12)
+    assert (item.score, item.importance, item.group, item.payload) == (0.0, None, None, None)
+
+
+def test_the_payload_is_passed_through_untouched() -> None:
+    payload = {"role": "user", "content": "Hello world"}
+    assert Item("current", 9, payload=payload).payload is payload
+
+
+def test_items_never_change_in_place() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Item("history", 12).tokens = 13  # type: ignore[misc]
+
+
+def test_an_item_without_text_may_cost_nothing() -> None:
+    assert Item("history", 0).tokens == 0
+
+
+@pytest.mark.parametrize("tokens", [-1, 1.5, 2.0, True, "12", None])
+def test_tokens_that_are_no_whole_number_are_refused_in_three_parts(tokens: Any) -> None:
+    with pytest.raises(ValueError) as error:
+        Item("history", tokens)
+    asked, known, remedy = str(error.value).split("; ")
+    assert "'history'" in asked and repr(tokens) in asked
+    assert "whole numbers of at least 0" in known
+    assert "count" in remedy
