@@ -1,0 +1,111 @@
+"""Split a context window: budgets, counts and plans; each name is imported when it is first used.
+
+A name lives in the module that `_HOME` gives for it, so that `import budgetkit` loads nothing else
+(PEP 562). The imports under `TYPE_CHECKING` say the same to a type checker.
+"""
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from budgetkit import assembly, figures, presets, state
+    from budgetkit.amounts import Share
+    from budgetkit.budget import Allocation, Budget, Reserve
+    from budgetkit.counters import counter
+    from budgetkit.explorer import BudgetExplorer
+    from budgetkit.framing import FRAMINGS, Framing
+    from budgetkit.items import Item
+    from budgetkit.models import model
+    from budgetkit.plan import Decision, Grant, Plan, allocate, allocate_many, fit
+    from budgetkit.sweep import sweep
+    from budgetkit.trace import Message, Trace, load_trace, load_traces
+    from budgetkit.truncation import truncate
+
+__all__ = [
+    "FRAMINGS",
+    "Allocation",
+    "Budget",
+    "BudgetExplorer",
+    "Decision",
+    "Framing",
+    "Grant",
+    "Item",
+    "Message",
+    "Plan",
+    "Reserve",
+    "Share",
+    "Trace",
+    "allocate",
+    "allocate_many",
+    "assembly",
+    "counter",
+    "figures",
+    "fit",
+    "load_trace",
+    "load_traces",
+    "model",
+    "presets",
+    "state",
+    "sweep",
+    "truncate",
+]
+
+_HOME = {
+    "Share": "amounts",
+    "Item": "items",
+    "model": "models",
+    "Allocation": "budget",
+    "Budget": "budget",
+    "Reserve": "budget",
+    "Decision": "plan",
+    "Grant": "plan",
+    "Plan": "plan",
+    "allocate": "plan",
+    "allocate_many": "plan",
+    "fit": "plan",
+    "sweep": "sweep",
+    "counter": "counters",
+    "FRAMINGS": "framing",
+    "Framing": "framing",
+    "truncate": "truncation",
+    "Message": "trace",
+    "Trace": "trace",
+    "load_trace": "trace",
+    "load_traces": "trace",
+    "BudgetExplorer": "explorer",
+}
+_MODULES = {"assembly", "figures", "presets", "state"}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("importlib.metadata").version(__name__)
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
+    if name not in _HOME:
+        raise AttributeError(f"budgetkit has no {name!r}; it has {', '.join(__all__)}", name=name, obj=_this)
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    setattr(_this, name, value)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """A package whose function is not hidden by the module of the same name (sweep, in sweep.py).
+
+    Importing a module binds its name in the package, which would make `budgetkit.sweep` a function or a
+    module depending on who imported what first.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _HOME and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+_this = sys.modules[__name__]
+_this.__class__ = _Package
