@@ -1,0 +1,148 @@
+"""The files under ``data/``: the one door to them.
+
+In a checkout (and in an editable install) ``data/`` lies beside the package; a wheel carries it inside, as
+``budgetkit/data``. Nobody else needs to know which, and nothing is read before it is asked for. What each file
+is and where it comes from stands in ``data/README.md``.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+__all__ = ["data_files", "data_folder", "data_path", "provenance", "read_bytes", "read_table"]
+
+
+@cache
+def data_folder() -> Path:
+    """Return the folder that holds the shipped data.
+
+    Returns
+    -------
+    Path
+        ``budgetkit/data`` of an installed wheel, else ``data`` beside the package.
+
+    Raises
+    ------
+    FileNotFoundError
+        If neither is there: the installation is incomplete.
+    """
+    package = Path(__file__).resolve().parent
+    inside, beside = package / "data", package.parent / "data"
+    for folder in (inside, beside):
+        if (folder / "README.md").is_file():
+            return folder
+    raise FileNotFoundError(
+        f"the data of budgetkit was looked for in {inside} and {beside}; neither holds it; install budgetkit again"
+    )
+
+
+def data_files(under: str = "") -> tuple[str, ...]:
+    """List the shipped data files.
+
+    Parameters
+    ----------
+    under : str
+        Only files in this folder of ``data/``, such as ``"encodings"``; all of them by default.
+
+    Returns
+    -------
+    tuple of str
+        Names relative to ``data/``, with forward slashes, sorted.
+
+    Examples
+    --------
+    >>> "models.csv" in data_files()
+    True
+    """
+    folder = data_folder()
+    found = (file for file in folder.rglob("*") if file.is_file() and not file.name.startswith("."))
+    names = (file.relative_to(folder) for file in found)
+    return tuple(sorted(name.as_posix() for name in names if name.is_relative_to(under)))
+
+
+def data_path(name: str) -> Path:
+    """Locate one shipped data file.
+
+    Parameters
+    ----------
+    name : str
+        Name relative to ``data/``, with forward slashes.
+
+    Returns
+    -------
+    Path
+        An existing file.
+
+    Raises
+    ------
+    FileNotFoundError
+        If ``data/`` has no such file; names outside ``data/`` count as absent.
+
+    Examples
+    --------
+    >>> data_path("models.csv").name
+    'models.csv'
+    """
+    relative = PurePosixPath(name)
+    path = data_folder() / relative
+    if relative.is_absolute() or ".." in relative.parts or not path.is_file():
+        siblings = [known for known in data_files() if PurePosixPath(known).parent == relative.parent]
+        known = ", ".join(siblings or data_files())
+        raise FileNotFoundError(f"no data file {name!r}; there are {known}; use one of these names")
+    return path
+
+
+def read_bytes(name: str) -> bytes:
+    """Read one shipped data file.
+
+    Parameters
+    ----------
+    name : str
+        Name relative to ``data/``.
+
+    Returns
+    -------
+    bytes
+        The file as it lies there.
+    """
+    return data_path(name).read_bytes()
+
+
+def read_table(name: str) -> list[dict[str, str]]:
+    """Read one shipped CSV file, leaving out the line that says where it comes from.
+
+    Parameters
+    ----------
+    name : str
+        Name relative to ``data/`` of a CSV file in UTF-8 whose first line is a ``#`` comment.
+
+    Returns
+    -------
+    list of dict
+        One dictionary a row, from column name to text; an empty cell is ``""``.
+    """
+    import csv  # 3 ms that importing budgetkit need not pay
+
+    return list(csv.DictReader(read_bytes(name).decode().splitlines()[1:]))
+
+
+def provenance(name: str) -> str:
+    """Read where the numbers of a shipped CSV file come from.
+
+    Parameters
+    ----------
+    name : str
+        Name relative to ``data/`` of a CSV file whose first line is a ``#`` comment.
+
+    Returns
+    -------
+    str
+        That line without its ``#``.
+
+    Examples
+    --------
+    >>> "genai-prices" in provenance("models.csv")
+    True
+    """
+    return read_bytes(name).decode().partition("\n")[0].removeprefix("#").strip()
