@@ -1,0 +1,240 @@
+"""A real JupyterLab in the machine's Chromium: one of each for all tests, a fresh notebook and kernel for each test.
+
+A test fails when the page asks for anything that is not on this machine, or when a script on it fails.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, sync_playwright
+
+CHECKOUT = Path(__file__).parents[2]
+BROWSER_NAMES = ("chromium", "chromium-browser", "google-chrome")
+# Chromium's own errands would leave the machine, and its sandbox does not start as root.
+BROWSER_ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+# JupyterLab asks its makers for news and updates unless told not to.
+NO_NEWS = {"fetchNews": "false", "checkForUpdates": False}
+
+KERNEL_IS_IDLE = """() =>
+    window.jupyterapp?.shell.currentWidget?.context?.sessionContext?.session?.kernel?.status === "idle" """
+ALL_HAVE_RUN = """() => {
+    const panel = jupyterapp.shell.currentWidget;
+    const code = [...panel.content.model.cells].filter(cell => cell.type === "code");
+    return panel.context.sessionContext.session.kernel.status === "idle"
+        && code.every(cell => cell.executionCount || !cell.sharedModel.getSource().trim());
+}"""
+CELL_ERRORS = """() => [...jupyterapp.shell.currentWidget.content.model.cells]
+    .filter(cell => cell.type === "code")
+    .flatMap(cell => cell.outputs.toJSON())
+    .filter(output => output.output_type === "error")
+    .map(output => `${output.ename}: ${output.evalue}`)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running JupyterLab: where it listens, what lets one in, which folder it serves."""
+
+    address: str
+    token: str
+    root: Path
+
+
+class Notebook:
+    """A notebook open in JupyterLab: the page, and what a person does there."""
+
+    def __init__(self, page: Page, server: Server, name: str) -> None:
+        self.page = page
+        page.goto(f"{server.address}lab/tree/notebooks/{name}?token={server.token}&reset")
+        self.wait_for_kernel()
+        self.set_theme("light")
+
+    def wait_for_kernel(self) -> None:
+        self.page.wait_for_function(KERNEL_IS_IDLE, timeout=60_000)
+
+    def command(self, name: str, **arguments: object) -> None:
+        self.page.evaluate("([name, given]) => jupyterapp.commands.execute(name, given)", [name, arguments])
+
+    def run_all(self, timeout: float = 120) -> None:
+        """Run > Run All Cells; wait, at most `timeout` seconds, until all have run; no cell may fail."""
+        self.command("notebook:clear-all-cell-outputs")  # or the counts of an earlier run would count as run
+        self.page.evaluate("() => { jupyterapp.commands.execute('notebook:run-all-cells') }")
+        self.page.wait_for_function(ALL_HAVE_RUN, timeout=1_000 * timeout)
+        assert self.page.evaluate(CELL_ERRORS) == []
+
+    def reload(self) -> None:
+        """Reload the page in the browser; the kernel lives on."""
+        self.command("docmanager:save")
+        self.page.reload()
+        self.wait_for_kernel()
+
+    def cells(self) -> int:
+        count: int = self.page.evaluate("jupyterapp.shell.currentWidget.content.model.cells.length")
+        return count
+
+    def control(self, label: str) -> Locator:
+        """Find the ipywidgets control whose visible label is exactly this."""
+        return self.page.locator(".jupyter-widgets.widget-inline-hbox, .jupyter-widgets.widget-hbox").filter(
+            has=self.page.locator("> .widget-label").get_by_text(label, exact=True)
+        )
+
+    def slider(self, label: str) -> Locator:
+        """Find the handle of a slider: focus it, then press arrow keys."""
+        return self.control(label).locator(".noUi-handle")
+
+    def readout(self, label: str) -> str:
+        return self.control(label).locator(".widget-readout").inner_text()
+
+    def set_theme(self, theme: str) -> None:
+        """Switch JupyterLab to "light" or "dark", and wait until the page is."""
+        name = f"JupyterLab {theme.title()}"
+        if self.page.evaluate("document.body.dataset.jpThemeName") != name:
+            self.command("apputils:change-theme", theme=name)
+        self.page.wait_for_function("name => document.body.dataset.jpThemeName === name", arg=name)
+
+    def resize(self, width: int, height: int = 980) -> None:
+        self.page.set_viewport_size({"width": width, "height": height})
+
+    def violations(self, selector: str) -> list[str]:
+        """Ask axe what is seriously wrong inside a part of the page; one line for each rule broken."""
+        response: dict[str, Any] = Axe().run(self.page, context=selector).response
+        return [
+            f"{found['id']} ({found['impact']}): {found['help']}: {[node['html'] for node in found['nodes']]}"
+            for found in response["violations"]
+            if found["impact"] in ("serious", "critical")
+        ]
+
+    def shoot(self, name: str) -> None:
+        """Keep a picture of the page in the folder that BUDGETKIT_SHOTS names, if it does."""
+        if folder := os.environ.get("BUDGETKIT_SHOTS"):
+            self.page.screenshot(path=Path(folder) / f"{name}.png")
+
+    def shut_down(self) -> None:
+        self.page.evaluate("jupyterapp.shell.currentWidget?.context.sessionContext.shutdown()")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker("browser")
+
+
+@pytest.fixture(scope="package")
+def chromium() -> Iterator[Browser]:
+    """Start Chromium, or skip; where browser tests are required, its absence is a failure."""
+    named = os.environ.get("BUDGETKIT_CHROMIUM")
+    found = named or next(filter(None, map(shutil.which, BROWSER_NAMES)), None)
+    if found is None and os.environ.get("BUDGETKIT_REQUIRE_BROWSER") == "1":
+        pytest.fail(
+            "browser tests are required, and there is no Chromium: install it or set BUDGETKIT_CHROMIUM"
+        )
+    if found is None:
+        pytest.skip(
+            "browser tests are skipped: no Chromium; install it or set BUDGETKIT_CHROMIUM to its path"
+        )
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=BROWSER_ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="package")
+def server(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Serve a copy of the notebooks and of the data, with settings of its own; wait until it answers."""
+    home = tmp_path_factory.mktemp("jupyterlab")
+    settings = home / "settings" / "@jupyterlab" / "apputils-extension"
+    settings.mkdir(parents=True)
+    (settings / "notification.jupyterlab-settings").write_text(json.dumps(NO_NEWS))
+    root = home / "root"
+    shutil.copytree(CHECKOUT / "data", root / "data")
+    (root / "notebooks").mkdir()
+    with (home / "log").open("w") as log:
+        process = subprocess.Popen(lab_command(root), env=lab_environment(home), stdout=log, stderr=log)
+    try:
+        yield listening(process, home, root)
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def lab_command(root: Path) -> list[str]:
+    return [
+        *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", "--port=0"),
+        *(f"--ServerApp.root_dir={root}", "--LabApp.expose_app_in_browser=True"),
+    ]
+
+
+def lab_environment(home: Path) -> dict[str, str]:
+    folders = {
+        "JUPYTER_CONFIG_DIR": "config",
+        "JUPYTER_DATA_DIR": "share",
+        "JUPYTER_RUNTIME_DIR": "runtime",
+        "JUPYTERLAB_SETTINGS_DIR": "settings",
+        "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
+        "IPYTHONDIR": "ipython",
+    }
+    return os.environ | {variable: str(home / folder) for variable, folder in folders.items()}
+
+
+def listening(process: subprocess.Popen[bytes], home: Path, root: Path, seconds: float = 60) -> Server:
+    """Wait for the note that a Jupyter server leaves once it listens."""
+    note = home / "runtime" / f"jpserver-{process.pid}.json"
+    end = time.monotonic() + seconds
+    while not (note.exists() and note.read_text().endswith("}")):
+        assert process.poll() is None and time.monotonic() < end, (home / "log").read_text()
+        time.sleep(0.05)
+    said = json.loads(note.read_text())
+    return Server(said["url"], said["token"], root)
+
+
+@pytest.fixture
+def tab(chromium: Browser, server: Server) -> Iterator[Page]:
+    """Open an empty tab that no request leaves and on which no script fails."""
+    context: BrowserContext = chromium.new_context(viewport={"width": 1360, "height": 980})
+    context.grant_permissions(["clipboard-read", "clipboard-write"], origin=server.address)
+    context.set_default_timeout(20_000)
+    page = context.new_page()
+    outside: list[str] = []
+    errors: list[str] = []
+    own = (server.address, server.address.replace("http", "ws", 1), "data:", "blob:", "about:")
+    context.on("request", lambda request: request.url.startswith(own) or outside.append(request.url))
+    page.on("websocket", lambda opened: opened.url.startswith(own) or outside.append(opened.url))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    yield page
+    context.close()
+    assert outside == [], "the page asked for something that is not on this machine"
+    assert errors == [], "a script on the page failed"
+
+
+@pytest.fixture
+def notebook(tab: Page, server: Server, request: pytest.FixtureRequest) -> Iterator[Callable[..., Notebook]]:
+    """Open a fresh copy of a notebook by its name, or any notebook by its path; its kernel ends with the test."""
+    opened: list[Notebook] = []
+
+    def open_notebook(name: str | Path) -> Notebook:
+        path = CHECKOUT / "notebooks" / name
+        shutil.copy(path, server.root / "notebooks")
+        opened.append(Notebook(tab, server, path.name))
+        return opened[-1]
+
+    yield open_notebook
+    for notebook in opened:
+        notebook.shoot(request.node.name)
+        notebook.shut_down()
