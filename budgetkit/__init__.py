@@ -12,16 +12,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from budgetkit import assembly, figures, presets, state
     from budgetkit.amounts import Share
-    from budgetkit.budget import Allocation, Budget, Reserve
+    from budgetkit.budget import Budget
     from budgetkit.counters import counter
     from budgetkit.explorer import BudgetExplorer
+    from budgetkit.fitting import fit
     from budgetkit.framing import FRAMINGS, Framing
     from budgetkit.items import Item
+    from budgetkit.lines import Allocation, Reserve
     from budgetkit.models import model
-    from budgetkit.plan import Decision, Grant, Plan, allocate, allocate_many, fit
+    from budgetkit.plan import Decision, Grant, Plan
     from budgetkit.sweep import sweep
     from budgetkit.trace import Message, Trace, load_trace, load_traces
     from budgetkit.truncation import truncate
+    from budgetkit.walk import allocate, allocate_many
 
 __all__ = [
     "FRAMINGS",
@@ -56,15 +59,15 @@ _HOME = {
     "Share": "amounts",
     "Item": "items",
     "model": "models",
-    "Allocation": "budget",
+    "Allocation": "lines",
     "Budget": "budget",
-    "Reserve": "budget",
+    "Reserve": "lines",
     "Decision": "plan",
     "Grant": "plan",
     "Plan": "plan",
-    "allocate": "plan",
-    "allocate_many": "plan",
-    "fit": "plan",
+    "allocate": "walk",
+    "allocate_many": "walk",
+    "fit": "fitting",
     "sweep": "sweep",
     "counter": "counters",
     "FRAMINGS": "framing",
