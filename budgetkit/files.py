@@ -1,8 +1,8 @@
 """The files under ``data/``: the one door to them.
 
 In a checkout (and in an editable install) ``data/`` lies beside the package; a wheel carries it inside, as
-``budgetkit/data``. Nobody else needs to know which, and nothing is read before it is asked for. What each file
-is and where it comes from stands in ``data/README.md``.
+``budgetkit/data``. Nobody else needs to know which, and nothing is read before it is asked for. What each
+file is and where it comes from stands in ``data/README.md``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def data_folder() -> Path:
         if (folder / "README.md").is_file():
             return folder
     raise FileNotFoundError(
-        f"the data of budgetkit was looked for in {inside} and {beside}; neither holds it; install budgetkit again"
+        f"budgetkit's data was looked for in {inside} and {beside}; neither holds it; install budgetkit again"
     )
 
 
@@ -142,7 +142,7 @@ def provenance(name: str) -> str:
 
     Examples
     --------
-    >>> "genai-prices" in provenance("models.csv")
+    >>> "litellm" in provenance("models.csv")
     True
     """
     return read_bytes(name).decode().partition("\n")[0].removeprefix("#").strip()

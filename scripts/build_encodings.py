@@ -4,8 +4,8 @@
 
 FILE is a vocabulary in tiktoken's format, plain or gzipped, under whatever name its package gives it (wheels
 that carry copies are named in ``data/README.md``). What a file is, is told by the SHA-256 that the installed
-tiktoken publishes for it, so a wrong or changed copy is never taken. The output is the same, byte for byte, for
-the same vocabularies and the same tiktoken.
+tiktoken publishes for it, so a wrong or changed copy is never taken. The output is the same, byte for byte,
+for the same vocabularies and the same tiktoken.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ VOCABULARIES: dict[str, tuple[str, int | None]] = {
 
 
 def published(name: str) -> dict[str, Any]:
-    """Return what tiktoken publishes about one encoding, without its vocabulary (and without its download)."""
+    """Return what tiktoken publishes about one encoding, all but its vocabulary, without a download."""
     with mock.patch.object(openai_public, "load_tiktoken_bpe") as download:
         definition: dict[str, Any] = getattr(openai_public, name)()
     vocabulary, lines = VOCABULARIES[name]
@@ -65,7 +65,9 @@ def main(paths: list[str]) -> None:
             continue
         data = copies.get(definitions[name]["sha256"])
         if data is None:
-            sys.exit(f"no copy has the SHA-256 of {name}, {definitions[name]['sha256']}; add a file that has it")
+            sys.exit(
+                f"no copy has the SHA-256 of {name}, {definitions[name]['sha256']}; add a file that has it"
+            )
         (ENCODINGS / definitions[name]["file"]).write_bytes(compressed(data))
     document = {
         "provenance": f"pattern, special tokens and SHA-256 as published by tiktoken {version('tiktoken')}",

@@ -1,0 +1,181 @@
+"""Tokens guessed from the length of a text: so many characters, UTF-16 units or bytes a token.
+
+    tokens = max(minimum, round(length / ratio))
+
+Nearly free, and wrong by how much the text differs from the English that the ratio was taken from. The
+systems that count so agree on 4 and on little else; what they differ in are the parameters here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Literal, get_args
+
+from budgetkit.amounts import check_tokens
+
+__all__ = ["CharacterCounter", "Rounding", "Unit"]
+
+Unit = Literal["codepoint", "utf16", "byte"]
+Rounding = Literal["floor", "ceil", "nearest"]
+
+
+def _codepoints(text: str) -> int:
+    return len(text)
+
+
+def _utf16_units(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _utf8_bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+_SIZES: Final[dict[Unit, Callable[[str], int]]] = {
+    "codepoint": _codepoints,
+    "utf16": _utf16_units,
+    "byte": _utf8_bytes,
+}
+_ROUNDINGS: Final[dict[Rounding, Callable[[int, int], int]]] = {
+    "floor": lambda units, ratio: units // ratio,
+    "ceil": lambda units, ratio: -(-units // ratio),
+    "nearest": lambda units, ratio: (2 * units + ratio) // (2 * ratio),
+}
+_PLURALS: Final[dict[Unit, str]] = {"codepoint": "chars", "utf16": "utf16", "byte": "bytes"}
+
+
+@dataclass(frozen=True, slots=True)
+class CharacterCounter:
+    """Count tokens as length over a ratio.
+
+    The defaults are Octopus's: floor division by 4, at least 1, but of code points where Octopus takes UTF-16
+    units (its document 000).
+
+    Parameters
+    ----------
+    ratio : Fraction
+        Units a token, above 0. Numbers and text such as ``"3.5"`` are taken too, exactly as written.
+    rounding : {"floor", "ceil", "nearest"}
+        Where a part of a token goes; ``"nearest"`` takes halves up.
+    minimum : int
+        Fewest tokens of any text, the empty one included.
+    unit : {"codepoint", "utf16", "byte"}
+        What length is measured in: Python's characters, C#'s and JavaScript's, or UTF-8's bytes.
+
+    Raises
+    ------
+    ValueError
+        If the ratio is not above 0, the minimum is negative, or rounding or unit is none of those.
+    TypeError
+        If the minimum is not a whole number.
+
+    Examples
+    --------
+    >>> CharacterCounter()("Hello world")
+    2
+    >>> CharacterCounter("3.5", rounding="ceil", minimum=0).name
+    'chars/3.5 (ceil, minimum 0)'
+    """
+
+    ratio: Fraction = Fraction(4)
+    rounding: Rounding = "floor"
+    minimum: int = 1
+    unit: Unit = "codepoint"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ratio", _exact_ratio(self.ratio))
+        _one_of("rounding", self.rounding, get_args(Rounding))
+        _one_of("unit", self.unit, get_args(Unit))
+        check_tokens("minimum", self.minimum)
+
+    @property
+    def exact(self) -> bool:
+        """False: a ratio is a guess."""
+        return False
+
+    @property
+    def name(self) -> str:
+        """What :func:`budgetkit.counter` takes to give this counter again, conventions included."""
+        base = f"{_PLURALS[self.unit]}/{_written(self.ratio)}"
+        minimum = "" if self.minimum == 1 else f"minimum {self.minimum}"
+        conventions = ", ".join(filter(None, ["" if self.rounding == "floor" else self.rounding, minimum]))
+        return f"{base} ({conventions})" if conventions else base
+
+    def __call__(self, text: str) -> int:
+        """Count one text, in tokens."""
+        return self.of(self.size(text))
+
+    def many(self, texts: Sequence[str]) -> list[int]:
+        """Count several texts, in tokens each."""
+        return [self(text) for text in texts]
+
+    def size(self, text: str) -> int:
+        """Measure a text in this counter's unit.
+
+        Parameters
+        ----------
+        text : str
+            Any string.
+
+        Returns
+        -------
+        int
+            Code points, UTF-16 units or bytes.
+
+        Examples
+        --------
+        >>> [CharacterCounter(unit=unit).size("🎉") for unit in ("codepoint", "utf16", "byte")]
+        [1, 2, 4]
+        """
+        if not isinstance(text, str):
+            raise TypeError(
+                f"asked to count {type(text).__name__}; {self.name} counts text; give a str, '' if there is none"
+            )
+        return _SIZES[self.unit](text)
+
+    def of(self, units: int) -> int:
+        """Turn a length into tokens, for whoever adds lengths up before rounding once.
+
+        Parameters
+        ----------
+        units : int
+            Code points, UTF-16 units or bytes, as this counter measures.
+
+        Returns
+        -------
+        int
+            In tokens.
+
+        Examples
+        --------
+        >>> CharacterCounter(rounding="ceil").of(11 + 4)
+        4
+        """
+        # units / (n / d) is units * d / n, in whole numbers all the way
+        divide = _ROUNDINGS[self.rounding]
+        return max(self.minimum, divide(units * self.ratio.denominator, self.ratio.numerator))
+
+
+def _exact_ratio(ratio: object) -> Fraction:
+    try:
+        exact = ratio if isinstance(ratio, Fraction) else Fraction(str(ratio))
+    except (ValueError, ZeroDivisionError):
+        exact = Fraction(0)
+    if exact <= 0 or isinstance(ratio, bool):
+        raise ValueError(
+            f"a ratio of {ratio!r} units a token; a ratio is a number above 0; English has about 4"
+        )
+    return exact
+
+
+def _one_of(parameter: str, value: str, known: Sequence[str]) -> None:
+    if value not in known:
+        raise ValueError(f"{parameter} {value!r}; known are {', '.join(known)}; use one of them")
+
+
+def _written(ratio: Fraction) -> str:
+    """Write a ratio as short as it can be read back exactly: 4, 3.5, 7/3."""
+    decimal = f"{float(ratio):g}"
+    return decimal if Fraction(decimal) == ratio else str(ratio)

@@ -1,0 +1,128 @@
+"""Tokens as an encoding really makes them: tiktoken's count of any string.
+
+``<|endoftext|>`` in a text counts as the text it is, lone surrogates are mended as tiktoken mends them, and a
+million blanks in a row, on which tiktoken gives up, are counted piece by piece. An encoding is exact for the
+models that use it; for any other it stands in, and says so in its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from budgetkit.counters import encodings
+from budgetkit.counters.memory import CountMemory
+
+__all__ = ["MEMORY_BYTES", "ExactCounter", "memory"]
+
+#: What the remembered counts of one encoding may take: a few hundred thousand messages.
+MEMORY_BYTES = 64 * 2**20
+
+
+@cache
+def memory(encoding: str) -> CountMemory:
+    """Return what is remembered of one encoding's counts, for whoever wants to look or to forget.
+
+    Parameters
+    ----------
+    encoding : str
+        Name of the encoding.
+
+    Returns
+    -------
+    CountMemory
+        Shared by all counters of that encoding; at most :data:`MEMORY_BYTES`.
+    """
+    return CountMemory(MEMORY_BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class ExactCounter:
+    """Count tokens as one encoding makes them.
+
+    Made by :func:`budgetkit.counter`. Nothing is loaded before the first count.
+
+    Parameters
+    ----------
+    encoding : str
+        Name of a shipped encoding, such as ``"o200k_base"``.
+    model : str, optional
+        The model that is counted for.
+    stand_in : bool
+        Whether the encoding is not the model's own.
+
+    Examples
+    --------
+    >>> ExactCounter("o200k_base")("Hello world")
+    2
+    >>> ExactCounter("o200k_base", model="some-model", stand_in=True).name
+    'some-model (o200k_base stands in)'
+    """
+
+    encoding: str
+    model: str | None = None
+    stand_in: bool = False
+
+    @property
+    def exact(self) -> bool:
+        """Whether this is the number that the model itself would count."""
+        return not self.stand_in
+
+    @property
+    def name(self) -> str:
+        """The model or encoding, and whether another's encoding stands in."""
+        note = f" ({self.encoding} stands in)" if self.stand_in else ""
+        return f"{self.model or self.encoding}{note}"
+
+    def __call__(self, text: str) -> int:
+        """Count one text, in tokens; a text counted before is remembered."""
+        if not isinstance(text, str):
+            raise TypeError(
+                f"asked to count {type(text).__name__}; {self.name} counts text; give a str, '' if there is none"
+            )
+        return memory(self.encoding).count(text, encodings.counting(self.encoding))
+
+    def many(self, texts: Sequence[str]) -> list[int]:
+        """Count several texts, in tokens each."""
+        return [self(text) for text in texts]
+
+    def tokens(self, text: str) -> list[int]:
+        """Encode a text.
+
+        Parameters
+        ----------
+        text : str
+            Any string.
+
+        Returns
+        -------
+        list of int
+            Token numbers; as many as the counter counts.
+
+        Examples
+        --------
+        >>> ExactCounter("o200k_base").tokens("Hello world")
+        [13225, 2375]
+        """
+        return encodings.tokens(self.encoding, text)
+
+    def pieces(self, text: str) -> list[bytes]:
+        """Cut a text into its tokens.
+
+        Parameters
+        ----------
+        text : str
+            Any string.
+
+        Returns
+        -------
+        list of bytes
+            The UTF-8 bytes of each token. Joined they are the text; one alone may be a part of a character.
+
+        Examples
+        --------
+        >>> ExactCounter("o200k_base").pieces("Tokens aren't words")
+        [b'Tokens', b" aren't", b' words']
+        """
+        return encodings.encoding(self.encoding).decode_tokens_bytes(self.tokens(text))

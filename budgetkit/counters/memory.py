@@ -1,0 +1,98 @@
+"""Counts remembered by text, in a bounded number of bytes.
+
+Counting is slow and a conversation is counted again every turn, so each text is counted once. Texts lie in
+two generations: what is used moves to the young one; when that is full it becomes the old one, and the old
+one is forgotten. That keeps what is used, like a least-recently-used list, but a look-up stays one dictionary
+access which needs no lock.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import threading
+from collections.abc import Callable
+
+__all__ = ["CountMemory"]
+
+_ENTRY = 140  # bytes of a dictionary slot at its emptiest, and of the count itself, over the key
+_WHOLE = 4_096  # code points; a longer text is remembered by its digest, so that it is not kept alive
+
+
+class CountMemory:
+    """Counts by text, forgotten from the longest unused on.
+
+    Parameters
+    ----------
+    limit : int
+        Most bytes that the remembered texts and counts may take together.
+
+    Examples
+    --------
+    >>> memory = CountMemory(limit=1_000_000)
+    >>> memory.count("Hello world", len), memory.nbytes > 0
+    (11, True)
+    """
+
+    __slots__ = ("_lock", "_old", "_old_bytes", "_young", "_young_bytes", "limit")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._lock = threading.Lock()
+        self.forget()
+
+    def __len__(self) -> int:
+        return len(self._young) + len(self._old)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the remembered texts and counts take, an estimate from above."""
+        return self._young_bytes + self._old_bytes
+
+    def count(self, text: str, counting: Callable[[str], int]) -> int:
+        """Recall the count of a text, or count it and remember.
+
+        Parameters
+        ----------
+        text : str
+            Any string.
+        counting : callable
+            From the text to its count, in tokens; asked at most once as long as the text is remembered,
+            unless two threads meet the same new text at once.
+
+        Returns
+        -------
+        int
+            In tokens.
+        """
+        key = text if len(text) <= _WHOLE else _digest(text)
+        known = self._young.get(key)
+        if known is not None:
+            return known
+        known = self._old.get(key)
+        if known is None:
+            known = counting(text)
+        self._remember(key, known)
+        return known
+
+    def forget(self) -> None:
+        """Forget every count."""
+        with self._lock:
+            self._young: dict[str | bytes, int] = {}
+            self._old: dict[str | bytes, int] = {}
+            self._young_bytes = self._old_bytes = 0
+
+    def _remember(self, key: str | bytes, known: int) -> None:
+        size = sys.getsizeof(key) + _ENTRY
+        with self._lock:
+            if key in self._young:
+                return
+            if self._young_bytes + size > self.limit // 2:
+                self._old, self._old_bytes = self._young, self._young_bytes
+                self._young, self._young_bytes = {}, 0
+            self._young[key] = known
+            self._young_bytes += size
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -1,0 +1,253 @@
+"""Models: how large the window of each is, what the window means, and which encoding counts its tokens.
+
+What a window means is its *kind*::
+
+    shared   prompt + answer <= window                        most models
+    input    prompt <= window, answer <= max_output on top    a separate limit: GPT-5, Gemini, Qwen
+
+so GPT-5, advertised with 400,000, is a window of 272,000 for the prompt and 128,000 for the answer. Facts
+only, from ``data/models.csv``, where every row names its source and date. A name that is not in the table is
+never answered silently: :attr:`Model.provenance` says by which route an answer was found, and the last resort
+warns.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, Final, Literal
+
+from budgetkit.amounts import check_tokens
+from budgetkit.files import read_table
+
+__all__ = ["DEFAULT_ENCODING", "DEFAULT_WINDOW", "Model", "UnknownModelWarning", "model", "models"]
+
+#: What the memory engine takes for a model that it does not know (its document 001).
+DEFAULT_WINDOW: Final = 8_192
+DEFAULT_ENCODING: Final = "cl100k_base"
+
+
+class UnknownModelWarning(UserWarning):
+    """A model is not known, and a default stands in for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Describe one model's context window.
+
+    Parameters
+    ----------
+    name : str
+        As its provider writes it.
+    window : int
+        Context window, in tokens; prompt and answer together, or the prompt alone, as ``kind`` says.
+    kind : {"shared", "input"}
+        What the window holds.
+    max_output : int, optional
+        Longest answer, in tokens: inside a shared window, on top of an input window.
+    encoding : str
+        Encoding that its tokens are counted with.
+    encoding_is_own : bool
+        Whether that is the model's own; otherwise it stands in, and counts made with it are estimates.
+    provider : str
+        Who made it.
+    framing : str, optional
+        Name of the rule for what a message costs beyond its text, where it is known.
+    source : str
+        Where the numbers come from.
+    date : str
+        When they were read there, as ISO date.
+    provenance : str
+        How this answer to a name was found.
+
+    Raises
+    ------
+    ValueError
+        If the kind is none of these, the window is not above 0, or a shared window is smaller than the
+        answer.
+    TypeError
+        If window or answer is not a whole number.
+
+    Examples
+    --------
+    >>> Model("mine", 32_768, max_output=4_096).total
+    32768
+    """
+
+    name: str
+    window: int
+    kind: Literal["shared", "input"] = "shared"
+    max_output: int | None = None
+    encoding: str = DEFAULT_ENCODING
+    encoding_is_own: bool = False
+    provider: str = ""
+    framing: str | None = None
+    source: str = ""
+    date: str = ""
+    provenance: str = "given"
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("shared", "input"):
+            raise ValueError(
+                f"{self.name}: window kind {self.kind!r}; known are shared, input; use one of them"
+            )
+        if check_tokens(f"{self.name}: window", self.window) == 0:
+            raise ValueError(
+                f"{self.name}: a window of 0 tokens; a window holds at least 1; give its size in tokens"
+            )
+        if self.max_output is None:
+            return
+        if check_tokens(f"{self.name}: max_output", self.max_output) > self.window and self.kind == "shared":
+            raise ValueError(
+                f"{self.name}: answers of up to {self.max_output:,} tokens in a shared window of {self.window:,}; "
+                "it holds prompt and answer; lower max_output or say kind='input'"
+            )
+
+    @property
+    def total(self) -> int:
+        """Most tokens of prompt and answer together."""
+        return self.window + (self.max_output or 0 if self.kind == "input" else 0)
+
+
+@cache
+def models() -> tuple[Model, ...]:
+    """List the models of ``data/models.csv``.
+
+    Returns
+    -------
+    tuple of Model
+        In the table's order, by provider.
+
+    Examples
+    --------
+    >>> len(models()) >= 60, models()[0].name
+    (True, 'gpt-4o')
+    """
+    return tuple(_from_row(row) for row in read_table("models.csv"))
+
+
+def model(name: str, unknown: Literal["default", "raise"] = "default", **overrides: Any) -> Model:
+    """Look a model up: by its exact name, by the longest prefix of it, in genai-prices, or by default.
+
+    Parameters
+    ----------
+    name : str
+        ``"gpt-4o"``, or with a date, ``"gpt-4o-2024-08-06"``, or with a provider, ``"openai/gpt-4o"``. Upper
+        and lower case are the same.
+    unknown : {"default", "raise"}
+        What to do with a name that nothing knows: take a window of 8,192 tokens and cl100k_base, with a
+        warning, or raise.
+    **overrides
+        Fields of :class:`Model` that are known better, such as ``window=32_768``.
+
+    Returns
+    -------
+    Model
+        Its ``provenance`` says which of these routes it came by.
+
+    Raises
+    ------
+    ValueError
+        If nothing knows the name and ``unknown`` is ``"raise"``, or an override is out of its range.
+    TypeError
+        If an override is no field of a model.
+
+    Warns
+    -----
+    UnknownModelWarning
+        If nothing knows the name, saying what stands in.
+
+    Examples
+    --------
+    >>> model("gpt-4o").window, model("gpt-5").window, model("gpt-5").total
+    (128000, 272000, 400000)
+    >>> model("openai/gpt-4o-2024-08-06").provenance
+    'prefix gpt-4o of gpt-4o-2024-08-06'
+    """
+    if unknown not in ("default", "raise"):
+        raise ValueError(f"unknown={unknown!r}; known are default, raise; use one of them")
+    found = _by_name(name) or _by_prefix(name) or _by_price_list(name)
+    if found is None and unknown == "raise":
+        raise ValueError(
+            f"no model {name!r}; {len(models())} are in data/models.csv and more in genai-prices; use one of "
+            f"budgetkit.models.models(), or describe it: Model({name!r}, window=...)"
+        )
+    return _overridden(found or _by_default(name), overrides)
+
+
+def _by_name(name: str) -> Model | None:
+    return _table().get(_bare(name))
+
+
+def _by_prefix(name: str) -> Model | None:
+    """Find the longest listed name that the asked name continues with a "-"."""
+    bare = _bare(name)
+    ends = [end for end, character in enumerate(bare) if character == "-"]
+    for end in reversed(ends):
+        if found := _table().get(bare[:end]):
+            return replace(found, name=name, provenance=f"prefix {found.name} of {bare}")
+    return None
+
+
+def _by_price_list(name: str) -> Model | None:
+    """Ask genai-prices, which knows windows but neither kinds nor encodings."""
+    from importlib.metadata import version
+
+    from genai_prices.data_snapshot import get_snapshot
+
+    try:
+        provider, entry = get_snapshot().find_provider_model(_bare(name), None, None, None)
+    except LookupError:
+        return None
+    if entry.context_window is None:
+        return None
+    source = f"genai-prices {version('genai-prices')}, {provider.id}/{entry.id}"
+    return Model(name, entry.context_window, provider=provider.name, source=source, provenance=source)
+
+
+def _by_default(name: str) -> Model:
+    fallback = f"a window of {DEFAULT_WINDOW:,} tokens and {DEFAULT_ENCODING} stand in"
+    warnings.warn(
+        f"no model {name!r} in data/models.csv or genai-prices; {fallback}; "
+        "give window= and encoding= if you know them",
+        UnknownModelWarning,
+        stacklevel=3,
+    )
+    return Model(name, DEFAULT_WINDOW, provenance=f"default: {fallback}")
+
+
+def _overridden(found: Model, overrides: dict[str, Any]) -> Model:
+    if not overrides:
+        return found
+    if strange := [field for field in overrides if field not in Model.__slots__]:
+        fields = ", ".join(Model.__slots__)
+        raise TypeError(f"no field {strange[0]!r} in a model; there are {fields}; use one of them")
+    note = f"{found.provenance}; {', '.join(sorted(overrides))} overridden"
+    return replace(found, **{"provenance": note, **overrides})
+
+
+def _bare(name: str) -> str:
+    """Leave out the provider's path, "openai/" or "openrouter/openai/", and the case."""
+    return name.rpartition("/")[2].casefold()
+
+
+@cache
+def _table() -> dict[str, Model]:
+    return {known.name.casefold(): known for known in models()}
+
+
+def _from_row(row: dict[str, str]) -> Model:
+    return Model(
+        name=row["name"],
+        window=int(row["window"]),
+        kind="input" if row["kind"] == "input" else "shared",
+        max_output=int(row["max_output"]) if row["max_output"] else None,
+        encoding=row["encoding"],
+        encoding_is_own=row["encoding_is_own"] == "yes",
+        provider=row["provider"],
+        framing=row["framing"] or None,
+        source=row["source"],
+        date=row["date"],
+        provenance=f"exact name {row['name']}",
+    )

@@ -1,0 +1,129 @@
+"""Write ``data/models.csv`` from litellm's registry and the installed genai-prices.
+
+    python scripts/build_models.py REGISTRY VERSION DATE
+
+REGISTRY is ``model_prices_and_context_window_backup.json`` of a litellm wheel, VERSION that wheel's version,
+DATE the day of reading (ISO). Which models are listed, what their window means and which encoding counts them
+is decided here; window and maximum output are read. A window that genai-prices gives differently is printed,
+so that a person looks at it.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from genai_prices.data_snapshot import get_snapshot
+from tiktoken.model import encoding_name_for_model
+
+CSV = Path(__file__).resolve().parent.parent / "data" / "models.csv"
+COLUMNS = (
+    "name", "provider", "window", "kind", "max_output", "encoding", "encoding_is_own", "framing", "source",
+    "date",
+)  # fmt: skip
+
+#: (provider, kind, encoding that stands in, prefix of the registry's keys) -> models in the registry's
+#: spelling. A model stands here too when a shorter name would otherwise pass its wrong window on to it.
+LISTED: dict[tuple[str, str, str, str], str] = {
+    ("OpenAI", "shared", "o200k_base", ""): """
+        gpt-4o gpt-4o-mini gpt-4o-2024-05-13 gpt-4-turbo gpt-4 gpt-4-1106-preview gpt-3.5-turbo
+        gpt-3.5-turbo-16k gpt-4.1 gpt-4.1-mini gpt-4.1-nano o1 o3 o3-mini o3-pro o4-mini
+        gpt-5-chat-latest gpt-5.1-chat-latest gpt-5.2-chat-latest gpt-5.3-chat-latest gpt-5-pro
+        gpt-5.4 gpt-5.4-pro gpt-5.5 gpt-5.5-pro gpt-5.6-cyber""",
+    ("OpenAI", "shared", "o200k_base", "azure/"): "gpt-4-32k gpt-4-0125-preview o1-mini",
+    ("OpenAI", "shared", "o200k_base", "azure_ai/"): "gpt-oss-120b",
+    ("OpenAI", "shared", "o200k_base", "together_ai/openai/"): "gpt-oss-20b",
+    ("OpenAI", "input", "o200k_base", ""): """
+        gpt-5 gpt-5-mini gpt-5-nano gpt-5.1 gpt-5.2 gpt-5.2-pro gpt-5.3-codex gpt-5.4-mini gpt-5.4-nano
+        gpt-5.6 gpt-5.6-sol gpt-5.6-terra gpt-5.6-luna gpt-6-astra gpt-6-sol gpt-6-luna gpt-6.1-sol
+        gpt-6.1-terra""",
+    ("Anthropic", "shared", "cl100k_base", ""): """
+        claude-haiku-4-5 claude-sonnet-4-5 claude-opus-4-5 claude-opus-4-6 claude-opus-4-7 claude-opus-4-8
+        claude-sonnet-4-6 claude-sonnet-5 claude-sonnet-5-5 claude-opus-5 claude-opus-5-5 claude-haiku-5-5
+        claude-fable-5 claude-fable-5-1 claude-mythos-5 claude-mythos-5-1""",
+    ("Google", "input", "o200k_base", "gemini/"): """
+        gemini-2.5-pro gemini-2.5-flash gemini-2.5-flash-lite gemini-3-flash-preview gemini-3.1-pro-preview
+        gemini-3.1-flash-lite gemini-3.5-flash gemini-3.5-flash-lite gemini-3.6-flash gemini-3.7-flash
+        gemini-3.8-flash""",
+    ("Google", "shared", "o200k_base", "gemini/"): "gemini-4-argon gemma-4-31b-it",
+    ("DeepSeek", "shared", "o200k_base", "deepseek/"): """
+        deepseek-chat deepseek-reasoner deepseek-flash deepseek-v4-flash deepseek-v4-pro""",
+    ("DeepSeek", "shared", "o200k_base", "azure_ai/"): "deepseek-v3.2",
+    ("Mistral", "shared", "o200k_base", "mistral/"): """
+        mistral-large-4 mistral-large-latest mistral-large-2512 mistral-medium-latest mistral-medium-3-5
+        mistral-small-latest mistral-small-2603 ministral-3b-2512 ministral-8b-2512 ministral-14b-2512
+        magistral-medium-latest magistral-small-latest codestral-2508 codestral-latest devstral-latest
+        open-mistral-nemo""",
+    ("Meta", "shared", "o200k_base", "meta/"): "muse-spark-1.1 muse-spark-1.2 muse-spark-1.3 muse-wonder-1.0",
+    ("Meta", "shared", "o200k_base", "meta_llama/"): """
+        Llama-3.3-70B-Instruct Llama-3.3-8B-Instruct Llama-4-Maverick-17B-128E-Instruct-FP8
+        Llama-4-Scout-17B-16E-Instruct-FP8""",
+    ("Qwen", "input", "o200k_base", "dashscope/"): """
+        qwen3-max qwen3-coder-plus qwen3-coder-flash qwen-flash qwen-plus-latest qwen3.5-plus qwen3.7-max
+        qwen3.7-plus qwen3.8-max qwen3.8-flash""",
+    ("Qwen", "shared", "o200k_base", "dashscope/"): """
+        qwen3-next-80b-a3b-instruct qwen3-next-80b-a3b-thinking qwen3-vl-235b-a22b-instruct""",
+    ("xAI", "shared", "o200k_base", "xai/"): """
+        grok-4.20 grok-4.3 grok-4.5 grok-4.6 grok-4.7 grok-build-0.1 grok-code-fast-1""",
+}
+
+
+def rows(registry: dict[str, dict[str, Any]], version: str, date: str) -> Iterator[dict[str, object]]:
+    """Yield one row a listed model, in the order of the list."""
+    for (provider, kind, stand_in, prefix), names in LISTED.items():
+        for name in names.split():
+            entry = registry[prefix + name]
+            encoding, own = counted_with(name, stand_in)
+            yield {
+                "name": name,
+                "provider": provider,
+                "window": entry["max_input_tokens"],
+                "kind": kind,
+                "max_output": entry["max_output_tokens"],
+                "encoding": encoding,
+                "encoding_is_own": "yes" if own else "no",
+                "framing": "openai" if provider == "OpenAI" else "",
+                "source": f"litellm {version}, {prefix + name}",
+                "date": date,
+            }
+
+
+def counted_with(name: str, stand_in: str) -> tuple[str, bool]:
+    """Return the encoding that tiktoken's model table gives, else the stand-in, and whether it is own."""
+    try:
+        return encoding_name_for_model(name), True
+    except KeyError:
+        return stand_in, False
+
+
+def differing(name: str, window: int) -> str:
+    """Say what genai-prices gives as the window where it is another number."""
+    try:
+        _, known = get_snapshot().find_provider_model(name, None, None, None)
+    except LookupError:
+        return ""
+    return f"{known.context_window:,}" if known.context_window not in (None, window) else ""
+
+
+def main(registry: str, version: str, date: str) -> None:
+    """Write the table and print where the two sources disagree."""
+    table = list(rows(json.loads(Path(registry).read_text("utf-8")), version, date))
+    with CSV.open("w", encoding="utf-8", newline="") as out:
+        out.write(
+            f"# Windows and maximum outputs from litellm {version}, encodings from tiktoken's model table; "
+            f"read {date} by scripts/build_models.py; columns in data/README.md\n"
+        )
+        writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(table)
+    for row in table:
+        if other := differing(str(row["name"]), int(str(row["window"]))):
+            print(f"{row['name']}: {row['window']:,} ({row['kind']}) here, {other} in genai-prices")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
