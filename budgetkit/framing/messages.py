@@ -1,0 +1,219 @@
+"""Framing: what a message and a request cost beyond their text.
+
+    message = per_message + role + text + name + tool calls + images
+    request = priming + sum of its messages + tool schemas
+
+Everybody agrees on the shape and nobody on the numbers: the same "Hello world" is 2, 6, 7, 9 or 10 tokens. So
+each number is a field here, and each system's set of them an entry of ``FRAMINGS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from budgetkit.framing.images import tile_tokens
+from budgetkit.framing.tools import ToolConstants, declaration_tokens, json_tokens
+from budgetkit.message import Image, Message, ToolCall
+
+__all__ = ["Framing"]
+
+Count = Callable[[str], int]
+AnyMessage = Message | Mapping[str, Any]
+_RESULT_ROLES = ("tool", "function")
+_ASSUMED_SIDE = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Framing:
+    """Say what a message and a request cost beyond their text.
+
+    Parameters
+    ----------
+    per_message : int
+        For each message. All sizes are in tokens.
+    count_role : bool
+        Whether the role's own text counts.
+    count_name : bool
+        Whether a speaker's name counts. The name of a tool's result never does.
+    per_name : int
+        For each name, beyond its text.
+    tool_calls : {"nothing", "arguments", "call", "twice"}
+        What text of a tool call counts: none, its arguments, name and arguments, or those and the name again,
+        because the result's message carries it too.
+    per_tool_call : int
+        For each tool call.
+    per_result : int
+        For each tool result; mostly negative, taking back a part of ``per_message``.
+    priming : int
+        Once a request, for the answer that the model is made to begin.
+    per_image : int or None
+        For each image. ``None`` prices it by OpenAI's tiles; an image that does not say its size is taken
+        as 1024 pixels square.
+    tools : {"declaration", "json"} or ToolConstants
+        How tool schemas are counted, see :mod:`budgetkit.framing.tools`.
+    scope : {"text", "message"}
+        Whether each text of a message is counted by itself, or all of them as one text, role included.
+    counter : str
+        Name of the counter that the framing's own system uses with it; a fact about that system, read by no rule.
+    source : str
+        Where the numbers come from.
+
+    Examples
+    --------
+    >>> hello = {"role": "user", "content": "Hello world"}
+    >>> words = lambda text: len(text.split())
+    >>> Framing(per_message=3, count_role=True, priming=3).request([hello], words)
+    9
+    """
+
+    per_message: int = 0
+    count_role: bool = False
+    count_name: bool = False
+    per_name: int = 0
+    tool_calls: Literal["nothing", "arguments", "call", "twice"] = "call"
+    per_tool_call: int = 0
+    per_result: int = 0
+    priming: int = 0
+    per_image: int | None = None
+    tools: Literal["declaration", "json"] | ToolConstants = "json"
+    scope: Literal["text", "message"] = "text"
+    counter: str = "gpt-4o"
+    source: str = ""
+
+    def message(self, message: AnyMessage, count: Count) -> int:
+        """Count one message.
+
+        Parameters
+        ----------
+        message : Message or Mapping
+            In OpenAI's chat format.
+        count : callable
+            From text to tokens.
+
+        Returns
+        -------
+        int
+            In tokens.
+        """
+        return self.messages([message], count)[0]
+
+    def messages(self, messages: Iterable[AnyMessage], count: Count) -> list[int]:
+        """Count several messages at once, which a counter can do faster than one by one.
+
+        Parameters
+        ----------
+        messages : iterable of Message or Mapping
+            In OpenAI's chat format.
+        count : callable
+            From text to tokens. Its method ``many`` is used where it has one.
+
+        Returns
+        -------
+        list of int
+            In tokens, one number a message.
+        """
+        read = [message if isinstance(message, Message) else Message(message) for message in messages]
+        texts = [self._texts(message) for message in read]
+        sizes = iter(_count_many([text for each in texts for text in each], count))
+        return [self._fixed(message) + sum(next(sizes) for _ in each) for message, each in zip(read, texts, strict=True)]
+
+    def request(self, messages: Sequence[AnyMessage], count: Count, tools: Sequence[Mapping[str, Any]] | None = None) -> int:
+        """Count a whole request: its messages, its tool schemas and the priming.
+
+        Parameters
+        ----------
+        messages : sequence of Message or Mapping
+            In OpenAI's chat format.
+        count : callable
+            From text to tokens.
+        tools : sequence of Mapping, optional
+            Tool schemas as the request carries them.
+
+        Returns
+        -------
+        int
+            In tokens.
+        """
+        read = [message if isinstance(message, Message) else Message(message) for message in messages]
+        with_system = any(message.role == "system" for message in read)
+        return self.priming + sum(self.messages(read, count)) + self.schemas(tools or (), count, with_system)
+
+    def schemas(self, tools: Sequence[Mapping[str, Any]], count: Count, with_system: bool = True) -> int:
+        """Count tool schemas.
+
+        Parameters
+        ----------
+        tools : sequence of Mapping
+            As a request carries them.
+        count : callable
+            From text to tokens.
+        with_system : bool
+            Whether the request has a system message.
+
+        Returns
+        -------
+        int
+            In tokens; 0 without tools.
+        """
+        if isinstance(self.tools, ToolConstants):
+            return self.tools.tokens(tools, count)
+        return declaration_tokens(tools, count, with_system) if self.tools == "declaration" else json_tokens(tools, count)
+
+    def image(self, image: Image) -> int:
+        """Price one image.
+
+        Parameters
+        ----------
+        image : Image
+            Its size and detail, as far as the message tells them.
+
+        Returns
+        -------
+        int
+            In tokens.
+
+        Examples
+        --------
+        >>> Framing().image(Image()), Framing().image(Image(detail="low")), Framing(per_image=250).image(Image())
+        (765, 85, 250)
+        """
+        if self.per_image is not None:
+            return self.per_image
+        return tile_tokens(image.width or _ASSUMED_SIDE, image.height or _ASSUMED_SIDE, image.detail)
+
+    def _fixed(self, message: Message) -> int:
+        """Add up what does not depend on the counter."""
+        is_result = message.role in _RESULT_ROLES
+        return (
+            self.per_message
+            + (self.per_result if is_result else 0)
+            + (self.per_name if self._named(message) else 0)
+            + self.per_tool_call * len(message.tool_calls)
+            + sum(map(self.image, message.images))
+        )
+
+    def _texts(self, message: Message) -> tuple[str, ...]:
+        """List the texts that the counter is asked about."""
+        texts = [
+            *(message.texts or ("",)),
+            *([message.role] if self.count_role else ()),
+            *(filter(None, [message.name]) if self._named(message) else ()),
+            *(text for call in message.tool_calls for text in self._call_texts(call)),
+        ]
+        return ("".join(texts),) if self.scope == "message" else tuple(texts)
+
+    def _named(self, message: Message) -> bool:
+        return self.count_name and message.name is not None and message.role != "tool"
+
+    def _call_texts(self, call: ToolCall) -> tuple[str, ...]:
+        if self.tool_calls == "nothing":
+            return ()
+        names = {"arguments": 0, "call": 1, "twice": 2}[self.tool_calls]
+        return (*[call.name] * names, call.arguments)
+
+
+def _count_many(texts: list[str], count: Count) -> list[int]:
+    many = getattr(count, "many", None)
+    return list(many(texts)) if many is not None else [count(text) for text in texts]

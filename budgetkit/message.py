@@ -1,0 +1,267 @@
+"""Message: one message of a conversation as OpenAI's chat format writes it, and what can be read off it.
+
+A message keeps the dictionary it came from, so that fields this kit knows nothing about go back out as they
+came in. Everything else here is a view of that dictionary: the text in it, the tools it calls, the pictures it
+shows, the passages retrieved for it, and the parts that nobody can count from the outside.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Image", "Message", "Passage", "ToolCall"]
+
+ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+_IMAGE_PARTS = ("image_url", "input_image", "image")
+_TEXT_FIELDS = ("text", "refusal")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """Hold one call of a tool by the assistant.
+
+    Parameters
+    ----------
+    id : str
+        What the tool's result refers to; empty in the older ``function_call`` form.
+    name : str
+        The tool's name.
+    arguments : str
+        The arguments as the JSON text that stands in the prompt.
+    """
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """Hold what decides an image's price.
+
+    Parameters
+    ----------
+    width, height : int or None
+        In pixels; ``None`` where the message does not say.
+    detail : str
+        ``"low"``, ``"high"`` or ``"auto"``.
+    """
+
+    width: int | None = None
+    height: int | None = None
+    detail: str = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """Hold one retrieved passage.
+
+    Parameters
+    ----------
+    raw : Mapping
+        The passage as it came: ``text`` and, where known, ``title``, ``id`` and ``score``.
+    """
+
+    raw: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, value: object) -> Passage:
+        """Read a passage given as text or as a dictionary.
+
+        Parameters
+        ----------
+        value : str or Mapping
+            The text, or a dictionary with it under ``text``, ``content`` or ``page_content``.
+
+        Returns
+        -------
+        Passage
+            With its text under ``text``.
+
+        Raises
+        ------
+        ValueError
+            If there is no text.
+
+        Examples
+        --------
+        >>> Passage.of({"title": "Refunds", "text": "Paid back in five days."}).text
+        'Refunds\\nPaid back in five days.'
+        """
+        fields = value if isinstance(value, Mapping) else {"text": value}
+        for field in ("text", "content", "page_content"):
+            if isinstance(fields.get(field), str):
+                return cls({**fields, "text": fields[field]})
+        raise ValueError(
+            f"a context passage without text; it has {_listed(fields)}; put its text under 'text'"
+        )
+
+    @property
+    def text(self) -> str:
+        """The passage as it would stand in a prompt: its title on a line of its own, where it has one."""
+        title, text = self.raw.get("title"), str(self.raw["text"])
+        return f"{title}\n{text}" if isinstance(title, str) and not text.startswith(title) else text
+
+    @property
+    def score(self) -> float | None:
+        """How relevant the retriever found it, or None where it did not say."""
+        score = self.raw.get("score")
+        known = isinstance(score, int | float) and not isinstance(score, bool) and math.isfinite(score)
+        return float(score) if known and score is not None else None
+
+    @property
+    def message(self) -> Message:
+        """The passage as a message of the role "context"."""
+        return Message({**self.raw, "role": "context", "content": self.text})
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Hold one message of a conversation.
+
+    Parameters
+    ----------
+    raw : Mapping
+        The message in OpenAI's chat format. Unknown fields are kept and never looked at.
+
+    Raises
+    ------
+    ValueError
+        If it has no role, or its content is neither text nor a list of parts nor null.
+
+    Examples
+    --------
+    >>> Message({"role": "user", "content": [{"type": "text", "text": "Hello world"}]}).text
+    'Hello world'
+    """
+
+    raw: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        role = self.raw.get("role") if isinstance(self.raw, Mapping) else None
+        if not isinstance(role, str) or not role:
+            has = _listed(self.raw) if isinstance(self.raw, Mapping) else type(self.raw).__name__
+            raise ValueError(f"a message without a role; it has {has}; give it one of {', '.join(ROLES)}")
+        content = self.raw.get("content")
+        if content is not None and not isinstance(content, str | list | tuple):
+            raise ValueError(
+                f"a {role} message whose content is of type {type(content).__name__}; "
+                "content is text, a list of parts or null; write it as one of these"
+            )
+
+    @property
+    def role(self) -> str:
+        """Who speaks."""
+        return str(self.raw["role"])
+
+    @property
+    def parts(self) -> tuple[Mapping[str, Any], ...]:
+        """The content as a list of parts, text given bare wrapped as a text part."""
+        content = self.raw.get("content")
+        if content is None or isinstance(content, str):
+            return () if content is None else ({"type": "text", "text": content},)
+        return tuple(part if isinstance(part, Mapping) else {"type": "text", "text": str(part)} for part in content)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The text of each part that has any; empty for null content."""
+        content = self.raw.get("content")
+        if isinstance(content, str):
+            return (content,)
+        found = ((part.get(field) for field in _TEXT_FIELDS) for part in self.parts)
+        return tuple(text for texts in found for text in texts if isinstance(text, str))
+
+    @property
+    def text(self) -> str:
+        """All of the message's text, parts on lines of their own."""
+        return "\n".join(self.texts)
+
+    @property
+    def name(self) -> str | None:
+        """The speaker's name, where one is given."""
+        name = self.raw.get("name")
+        return name if isinstance(name, str) and name else None
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The tools called, those of the older ``function_call`` form among them."""
+        calls = [(call.get("id"), call.get("function", call)) for call in self.raw.get("tool_calls") or ()]
+        if self.raw.get("function_call"):
+            calls.append(("", self.raw["function_call"]))
+        return tuple(
+            ToolCall(str(id or ""), str(called.get("name") or ""), _as_json(called.get("arguments")))
+            for id, called in calls
+        )
+
+    @property
+    def tool_call_id(self) -> str | None:
+        """The call that a tool's result answers."""
+        id = self.raw.get("tool_call_id")
+        return id if isinstance(id, str) else None
+
+    @property
+    def contexts(self) -> tuple[Passage, ...]:
+        """The passages retrieved for this message."""
+        return tuple(Passage.of(passage) for passage in self.raw.get("contexts") or ())
+
+    @property
+    def images(self) -> tuple[Image, ...]:
+        """The images shown in it."""
+        return tuple(_image(part) for part in self.parts if part.get("type") in _IMAGE_PARTS)
+
+    @property
+    def uncounted(self) -> tuple[str, ...]:
+        """The kinds of part that cost tokens nobody can tell from the message: sound, files, whatever is new."""
+        known = (*_IMAGE_PARTS, *_TEXT_FIELDS)
+        return tuple(
+            str(part.get("type"))
+            for part in self.parts
+            if part.get("type") not in known and not any(isinstance(part.get(field), str) for field in _TEXT_FIELDS)
+        )
+
+    def with_text(self, text: str) -> Message:
+        """Return the message with other text.
+
+        Parameters
+        ----------
+        text : str
+            Takes the place of all text in the content; parts without text stay where they are.
+
+        Returns
+        -------
+        Message
+            A new message; every other field is kept.
+
+        Examples
+        --------
+        >>> Message({"role": "user", "content": "Hello world", "name": "bob"}).with_text("Hello").raw
+        {'role': 'user', 'content': 'Hello', 'name': 'bob'}
+        """
+        if not isinstance(self.raw.get("content"), list | tuple):
+            return Message({**self.raw, "content": text})
+        others = [part for part in self.parts if not any(field in part for field in _TEXT_FIELDS)]
+        return Message({**self.raw, "content": [{"type": "text", "text": text}, *others]})
+
+
+def _image(part: Mapping[str, Any]) -> Image:
+    """Read size and detail from the part, or from the object that its ``image_url`` holds."""
+    inner = part.get("image_url")
+    fields = {**part, **inner} if isinstance(inner, Mapping) else part
+    width, height = (value if isinstance(value, int) and value > 0 else None for value in map(fields.get, ("width", "height")))
+    return Image(width, height, str(fields.get("detail") or "auto"))
+
+
+def _as_json(arguments: object) -> str:
+    """Return arguments as the text a prompt would hold; some programs store them already parsed."""
+    if arguments is None or isinstance(arguments, str):
+        return arguments or ""
+    return json.dumps(arguments, ensure_ascii=False, default=str)
+
+
+def _listed(fields: Mapping[str, Any]) -> str:
+    """Name what is there, for an error about what is not."""
+    return ", ".join(map(repr, fields)) or "nothing"
