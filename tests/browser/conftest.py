@@ -1,4 +1,4 @@
-"""A real JupyterLab in the machine's Chromium: one of each for all tests, a fresh notebook and kernel for each test.
+"""A real JupyterLab in the machine's Chromium, one for all tests; each test gets a fresh notebook and kernel.
 
 A test fails when the page asks for anything that is not on this machine, or when a script on it fails.
 """
@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, Request, WebSocket, sync_playwright
 
 CHECKOUT = Path(__file__).parents[2]
 BROWSER_NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -207,15 +207,20 @@ def listening(process: subprocess.Popen[bytes], home: Path, root: Path, seconds:
 @pytest.fixture
 def tab(chromium: Browser, server: Server) -> Iterator[Page]:
     """Open an empty tab that no request leaves and on which no script fails."""
-    context: BrowserContext = chromium.new_context(viewport={"width": 1360, "height": 980})
+    context = chromium.new_context(viewport={"width": 1360, "height": 980})
     context.grant_permissions(["clipboard-read", "clipboard-write"], origin=server.address)
     context.set_default_timeout(20_000)
     page = context.new_page()
     outside: list[str] = []
     errors: list[str] = []
     own = (server.address, server.address.replace("http", "ws", 1), "data:", "blob:", "about:")
-    context.on("request", lambda request: request.url.startswith(own) or outside.append(request.url))
-    page.on("websocket", lambda opened: opened.url.startswith(own) or outside.append(opened.url))
+
+    def note(asked: Request | WebSocket) -> None:
+        if not asked.url.startswith(own):
+            outside.append(asked.url)
+
+    context.on("request", note)
+    page.on("websocket", note)
     page.on("pageerror", lambda error: errors.append(str(error)))
     yield page
     context.close()
@@ -225,7 +230,7 @@ def tab(chromium: Browser, server: Server) -> Iterator[Page]:
 
 @pytest.fixture
 def notebook(tab: Page, server: Server, request: pytest.FixtureRequest) -> Iterator[Callable[..., Notebook]]:
-    """Open a fresh copy of a notebook by its name, or any notebook by its path; its kernel ends with the test."""
+    """Open a fresh copy of a notebook by name, or of any notebook by path; its kernel ends with the test."""
     opened: list[Notebook] = []
 
     def open_notebook(name: str | Path) -> Notebook:

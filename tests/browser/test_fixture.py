@@ -1,9 +1,9 @@
 """The fixture itself: without it no other browser test means anything."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
-import nbformat
 import pytest
 
 from tests.browser.conftest import Notebook
@@ -19,10 +19,11 @@ ipywidgets.VBox([slider, told])
 
 @pytest.fixture
 def slider_notebook(tmp_path: Path) -> Path:
-    document = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELLS.strip())])
-    document.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    cell = {"cell_type": "code", "id": "slider", "metadata": {}, "source": CELLS.strip()}
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    document = {"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": kernel}}
     path = tmp_path / "slider.ipynb"
-    nbformat.write(document, path)
+    path.write_text(json.dumps(document | {"cells": [cell | {"outputs": [], "execution_count": None}]}))
     return path
 
 

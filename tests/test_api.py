@@ -1,0 +1,228 @@
+"""What budgetkit offers by name, what its modules may import, and what importing it costs."""
+
+import ast
+import inspect
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import budgetkit
+
+PACKAGE = Path(budgetkit.__file__).parent
+
+PUBLIC = {
+    *("Share", "Item", "Reserve", "Allocation", "Budget", "allocate", "allocate_many", "fit", "sweep"),
+    *("Plan", "Grant", "Decision", "model", "counter", "Framing", "FRAMINGS", "truncate"),
+    *("Message", "Trace", "load_trace", "load_traces", "BudgetExplorer"),
+    *("presets", "state", "assembly", "figures"),
+}
+
+# Towers, and within each the floors from the ground up. A module may import what stands on a lower floor of
+# its own tower and what stands in the towers below it.
+TOWERS = {
+    "ground": [{"amounts", "files"}, {"items", "models"}],
+    "arithmetic": [{"lines"}, {"pruning", "budget"}, {"plan"}, {"walk"}, {"fitting"}, {"presets", "sweep"}],
+    "text": [{"counters", "message"}, {"framing", "truncation"}, {"trace"}],
+    "meeting": [{"assembly", "state"}],
+    "faces": [{"figures"}, {"explorer"}],
+}
+BELOW = {
+    "ground": set[str](),
+    "arithmetic": {"ground"},
+    "text": {"ground"},
+    "meeting": {"ground", "arithmetic", "text"},
+    "faces": {"ground", "arithmetic", "text", "meeting"},
+}
+
+# Each outside world has one door; an empty set means that nobody goes there.
+DOORS = {
+    "tiktoken": {"counters"},
+    "plotly": {"figures", "explorer"},
+    "ipywidgets": {"explorer"},
+    "anywidget": {"explorer"},
+    "IPython": {"explorer"},
+    "genai_prices": {"models"},
+    "importlib.resources": {"files"},
+    **dict.fromkeys(("dask", "distributed"), set[str]()),
+    **dict.fromkeys(
+        ("socket", "http", "urllib.request", "ftplib", "requests", "httpx", "aiohttp"), set[str]()
+    ),
+}
+NOT_AT_IMPORT = {
+    "numpy",
+    "pandas",
+    "plotly",
+    "tiktoken",
+    "ipywidgets",
+    "anywidget",
+    "yaml",
+    "IPython",
+    "regex",
+}
+
+SOURCES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+def place(path: Path) -> str:
+    """Name the module or folder right under the package that a file belongs to."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports(tree: ast.AST) -> Iterator[tuple[str, ast.stmt]]:
+    """List every imported name in full: `from budgetkit.plan import Plan` is budgetkit.plan.Plan."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node) for alias in node.names)
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: write the import from budgetkit on"
+            yield from ((f"{node.module}.{alias.name}", node) for alias in node.names)
+
+
+def within(name: str, world: str) -> bool:
+    return name == world or name.startswith(f"{world}.")
+
+
+def floors() -> dict[str, tuple[str, int]]:
+    return {
+        module: (tower, floor)
+        for tower, levels in TOWERS.items()
+        for floor, level in enumerate(levels)
+        for module in level
+    }
+
+
+def source_name(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=source_name)
+def test_imports_point_down(path: Path) -> None:
+    stands, own = floors(), place(path)
+    assert own in stands, f"{own} has no place in TOWERS yet: on which floor does it stand?"
+    tower, floor = stands[own]
+    for name, node in imports(ast.parse(path.read_text())):
+        if not within(name, "budgetkit") or name.split(".")[1] == own:
+            continue
+        other = name.split(".")[1]
+        assert other in stands, (
+            f"line {node.lineno}: import {other} from its own module, not through the package"
+        )
+        other_tower, other_floor = stands[other]
+        down = other_tower in BELOW[tower] or (other_tower == tower and other_floor < floor)
+        assert down, f"line {node.lineno}: {own} ({tower}) may not import {other} ({other_tower})"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=source_name)
+def test_no_import_is_hidden_in_a_function_to_dodge_a_circle(path: Path) -> None:
+    for function in ast.walk(ast.parse(path.read_text())):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            hidden = [name for name, _ in imports(function) if within(name, "budgetkit")]
+            assert hidden == [], f"{function.name}, line {function.lineno}"
+
+
+def test_no_module_imports_itself_by_a_detour() -> None:
+    modules = {module_name(path): path for path in SOURCES}
+    waiting = {
+        module: {
+            name if name in modules else name.rpartition(".")[0]
+            for name, _ in imports(ast.parse(path.read_text()))
+        }
+        for module, path in modules.items()
+    }
+    while free := {module for module, needs in waiting.items() if not needs & waiting.keys()}:
+        waiting = {module: needs for module, needs in waiting.items() if module not in free}
+    assert waiting.keys() == set(), "these import one another in a circle"
+
+
+def module_name(path: Path) -> str:
+    return ".".join(("budgetkit", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=source_name)
+def test_each_outside_world_has_one_door(path: Path) -> None:
+    for name, node in imports(ast.parse(path.read_text())):
+        for world, doors in DOORS.items():
+            if within(name, world):
+                assert place(path) in doors, (
+                    f"line {node.lineno}: only {doors or 'nobody'} may import {world}"
+                )
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=source_name)
+def test_files_are_found_through_their_door(path: Path) -> None:
+    """The explorer reads its own script and style sheet; all other files lie under data/."""
+    looks = {node.id for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Name)}
+    assert "__file__" not in looks or place(path) in {"files", "explorer"}
+
+
+def test_import_loads_nothing_slow() -> None:
+    program = "import sys; before = set(sys.modules); import budgetkit; print(*(sys.modules.keys() - before))"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in run.stdout.split()}
+    assert "budgetkit" in loaded
+    assert loaded & NOT_AT_IMPORT == set()
+
+
+def test_public_names_are_pinned() -> None:
+    assert set(budgetkit.__all__) == PUBLIC
+    assert len(budgetkit.__all__) == len(PUBLIC)
+    assert set(dir(budgetkit)) >= PUBLIC
+
+
+def test_a_type_checker_is_told_the_same_homes() -> None:
+    tree = ast.parse((PACKAGE / "__init__.py").read_text())
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    told = {name.removeprefix("budgetkit.") for name, _ in imports(block)}
+    homes = budgetkit._HOME
+    assert told == {f"{home}.{name}" for name, home in homes.items()} | budgetkit._MODULES
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(AttributeError, match=r"budgetkit has no 'Budgets'; it has .*Budget, "):
+        budgetkit.Budgets  # noqa: B018
+
+
+def test_importing_a_module_never_hides_the_function_of_its_name() -> None:
+    program = "import budgetkit.sweep, budgetkit.presets; print(callable(budgetkit.sweep), budgetkit.presets)"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout.startswith("True <module 'budgetkit.presets'")
+
+
+def documented() -> Iterator[tuple[str, object]]:
+    """List the public functions and classes, those of the public modules among them."""
+    for name in sorted(PUBLIC):
+        value = getattr(budgetkit, name)
+        if isinstance(value, ModuleType):
+            for inner, member in inspect.getmembers(value):
+                own = getattr(member, "__module__", None) == value.__name__
+                if (
+                    own
+                    and not inner.startswith("_")
+                    and (inspect.isfunction(member) or inspect.isclass(member))
+                ):
+                    yield f"{name}.{inner}", member
+        elif inspect.isfunction(value) or inspect.isclass(value):
+            yield name, value
+
+
+def test_every_public_name_has_a_numpydoc_docstring_with_an_example() -> None:
+    lacking = {}
+    for name, value in documented():
+        text = inspect.getdoc(value) or ""
+        takes = bool(inspect.signature(value).parameters)  # type: ignore[arg-type]
+        wanted = [">>> ", *(["Parameters\n----------"] * takes)]
+        if inspect.isfunction(value) and inspect.signature(value).return_annotation not in (None, "None"):
+            wanted.append("Returns\n-------")
+        if missing := [part.partition("\n")[0] for part in wanted if part not in text]:
+            lacking[name] = missing
+    assert lacking == {}
+
+
+def test_every_module_says_what_is_in_it() -> None:
+    for path in SOURCES:
+        assert import_module(module_name(path)).__doc__, path
