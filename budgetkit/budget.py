@@ -10,7 +10,7 @@ returns a changed one, which is all that a slider does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeVar, get_args
@@ -86,8 +86,8 @@ class Budget:
     """
 
     window: int
-    reserves: tuple[Reserve, ...] = ()
-    allocations: tuple[Allocation, ...] = ()
+    reserves: Sequence[Reserve] = ()
+    allocations: Sequence[Allocation] = ()
     kind: WindowKind = "shared"
     order: Order = "importance"
     deficit: Deficit = "raise"
@@ -309,8 +309,8 @@ class Budget:
 
     def __repr__(self) -> str:
         label = f"{self.name}: " if self.name else ""
-        lines = [f"{line.name}={'pool' if line.tokens is None else line.tokens}" for line in self]
-        return f"Budget({label}{', '.join([f'window={self.window}', *lines, f'shared_pool={self.shared_pool}'])})"
+        lines = "".join(f", {line.name}={'pool' if line.tokens is None else line.tokens}" for line in self)
+        return f"Budget({label}window={self.window}{lines}, shared_pool={self.shared_pool})"
 
 
 LineT = TypeVar("LineT", Reserve, Allocation)

@@ -63,7 +63,7 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
     choice = _Choice(budget, columns, cut)
     asked = {s: demand.get(s, 0) for s in budget.sections}
     limits = {}
-    for allocation, limit, _ in walk(budget, asked, choice.take, required=choice.required_limit):
+    for allocation, limit, _ in walk(budget, asked, choice.take, choice.required_cap):
         limits[allocation.section] = limit
     choice.part_no_pair()
     grants = [Grant(s, asked[s], limits[s], int(choice.kept[columns.rows(s)].sum())) for s in budget.sections]
@@ -85,9 +85,13 @@ class _Choice:
     def _in_pool(allocation: Allocation) -> bool:
         return allocation.cap is None and not allocation.required
 
-    def required_limit(self, allocation: Allocation, cap: int | None, demand: int) -> int | None:
-        # Whole items cannot be cut to a cap, and what is required is never dropped.
-        return None if self.cut is None or allocation.granularity == "item" else cap
+    def required_cap(self, allocation: Allocation, cap: int | None) -> int | None:
+        # What is required never vanishes: its first item stays whole where nothing may cut it to the cap.
+        rows = self.columns.rows(allocation.section)
+        if cap is None or not len(rows) or (self.cut is not None and allocation.granularity != "item"):
+            return cap
+        units = self.columns.units((allocation.section,), allocation.keep, (allocation.importance,))
+        return max(cap, int(units.tokens[0]))
 
     def take(self, allocation: Allocation, limit: int, cap: int | None, demand: int) -> int:
         together = self.pool if allocation in self.pool else (allocation,)

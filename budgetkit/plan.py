@@ -301,7 +301,8 @@ class Plan:
             if cap is not None and grant.granted > cap:
                 found.append(
                     f"{grant.section} is required and needs {grant.granted:,} tokens, "
-                    f"{grant.granted - cap:,} above its cap ({cap:,}); raise the cap, shorten it, or let it be cut (granularity and cut)."
+                    f"{grant.granted - cap:,} above its cap ({cap:,}); raise the cap, shorten the text, "
+                    "or let it be cut (granularity and cut)."
                 )
         return tuple(found)
 

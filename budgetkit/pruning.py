@@ -199,10 +199,7 @@ class Items:
     @property
     def demand(self) -> dict[str, int]:
         """Tokens of each section, by name, in order of appearance."""
-        totals: Floats | list[float] = (
-            np.bincount(self.section, self.tokens, len(self.sections)) if len(self) else []
-        )
-        return {name: int(total) for name, total in zip(self.sections, totals, strict=True)}
+        return {name: int(self.tokens[self._rows[name]].sum()) for name in self.sections}
 
     def rows(self, *sections: str) -> Ints:
         """Return where the items of some sections stand.

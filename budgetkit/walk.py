@@ -61,7 +61,7 @@ def allocate(budget: Budget, demand: Mapping[str, int]) -> Plan:
     budget = declaring(budget, demand)
     asked = {s: check_tokens(f"demand of {s!r}", demand.get(s, 0)) for s in budget.sections}
     grants: dict[str, Grant] = {}
-    for allocation, limit, granted in walk(budget, asked, _granted(budget)):
+    for allocation, limit, granted in walk(budget, asked, _granted()):
         section = allocation.section
         grants[section] = Grant(section, asked[section], limit, granted)
     return checked(Plan(budget, tuple(grants[s] for s in budget.sections)))
@@ -128,7 +128,7 @@ def allocate_columns(budget: Budget, demands: Mapping[str, Ints]) -> dict[str, d
             "a demand is negative; demands are tokens of 0 or more; check the columns of the frame"
         )
     found: dict[str, dict[str, Ints]] = {}
-    steps = walk(budget, asked, _granted(budget, np.minimum, np.where), np.minimum, np.maximum)
+    steps = walk(budget, asked, _granted(np.minimum, np.where), least=np.minimum, most=np.maximum)
     for allocation, limit, granted in steps:
         demand = asked[allocation.section]
         limit = np.broadcast_to(np.asarray(limit, dtype=np.int64), demand.shape)
@@ -145,9 +145,9 @@ def walk(
     budget: Budget,
     demand: Mapping[str, Any],
     take: Callable[[Allocation, Any, int | None, Any], Any],
+    required_cap: Callable[[Allocation, int | None], int | None] = lambda allocation, cap: cap,
     least: Callable[[Any, Any], Any] = min,
     most: Callable[[Any, Any], Any] = max,
-    required: Callable[[Allocation, int | None, Any], int | None] = lambda allocation, cap, demand: cap,
 ) -> Iterator[tuple[Allocation, Any, Any]]:
     """Ask every section once; numbers may be int or arrays, with `least` and `most` to match.
 
@@ -161,27 +161,26 @@ def walk(
     for allocation in budget.asked:
         section = allocation.section
         cap, held = budget.caps[section], budget.held.get(section, 0)
-        in_pool = cap is None and not allocation.required
+        uncapped = cap is None
         waiting = waiting - promised[section]
         limit = room - waiting + held
-        if in_pool and budget.pool != "open":
+        if uncapped and budget.pool != "open":
             limit = least(limit, pool)
         if allocation.weight:
             limit = limit * allocation.weight // weights  # the last one takes all that is left: no residue
             weights -= allocation.weight
         limit = most(limit, promised[section])
         if allocation.required:
-            cap, limit = required(allocation, cap, demand[section]), most(limit, demand[section])
+            cap, limit = required_cap(allocation, cap), most(limit, demand[section])
         limit = most(limit if cap is None else least(limit, cap), 0)
         granted = take(allocation, limit, cap, demand[section])
         room = room - most(granted - held, 0)
-        if in_pool and budget.pool == "together":
-            pool = pool - granted
+        if uncapped and budget.pool == "together":
+            pool = pool - most(granted - held, 0)
         yield allocation, limit, granted
 
 
 def _granted(
-    budget: Budget,
     least: Callable[[Any, Any], Any] = min,
     choose: Callable[[Any, Any, Any], Any] = lambda condition, yes, no: yes if condition else no,
 ) -> Callable[[Allocation, Any, int | None, Any], Any]:

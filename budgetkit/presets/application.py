@@ -1,0 +1,194 @@
+"""Budgets by kind of application (anchor): caps as parts of the window, a reserve, and a shared pool."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from budgetkit.amounts import Share
+from budgetkit.budget import Budget
+from budgetkit.lines import Allocation, Fill, Keep, Reserve
+from budgetkit.presets.window import Window, window_of
+
+IMPORTANCE = {"system": 10, "memory": 8, "conversation": 7, "tool": 6, "retrieval": 5, "user": 9}
+KEEP: dict[str, Keep] = {"memory": "best", "retrieval": "best", "conversation": "newest", "tool": "newest"}
+SECTIONS = ("system", "memory", "retrieval", "conversation", "tool", "user")
+ROLES = {
+    "system": "system",
+    "tools": "system",
+    "memory": "memory",
+    "episode": "memory",
+    "context": "retrieval",
+    "user": "conversation",
+    "assistant": "conversation",
+    "tool": "conversation",
+    "function": "conversation",
+    "current": "user",
+}
+
+
+def chat(window: Window, *, output: float = 0.15, fill: Fill = "prefix", **changes: Any) -> Budget:
+    """Split a window for a conversation with moderate retrieval.
+
+    System 10 %, memory 10 %, conversation 20 %, retrieval 25 %, answer 15 %; the shared pool has the rest.
+
+    Parameters
+    ----------
+    window : int or Model
+        Size of the context window, in tokens.
+    output : float, default 0.15
+        The answer's part of the window.
+    fill : {"prefix", "skip", "knapsack"}
+        Prefix as anchor documents it, or skip as its code does it.
+    **changes
+        Other fields of `budgetkit.Budget`.
+
+    Returns
+    -------
+    Budget
+        Remainder "conversation"; too many tokens are an error.
+
+    Raises
+    ------
+    ValueError
+        If the window is below 10 tokens, so that a part comes to none.
+
+    Notes
+    -----
+    Shares: anchor, "Token Budget Management" (document 004).
+
+    Examples
+    --------
+    >>> chat(8_192)
+    Budget(chat: window=8192, output=1228, system=819, memory=819, retrieval=2048, conversation=1638, \
+user=pool, shared_pool=1640)
+    """
+    caps = {"system": 0.10, "memory": 0.10, "conversation": 0.20, "retrieval": 0.25}
+    return _application("chat", window, output, caps, fill, changes)
+
+
+def rag(window: Window, *, output: float = 0.15, fill: Fill = "prefix", **changes: Any) -> Budget:
+    """Split a window in which retrieval dominates.
+
+    System 10 %, memory 5 %, conversation 10 %, retrieval 40 %, answer 15 %; the shared pool has the rest.
+
+    Parameters
+    ----------
+    window : int or Model
+        Size of the context window, in tokens.
+    output : float, default 0.15
+        The answer's part of the window.
+    fill : {"prefix", "skip", "knapsack"}
+        Prefix as anchor documents it, or skip as its code does it.
+    **changes
+        Other fields of `budgetkit.Budget`.
+
+    Returns
+    -------
+    Budget
+        Remainder "conversation"; too many tokens are an error.
+
+    Raises
+    ------
+    ValueError
+        If the window is below 20 tokens, so that a part comes to none.
+
+    Notes
+    -----
+    Shares: anchor, "Token Budget Management" (document 004).
+
+    Examples
+    --------
+    >>> rag(8_192).shared_pool
+    1641
+    """
+    caps = {"system": 0.10, "memory": 0.05, "conversation": 0.10, "retrieval": 0.40}
+    return _application("rag", window, output, caps, fill, changes)
+
+
+def agent(window: Window, *, output: float = 0.15, fill: Fill = "prefix", **changes: Any) -> Budget:
+    """Split a window for an agent with tools.
+
+    System 15 %, memory 10 %, conversation 15 %, retrieval 20 %, tool results 15 %, answer 15 %; the shared
+    pool has the rest.
+
+    Parameters
+    ----------
+    window : int or Model
+        Size of the context window, in tokens.
+    output : float, default 0.15
+        The answer's part of the window.
+    fill : {"prefix", "skip", "knapsack"}
+        Prefix as anchor documents it, or skip as its code does it.
+    **changes
+        Other fields of `budgetkit.Budget`.
+
+    Returns
+    -------
+    Budget
+        Remainder "conversation"; too many tokens are an error.
+
+    Raises
+    ------
+    ValueError
+        If the window is below 10 tokens, so that a part comes to none.
+
+    Notes
+    -----
+    Shares: anchor, "Token Budget Management" (document 004).
+
+    Examples
+    --------
+    >>> agent(8_192).cap("tool"), agent(8_192).shared_pool
+    (1228, 823)
+    """
+    caps = {"system": 0.15, "memory": 0.10, "conversation": 0.15, "retrieval": 0.20, "tool": 0.15}
+    roles = ROLES | {"tool": "tool", "function": "tool"}
+    return _application("agent", window, output, caps, fill, {"roles": roles, **changes})
+
+
+def _application(
+    name: str,
+    window: Window,
+    output: float,
+    caps: Mapping[str, float],
+    fill: Fill,
+    changes: Mapping[str, Any],
+) -> Budget:
+    size, kind = window_of(window)
+    _check_window(name, size, caps)
+    sections = [
+        Allocation(
+            section,
+            Share(caps[section]) if section in caps else None,
+            importance=IMPORTANCE[section],
+            required=section in ("system", "user"),
+            keep=KEEP.get(section, "first"),
+            fill=fill,
+        )
+        for section in SECTIONS
+        if section in caps or section == "user"
+    ]
+    settings: dict[str, Any] = {
+        "kind": kind,
+        "order": "pool",
+        "deficit": "raise",
+        "undeclared": "pool",
+        "pool": "together",
+        "compete": "item",
+        "remainder": "conversation",
+        "roles": ROLES,
+        "name": name,
+        **changes,
+    }
+    return Budget(size, [Reserve("output", Share(output), serves="output")], sections, **settings)
+
+
+def _check_window(name: str, window: int, caps: Mapping[str, float]) -> None:
+    empty = [section for section, part in caps.items() if not Share(part).of(window)]
+    if empty:
+        smallest = next(w for w in range(window, 10_000) if all(Share(p).of(w) for p in caps.values()))
+        raise ValueError(
+            f"{name} at a window of {window:,} leaves {empty[0]} 0 tokens; its parts need {smallest:,} or more; "
+            "choose a larger window, or build a Budget of your own"
+        )

@@ -1,0 +1,175 @@
+"""Budgets whose answer is what remains: for the history (Octopus), for memory (the memory engine)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from budgetkit.amounts import Amount, Share
+from budgetkit.budget import Budget
+from budgetkit.lines import Allocation, Reserve
+from budgetkit.presets.window import Window, window_of
+
+ROLES = {
+    "system": "system",
+    "tools": "system",
+    "procedure": "procedure",
+    "context": "knowledge",
+    "episode": "episodes",
+    "user": "history",
+    "assistant": "history",
+    "tool": "history",
+    "function": "history",
+    "current": "current",
+    "step": "current",
+}
+MEMORY_ROLES = {
+    "system": "directive",
+    "tools": "directive",
+    "context": "memory",
+    "user": "messages",
+    "assistant": "messages",
+    "tool": "messages",
+    "function": "messages",
+    "current": "messages",
+    "step": "messages",
+}
+
+
+def working_memory(
+    window: Window = 100_000,
+    *,
+    output: Amount = 4_096,
+    current: Literal["actual", "fixed", "larger"] = "actual",
+    incoming: int = 500,
+    knowledge: Amount = 3_000,
+    episodes: Amount = 1_000,
+    history_floor: int = 4_000,
+    best: int | None = 3,
+) -> Budget:
+    """Octopus: the history gets what the other five components leave.
+
+    history = window - system - procedure - knowledge - episodes - current - output
+
+    Only the history shrinks when the window is full. Its two documents disagree on the last two terms: one
+    counts the current message and reserves the answer's tokens, the other holds a fixed 500 for the current
+    message and its tool results, and lets the window leave room for the answer already.
+
+    Parameters
+    ----------
+    window : int or Model, default 100,000
+        Size of the context window, in tokens.
+    output : int or Share, default 4,096
+        Reserve for the answer; 0 for a window that leaves room for it already.
+    current : {"actual", "fixed", "larger"}
+        What the current message claims: what it counts, `incoming` tokens and no more, or the larger of both.
+    incoming : int, default 500
+        What "fixed" and "larger" hold back, in tokens.
+    knowledge, episodes : int or Share
+        Caps of the retrieved sections.
+    history_floor : int, default 4,000
+        Promised to the history, in tokens, even where the window is overrun.
+    best : int, optional
+        How many passages and episodes at most; 3.
+
+    Returns
+    -------
+    Budget
+        Remainder "history"; a deficit is shown as a negative number.
+
+    Raises
+    ------
+    ValueError
+        If `current` is none of the three.
+
+    Notes
+    -----
+    Formulas and defaults: Octopus, guides "Token Budget" and "Working Memory" (documents 000 and 002).
+
+    Examples
+    --------
+    The example of each document.
+
+    >>> import budgetkit as bk
+    >>> demand = {"system": 1_200, "procedure": 300, "knowledge": 1_500, "episodes": 400, "current": 100}
+    >>> bk.allocate(working_memory(150_000, output=8_192), demand)["history"].limit
+    138308
+    >>> bk.allocate(working_memory(150_000, output=0, current="fixed"), demand)["history"].limit
+    146100
+    """
+    size, kind = window_of(window)
+    if current not in ("actual", "fixed", "larger"):
+        raise ValueError(f"current is {current!r}; known are actual, fixed, larger; choose one of them")
+    held = [] if current == "actual" else [Reserve("incoming", incoming, serves="current")]
+    return Budget(
+        size,
+        [Reserve("output", output, serves="output"), *held],
+        [
+            Allocation("system", required=True, importance=10),
+            Allocation("procedure", required=True, importance=9),
+            Allocation("knowledge", knowledge, required=True, importance=8, keep="best", limit_items=best),
+            Allocation("episodes", episodes, required=True, importance=7, keep="best", limit_items=best),
+            Allocation("history", floor=min(history_floor, size), importance=6, keep="newest"),
+            Allocation("current", incoming if current == "fixed" else None, required=True, importance=10),
+        ],
+        kind=kind,
+        deficit="signed",
+        remainder="history",
+        roles=ROLES,
+        name="working_memory",
+    )
+
+
+def memory_engine(
+    window: Window,
+    *,
+    output: Amount = Share(0.15, 500, 4_096),
+    safety: Amount = Share(0.05),
+    constrained_below: int = 1_000,
+) -> Budget:
+    """Memory engine: memory gets what the conversation and reserves derived from the model leave.
+
+    memory = max(0, window - messages - directive - max(500, min(4096, 15 %)) - 5 %)
+
+    Parameters
+    ----------
+    window : int or Model
+        Size of the context window, in tokens.
+    output : int or Share
+        Reserve for the answer; 15 % of the window, from 500 to 4,096 tokens.
+    safety : int or Share
+        Held back against a wrong count; 5 % of the window.
+    constrained_below : int, default 1,000
+        Memory counts as constrained below so many tokens.
+
+    Returns
+    -------
+    Budget
+        Remainder "memory"; a deficit is clamped to 0.
+
+    Notes
+    -----
+    Formula: memory engine, milestone 3.5.2 (document 001). Its own table of memory budgets does not follow
+    from it; see ADR-0039.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> bk.allocate(memory_engine(128_000), {"messages": 3})["memory"].limit
+    117501
+    """
+    size, kind = window_of(window)
+    return Budget(
+        size,
+        [Reserve("output", output, serves="output"), Reserve("safety", safety)],
+        [
+            Allocation("directive", required=True, importance=10),
+            Allocation("memory", importance=1, keep="best"),
+            Allocation("messages", required=True, importance=9),
+        ],
+        kind=kind,
+        deficit="clamp",
+        remainder="memory",
+        constrained_below=constrained_below,
+        roles=MEMORY_ROLES,
+        name="memory_engine",
+    )

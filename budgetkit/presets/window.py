@@ -1,0 +1,32 @@
+"""What a preset may be given as its window: tokens, or a model."""
+
+from __future__ import annotations
+
+from budgetkit.amounts import check_tokens
+from budgetkit.budget import WindowKind
+from budgetkit.models import Model
+
+Window = int | Model
+
+
+def window_of(window: Window) -> tuple[int, WindowKind]:
+    """Return a window's size and what it holds.
+
+    Parameters
+    ----------
+    window : int or Model
+        Tokens, shared by prompt and answer, or a model that knows better.
+
+    Returns
+    -------
+    tuple
+        The size in tokens, and "shared" or "input".
+
+    Examples
+    --------
+    >>> window_of(8192)
+    (8192, 'shared')
+    """
+    if isinstance(window, Model):
+        return window.window, window.kind
+    return check_tokens("window", window), "shared"
