@@ -131,7 +131,8 @@ class Message:
     Raises
     ------
     ValueError
-        If it has no role, or its content is neither text nor a list of parts nor null.
+        If it has no role, its content is neither text nor a list of parts nor null, or its tool calls are no list
+        of objects.
 
     Examples
     --------
@@ -152,6 +153,14 @@ class Message:
                 f"a {role} message whose content is of type {type(content).__name__}; "
                 "content is text, a list of parts or null; write it as one of these"
             )
+        calls = self.raw.get("tool_calls")
+        if calls is not None and not (
+            isinstance(calls, list | tuple) and all(isinstance(call, Mapping) for call in calls)
+        ):
+            raise ValueError(
+                f"a {role} message whose tool_calls are {calls!r:.60}; "
+                "they are a list of objects with an id and a function; write them so, or leave them out"
+            )
 
     @property
     def role(self) -> str:
@@ -164,7 +173,9 @@ class Message:
         content = self.raw.get("content")
         if content is None or isinstance(content, str):
             return () if content is None else ({"type": "text", "text": content},)
-        return tuple(part if isinstance(part, Mapping) else {"type": "text", "text": str(part)} for part in content)
+        return tuple(
+            part if isinstance(part, Mapping) else {"type": "text", "text": str(part)} for part in content
+        )
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -190,11 +201,11 @@ class Message:
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """The tools called, those of the older ``function_call`` form among them."""
         calls = [(call.get("id"), call.get("function", call)) for call in self.raw.get("tool_calls") or ()]
-        if self.raw.get("function_call"):
-            calls.append(("", self.raw["function_call"]))
+        calls.append(("", self.raw.get("function_call")))
         return tuple(
             ToolCall(str(id or ""), str(called.get("name") or ""), _as_json(called.get("arguments")))
             for id, called in calls
+            if isinstance(called, Mapping)
         )
 
     @property
@@ -220,7 +231,8 @@ class Message:
         return tuple(
             str(part.get("type"))
             for part in self.parts
-            if part.get("type") not in known and not any(isinstance(part.get(field), str) for field in _TEXT_FIELDS)
+            if part.get("type") not in known
+            and not any(isinstance(part.get(field), str) for field in _TEXT_FIELDS)
         )
 
     def with_text(self, text: str) -> Message:
@@ -251,7 +263,10 @@ def _image(part: Mapping[str, Any]) -> Image:
     """Read size and detail from the part, or from the object that its ``image_url`` holds."""
     inner = part.get("image_url")
     fields = {**part, **inner} if isinstance(inner, Mapping) else part
-    width, height = (value if isinstance(value, int) and value > 0 else None for value in map(fields.get, ("width", "height")))
+    width, height = (
+        value if isinstance(value, int) and value > 0 else None
+        for value in map(fields.get, ("width", "height"))
+    )
     return Image(width, height, str(fields.get("detail") or "auto"))
 
 

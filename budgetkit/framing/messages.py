@@ -117,9 +117,14 @@ class Framing:
         read = [message if isinstance(message, Message) else Message(message) for message in messages]
         texts = [self._texts(message) for message in read]
         sizes = iter(_count_many([text for each in texts for text in each], count))
-        return [self._fixed(message) + sum(next(sizes) for _ in each) for message, each in zip(read, texts, strict=True)]
+        return [
+            self._fixed(message) + sum(next(sizes) for _ in each)
+            for message, each in zip(read, texts, strict=True)
+        ]
 
-    def request(self, messages: Sequence[AnyMessage], count: Count, tools: Sequence[Mapping[str, Any]] | None = None) -> int:
+    def request(
+        self, messages: Sequence[AnyMessage], count: Count, tools: Sequence[Mapping[str, Any]] | None = None
+    ) -> int:
         """Count a whole request: its messages, its tool schemas and the priming.
 
         Parameters
@@ -159,7 +164,11 @@ class Framing:
         """
         if isinstance(self.tools, ToolConstants):
             return self.tools.tokens(tools, count)
-        return declaration_tokens(tools, count, with_system) if self.tools == "declaration" else json_tokens(tools, count)
+        return (
+            declaration_tokens(tools, count, with_system)
+            if self.tools == "declaration"
+            else json_tokens(tools, count)
+        )
 
     def image(self, image: Image) -> int:
         """Price one image.

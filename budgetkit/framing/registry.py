@@ -38,13 +38,19 @@ _OPENAI = replace(
     "from one recorded call of gpt-3.5-turbo-0125; recordings of OpenTelemetry's tests 0.62.4, read 2026-11-21",
 )
 _LITELLM = replace(
-    _COOKBOOK, tool_calls="arguments", per_image=250, tools="declaration", source="litellm 1.106.2, token_counter"
+    _COOKBOOK,
+    tool_calls="arguments",
+    per_image=250,
+    tools="declaration",
+    source="litellm 1.106.2, token_counter",
 )
 
 FRAMINGS: Final[Mapping[str, Framing]] = MappingProxyType(
     {
         "text": Framing(source="nothing but the text, as document 004 (astro-anchor 0.2.0) counts"),
-        "octopus": Framing(per_message=4, tool_calls="nothing", counter="chars/4", source="document 000 (Octopus)"),
+        "octopus": Framing(
+            per_message=4, tool_calls="nothing", counter="chars/4", source="document 000 (Octopus)"
+        ),
         "llama-index": Framing(
             per_message=3,
             count_role=True,
@@ -53,8 +59,12 @@ FRAMINGS: Final[Mapping[str, Framing]] = MappingProxyType(
             per_image=256,
             source="LlamaIndex core 0.14.25, estimate_tokens_in_messages",
         ),
-        "litellm-response": replace(_LITELLM, priming=0, source="litellm 1.106.2, count_response_tokens=True"),
-        "prompt-tsx": replace(_COOKBOOK, priming=0, source="prompt-tsx: 3 a message, 1 a name; read 2026-11-21"),
+        "litellm-response": replace(
+            _LITELLM, priming=0, source="litellm 1.106.2, count_response_tokens=True"
+        ),
+        "prompt-tsx": replace(
+            _COOKBOOK, priming=0, source="prompt-tsx: 3 a message, 1 a name; read 2026-11-21"
+        ),
         "langchain": Framing(
             per_message=3,
             count_role=True,
@@ -71,24 +81,42 @@ FRAMINGS: Final[Mapping[str, Framing]] = MappingProxyType(
             per_message=4, per_tool_call=10, priming=3, counter="chars/4", source="PraisonAI; read 2026-11-21"
         ),
         "plan-195": replace(
-            _LITELLM, per_message=6, priming=0, source="document 003: each section is counted as a request of its own"
+            _LITELLM,
+            per_message=6,
+            priming=0,
+            source="document 003: each section is counted as a request of its own",
         ),
         "memory-engine": Framing(
-            per_message=4, count_role=True, tool_calls="nothing", priming=3, source="document 001 (memory engine)"
+            per_message=4,
+            count_role=True,
+            tool_calls="nothing",
+            priming=3,
+            source="document 001 (memory engine)",
         ),
         "openai": _OPENAI,
         "openai-reasoning": replace(
-            _OPENAI, priming=2, source="one token less than gpt-4o on 3 of 3 recorded calls of gpt-5; read 2026-11-21"
+            _OPENAI,
+            priming=2,
+            source="one token less than gpt-4o on 3 of 3 recorded calls of gpt-5; read 2026-11-21",
         ),
         "openai-0301": replace(
-            _OPENAI, per_message=4, per_name=-1, counter="gpt-4", source="OpenAI cookbook on gpt-3.5-turbo-0301"
+            _OPENAI,
+            per_message=4,
+            per_name=-1,
+            counter="gpt-4",
+            source="OpenAI cookbook on gpt-3.5-turbo-0301",
         ),
     }
 )
 
 DEFAULT_FRAMING: Final = FRAMINGS["openai"]
 
-_BY_MODEL = {"gpt-5": "openai-reasoning", "o1": "openai-reasoning", "o3": "openai-reasoning", "o4": "openai-reasoning"}
+_BY_MODEL = {
+    "gpt-5": "openai-reasoning",
+    "o1": "openai-reasoning",
+    "o3": "openai-reasoning",
+    "o4": "openai-reasoning",
+}
 
 
 def framing_for(model: str) -> Framing:
@@ -111,5 +139,8 @@ def framing_for(model: str) -> Framing:
     """
     if model.startswith("gpt-3.5-turbo-0301"):
         return FRAMINGS["openai-0301"]
-    family = next((family for family in _BY_MODEL if model == family or model.startswith((f"{family}-", f"{family}."))), "")
+    family = next(
+        (family for family in _BY_MODEL if model == family or model.startswith((f"{family}-", f"{family}."))),
+        "",
+    )
     return FRAMINGS[_BY_MODEL.get(family, "openai")]

@@ -1,0 +1,18 @@
+"""Conversations: read from files, divided into turns, counted once, and what each turn asks of every section."""
+
+from budgetkit.message import Message
+from budgetkit.trace.conversation import Trace
+from budgetkit.trace.loading import iter_traces, load_trace, load_traces, shipped_traces
+from budgetkit.trace.sections import DEFAULT_ROLES
+from budgetkit.trace.turns import Turn
+
+__all__ = [
+    "DEFAULT_ROLES",
+    "Message",
+    "Trace",
+    "Turn",
+    "iter_traces",
+    "load_trace",
+    "load_traces",
+    "shipped_traces",
+]

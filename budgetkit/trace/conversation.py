@@ -1,0 +1,217 @@
+"""Trace: a conversation by its turns, counted once, and what it asks of each section of a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from budgetkit.framing import DEFAULT_FRAMING, Framing
+from budgetkit.items import Item
+from budgetkit.message import Message, Passage
+from budgetkit.trace.ledger import Counted, Ledger, count_all, ledger
+from budgetkit.trace.sections import DEFAULT_ROLES, Roles, roles_key
+from budgetkit.trace.turns import Turn, turns
+
+__all__ = ["Trace"]
+
+Count = Callable[[str], int]
+Made = TypeVar("Made")
+_MOST_KEPT = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Hold one conversation.
+
+    A request's priming belongs to no message, so no section is asked for it: it is ``framing.priming``, for the
+    budget to reserve.
+
+    Parameters
+    ----------
+    id : str
+        Its name.
+    messages : tuple of Message
+        In order; at least one.
+    tools : tuple of Mapping
+        Schemas of the tools the assistant may call.
+    contexts : Mapping
+        From the index of a message to the passages retrieved for it.
+    meta : Mapping
+        What the file says about the conversation.
+    source : str
+        File and line it was read from.
+    fields : Mapping
+        Every other field of the conversation, untouched.
+
+    Raises
+    ------
+    ValueError
+        If there are no messages.
+
+    Examples
+    --------
+    >>> trace = Trace("toy", tuple(map(Message, [
+    ...     {"role": "system", "content": "Be brief."},
+    ...     {"role": "user", "content": "Hello world"},
+    ...     {"role": "assistant", "content": "Hello."},
+    ...     {"role": "user", "content": "How are you?"},
+    ... ])))
+    >>> words = lambda text: len(text.split())
+    >>> trace.demand(words, framing=Framing())[["system", "history", "current"]]
+          system  history  current
+    turn
+    1          2        0        2
+    2          2        3        3
+    """
+
+    id: str
+    messages: tuple[Message, ...]
+    tools: tuple[Mapping[str, Any], ...] = ()
+    contexts: Mapping[int, tuple[Passage, ...]] = field(default_factory=dict)
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    source: str = ""
+    fields: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    # Counting is slow and a trace never changes, so what was counted is kept beside it.
+    _memory: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.messages:
+            raise ValueError(
+                f"an empty trace, {self.id!r}; a trace has at least one message with a role; "
+                "look whether its messages stand under 'messages'"
+            )
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """The turns in order. A conversation in which no user speaks is one turn."""
+        return self._once("turns", lambda: turns(self.messages))
+
+    @property
+    def uncounted(self) -> tuple[str, ...]:
+        """The kinds of content in it whose tokens nobody can tell from the outside, such as sound and files."""
+        return tuple(sorted({kind for message in self.messages for kind in message.uncounted}))
+
+    def counts(self, count: Count, framing: Framing | None = None) -> npt.NDArray[np.int64]:
+        """Count every message once; asked again, the same counts come from memory.
+
+        Parameters
+        ----------
+        count : callable
+            From text to tokens.
+        framing : Framing, optional
+            What a message costs beyond its text; OpenAI's when left out.
+
+        Returns
+        -------
+        numpy.ndarray
+            Of shape (messages,), int64, in tokens; not to be written to.
+        """
+        return self._counted(count, framing or DEFAULT_FRAMING).messages
+
+    def demand(
+        self, count: Count, roles: Roles | None = None, framing: Framing | None = None
+    ) -> pd.DataFrame:
+        """Say what every turn's request asks of each section.
+
+        Parameters
+        ----------
+        count : callable
+            From text to tokens.
+        roles : mapping or callable, optional
+            A role table (see :mod:`budgetkit.trace.sections`), or a function from a message to its section.
+        framing : Framing, optional
+            What a message costs beyond its text; OpenAI's when left out.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a turn (index ``turn``, from 1), one int64 column a section, in tokens.
+        """
+        roles = DEFAULT_ROLES if roles is None else roles
+        sections = [] if callable(roles) else list(roles.values())
+        return self._ledger(count, roles, framing or DEFAULT_FRAMING).demand(self.turns, sections)
+
+    def items(
+        self, turn: int, count: Count, roles: Roles | None = None, framing: Framing | None = None
+    ) -> list[Item]:
+        """List what stands to be kept or cut at one turn.
+
+        Parameters
+        ----------
+        turn : int
+            From 1 to the number of turns.
+        count : callable
+            From text to tokens.
+        roles : mapping or callable, optional
+            A role table (see :mod:`budgetkit.trace.sections`), or a function from a message to its section.
+        framing : Framing, optional
+            What a message costs beyond its text; OpenAI's when left out.
+
+        Returns
+        -------
+        list of Item
+            In the order of the request: opening system messages, tool schemas, earlier turns, passages, this
+            turn. Each payload is a Message. A tool call and its results share a group.
+
+        Raises
+        ------
+        ValueError
+            If the conversation has no such turn.
+        """
+        roles = DEFAULT_ROLES if roles is None else roles
+        return self._ledger(count, roles, framing or DEFAULT_FRAMING).items(self._turn(turn))
+
+    def request(self, turn: int) -> tuple[Message, ...]:
+        """Return the messages of one turn's last request, passages left out.
+
+        Parameters
+        ----------
+        turn : int
+            From 1 to the number of turns.
+
+        Returns
+        -------
+        tuple of Message
+            In order.
+
+        Raises
+        ------
+        ValueError
+            If the conversation has no such turn.
+        """
+        return self.messages[: self._turn(turn).sent]
+
+    def _turn(self, number: int) -> Turn:
+        if not 1 <= number <= len(self.turns):
+            raise ValueError(
+                f"turn {number} of trace {self.id!r} was asked for; it has turns 1 to {len(self.turns)}; take one of these"
+            )
+        return self.turns[number - 1]
+
+    def _counted(self, count: Count, framing: Framing) -> Counted:
+        return self._once(
+            ("counted", count, framing),
+            lambda: count_all(self.messages, self.contexts, self.tools, count, framing),
+        )
+
+    def _ledger(self, count: Count, roles: Roles, framing: Framing) -> Ledger:
+        return self._once(
+            ("ledger", count, framing, roles_key(roles)),
+            lambda: ledger(self.messages, self.contexts, self.tools, self._counted(count, framing), roles),
+        )
+
+    def _once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """Return what was made for a key before, or make it; the oldest goes when too much is kept."""
+        if key in self._memory:
+            kept: Made = self._memory[key]
+            return kept
+        made = make()
+        if len(self._memory) >= _MOST_KEPT:
+            self._memory.pop(next(iter(self._memory)), None)
+        self._memory[key] = made
+        return made

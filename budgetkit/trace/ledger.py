@@ -1,0 +1,240 @@
+"""Ledger: a conversation's sizes, section by section, under one counter, framing and role table.
+
+    demand(turn, section) = what earlier turns left in the section + what this turn puts there
+
+Tool schemas count in every turn, passages only in the turn that retrieved them. Everything is counted once, in
+one go; a turn's items are slices of what is kept here, and all turns' demand is two running sums a section.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from budgetkit.framing import Framing
+from budgetkit.items import Item
+from budgetkit.message import Message, Passage
+from budgetkit.trace.sections import Roles, past_section, present_section
+from budgetkit.trace.turns import Turn, opening
+
+__all__ = ["Counted", "Ledger", "count_all", "ledger"]
+
+Count = Callable[[str], int]
+Tokens = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Hold sizes under one counter and framing, all in tokens.
+
+    Parameters
+    ----------
+    messages : numpy.ndarray
+        Of shape (messages,), int64: each message.
+    passages : Mapping
+        From the index of a message to the sizes of the passages retrieved for it.
+    tools : int
+        All tool schemas together.
+    """
+
+    messages: Tokens
+    passages: Mapping[int, Sequence[int]]
+    tools: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """Hold a conversation as items.
+
+    Parameters
+    ----------
+    opening : int
+        How many system messages open the conversation.
+    past, present : list of Item
+        Each message once its turn has passed, and while it lasts.
+    schemas : list of Item
+        The tool schemas: one item, or none.
+    retrieved : Mapping
+        From the index of a message to the passages retrieved for it.
+    """
+
+    opening: int
+    past: list[Item]
+    present: list[Item]
+    schemas: list[Item]
+    retrieved: Mapping[int, list[Item]]
+
+    def items(self, turn: Turn) -> list[Item]:
+        """List one turn's items in the order of its request.
+
+        Parameters
+        ----------
+        turn : Turn
+            One turn of the conversation.
+
+        Returns
+        -------
+        list of Item
+            Opening system messages, tool schemas, earlier turns, passages, this turn.
+        """
+        head = min(self.opening, turn.start)
+        earlier = self.past[head : turn.start]
+        return [
+            *self.past[:head],
+            *self.schemas,
+            *earlier,
+            *self._found(turn),
+            *self.present[turn.start : turn.sent],
+        ]
+
+    def demand(self, turns: Sequence[Turn], sections: Sequence[str]) -> pd.DataFrame:
+        """Say what every turn's request asks of each section.
+
+        Parameters
+        ----------
+        turns : sequence of Turn
+            The conversation's turns.
+        sections : sequence of str
+            Sections that get a column even when nothing asks for them.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a turn (index ``turn``), one int64 column a section, in tokens.
+        """
+        starts, sents = (np.array([getattr(turn, edge) for turn in turns]) for edge in ("start", "sent"))
+        left, lasting = _running(self.past), _running(self.present)
+        extras = [(turn.number - 1, item) for turn in turns for item in (*self.schemas, *self._found(turn))]
+        columns = dict.fromkeys([*sections, *left, *lasting, *(item.section for _, item in extras)])
+        table = {section: np.zeros(len(turns), dtype=np.int64) for section in columns}
+        for section, sums in left.items():
+            table[section] += sums[starts]
+        for section, sums in lasting.items():
+            table[section] += sums[sents] - sums[starts]
+        for row, item in extras:
+            table[item.section][row] += item.tokens
+        return pd.DataFrame(table, index=pd.RangeIndex(1, len(turns) + 1, name="turn"))
+
+    def _found(self, turn: Turn) -> list[Item]:
+        return [item for index in range(turn.start, turn.sent) for item in self.retrieved.get(index, ())]
+
+
+def count_all(
+    messages: Sequence[Message],
+    contexts: Mapping[int, Sequence[Passage]],
+    tools: Sequence[Mapping[str, Any]],
+    count: Count,
+    framing: Framing,
+) -> Counted:
+    """Count a whole conversation in one go.
+
+    Parameters
+    ----------
+    messages : sequence of Message
+        In order.
+    contexts : Mapping
+        From the index of a message to the passages retrieved for it.
+    tools : sequence of Mapping
+        Tool schemas.
+    count : callable
+        From text to tokens.
+    framing : Framing
+        What a message costs beyond its text.
+
+    Returns
+    -------
+    Counted
+        Sizes in tokens.
+    """
+    passages = [passage.message for found in contexts.values() for passage in found]
+    sizes = framing.messages([*messages, *passages], count)
+    counted = np.array(sizes[: len(messages)], dtype=np.int64)
+    counted.flags.writeable = False
+    rest = iter(sizes[len(messages) :])
+    retrieved = {index: [next(rest) for _ in found] for index, found in contexts.items()}
+    with_system = any(message.role == "system" for message in messages)
+    return Counted(counted, retrieved, framing.schemas(tools, count, with_system))
+
+
+def ledger(
+    messages: Sequence[Message],
+    contexts: Mapping[int, Sequence[Passage]],
+    tools: Sequence[Mapping[str, Any]],
+    counted: Counted,
+    roles: Roles,
+) -> Ledger:
+    """Place a counted conversation in sections.
+
+    Parameters
+    ----------
+    messages : sequence of Message
+        In order.
+    contexts : Mapping
+        From the index of a message to the passages retrieved for it.
+    tools : sequence of Mapping
+        Tool schemas.
+    counted : Counted
+        Sizes of all of these.
+    roles : mapping or callable
+        A role table, or a function from a message to its section.
+
+    Returns
+    -------
+    Ledger
+        The conversation as items.
+    """
+    sized = list(zip(messages, counted.messages.tolist(), _groups(messages), strict=True))
+    past, present = (
+        [Item(place(message, roles), size, group=group, payload=message) for message, size, group in sized]
+        for place in (past_section, present_section)
+    )
+    schemas = Message({"role": "tools", "tools": list(tools)})
+    return Ledger(
+        opening(messages),
+        past,
+        present,
+        [Item(past_section(schemas, roles), counted.tools, payload=schemas)] if tools else [],
+        {index: _retrieved(found, counted.passages[index], roles) for index, found in contexts.items()},
+    )
+
+
+def _retrieved(found: Sequence[Passage], sizes: Sequence[int], roles: Roles) -> list[Item]:
+    """Score passages as the retriever did or, where it did not say, by the rank it gave them."""
+    scores = [passage.score for passage in found]
+    ranked = [1 / rank for rank in range(1, len(found) + 1)] if None in scores else scores
+    messages = [passage.message for passage in found]
+    return [
+        Item(past_section(message, roles), size, score=score or 0.0, payload=message)
+        for message, size, score in zip(messages, sizes, ranked, strict=True)
+    ]
+
+
+def _groups(messages: Sequence[Message]) -> list[Hashable]:
+    """Return each message's group: a message's tool calls and their results share one, all else has none."""
+    groups: list[Hashable] = []
+    callers: dict[str | None, Hashable] = {}
+    for index, message in enumerate(messages):
+        if message.tool_calls:
+            group: Hashable = ("tool calls", index)
+            callers.update({call.id: group for call in message.tool_calls})
+        else:  # a result of the older function_call form names no call: it answers the last one
+            answers = "" if message.role == "function" else message.tool_call_id
+            group = callers.get(answers)
+        groups.append(group)
+    return groups
+
+
+def _running(items: Sequence[Item]) -> dict[str, Tokens]:
+    """Return for each section the tokens before each item, and after the last."""
+    tokens = np.array([item.tokens for item in items], dtype=np.int64)
+    names = np.array([item.section for item in items], dtype=object)
+    sections = dict.fromkeys(item.section for item in items)
+    return {
+        section: np.concatenate(([0], np.cumsum(np.where(names == section, tokens, 0))))
+        for section in sections
+    }

@@ -1,0 +1,126 @@
+"""JSON values from a file, one a line, with the line they stand on.
+
+A file whose first line is no JSON by itself is tried as one document over many lines. Blank lines are skipped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO
+
+__all__ = ["Numbered", "Progress", "values"]
+
+Numbered = tuple[int, Any]
+Progress = Callable[[int, int], object]
+_MEGABYTE = 1 << 20
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def values(stream: BinaryIO, name: str, progress: Progress | None = None) -> Iterator[Numbered]:
+    r"""Read a file's JSON values one after the other.
+
+    Parameters
+    ----------
+    stream : binary file
+        Open for reading.
+    name : str
+        What errors call it.
+    progress : callable, optional
+        Called with bytes read and bytes in all, about once a megabyte and at the end.
+
+    Yields
+    ------
+    tuple of int and value
+        The number of the line, from 1, and what stands there.
+
+    Raises
+    ------
+    ValueError
+        If a line is not UTF-8 or not JSON; the error names the line.
+
+    Examples
+    --------
+    >>> from io import BytesIO
+    >>> list(values(BytesIO(b'{"role": "user"}\n\n[1]\n'), "toy.jsonl"))
+    [(1, {'role': 'user'}), (3, [1])]
+    """
+    first = True
+    for number, line in enumerate(_reported(stream, progress), start=1):
+        if number == 1:
+            line = line.removeprefix(_BYTE_ORDER_MARK)
+        if line.isspace() or not line:
+            continue
+        text = _decoded(line, name, number)
+        try:
+            value = _parsed(text, name, number)
+        except json.JSONDecodeError as error:
+            if not first:
+                raise _broken(name, number, error) from None
+            yield number, _whole(text + _decoded(stream.read(), name, number + 1), name, number, error)
+            return
+        yield number, value
+        first = False
+
+
+def _reported(stream: BinaryIO, progress: Progress | None) -> Iterator[bytes]:
+    """Give the lines, and say now and then how far reading has come."""
+    if progress is None:
+        yield from stream
+        return
+    total, read, told = _size(stream), 0, 0
+    for line in stream:
+        yield line
+        read += len(line)
+        if read - told >= _MEGABYTE:
+            progress(read, total)
+            told = read
+    progress(read, total)
+
+
+def _size(stream: BinaryIO) -> int:
+    here = stream.tell()
+    size = stream.seek(0, os.SEEK_END)
+    stream.seek(here)
+    return size
+
+
+def _decoded(line: bytes, name: str, number: int) -> str:
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        at = number + line.count(b"\n", 0, error.start)
+        raise ValueError(
+            f"{name}, line {at}: not UTF-8; byte 0x{line[error.start]:02x} cannot stand there; save the file as UTF-8"
+        ) from None
+
+
+def _parsed(text: str, name: str, number: int) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        raise
+    except RecursionError:
+        raise ValueError(
+            f"{name}, line {number}: nested too deeply; a conversation needs about ten levels; look what wrote it"
+        ) from None
+    except ValueError as error:  # a number of more digits than Python reads
+        raise ValueError(
+            f"{name}, line {number}: not readable as JSON; {error}; look what wrote it"
+        ) from None
+
+
+def _whole(text: str, name: str, number: int, first: json.JSONDecodeError) -> Any:
+    """Read a document over many lines, or tell of the line that both readings stumble over."""
+    try:
+        return _parsed(text, name, number)
+    except json.JSONDecodeError as error:
+        further = error if error.lineno > first.lineno + 1 else first
+        raise _broken(name, number + further.lineno - 1, further) from None
+
+
+def _broken(name: str, number: int, error: json.JSONDecodeError) -> ValueError:
+    return ValueError(
+        f"{name}, line {number}: broken JSON; {error.msg} at column {error.colno}; mend that line or leave it out"
+    )

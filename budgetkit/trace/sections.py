@@ -1,0 +1,106 @@
+"""Which section of a budget each message belongs to: the role table.
+
+A table says it by key. A message of an earlier turn goes by its role (``developer`` as ``system``). Of the turn
+that is being answered, the user's message goes by ``current`` and its own tool calls and results by ``step``;
+where a table lacks one of these, they go by their role as well. Tool schemas go by ``tools`` and retrieved
+passages by ``context``. A role that a table does not know is a section of its own name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from budgetkit.message import Message
+
+__all__ = ["DEFAULT_ROLES", "Roles", "past_section", "present_section", "roles_key"]
+
+Roles = Mapping[str, str] | Callable[[Message], str]
+
+DEFAULT_ROLES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "system": "system",
+        "tools": "system",
+        "procedure": "procedure",
+        "context": "knowledge",
+        "episode": "episodes",
+        "user": "history",
+        "assistant": "history",
+        "tool": "history",
+        "function": "history",
+        "current": "current",
+        "step": "current",
+    }
+)
+
+_STEP_ROLES = ("assistant", "tool", "function")
+
+
+def past_section(message: Message, roles: Roles) -> str:
+    """Return the section of a message that an earlier turn has left behind.
+
+    Parameters
+    ----------
+    message : Message
+        Any message; passages have the role ``context``, tool schemas ``tools``.
+    roles : mapping or callable
+        A role table, or a function from a message to its section.
+
+    Returns
+    -------
+    str
+        A section.
+
+    Examples
+    --------
+    >>> past_section(Message({"role": "developer"}), DEFAULT_ROLES)
+    'system'
+    >>> past_section(Message({"role": "user"}), lambda message: message.role.upper())
+    'USER'
+    """
+    if callable(roles):
+        return roles(message)
+    if message.role == "developer":
+        return roles.get("developer", roles.get("system", "system"))
+    return roles.get(message.role, message.role)
+
+
+def present_section(message: Message, roles: Roles) -> str:
+    """Return the section of a message of the turn that is being answered.
+
+    Parameters
+    ----------
+    message : Message
+        Any message.
+    roles : mapping or callable
+        A role table, or a function from a message to its section.
+
+    Returns
+    -------
+    str
+        A section.
+
+    Examples
+    --------
+    >>> present_section(Message({"role": "tool"}), DEFAULT_ROLES)
+    'current'
+    """
+    key = "current" if message.role == "user" else "step" if message.role in _STEP_ROLES else ""
+    return roles[key] if not callable(roles) and key in roles else past_section(message, roles)
+
+
+def roles_key(roles: Roles) -> Hashable:
+    """Return what two equal role tables share, for use as a dictionary's key.
+
+    Parameters
+    ----------
+    roles : mapping or callable
+        A role table, or a function from a message to its section.
+
+    Returns
+    -------
+    Hashable
+        A function itself, or a table's pairs in order.
+    """
+    return roles if callable(roles) else tuple(roles.items())
