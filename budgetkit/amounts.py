@@ -86,10 +86,10 @@ class Share:
     (4096, 500)
     """
 
-    ratio: float | str | Decimal
+    ratio: float | str | Decimal = field(compare=False)
     at_least: int = 0
     at_most: int | None = None
-    _exact: Fraction = field(init=False, repr=False, compare=False)
+    _exact: Fraction = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_exact", _exact_ratio(self.ratio))
