@@ -105,7 +105,7 @@ def test_imports_point_down(path: Path) -> None:
     stands, own = floors(), place(path)
     assert own in stands, f"{own} has no place in TOWERS yet: on which floor does it stand?"
     tower, floor = stands[own]
-    for name, node in imports(ast.parse(path.read_text())):
+    for name, node in imports(ast.parse(path.read_text(encoding="utf-8"))):
         if not within(name, "budgetkit") or name.split(".")[1] == own:
             continue
         other = name.split(".")[1]
@@ -119,7 +119,7 @@ def test_imports_point_down(path: Path) -> None:
 
 @pytest.mark.parametrize("path", SOURCES, ids=source_name)
 def test_no_import_is_hidden_in_a_function_to_dodge_a_circle(path: Path) -> None:
-    for function in ast.walk(ast.parse(path.read_text())):
+    for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             hidden = [name for name, _ in imports(function) if within(name, "budgetkit")]
             assert hidden == [], f"{function.name}, line {function.lineno}"
@@ -130,7 +130,7 @@ def test_no_module_imports_itself_by_a_detour() -> None:
     waiting = {
         module: {
             name if name in modules else name.rpartition(".")[0]
-            for name, _ in imports(ast.parse(path.read_text()))
+            for name, _ in imports(ast.parse(path.read_text(encoding="utf-8")))
         }
         for module, path in modules.items()
     }
@@ -145,7 +145,7 @@ def module_name(path: Path) -> str:
 
 @pytest.mark.parametrize("path", SOURCES, ids=source_name)
 def test_each_outside_world_has_one_door(path: Path) -> None:
-    for name, node in imports(ast.parse(path.read_text())):
+    for name, node in imports(ast.parse(path.read_text(encoding="utf-8"))):
         for world, doors in DOORS.items():
             if within(name, world):
                 assert place(path) in doors, (
@@ -156,7 +156,11 @@ def test_each_outside_world_has_one_door(path: Path) -> None:
 @pytest.mark.parametrize("path", SOURCES, ids=source_name)
 def test_files_are_found_through_their_door(path: Path) -> None:
     """The explorer reads its own script and style sheet; all other files lie under data/."""
-    looks = {node.id for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Name)}
+    looks = {
+        node.id
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Name)
+    }
     assert "__file__" not in looks or place(path) in {"files", "explorer"}
 
 
@@ -175,7 +179,7 @@ def test_public_names_are_pinned() -> None:
 
 
 def test_a_type_checker_is_told_the_same_homes() -> None:
-    tree = ast.parse((PACKAGE / "__init__.py").read_text())
+    tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
     block = next(node for node in tree.body if isinstance(node, ast.If))
     told = {name.removeprefix("budgetkit.") for name, _ in imports(block)}
     homes = budgetkit._HOME
@@ -197,17 +201,17 @@ def documented() -> Iterator[tuple[str, object]]:
     """List the public functions and classes, those of the public modules among them."""
     for name in sorted(PUBLIC):
         value = getattr(budgetkit, name)
-        if isinstance(value, ModuleType):
-            for inner, member in inspect.getmembers(value):
-                own = getattr(member, "__module__", None) == value.__name__
-                if (
-                    own
-                    and not inner.startswith("_")
-                    and (inspect.isfunction(member) or inspect.isclass(member))
-                ):
-                    yield f"{name}.{inner}", member
-        elif inspect.isfunction(value) or inspect.isclass(value):
-            yield name, value
+        for inner, member in public_members(value) if isinstance(value, ModuleType) else [("", value)]:
+            if inspect.isfunction(member) or inspect.isclass(member):
+                yield f"{name}.{inner}".rstrip("."), member
+
+
+def public_members(module: ModuleType) -> Iterator[tuple[str, object]]:
+    """List what a module gives out: the names it declares, else those that it defines itself."""
+    for name, member in inspect.getmembers(module):
+        own = getattr(member, "__module__", None) == module.__name__
+        if name in getattr(module, "__all__", [name] if own and not name.startswith("_") else []):
+            yield name, member
 
 
 def test_every_public_name_has_a_numpydoc_docstring_with_an_example() -> None:

@@ -26,7 +26,9 @@ each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path
 
 
 def code_cells(path: Path) -> list[Cell]:
-    return [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
+    return [
+        cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"
+    ]
 
 
 def source(cell: Cell) -> str:
@@ -76,7 +78,7 @@ def test_something_is_stored_and_so_checked(path: Path) -> None:
 
 @each_notebook
 def test_no_state_of_a_widget_is_saved(path: Path) -> None:
-    assert "widgets" not in json.loads(path.read_text())["metadata"]
+    assert "widgets" not in json.loads(path.read_text(encoding="utf-8"))["metadata"]
 
 
 @each_notebook
@@ -138,7 +140,7 @@ def test_the_rule_knows_a_figure_when_it_sees_one(cells: list[str], shown: bool)
 
 
 def test_the_explorer_says_first_how_to_run_it() -> None:
-    first = json.loads((CHECKOUT / "notebooks" / "04-explore.ipynb").read_text())["cells"][0]
+    first = json.loads((CHECKOUT / "notebooks" / "04-explore.ipynb").read_text(encoding="utf-8"))["cells"][0]
     assert first["cell_type"] == "markdown"
     assert "Run > Run All Cells" in "".join(first["source"])
 

@@ -1,0 +1,194 @@
+"""What reaches a user: a wheel that works on its own, an environment file that agrees, a clean repository."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from rattler import MatchSpec
+
+CHECKOUT = Path(__file__).parents[1]
+LARGEST_FILE = 3_000_000  # bytes
+
+USE_IT = """
+import json, socket
+
+def refuse(*address, **options):
+    raise AssertionError(f"the network is shut, and something asked for {address}")
+
+socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = refuse
+
+import budgetkit as bk
+
+sections = [bk.Allocation("system", cap=100), bk.Allocation("history")]
+budget = bk.Budget(1_000, reserves=[bk.Reserve("output", 200)], allocations=sections)
+plan = bk.allocate(budget, {"system": 60, "history": 900})
+print(json.dumps({
+    "version": bk.__version__,
+    "home": bk.__file__,
+    "exact": bk.counter("gpt-4o")("Hello world"),
+    "rough": bk.counter("chars/4")("Hello world, here I am"),
+    "window": bk.model("gpt-4o").window,
+    "history": plan["history"].granted,
+}))
+"""
+
+
+def run(*command: str | Path, cwd: Path = CHECKOUT) -> str:
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder)
+    return next(folder.glob("budgetkit-*.whl"))
+
+
+@pytest.fixture(scope="module")
+def elsewhere(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install the wheel into an environment of its own, beside this one's packages; give its Python."""
+    home = tmp_path_factory.mktemp("elsewhere")
+    venv.create(home, with_pip=False)
+    places = {"base": str(home), "platbase": str(home)}
+    python = Path(sysconfig.get_path("scripts", "venv", places)) / Path(sys.executable).name
+    run(sys.executable, "-m", "pip", "--python", python, "install", "--no-index", "--no-deps", wheel)
+    # A path file is not followed through another one, so this environment's editable budgetkit stays unseen.
+    packages = Path(sysconfig.get_path("purelib", "venv", places))
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
+    return python
+
+
+def test_the_wheel_counts_and_plans_outside_the_checkout_without_a_network(
+    elsewhere: Path, tmp_path: Path
+) -> None:
+    said = json.loads(run(elsewhere, "-I", "-c", USE_IT, cwd=tmp_path))
+    assert CHECKOUT not in Path(said.pop("home")).parents
+    assert said == {
+        "version": project()["version"],
+        "exact": 2,
+        "rough": 5,
+        "window": 128_000,
+        "history": 740,
+    }
+
+
+def test_the_wheel_carries_the_data_the_types_and_the_licence(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    data = {
+        f"budgetkit/{path.relative_to(CHECKOUT).as_posix()}"
+        for path in (CHECKOUT / "data").rglob("*")
+        if path.is_file()
+    }
+    code = {
+        path.relative_to(CHECKOUT).as_posix()
+        for path in (CHECKOUT / "budgetkit").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert len(data) > 1
+    assert names >= data | code
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+    assert not any(name.startswith(("tests/", "notebooks/")) for name in names)
+
+
+def project() -> dict[str, Any]:
+    content: dict[str, Any] = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))[
+        "project"
+    ]
+    return content
+
+
+def conda_environment() -> tuple[list[str], list[str]]:
+    """Read environment.yml: its conda packages, and those it leaves to pip."""
+    content = yaml.safe_load((CHECKOUT / "environment.yml").read_text(encoding="utf-8"))
+    assert content["channels"] == ["conda-forge", "nodefaults"]
+    conda = [entry for entry in content["dependencies"] if isinstance(entry, str)]
+    (pip,) = [entry["pip"] for entry in content["dependencies"] if isinstance(entry, dict)]
+    return conda, pip
+
+
+def bounds(requirements: list[str]) -> dict[str, str]:
+    parsed = map(Requirement, requirements)
+    return {requirement.name.lower(): str(requirement.specifier) for requirement in parsed}
+
+
+def test_conda_and_pip_users_get_the_same_packages() -> None:
+    conda, pip = conda_environment()
+    shared = [entry for entry in conda if entry not in ("python=3.12", "pip")]
+    assert len(shared) == len(conda) - 2
+    assert "-e ." in pip
+    assert bounds(shared + [entry for entry in pip if entry != "-e ."]) == bounds(project()["dependencies"])
+
+
+def test_conda_understands_every_line_of_the_environment() -> None:
+    conda, _ = conda_environment()
+    names = {spec.name.normalized for spec in map(MatchSpec, conda) if spec.name}
+    assert len(names) == len(conda)
+    with pytest.raises(Exception, match="=>"):
+        MatchSpec("pandas=>2.2")
+
+
+def test_every_dependency_has_a_lower_bound() -> None:
+    for requirement in map(Requirement, project()["dependencies"]):
+        assert any(bound.operator == ">=" for bound in requirement.specifier), requirement
+
+
+@pytest.fixture(scope="module")
+def tracked() -> list[Path]:
+    if not shutil.which("git") or not (CHECKOUT / ".git").exists():
+        pytest.skip("what is committed can only be told in a git checkout")
+    names = run("git", "ls-files", "-z").split("\0")
+    return [path for name in names if name and (path := CHECKOUT / name).is_file()]
+
+
+# In pieces, for this file is read too.
+HOSTS = [
+    "pypi org",
+    "pythonhosted org",
+    "registry npmjs",
+    "registry yarnpkg",
+    "anaconda org",
+    "deb debian org",
+]
+HOSTS += ["proxy golang org", "crates io"]
+REGISTRIES = re.compile("|".join(re.escape(host.replace(" ", ".")) for host in HOSTS).encode())
+LOCKS = re.compile(r".*\.lock|.*-lock\.(json|ya?ml)|npm-shrinkwrap\.json")
+
+
+def test_no_committed_file_names_the_host_of_a_registry(tracked: list[Path]) -> None:
+    assert [path for path in tracked if REGISTRIES.search(path.read_bytes())] == []
+    assert REGISTRIES.search(b"https://files." + b"pythonhosted" + b".org/packages/")
+
+
+def test_no_lock_file_is_committed(tracked: list[Path]) -> None:
+    assert [path for path in tracked if LOCKS.fullmatch(path.name)] == []
+    assert LOCKS.fullmatch("uv.lock")
+    assert LOCKS.fullmatch("package-lock.json")
+
+
+def test_no_state_of_a_widget_is_committed(tracked: list[Path]) -> None:
+    for path in tracked:
+        if path.suffix == ".ipynb":
+            assert "widgets" not in json.loads(path.read_text(encoding="utf-8"))["metadata"], path
+
+
+def test_no_committed_file_is_large(tracked: list[Path]) -> None:
+    assert {path.name: size for path in tracked if (size := path.stat().st_size) > LARGEST_FILE} == {}
+
+
+def test_the_readme_shows_the_two_commands() -> None:
+    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    assert "make lab" in readme
+    assert "make test" in readme
