@@ -107,7 +107,7 @@ def _plan() -> dict[str, Any]:
     )
 
 
-def _object(required: list[str], **properties: Any) -> dict[str, Any]:
+def _object(required: list[str], /, **properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 

@@ -57,8 +57,8 @@ def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataF
     values = {name: list(amounts) for name, amounts in lines.items()}
     if not 1 <= len(values) <= 2 or not all(values.values()):
         raise ValueError(
-            f"sweep was given {len(values)} lines with {[len(v) for v in values.values()]} values; it moves one "
-            "line or two, each with values; write sweep(budget, demand, output=range(0, 4_001, 500))"
+            f"sweep was given {len(values)} lines with {[len(v) for v in values.values()]} values; "
+            "it moves one line or two, each with values; write sweep(budget, demand, output=range(0, 4_001, 500))"
         )
     points = [dict(zip(values, point, strict=True)) for point in product(*values.values())]
     frames = [_planned(budget, demand, point) for point in points]

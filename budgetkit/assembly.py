@@ -1,0 +1,152 @@
+"""A plan as the messages to send, and as a text that a model may be shown about its own budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from budgetkit.items import Item
+from budgetkit.message import Message
+from budgetkit.plan import Plan
+
+SPOKEN = frozenset({"user", "assistant", "tool", "function"})
+NEAR_LIMIT = 0.9
+
+
+def messages(plan: Plan, context_role: str = "system") -> list[dict[str, Any]]:
+    """Return the messages to send, in the order of the sections.
+
+    What was said stays in the order in which it was said: all messages of users, assistants and tools stand
+    together where the first of their sections stands, so that a tool's result never parts from its call. Tool
+    schemas are no messages; they go into the request beside them, see `tools`.
+
+    Parameters
+    ----------
+    plan : Plan
+        As `budgetkit.fit` made it, of items whose payload is a Message, a mapping with a role, or a text.
+    context_role : str, default "system"
+        Role under which texts and retrieved passages are sent; chat formats have none of their own for them.
+
+    Returns
+    -------
+    list of dict
+        Messages in OpenAI's chat format; fields that the source had are kept.
+
+    Raises
+    ------
+    ValueError
+        If an item has no payload, or the plan has no items.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> budget = bk.Budget(100, (), [bk.Allocation("system"), bk.Allocation("user")])
+    >>> asked = bk.Item("user", 2, payload={"role": "user", "content": "Hello world"})
+    >>> messages(bk.fit(budget, [asked, bk.Item("system", 3, payload="Be brief.")]))
+    [{'role': 'system', 'content': 'Be brief.'}, {'role': 'user', 'content': 'Hello world'}]
+    """
+    kept = plan.decisions.items
+    if not kept and plan.used:
+        raise ValueError(
+            "this plan was made of numbers; only a plan made of items has texts; use budgetkit.fit(budget, items)"
+        )
+    written = [(item, _written(item, context_role)) for item in kept]
+    place = {section: i for i, section in enumerate(plan.budget.sections)}
+    spoken = min((place[item.section] for item, m in written if m.get("role") in SPOKEN), default=0)
+    ordered = sorted(
+        written, key=lambda pair: spoken if pair[1]["role"] in SPOKEN else place[pair[0].section]
+    )
+    return [message for _, message in ordered if message["role"] != "tools"]
+
+
+def tools(plan: Plan) -> list[dict[str, Any]]:
+    """Return the tool schemas that the plan kept.
+
+    Parameters
+    ----------
+    plan : Plan
+        As `budgetkit.fit` made it of a trace's items.
+
+    Returns
+    -------
+    list of dict
+        The schemas, for the request's ``tools``.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> tools(bk.allocate(bk.Budget(100), {}))
+    []
+    """
+    found = [item.payload.raw for item in plan.decisions.items if isinstance(item.payload, Message)]
+    return [dict(schema) for raw in found if raw.get("role") == "tools" for schema in raw["tools"]]
+
+
+def _written(item: Item, context_role: str) -> dict[str, Any]:
+    payload = item.payload.raw if isinstance(item.payload, Message) else item.payload
+    if isinstance(payload, str):
+        return {"role": context_role, "content": payload}
+    if not isinstance(payload, Mapping) or "role" not in payload:
+        raise ValueError(
+            f"an item of section {item.section!r} has the payload {type(payload).__name__}; known are a Message, "
+            "a mapping with a role, and a text; pass payload=... to Item"
+        )
+    if payload["role"] in SPOKEN or payload["role"] in ("system", "developer", "tools"):
+        return dict(payload)
+    return {"role": context_role, "content": payload.get("content", "")}
+
+
+def describe(plan: Plan, count: Callable[[str], int], title: str = "Context budget") -> str:
+    """Return the text that tells a model how its context is used, its own tokens counted in.
+
+    The first line sums up against the whole window; a section above 90 % of its limit is marked. The number
+    of used tokens contains this text, so it is the smallest number that is true of itself.
+
+    Parameters
+    ----------
+    plan : Plan
+        What was granted.
+    count : callable
+        Text to tokens.
+    title : str
+        The heading.
+
+    Returns
+    -------
+    str
+        The text, or an empty one where the plan has no room left for it.
+
+    Notes
+    -----
+    After Plan #195, "Budget Visibility" (document 003), which shows 3,200 of 4,000 as 80 %.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> budget = bk.Budget(4_000, (), [bk.Allocation("system", 500), bk.Allocation("memory", 800)])
+    >>> plan = bk.allocate(budget, {"system": 450, "memory": 780})
+    >>> print(describe(plan, count=lambda text: 0))
+    ## Context budget
+    Using 1,230/4,000 tokens (31%)
+    - system: 450/500
+    - memory: 780/800 (near its limit)
+    """
+    used, text = plan.used, ""
+    for _ in range(len(str(plan.budget.window)) + 8):  # it settles when the number's width does
+        text = _text(plan, used, title)
+        needed = plan.used + count(text)
+        if needed <= used:
+            break
+        used = needed
+    return text if count(text) <= max(0, plan.free) else ""
+
+
+def _text(plan: Plan, used: int, title: str) -> str:
+    window = plan.budget.window
+    lines = [f"## {title}", f"Using {used:,}/{window:,} tokens ({round(100 * used / max(1, window))}%)"]
+    for grant in plan.grants:
+        cap = plan.budget.caps[grant.section]
+        limit = grant.limit if cap is None else cap
+        near = " (near its limit)" if grant.granted > NEAR_LIMIT * limit else ""
+        lines.append(f"- {grant.section}: {grant.granted:,}/{limit:,}{near}")
+    return "\n".join(lines)
