@@ -100,8 +100,8 @@ class Model:
             return
         if check_tokens(f"{self.name}: max_output", self.max_output) > self.window and self.kind == "shared":
             raise ValueError(
-                f"{self.name}: answers of up to {self.max_output:,} tokens in a shared window of {self.window:,}; "
-                "it holds prompt and answer; lower max_output or say kind='input'"
+                f"{self.name}: answers of up to {self.max_output:,} tokens in a window of {self.window:,} "
+                "that they share with the prompt; lower max_output or say kind='input'"
             )
 
     @property

@@ -9,7 +9,7 @@ systems that count so agree on 4 and on little else; what they differ in are the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, Literal, get_args
 
@@ -55,8 +55,8 @@ class CharacterCounter:
 
     Parameters
     ----------
-    ratio : Fraction
-        Units a token, above 0. Numbers and text such as ``"3.5"`` are taken too, exactly as written.
+    ratio : Fraction, float or str
+        Units a token, above 0; kept as the exact fraction that it prints as.
     rounding : {"floor", "ceil", "nearest"}
         Where a part of a token goes; ``"nearest"`` takes halves up.
     minimum : int
@@ -79,13 +79,18 @@ class CharacterCounter:
     'chars/3.5 (ceil, minimum 0)'
     """
 
-    ratio: Fraction = Fraction(4)
+    ratio: Fraction | float | str = Fraction(4)
     rounding: Rounding = "floor"
     minimum: int = 1
     unit: Unit = "codepoint"
+    _units: int = field(init=False, repr=False, compare=False)
+    _tokens: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ratio", _exact_ratio(self.ratio))
+        exact = _exact_ratio(self.ratio)
+        object.__setattr__(self, "ratio", exact)
+        object.__setattr__(self, "_units", exact.numerator)
+        object.__setattr__(self, "_tokens", exact.denominator)
         _one_of("rounding", self.rounding, get_args(Rounding))
         _one_of("unit", self.unit, get_args(Unit))
         check_tokens("minimum", self.minimum)
@@ -98,7 +103,7 @@ class CharacterCounter:
     @property
     def name(self) -> str:
         """What :func:`budgetkit.counter` takes to give this counter again, conventions included."""
-        base = f"{_PLURALS[self.unit]}/{_written(self.ratio)}"
+        base = f"{_PLURALS[self.unit]}/{_written(Fraction(self._units, self._tokens))}"
         minimum = "" if self.minimum == 1 else f"minimum {self.minimum}"
         conventions = ", ".join(filter(None, ["" if self.rounding == "floor" else self.rounding, minimum]))
         return f"{base} ({conventions})" if conventions else base
@@ -131,7 +136,7 @@ class CharacterCounter:
         """
         if not isinstance(text, str):
             raise TypeError(
-                f"asked to count {type(text).__name__}; {self.name} counts text; give a str, '' if there is none"
+                f"asked to count {type(text).__name__}; {self.name} counts text; give a str, perhaps ''"
             )
         return _SIZES[self.unit](text)
 
@@ -153,9 +158,7 @@ class CharacterCounter:
         >>> CharacterCounter(rounding="ceil").of(11 + 4)
         4
         """
-        # units / (n / d) is units * d / n, in whole numbers all the way
-        divide = _ROUNDINGS[self.rounding]
-        return max(self.minimum, divide(units * self.ratio.denominator, self.ratio.numerator))
+        return max(self.minimum, _ROUNDINGS[self.rounding](units * self._tokens, self._units))
 
 
 def _exact_ratio(ratio: object) -> Fraction:

@@ -148,7 +148,7 @@ def _mended(text: str) -> str:
 
 
 def _tokens_by_piece(built: tiktoken.Encoding, text: str) -> Iterator[list[int]]:
-    """Encode each match of the encoding's pattern, found by `regex`, which long runs of blanks do not trouble."""
+    """Encode each match of the pattern, found by `regex`, which long runs of blanks do not trouble."""
     import regex
 
     for piece in regex.finditer(_definitions()[built.name]["pattern"], text):

@@ -79,7 +79,7 @@ class ExactCounter:
         """Count one text, in tokens; a text counted before is remembered."""
         if not isinstance(text, str):
             raise TypeError(
-                f"asked to count {type(text).__name__}; {self.name} counts text; give a str, '' if there is none"
+                f"asked to count {type(text).__name__}; {self.name} counts text; give a str, perhaps ''"
             )
         return memory(self.encoding).count(text, encodings.counting(self.encoding))
 

@@ -1,0 +1,46 @@
+"""The one door to data/."""
+
+import re
+
+import pytest
+
+from budgetkit import files
+
+
+def test_every_file_under_data_is_described_in_its_readme() -> None:
+    readme = files.read_bytes("README.md").decode()
+    described = set(re.findall(r"`([\w./-]+)`", readme))
+    undescribed = [name for name in files.data_files() if name != "README.md" and name not in described]
+    assert undescribed == []
+
+
+def test_the_readme_describes_no_file_that_is_not_there() -> None:
+    readme = files.read_bytes("README.md").decode()
+    in_folders = set(re.findall(r"`((?:encodings|traces|corpora)/[\w./-]+\.\w+)`", readme))
+    assert in_folders <= set(files.data_files())
+
+
+def test_a_file_is_found_read_and_listed() -> None:
+    assert files.data_path("models.csv").is_file()
+    assert files.read_bytes("models.csv").startswith(b"# ")
+    assert "encodings/o200k_base.tiktoken.gz" in files.data_files("encodings")
+    assert "models.csv" not in files.data_files("encodings")
+
+
+def test_a_table_leaves_out_its_provenance_which_can_be_asked_for() -> None:
+    assert files.read_table("models.csv")[0]["name"] == "gpt-4o"
+    assert files.provenance("models.csv").startswith("Windows and maximum outputs from litellm")
+
+
+@pytest.mark.parametrize("name", ["nothing.csv", "../pyproject.toml", "/etc/hostname", "encodings"])
+def test_a_name_that_is_no_data_file_is_an_error_that_says_what_there_is(name: str) -> None:
+    with pytest.raises(FileNotFoundError, match="no data file .*; there are .*models.csv.*; use one"):
+        files.data_path(name)
+
+
+def test_an_error_about_a_folder_lists_that_folder() -> None:
+    with pytest.raises(
+        FileNotFoundError, match=r"there are encodings/cl100k_base.tiktoken.gz, .*json"
+    ) as error:
+        files.data_path("encodings/gpt2.tiktoken.gz")
+    assert "models.csv" not in str(error.value)
