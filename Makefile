@@ -27,10 +27,12 @@ bench: $(VENV)/test.stamp
 	$(BIN) -m benchmarks
 
 $(VENV)/lab.stamp: pyproject.toml | $(BIN)
+	@echo "Installing JupyterLab and budgetkit into $(VENV), once; this takes up to a minute."
 	$(INSTALL) --editable .
 	@touch $@
 
 $(VENV)/test.stamp: pyproject.toml | $(BIN)
+	@echo "Installing budgetkit and what its tests need into $(VENV), once; this takes up to two minutes."
 	$(INSTALL) --editable '.[dev]'
 	@touch $@ $(VENV)/lab.stamp
 

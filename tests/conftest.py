@@ -1,6 +1,7 @@
-"""What every test shares: reproducible Hypothesis, and a network that can be shut."""
+"""What all tests share: reproducible Hypothesis, a network that can be shut, a line on what was skipped."""
 
 import socket
+from collections import Counter
 from typing import NoReturn
 
 import pytest
@@ -20,3 +21,10 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", refuse)
     monkeypatch.setattr(socket.socket, "connect_ex", refuse)
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say once for each reason how many tests were skipped; pytest would say it for every test."""
+    reasons = (report.longrepr for report in terminalreporter.getreports("skipped"))
+    for reason, count in Counter(reason[2] for reason in reasons if isinstance(reason, tuple)).items():
+        terminalreporter.write_line(f"{count} skipped: {reason.removeprefix('Skipped: ')}")

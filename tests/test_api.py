@@ -28,7 +28,7 @@ TOWERS = {
     "ground": [{"amounts", "files"}, {"items", "models"}],
     "arithmetic": [{"lines"}, {"pruning", "budget"}, {"plan"}, {"walk"}, {"fitting"}, {"presets", "sweep"}],
     "text": [{"counters", "message"}, {"framing", "truncation"}, {"trace"}],
-    "meeting": [{"assembly", "state"}],
+    "meeting": [{"schema"}, {"assembly", "state"}],
     "faces": [{"figures"}, {"explorer"}],
 }
 BELOW = {

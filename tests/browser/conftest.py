@@ -146,9 +146,7 @@ def chromium() -> Iterator[Browser]:
             "browser tests are required, and there is no Chromium: install it or set BUDGETKIT_CHROMIUM"
         )
     if found is None:
-        pytest.skip(
-            "browser tests are skipped: no Chromium; install it or set BUDGETKIT_CHROMIUM to its path"
-        )
+        pytest.skip("no Chromium for the browser tests; install it or set BUDGETKIT_CHROMIUM to its path")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=BROWSER_ARGUMENTS)
         yield browser
