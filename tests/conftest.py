@@ -1,5 +1,7 @@
 """What all tests share: reproducible Hypothesis, a network that can be shut, a line on what was skipped."""
 
+from __future__ import annotations  # pytest names its reporter only from 8.4 on
+
 import socket
 from collections import Counter
 from typing import NoReturn
