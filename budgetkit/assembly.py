@@ -48,7 +48,8 @@ def messages(plan: Plan, context_role: str = "system") -> list[dict[str, Any]]:
     kept = plan.decisions.items
     if not kept and plan.used:
         raise ValueError(
-            "this plan was made of numbers; only a plan made of items has texts; use budgetkit.fit(budget, items)"
+            "this plan was made of numbers; only a plan made of items has texts; "
+            "use budgetkit.fit(budget, items)"
         )
     written = [(item, _written(item, context_role)) for item in kept]
     place = {section: i for i, section in enumerate(plan.budget.sections)}
@@ -88,8 +89,8 @@ def _written(item: Item, context_role: str) -> dict[str, Any]:
         return {"role": context_role, "content": payload}
     if not isinstance(payload, Mapping) or "role" not in payload:
         raise ValueError(
-            f"an item of section {item.section!r} has the payload {type(payload).__name__}; known are a Message, "
-            "a mapping with a role, and a text; pass payload=... to Item"
+            f"an item of section {item.section!r} has the payload {type(payload).__name__}; "
+            "known are a Message, a mapping with a role, and a text; pass payload=... to Item"
         )
     if payload["role"] in SPOKEN or payload["role"] in ("system", "developer", "tools"):
         return dict(payload)
@@ -100,7 +101,7 @@ def describe(plan: Plan, count: Callable[[str], int], title: str = "Context budg
     """Return the text that tells a model how its context is used, its own tokens counted in.
 
     The first line sums up against the whole window; a section above 90 % of its limit is marked. The number
-    of used tokens contains this text, so it is the smallest number that is true of itself.
+    of used tokens contains this text and is never below the truth.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataF
     values = {name: list(amounts) for name, amounts in lines.items()}
     if not 1 <= len(values) <= 2 or not all(values.values()):
         raise ValueError(
-            f"sweep was given {len(values)} lines with {[len(v) for v in values.values()]} values; "
+            f"sweep was given {len(values)} lines of {[len(v) for v in values.values()]} values; "
             "it moves one line or two, each with values; write sweep(budget, demand, output=range(0, 4_001, 500))"
         )
     points = [dict(zip(values, point, strict=True)) for point in product(*values.values())]
@@ -68,13 +68,11 @@ def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataF
 def _planned(budget: Budget, demand: Demand, point: Mapping[str, Any]) -> pd.DataFrame:
     changed = replace(budget, deficit="signed").assign(**point)
     frame = demand if isinstance(demand, pd.DataFrame) else pd.DataFrame([demand])
-    columns = allocate_columns(changed, {str(name): frame[name].to_numpy() for name in frame.columns})
+    columns = allocate_columns(changed, {str(name): frame[name].to_numpy() for name in frame.columns}, len(frame))
     index = _index(demand, frame)
     sizes = _sizes(changed, point)
     held = changed.held
-    used = sum(
-        (np.maximum(c["granted"] - held.get(s, 0), 0) for s, c in columns.items()), np.zeros(len(frame), int)
-    )
+    used = sum((np.maximum(c["granted"] - held.get(s, 0), 0) for s, c in columns.items()), np.zeros(len(frame), int))
     free = changed.usable - used
     tidy = [
         index.assign(section=section, **column, free=free, shared_pool=changed.unclaimed)

@@ -91,7 +91,7 @@ def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
     2    0  history      50    100       50    0
     3    1  history     150    100      100   50
     """
-    columns = allocate_columns(budget, {str(name): demands[name].to_numpy() for name in demands.columns})
+    columns = allocate_columns(budget, {str(name): demands[name].to_numpy() for name in demands.columns}, len(demands))
     index = demands.index if any(demands.index.names) else demands.index.rename("row")
     frames = [pd.DataFrame({"section": s, **columns[s]}, index=index).reset_index() for s in columns]
     if not frames:
@@ -99,7 +99,7 @@ def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def allocate_columns(budget: Budget, demands: Mapping[str, Ints]) -> dict[str, dict[str, Ints]]:
+def allocate_columns(budget: Budget, demands: Mapping[str, Ints], rows: int = 0) -> dict[str, dict[str, Ints]]:
     """Grant tokens for many demands at once, in arrays and out arrays.
 
     Parameters
@@ -108,6 +108,8 @@ def allocate_columns(budget: Budget, demands: Mapping[str, Ints]) -> dict[str, d
         The window and its lines.
     demands : mapping of str to int64 array, shape (rows,)
         Demands in tokens by section; all of one length.
+    rows : int, optional
+        That length, for demands without any column.
 
     Returns
     -------
@@ -121,12 +123,10 @@ def allocate_columns(budget: Budget, demands: Mapping[str, Ints]) -> dict[str, d
     [50, 80]
     """
     budget = declaring(budget, demands)
-    rows = max((len(column) for column in demands.values()), default=0)
+    rows = max((len(column) for column in demands.values()), default=rows)
     asked = {s: np.asarray(demands.get(s, np.zeros(rows)), dtype=np.int64) for s in budget.sections}
     if any((column < 0).any() for column in asked.values()):
-        raise ValueError(
-            "a demand is negative; demands are tokens of 0 or more; check the columns of the frame"
-        )
+        raise ValueError("a demand is negative; demands are tokens of 0 or more; check the columns of the frame")
     found: dict[str, dict[str, Ints]] = {}
     steps = walk(budget, asked, _granted(np.minimum, np.where), least=np.minimum, most=np.maximum)
     for allocation, limit, granted in steps:

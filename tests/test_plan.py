@@ -1,0 +1,300 @@
+"""The walk: toy cases in full, then the invariants that no budget may break."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import budgetkit as bk
+from budgetkit.plan import OVER_CAP, WINDOW_FULL, Plan
+from budgetkit.pruning import Items
+from tests.strategies import DEMANDS, ITEMS, budgets
+
+
+def granted(plan: Plan) -> dict[str, int]:
+    return {g.section: g.granted for g in plan.grants}
+
+
+def test_what_a_section_leaves_flows_down() -> None:
+    """Required first, then by importance; each takes of what the earlier left."""
+    budget = bk.Budget(
+        1_000,
+        [bk.Reserve("output", 200)],
+        [
+            bk.Allocation("history", importance=1),
+            bk.Allocation("retrieval", 400, importance=5),
+            bk.Allocation("system", required=True),
+        ],
+    )
+    plan = bk.allocate(budget, {"system": 300, "retrieval": 900, "history": 900})
+    assert granted(plan) == {"history": 100, "retrieval": 400, "system": 300}
+    assert [g.limit for g in plan.grants] == [100, 400, 800]
+    assert (plan.used, plan.reserved, plan.free) == (800, 200, 0)
+
+
+def test_a_floor_is_held_back_from_those_who_are_asked_before() -> None:
+    """The promise is kept although the section is asked last, and only as far as it is wanted."""
+    lines = [bk.Allocation("retrieval", importance=9), bk.Allocation("history", floor=400, importance=1)]
+    budget = bk.Budget(1_000, (), lines)
+    assert granted(bk.allocate(budget, {"retrieval": 900, "history": 900})) == {"retrieval": 600, "history": 400}
+    assert granted(bk.allocate(budget, {"retrieval": 900, "history": 50})) == {"retrieval": 900, "history": 50}
+
+
+def test_weights_divide_what_is_left_without_a_residue() -> None:
+    """1 to 2 of 100 is 33 and 67, not 33 and 66; what one leaves goes to the other."""
+    budget = bk.Budget(100, (), [bk.Allocation("a", weight=1), bk.Allocation("b", weight=2)])
+    assert granted(bk.allocate(budget, {"a": 500, "b": 500})) == {"a": 33, "b": 67}
+    assert granted(bk.allocate(budget, {"a": 10, "b": 500})) == {"a": 10, "b": 90}
+
+
+@pytest.mark.parametrize(
+    ("pool", "expected"),
+    [
+        ("open", {"system": 100, "memory": 500, "notes": 400}),
+        ("together", {"system": 100, "memory": 500, "notes": 100}),
+        ("each", {"system": 100, "memory": 500, "notes": 400}),
+    ],
+)
+def test_pool(pool: str, expected: dict[str, int]) -> None:
+    """Without a cap: all that is left, the pool of 600 together, or up to the pool each."""
+    budget = bk.Budget(1_000, (), [bk.Allocation("system", 400)], undeclared="pool", pool=pool)  # type: ignore[arg-type]
+    plan = bk.allocate(budget, {"system": 100, "memory": 500, "notes": 500})
+    assert granted(plan) == expected
+    assert plan.shared_pool_use == expected["memory"] + expected["notes"]
+
+
+def test_overflow_of_the_cap_and_of_the_window_are_two_things() -> None:
+    """A section may be cut to its cap and yet be left out whole when the window is full."""
+    section = bk.Allocation("retrieval", 500, overflow="truncate", when_full="drop", importance=1)
+    budget = bk.Budget(1_000, (), [bk.Allocation("system", required=True), section])
+    assert granted(bk.allocate(budget, {"system": 400, "retrieval": 900}))["retrieval"] == 500
+    assert granted(bk.allocate(budget, {"system": 600, "retrieval": 900}))["retrieval"] == 0
+    assert granted(bk.allocate(budget, {"system": 600, "retrieval": 400}))["retrieval"] == 400
+
+
+def test_reserve_for_a_section_is_spent_by_it_first() -> None:
+    """500 held for the current message: 100 of them are used, 400 stay reserved; the parts sum to the window."""
+    lines = [bk.Allocation("current", 500, required=True), bk.Allocation("history")]
+    budget = bk.Budget(1_000, [bk.Reserve("incoming", 500, serves="current")], lines)
+    plan = bk.allocate(budget, {"current": 100, "history": 900})
+    assert granted(plan) == {"current": 100, "history": 500}
+    assert (plan.used, plan.reserved, plan.free) == (600, 400, 0)
+
+
+def test_overrun_is_reported_signed() -> None:
+    """What is required does not shrink; the deficit is a number and a sentence."""
+    budget = bk.Budget(100, [bk.Reserve("output", 20)], [bk.Allocation("system", required=True)], deficit="signed")
+    plan = bk.allocate(budget, {"system": 130})
+    assert plan.free == -50
+    assert "overrun by 50 tokens: system 130, reserves 20; lower a reserve" in plan.warnings[0]
+    with pytest.raises(ValueError, match="overrun by 50 tokens"):
+        bk.allocate(replace(budget, deficit="raise"), {"system": 130})
+
+
+def test_dropped_by_cap_and_dropped_by_window_are_told_apart() -> None:
+    """Four items of 40: one is over its section's cap of 150, one more finds the window full."""
+    lines = [bk.Allocation("system", required=True), bk.Allocation("history", 150, keep="newest")]
+    budget = bk.Budget(150, (), lines, deficit="signed")
+    plan = bk.fit(budget, [bk.Item("system", 60), *[bk.Item("history", 40)] * 4])
+    assert [d.reason for d in plan.decisions] == ["fits", "over its cap", "window full", "fits", "fits"]
+    assert plan.decisions.dropped("history", OVER_CAP) == plan.decisions.dropped("history", WINDOW_FULL) == 1
+    frame = plan.frame().set_index("section").loc["history"]
+    assert (frame["dropped_by_cap"], frame["dropped_by_window"], frame["cut"]) == (1, 1, 80)
+
+
+def test_items_of_the_pool_compete_by_importance() -> None:
+    """One pool of 100 for two sections: handed out item by item, or section by section."""
+    items = [bk.Item("a", 60, importance=1), bk.Item("b", 40, importance=2), bk.Item("b", 50, importance=3)]
+    lines = [bk.Allocation("a", keep="best"), bk.Allocation("b", keep="best")]
+    by_item = bk.Budget(100, (), lines, pool="together", compete="item")
+    assert [d.outcome for d in bk.fit(by_item, items).decisions] == ["dropped", "kept", "kept"]
+    by_section = replace(by_item, compete="section")
+    assert [d.outcome for d in bk.fit(by_section, items).decisions] == ["kept", "dropped", "dropped"]
+
+
+def test_a_group_stays_or_goes_together_within_and_across_sections() -> None:
+    """A call of 10 and its result of 80 do not fit 60 together, so both go, wherever they stand."""
+    one = bk.Budget(60, (), [bk.Allocation("history", keep="newest", fill="skip")])
+    items = [bk.Item("history", 20), bk.Item("history", 10, group=1), bk.Item("history", 80, group=1)]
+    assert [d.outcome for d in bk.fit(one, items).decisions] == ["kept", "dropped", "dropped"]
+    two = bk.Budget(200, (), [bk.Allocation("history"), bk.Allocation("tool", 50)])
+    split = [bk.Item("history", 20), bk.Item("history", 10, group=1), bk.Item("tool", 80, group=1)]
+    plan = bk.fit(two, split)
+    assert [d.reason for d in plan.decisions] == ["fits", "its pair was dropped", "over its cap"]
+    assert granted(plan) == {"history": 20, "tool": 0}
+
+
+def test_required_keeps_its_first_item_although_it_is_over_its_cap() -> None:
+    """An oversize system prompt is not dropped: it stays whole, with a sentence."""
+    budget = bk.Budget(1_000, (), [bk.Allocation("system", 100, required=True)])
+    plan = bk.fit(budget, [bk.Item("system", 300), bk.Item("system", 50)])
+    assert [d.outcome for d in plan.decisions] == ["kept", "dropped"]
+    assert "system is required and needs 300 tokens, 200 above its cap (100)" in plan.warnings[0]
+
+
+def test_cut_is_asked_for_the_first_item_that_does_not_fit() -> None:
+    """The cut item has the room that is left; one that returns too much is refused."""
+    budget = bk.Budget(100, (), [bk.Allocation("history", keep="newest", granularity="token")])
+    items = [bk.Item("history", 50), bk.Item("history", 80), bk.Item("history", 70)]
+    plan = bk.fit(budget, items, cut=lambda item, limit, _: replace(item, tokens=limit - 2))
+    assert [(d.outcome, d.kept) for d in plan.decisions] == [("dropped", 0), ("cut", 28), ("kept", 70)]
+    assert [item.tokens for item in plan.decisions.items] == [28, 70]
+    with pytest.raises(ValueError, match="cut returned an item of 31 tokens for a limit of 30"):
+        bk.fit(budget, items, cut=lambda item, limit, _: replace(item, tokens=limit + 1))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "sentence"),
+    [
+        (lambda b: bk.allocate(b, {"memroy": 1}), LookupError, "no section 'memroy' in this budget"),
+        (lambda b: bk.allocate(b, {"memory": -1}), ValueError, "demand of 'memory' is -1; tokens are whole"),
+        (lambda b: bk.allocate(b, {"memory": 1.5}), TypeError, "demand of 'memory' is 1.5; tokens are whole"),
+        (lambda b: bk.fit(b, [bk.Item("memroy", 1)]), LookupError, "its sections are 'memory'; add an Allocation"),
+        (lambda b: bk.allocate(b, {})["memroy"], LookupError, "no section 'memroy'"),
+        (lambda b: bk.allocate(b, {}).remainder, ValueError, "names no remainder"),
+        (lambda b: bk.allocate_many(b, pd.DataFrame({"memory": [-1]})), ValueError, "a demand is negative"),
+    ],
+)
+def test_errors_say_what_was_asked_what_is_known_and_what_to_do(call: object, error: type, sentence: str) -> None:
+    """One clear sentence each."""
+    with pytest.raises(error, match=sentence):
+        call(bk.Budget(100, (), [bk.Allocation("memory")]))  # type: ignore[operator]
+
+
+@given(budgets(), DEMANDS)
+def test_numbers_add_up_and_stay_within_limits(budget: bk.Budget, demand: dict[str, int]) -> None:
+    """0 <= granted <= min(demand, limit); used, free and reserved are the window, to the token."""
+    plan = bk.allocate(budget, demand)
+    for grant in plan.grants:
+        assert 0 <= grant.granted <= min(grant.demand, grant.limit)
+        cap = plan.budget.caps[grant.section]
+        assert cap is None or grant.granted <= cap
+    assert plan.used + plan.free + plan.reserved == budget.window
+    assert plan.reserved >= 0
+
+
+@given(budgets(), DEMANDS)
+def test_only_required_sections_and_floors_overrun_the_window(budget: bk.Budget, demand: dict[str, int]) -> None:
+    """Without them there is no overrun, but for reserves that exceed the window by themselves."""
+    plan = bk.allocate(budget, demand)
+    held = plan.budget.held
+    unavoidable = plan.budget.reserved
+    for allocation in plan.budget.allocations:
+        section = allocation.section
+        wanted = demand.get(section, 0)
+        claim = wanted if allocation.required else min(plan.budget.floors[section], wanted)
+        unavoidable += max(0, claim - held.get(section, 0))
+    assert plan.free >= min(0, budget.window - unavoidable)
+
+
+@given(budgets(), ITEMS)
+def test_every_item_has_one_decision_and_the_grants_are_their_sums(budget: bk.Budget, items: list[bk.Item]) -> None:
+    """What stays of the items is what was granted; the same items give the same plan."""
+    plan = bk.fit(budget, items)
+    assert len(plan.decisions) == len(items)
+    frame = plan.decisions.frame()
+    for grant in plan.grants:
+        assert grant.granted == frame.loc[frame["section"] == grant.section, "kept"].sum()
+        assert 0 <= grant.granted <= min(grant.demand, grant.limit)
+    assert plan.used + plan.free + plan.reserved == budget.window
+    assert bk.fit(budget, Items(items)) == plan
+
+
+@given(budgets(), ITEMS)
+def test_whole_items_stay_within_their_caps(budget: bk.Budget, items: list[bk.Item]) -> None:
+    """A cap is exceeded by the first item of a required section alone, and never by more than that item."""
+    plan = bk.fit(budget, items)
+    for allocation in plan.budget.allocations:
+        cap = plan.budget.caps[allocation.section]
+        largest = max((i.tokens for i in items if i.section == allocation.section), default=0)
+        if cap is not None:
+            assert plan[allocation.section].granted <= (max(cap, largest) if allocation.required else cap)
+
+
+@given(budgets(), st.lists(DEMANDS, min_size=1, max_size=6))
+def test_many_demands_at_once_are_the_same_walk(budget: bk.Budget, demands: list[dict[str, int]]) -> None:
+    """Arrays give what one plan after the other gives."""
+    frame = pd.DataFrame(demands).fillna(0).astype("int64") if any(demands) else pd.DataFrame(index=range(len(demands)))
+    tidy = bk.allocate_many(budget, frame)
+    for row, demand in frame.iterrows():
+        plan = bk.allocate(budget, {str(s): int(t) for s, t in demand.items()})
+        mine = tidy[tidy["row"] == row].set_index("section")
+        for grant in plan.grants:
+            assert (mine.loc[grant.section, "limit"], mine.loc[grant.section, "granted"]) == (
+                grant.limit,
+                grant.granted,
+            )
+
+
+@given(ITEMS, st.integers(0, 300), st.integers(0, 300), st.sampled_from(["first", "newest", "best"]))
+def test_prefix_is_monotone_in_the_window(items: list[bk.Item], window: int, more: int, keep: str) -> None:
+    """With one section, a larger window never drops what a smaller one kept."""
+    line = bk.Allocation("system", keep=keep)  # type: ignore[arg-type]
+    items = [replace(item, section="system") for item in items]
+    small, large = (bk.fit(bk.Budget(w, (), [line]), items).decisions for w in (window, window + more))
+    assert ((small.kept > 0) <= (large.kept > 0)).all()
+
+
+@given(st.integers(0, 500), st.integers(0, 100), DEMANDS)
+def test_allocate_is_monotone_in_the_window_for_absolute_amounts(
+    window: int, more: int, demand: dict[str, int]
+) -> None:
+    """Truncated sections with caps in tokens only gain."""
+    lines = [bk.Allocation(s, 100, importance=i) for i, s in enumerate(("system", "memory", "history"))]
+    small, large = (
+        bk.allocate(bk.Budget(w, (), lines, deficit="signed", undeclared="pool"), demand)
+        for w in (window, window + more)
+    )
+    assert all(a.granted <= b.granted for a, b in zip(small.grants, large.grants, strict=True))
+
+
+def test_not_monotone_where_a_window_lets_an_earlier_section_in() -> None:
+    """What flows down: a larger window lets the first section in whole, and the second goes."""
+    lines = [bk.Allocation("a", when_full="drop", importance=9), bk.Allocation("b", importance=1)]
+    small, large = (granted(bk.allocate(bk.Budget(w, (), lines), {"a": 60, "b": 60})) for w in (59, 60))
+    assert (small, large) == ({"a": 0, "b": 59}, {"a": 60, "b": 0})
+
+
+def test_not_monotone_with_two_shares() -> None:
+    """A larger window raises the reserve by more than it adds to the rest."""
+    reserves = [bk.Reserve("output", bk.Share(0.5)), bk.Reserve("safety", bk.Share(0.5))]
+    rest = [bk.Budget(w, reserves, deficit="signed", rounding="nearest").usable for w in (9, 10, 11)]
+    assert rest == [-1, 0, -1]
+
+
+def test_not_monotone_with_skip() -> None:
+    """More room lets a large item in, for which two small ones go."""
+    line = bk.Allocation("a", keep="first", fill="skip")
+    items = [bk.Item("a", 50), bk.Item("a", 20), bk.Item("a", 20)]
+    kept = [bk.fit(bk.Budget(w, (), [line]), items).decisions.kept.tolist() for w in (49, 50)]
+    assert kept == [[0, 20, 20], [50, 0, 0]]
+
+
+def test_knapsack_finds_what_greedy_misses() -> None:
+    """One of 600 for .95, fifteen of 500 for .55: greedy keeps 60 % of 1,000, two small ones are worth 1.10."""
+    items = [bk.Item("a", 600, 0.95), *[bk.Item("a", 500, 0.55)] * 15]
+    kept = {}
+    for how in ("skip", "knapsack"):
+        line = bk.Allocation("a", keep="best", fill=how)  # type: ignore[arg-type]
+        kept[how] = bk.fit(bk.Budget(1_000, (), [line]), items)["a"].granted
+    assert kept == {"skip": 600, "knapsack": 1_000}
+
+
+@given(ITEMS.filter(lambda items: len(items) <= 10), st.integers(0, 300))
+def test_knapsack_equals_trying_every_choice(items: list[bk.Item], limit: int) -> None:
+    """Held against the slow, obvious twin."""
+    assume(items)
+    items = [replace(item, section="a") for item in items]
+    plan = bk.fit(bk.Budget(limit, (), [bk.Allocation("a", fill="knapsack")]), items)
+    best = 0.0
+    for choice in range(1 << len(items)):
+        chosen = [item for i, item in enumerate(items) if choice >> i & 1]
+        if sum(item.tokens for item in chosen) <= limit:
+            best = max(best, sum(item.score for item in chosen))
+    assert sum(item.score for item in plan.decisions.items) == best
+    assert np.all(plan.decisions.kept.sum() <= limit)
