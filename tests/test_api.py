@@ -27,7 +27,7 @@ PUBLIC = {
 TOWERS = {
     "ground": [{"amounts", "files"}, {"items", "models"}],
     "arithmetic": [{"lines"}, {"pruning", "budget"}, {"plan"}, {"walk"}, {"fitting"}, {"presets", "sweep"}],
-    "text": [{"counters", "message"}, {"framing", "truncation"}, {"trace"}],
+    "text": [{"counters", "message"}, {"framing"}, {"truncation"}, {"trace"}],
     "meeting": [{"schema"}, {"assembly", "state"}],
     "faces": [{"figures"}, {"explorer"}],
 }
@@ -49,9 +49,7 @@ DOORS = {
     "genai_prices": {"models"},
     "importlib.resources": {"files"},
     **dict.fromkeys(("dask", "distributed"), set[str]()),
-    **dict.fromkeys(
-        ("socket", "http", "urllib.request", "ftplib", "requests", "httpx", "aiohttp"), set[str]()
-    ),
+    **dict.fromkeys(("socket", "http", "urllib.request", "ftplib", "requests", "httpx", "aiohttp"), set[str]()),
 }
 NOT_AT_IMPORT = {
     "numpy",
@@ -109,9 +107,7 @@ def test_imports_point_down(path: Path) -> None:
         if not within(name, "budgetkit") or name.split(".")[1] == own:
             continue
         other = name.split(".")[1]
-        assert other in stands, (
-            f"line {node.lineno}: import {other} from its own module, not through the package"
-        )
+        assert other in stands, f"line {node.lineno}: import {other} from its own module, not through the package"
         other_tower, other_floor = stands[other]
         down = other_tower in BELOW[tower] or (other_tower == tower and other_floor < floor)
         assert down, f"line {node.lineno}: {own} ({tower}) may not import {other} ({other_tower})"
@@ -148,19 +144,13 @@ def test_each_outside_world_has_one_door(path: Path) -> None:
     for name, node in imports(ast.parse(path.read_text(encoding="utf-8"))):
         for world, doors in DOORS.items():
             if within(name, world):
-                assert place(path) in doors, (
-                    f"line {node.lineno}: only {doors or 'nobody'} may import {world}"
-                )
+                assert place(path) in doors, f"line {node.lineno}: only {doors or 'nobody'} may import {world}"
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=source_name)
 def test_files_are_found_through_their_door(path: Path) -> None:
     """The explorer reads its own script and style sheet; all other files lie under data/."""
-    looks = {
-        node.id
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Name)
-    }
+    looks = {node.id for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Name)}
     assert "__file__" not in looks or place(path) in {"files", "explorer"}
 
 
