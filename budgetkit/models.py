@@ -53,7 +53,7 @@ class Model:
     provider : str
         Who made it.
     framing : str, optional
-        Name of the rule for what a message costs beyond its text, where it is known.
+        Name in :data:`budgetkit.FRAMINGS` of what a message costs beyond its text, where it is known.
     source : str
         Where the numbers come from.
     date : str
@@ -89,13 +89,9 @@ class Model:
 
     def __post_init__(self) -> None:
         if self.kind not in ("shared", "input"):
-            raise ValueError(
-                f"{self.name}: window kind {self.kind!r}; known are shared, input; use one of them"
-            )
+            raise ValueError(f"{self.name}: window kind {self.kind!r}; known are shared, input; use one of them")
         if check_tokens(f"{self.name}: window", self.window) == 0:
-            raise ValueError(
-                f"{self.name}: a window of 0 tokens; a window holds at least 1; give its size in tokens"
-            )
+            raise ValueError(f"{self.name}: a window of 0 tokens; a window holds at least 1; give its size in tokens")
         if self.max_output is None:
             return
         if check_tokens(f"{self.name}: max_output", self.max_output) > self.window and self.kind == "shared":

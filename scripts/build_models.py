@@ -86,7 +86,7 @@ def rows(registry: dict[str, dict[str, Any]], version: str, date: str) -> Iterat
                 "max_output": entry["max_output_tokens"],
                 "encoding": encoding,
                 "encoding_is_own": "yes" if own else "no",
-                "framing": "openai" if provider == "OpenAI" else "",
+                "framing": framing(name),
                 "source": f"litellm {version}, {prefix + name}",
                 "date": date,
             }
@@ -98,6 +98,13 @@ def counted_with(name: str, stand_in: str) -> tuple[str, bool]:
         return encoding_name_for_model(name), True
     except KeyError:
         return stand_in, False
+
+
+def framing(name: str) -> str:
+    """Return the name of the framing that is known for a model, as in `budgetkit.framing.FRAMINGS`."""
+    if name.startswith(("gpt-5", "o1", "o3", "o4")):
+        return "openai-reasoning"
+    return "openai" if name.startswith(("gpt-3.5", "gpt-4")) else ""
 
 
 def differing(name: str, window: int) -> str:

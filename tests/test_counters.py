@@ -74,9 +74,7 @@ def test_p12_two_tokens_to_seven_characters_rounded_up() -> None:
 
 
 @pytest.mark.parametrize(("rounding", "tokens"), [("floor", 2), ("ceil", 3), ("nearest", 3)])
-def test_rounding_says_where_a_part_of_a_token_goes_and_nearest_takes_halves_up(
-    rounding: str, tokens: int
-) -> None:
+def test_rounding_says_where_a_part_of_a_token_goes_and_nearest_takes_halves_up(rounding: str, tokens: int) -> None:
     assert counter("chars/4", rounding=rounding)("x" * 10) == tokens
 
 
@@ -133,6 +131,11 @@ def test_what_is_not_a_counter_is_an_error_in_three_parts(
         counter(name, **conventions)
 
 
+def test_a_counter_goes_by_name_or_model() -> None:
+    with pytest.raises(TypeError, match="a counter of 4; counters go by name or model; give"):
+        counter(4)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("name", ["chars/4", "gpt-4o"])
 def test_only_text_is_counted(name: str) -> None:
     with pytest.raises(TypeError, match="asked to count NoneType; .* counts text; give a str"):
@@ -151,8 +154,7 @@ def test_units_agree_with_python_on_any_text(text: str) -> None:
 @given(st.integers(0, 10**9), st.fractions(Fraction(1, 100), 100))
 def test_roundings_enclose_the_exact_quotient(units: int, ratio: Fraction) -> None:
     floor, nearest, ceil = (
-        CharacterCounter(ratio, rounding=rounding, minimum=0).of(units)
-        for rounding in ("floor", "nearest", "ceil")
+        CharacterCounter(ratio, rounding=rounding, minimum=0).of(units) for rounding in ("floor", "nearest", "ceil")
     )
     assert floor <= units / ratio <= ceil <= floor + 1
     assert abs(nearest - units / ratio) <= Fraction(1, 2)
@@ -170,9 +172,7 @@ def test_a_model_is_as_good_as_its_name() -> None:
 
 
 def test_a_model_with_an_encoding_that_is_not_shipped_is_an_error_that_says_what_is() -> None:
-    with pytest.raises(
-        ValueError, match="mine has encoding 'llama3'; shipped are cl100k_base, .*; give the model"
-    ):
+    with pytest.raises(ValueError, match="mine has encoding 'llama3'; shipped are cl100k_base, .*; give the model"):
         counter(Model("mine", 8_192, encoding="llama3"))
 
 

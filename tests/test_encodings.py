@@ -32,9 +32,7 @@ def oracle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tikto
         (folder / hashlib.sha1(address.encode()).hexdigest()).write_bytes(vocabulary)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TIKTOKEN_CACHE_DIR", str(folder))
-        yield {
-            name: tiktoken.get_encoding(name) for name in (*BOTH, "p50k_base", "p50k_edit", "o200k_harmony")
-        }
+        yield {name: tiktoken.get_encoding(name) for name in (*BOTH, "p50k_base", "p50k_edit", "o200k_harmony")}
 
 
 any_text = st.text(st.characters(codec=None, exclude_categories=()))
@@ -119,9 +117,7 @@ def test_a_long_run_of_one_character_is_counted_as_tiktoken_counts_it(
 
 
 @pytest.mark.parametrize("name", ["o200k_harmony", "p50k_base", "p50k_edit"])
-def test_the_other_encodings_count_as_tiktoken_counts(
-    oracle: dict[str, tiktoken.Encoding], name: str
-) -> None:
+def test_the_other_encodings_count_as_tiktoken_counts(oracle: dict[str, tiktoken.Encoding], name: str) -> None:
     text = read_bytes("README.md").decode() + "    def f():\n        return '的'\n"
     assert ExactCounter(name).tokens(text) == oracle[name].encode_ordinary(text)
 

@@ -39,8 +39,6 @@ def test_a_name_that_is_no_data_file_is_an_error_that_says_what_there_is(name: s
 
 
 def test_an_error_about_a_folder_lists_that_folder() -> None:
-    with pytest.raises(
-        FileNotFoundError, match=r"there are encodings/cl100k_base.tiktoken.gz, .*json"
-    ) as error:
+    with pytest.raises(FileNotFoundError, match=r"there are encodings/cl100k_base.tiktoken.gz, .*json") as error:
         files.data_path("encodings/gpt2.tiktoken.gz")
     assert "models.csv" not in str(error.value)

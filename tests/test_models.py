@@ -69,6 +69,14 @@ def test_an_encoding_is_a_models_own_exactly_where_tiktokens_table_says_so() -> 
             assert not known.encoding_is_own, known.name
 
 
+def test_a_known_framing_is_the_one_that_framing_gives() -> None:
+    from budgetkit.framing import FRAMINGS, framing_for
+
+    framed = [known for known in models() if known.framing]
+    assert {known.provider for known in framed} == {"OpenAI"}
+    assert [FRAMINGS[known.framing or ""] for known in framed] == [framing_for(known.name) for known in framed]
+
+
 def test_current_claude_models_are_counted_with_a_stand_in() -> None:
     assert not any(known.encoding_is_own for known in models() if known.provider == "Anthropic")
 
@@ -112,18 +120,14 @@ def test_then_genai_prices_whose_version_is_named() -> None:
 
 
 def test_then_a_default_that_warns_and_says_what_it_fell_back_to() -> None:
-    with pytest.warns(
-        UnknownModelWarning, match="no model 'nobody-knows'.*8,192 tokens and cl100k_base stand in"
-    ):
+    with pytest.warns(UnknownModelWarning, match="no model 'nobody-knows'.*8,192 tokens and cl100k_base stand in"):
         found = model("nobody-knows")
     assert (found.window, found.encoding, found.encoding_is_own) == (8_192, "cl100k_base", False)
     assert found.provenance == "default: a window of 8,192 tokens and cl100k_base stand in"
 
 
 def test_or_an_error_that_says_what_to_do() -> None:
-    with pytest.raises(
-        ValueError, match=r"no model 'nobody-knows'; \d+ are in .*; use one of .* or describe it"
-    ):
+    with pytest.raises(ValueError, match=r"no model 'nobody-knows'; \d+ are in .*; use one of .* or describe it"):
         model("nobody-knows", unknown="raise")
 
 

@@ -72,6 +72,8 @@ def counter(name: str | Model, *, unknown: str = "raise", **conventions: Any) ->
     ------
     ValueError
         If nothing goes by that name, or a convention is out of its range.
+    TypeError
+        If the name is neither text nor a model.
 
     Examples
     --------
@@ -81,6 +83,8 @@ def counter(name: str | Model, *, unknown: str = "raise", **conventions: Any) ->
     >>> counter("bytes/4", rounding="ceil", minimum=0)("🎉" * 17)
     17
     """
+    if not isinstance(name, str | Model):
+        raise TypeError(f"a counter of {name!r}; counters go by name or model; give 'gpt-4o' or 'chars/4', say")
     if isinstance(name, str) and (ratio := _RATIO.fullmatch(name)):
         return _by_ratio(ratio, conventions)
     if conventions:
@@ -117,7 +121,7 @@ def _by_ratio(written: re.Match[str], conventions: dict[str, Any]) -> CharacterC
     known = ("rounding", "minimum", "unit")
     if strange := [name for name in conventions if name not in known]:
         raise ValueError(f"no convention {strange[0]!r}; known are {', '.join(known)}; use one of them")
-    return CharacterCounter(written["ratio"], **(read | conventions))  # type: ignore[arg-type]
+    return CharacterCounter(written["ratio"], **(read | conventions))
 
 
 def _of_model(model: Model) -> ExactCounter:

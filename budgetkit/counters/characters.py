@@ -135,9 +135,7 @@ class CharacterCounter:
         [1, 2, 4]
         """
         if not isinstance(text, str):
-            raise TypeError(
-                f"asked to count {type(text).__name__}; {self.name} counts text; give a str, perhaps ''"
-            )
+            raise TypeError(f"asked to count {type(text).__name__}; {self.name} counts text; give a str, perhaps ''")
         return _SIZES[self.unit](text)
 
     def of(self, units: int) -> int:
@@ -167,9 +165,7 @@ def _exact_ratio(ratio: object) -> Fraction:
     except (ValueError, ZeroDivisionError):
         exact = Fraction(0)
     if exact <= 0 or isinstance(ratio, bool):
-        raise ValueError(
-            f"a ratio of {ratio!r} units a token; a ratio is a number above 0; English has about 4"
-        )
+        raise ValueError(f"a ratio of {ratio!r} units a token; a ratio is a number above 0; English has about 4")
     return exact
 
 

@@ -78,9 +78,7 @@ class ExactCounter:
     def __call__(self, text: str) -> int:
         """Count one text, in tokens; a text counted before is remembered."""
         if not isinstance(text, str):
-            raise TypeError(
-                f"asked to count {type(text).__name__}; {self.name} counts text; give a str, perhaps ''"
-            )
+            raise TypeError(f"asked to count {type(text).__name__}; {self.name} counts text; give a str, perhaps ''")
         return memory(self.encoding).count(text, encodings.counting(self.encoding))
 
     def many(self, texts: Sequence[str]) -> list[int]:
