@@ -26,9 +26,7 @@ each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path
 
 
 def code_cells(path: Path) -> list[Cell]:
-    return [
-        cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"
-    ]
+    return [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
 
 
 def source(cell: Cell) -> str:
@@ -86,9 +84,7 @@ def test_no_cell_has_become_a_program(path: Path) -> None:
     for cell in code_cells(path):
         assert len(source(cell).splitlines()) <= LONGEST_CELL, source(cell)
         for node in ast.walk(tree(cell)):
-            assert not isinstance(node, ast.ClassDef | ast.Global | ast.Nonlocal | ast.AsyncFunctionDef), (
-                source(cell)
-            )
+            assert not isinstance(node, ast.ClassDef | ast.Global | ast.Nonlocal | ast.AsyncFunctionDef), source(cell)
             if isinstance(node, ast.FunctionDef):
                 assert (node.end_lineno or 0) - node.lineno < 3, source(cell)
 

@@ -71,9 +71,7 @@ def elsewhere(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return python
 
 
-def test_the_wheel_counts_and_plans_outside_the_checkout_without_a_network(
-    elsewhere: Path, tmp_path: Path
-) -> None:
+def test_the_wheel_counts_and_plans_outside_the_checkout_without_a_network(elsewhere: Path, tmp_path: Path) -> None:
     said = json.loads(run(elsewhere, "-I", "-c", USE_IT, cwd=tmp_path))
     assert CHECKOUT not in Path(said.pop("home")).parents
     assert said == {
@@ -104,9 +102,7 @@ def test_the_wheel_carries_the_data_the_types_and_the_licence(wheel: Path) -> No
 
 
 def project() -> dict[str, Any]:
-    content: dict[str, Any] = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))[
-        "project"
-    ]
+    content: dict[str, Any] = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     return content
 
 

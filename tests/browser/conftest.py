@@ -142,9 +142,7 @@ def chromium() -> Iterator[Browser]:
     named = os.environ.get("BUDGETKIT_CHROMIUM")
     found = named or next(filter(None, map(shutil.which, BROWSER_NAMES)), None)
     if found is None and os.environ.get("BUDGETKIT_REQUIRE_BROWSER") == "1":
-        pytest.fail(
-            "browser tests are required, and there is no Chromium: install it or set BUDGETKIT_CHROMIUM"
-        )
+        pytest.fail("browser tests are required, and there is no Chromium: install it or set BUDGETKIT_CHROMIUM")
     if found is None:
         pytest.skip("no Chromium for the browser tests; install it or set BUDGETKIT_CHROMIUM to its path")
     with sync_playwright() as playwright:
