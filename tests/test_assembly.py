@@ -1,0 +1,80 @@
+"""From a plan to what is sent: order, pairs, and the text about the budget."""
+
+from __future__ import annotations
+
+import pytest
+
+import budgetkit as bk
+from budgetkit import assembly, presets
+
+
+def message(section: str, tokens: int, role: str, content: str, group: int | None = None) -> bk.Item:
+    return bk.Item(section, tokens, group=group, payload=bk.Message({"role": role, "content": content}))
+
+
+def test_messages_stand_in_the_order_of_the_sections() -> None:
+    """Whatever the order of the items; retrieved text goes out under a role that chat formats know."""
+    items = [
+        message("current", 5, "user", "And now?"),
+        message("history", 5, "user", "Hello"),
+        message("knowledge", 5, "context", "A fact."),
+        message("system", 5, "system", "Be brief."),
+    ]
+    sent = assembly.messages(bk.fit(presets.working_memory(8_000, output=0), items))
+    assert [(m["role"], m["content"]) for m in sent] == [
+        ("system", "Be brief."),
+        ("system", "A fact."),
+        ("user", "And now?"),
+        ("user", "Hello"),
+    ]
+
+
+def test_what_was_said_stays_in_the_order_it_was_said() -> None:
+    """A tool's result follows its call although tool results are a section of their own."""
+    items = [
+        message("system", 5, "system", "Be brief."),
+        message("user", 5, "user", "Weather?"),
+        message("conversation", 5, "assistant", "I look it up.", group=1),
+        message("tool", 5, "tool", "Sunny.", group=1),
+        message("conversation", 5, "assistant", "Sunny."),
+    ]
+    sent = assembly.messages(bk.fit(presets.agent(8_000), items))
+    assert [m["role"] for m in sent] == ["system", "user", "assistant", "tool", "assistant"]
+
+
+def test_dropped_items_are_not_sent_and_tool_schemas_go_beside() -> None:
+    """Only what was kept."""
+    schemas = bk.Item("system", 5, payload=bk.Message({"role": "tools", "tools": [{"name": "look"}]}))
+    plan = bk.fit(
+        bk.Budget(10, (), [bk.Allocation("system"), bk.Allocation("a")]), [schemas, message("a", 9, "user", "x")]
+    )
+    assert assembly.messages(plan) == []
+    assert assembly.tools(plan) == [{"name": "look"}]
+
+
+@pytest.mark.parametrize("payload", [None, 3, {"content": "no role"}])
+def test_an_item_without_a_text_cannot_be_sent(payload: object) -> None:
+    """The error names the section and what is known."""
+    plan = bk.fit(bk.Budget(10, (), [bk.Allocation("a")]), [bk.Item("a", 1, payload=payload)])
+    with pytest.raises(ValueError, match="an item of section 'a' has the payload"):
+        assembly.messages(plan)
+
+
+def test_a_plan_of_numbers_has_no_messages() -> None:
+    """Nothing is made up."""
+    with pytest.raises(ValueError, match="this plan was made of numbers"):
+        assembly.messages(bk.allocate(bk.Budget(10, (), [bk.Allocation("a")]), {"a": 3}))
+
+
+@pytest.mark.parametrize("tokens_a_line", [0, 1, 7, 90, 400])
+def test_the_budget_text_never_understates_itself(tokens_a_line: int) -> None:
+    """Whatever the counter, the number shown covers the plan and the text."""
+    plan = bk.allocate(bk.Budget(4_000, (), [bk.Allocation("a", 500)]), {"a": 450})
+
+    def count(text: str) -> int:
+        return tokens_a_line * text.count("\n") + text.count("1")
+
+    text = assembly.describe(plan, count)
+    shown = int(text.split("Using ")[1].split("/")[0].replace(",", ""))
+    assert shown >= plan.used + count(text)
+    assert shown <= plan.used + count(text) + 2

@@ -1,0 +1,98 @@
+"""Budgets as values: lines, pools, changes, and errors that say how to mend them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+import budgetkit as bk
+
+LINES = [bk.Allocation("system", 800, required=True), bk.Allocation("history", floor=100)]
+BUDGET = bk.Budget(8_192, [bk.Reserve("output", bk.Share(0.15), serves="output")], LINES)
+
+
+def test_iterating_gives_the_lines_that_a_slider_needs() -> None:
+    """Reserves first, then sections; a section without a cap has no tokens of its own."""
+    assert [(line.name, line.kind, line.tokens) for line in BUDGET] == [
+        ("output", "reserve", 1_228),
+        ("system", "allocation", 800),
+        ("history", "allocation", None),
+    ]
+
+
+def test_assign_changes_a_line_and_leaves_the_budget_as_it_was() -> None:
+    """A size, a cap, the window, some fields, or a whole line."""
+    changed = BUDGET.assign(window=10_000, output=500, system=bk.Share(0.1), history={"floor": 700, "keep": "newest"})
+    assert (changed.usable, changed.cap("system"), changed.floors["history"]) == (9_500, 1_000, 700)
+    assert changed.allocations[1].keep == "newest"
+    assert BUDGET.window == 8_192
+    assert BUDGET.assign(system=bk.Allocation("system", 7)).cap("system") == 7
+    assert BUDGET.assign(system=None).cap("system") == BUDGET.usable
+
+
+@pytest.mark.parametrize(("kind", "usable"), [("shared", 6_964), ("input", 8_192), ("usable", 8_192)])
+def test_what_the_window_holds_decides_whether_the_answer_claims_room(kind: str, usable: int) -> None:
+    """The reserve is known either way."""
+    budget = replace(BUDGET, kind=kind)  # type: ignore[arg-type]
+    assert (budget.usable, budget.sizes["output"]) == (usable, 1_228)
+
+
+@pytest.mark.parametrize(("deficit", "usable", "pool"), [("signed", -100, -900), ("clamp", 0, 0)])
+def test_deficit_is_signed_or_clamped(deficit: str, usable: int, pool: int) -> None:
+    """The signed number is always to be had as `unclaimed`."""
+    budget = bk.Budget(400, [bk.Reserve("output", 500)], [bk.Allocation("a", 800)], deficit=deficit)  # type: ignore[arg-type]
+    assert (budget.usable, budget.shared_pool, budget.unclaimed) == (usable, pool, -900)
+
+
+def test_who_is_asked_first() -> None:
+    """Required, then by importance; or required, then those with a cap."""
+    lines = [bk.Allocation("a", importance=9), bk.Allocation("b", 10), bk.Allocation("c", required=True)]
+    for order, names in (("importance", "cab"), ("pool", "cba")):
+        budget = bk.Budget(100, (), lines, order=order)  # type: ignore[arg-type]
+        assert "".join(a.section for a in budget.asked) == names
+
+
+def test_repr_says_the_sizes() -> None:
+    """Short enough for a notebook's output."""
+    assert repr(BUDGET) == "Budget(window=8192, output=1228, system=800, history=pool, shared_pool=6164)"
+    assert repr(LINES[0]) == "Allocation('system', cap=800, required=True)"
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "sentence"),
+    [
+        (lambda: bk.Budget(-1), ValueError, "window is -1; tokens are whole numbers of 0 or more"),
+        (lambda: bk.Budget(1.5), TypeError, "window is 1.5; tokens are whole numbers"),  # type: ignore[arg-type]
+        (lambda: bk.Budget(True), TypeError, "window is True"),
+        (lambda: bk.Reserve("output", -5), ValueError, "reserve 'output' is -5"),
+        (lambda: bk.Allocation("a", cap="9"), TypeError, "cap of 'a' is '9'"),  # type: ignore[arg-type]
+        (lambda: bk.Allocation(""), ValueError, "names are texts with at least one character"),
+        (lambda: bk.Allocation("a", fill="most"), ValueError, "known are prefix, skip, knapsack"),  # type: ignore[arg-type]
+        (lambda: bk.Allocation("a", required=True, overflow="drop"), ValueError, "what is required stays"),
+        (lambda: bk.Allocation("a", weight=-1), ValueError, "weight of 'a' is -1"),
+        (lambda: bk.Budget(9, order="best"), ValueError, "known are importance, pool"),  # type: ignore[arg-type]
+        (lambda: bk.Budget(9, (), [bk.Allocation("a")] * 2), ValueError, "'a' names more than one line"),
+        (lambda: bk.Budget(9, (), [bk.Allocation("window")]), ValueError, "'window' names more than one line"),
+        (lambda: bk.Budget(9, [bk.Reserve("a", 1)], [bk.Allocation("a")]), ValueError, "names more than one line"),
+        (lambda: bk.Budget(9, [bk.Reserve("r", 1, serves="b")]), ValueError, "reserve 'r' serves 'b'; known are"),
+        (lambda: bk.Budget(9, remainder="b"), ValueError, "remainder is 'b'"),
+        (
+            lambda: bk.Budget(9, (), [bk.Allocation("a", 3, floor=4)]),
+            ValueError,
+            "floor of 'a' (4) is above its cap (3)",
+        ),
+        (lambda: BUDGET.assign(histroy=1), LookupError, "no line 'histroy' in this budget; its lines are window"),
+        (lambda: BUDGET.cap("memory"), LookupError, "no section 'memory' in this budget"),
+        (
+            lambda: bk.Budget(9, (), [bk.Allocation("a", floor=1)], compete="item"),
+            ValueError,
+            "a promise to a section needs compete='section'",
+        ),
+    ],
+)
+def test_errors(make: object, error: type[Exception], sentence: str) -> None:
+    """One clear sentence each: what was asked, what is known, what to do."""
+    with pytest.raises(error, match=re.escape(sentence)):
+        make()  # type: ignore[operator]

@@ -1,0 +1,126 @@
+"""Presets: what each does with a model, with a deficit, with settings of its own."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import budgetkit as bk
+from budgetkit import presets
+from budgetkit.presets import PRESETS
+
+DOCUMENT_003 = {
+    "context_budget": {
+        "total_tokens": 4_000,
+        "allocations": {
+            "system_prompt": {"max_tokens": 500, "priority": "required"},
+            "rag_memories": {"max_tokens": "12.5%", "priority": "high"},
+            "recent_events": {"max_tokens": 300, "priority": "low"},
+        },
+        "overflow_policy": "drop_low_priority",
+    }
+}
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_takes_tokens_or_a_model(name: str) -> None:
+    """A model brings its window and what the window holds; roles lead to sections that exist."""
+    by_model = PRESETS[name](bk.model("gpt-4o"))
+    assert by_model == PRESETS[name](128_000)
+    assert PRESETS[name](bk.model("gpt-5")).kind == "input"
+    assert set(by_model.roles.values()) <= set(by_model.sections)
+    assert set(PRESETS[name].demand) <= set(by_model.sections)
+    assert by_model.name == name
+
+
+@pytest.mark.parametrize(
+    ("current", "demand", "history"),
+    [("actual", 100, 900), ("fixed", 100, 500), ("larger", 100, 500), ("larger", 700, 300), ("fixed", 700, 500)],
+)
+def test_current_message_counted_fixed_or_the_larger(current: str, demand: int, history: int) -> None:
+    """What the current message claims of 1,000 tokens."""
+    budget = presets.working_memory(1_000, output=0, current=current)  # type: ignore[arg-type]
+    assert bk.allocate(budget, {"current": demand})["history"].limit == history
+
+
+def test_history_floor_is_kept_even_where_the_window_is_overrun() -> None:
+    """Octopus: the minimum history is not negotiable, the deficit is shown."""
+    budget = presets.working_memory(10_000, output=1_000)
+    plan = bk.allocate(budget, {"system": 8_000, "history": 9_000})
+    assert (plan["history"].granted, plan.free) == (4_000, -3_000)
+    assert plan.remainder == -3_000
+
+
+def test_memory_is_0_when_messages_fill_the_window() -> None:
+    """001's acceptance: clamped, and constrained."""
+    plan = bk.allocate(presets.memory_engine(8_192), {"messages": 9_000, "memory": 500})
+    assert (plan["memory"].limit, plan.remainder, plan.is_constrained) == (0, 0, True)
+
+
+def test_document_003_is_read_as_it_stands() -> None:
+    """Tokens and percent, classes, the policy; sections that it does not name keep the system's defaults."""
+    budget = presets.agent_prompt(None, DOCUMENT_003)
+    assert (budget.cap("rag_memories"), budget.cap("working_memory")) == (500, 800)
+    assert budget.allocations[budget.sections.index("recent_events")].when_full == "drop"
+
+
+def test_drop_low_priority_drops_where_truncate_cuts() -> None:
+    """200 tokens are left for a low section that wants 300."""
+    demand = {"system_prompt": 500, "recent_events": 300}
+    for policy, granted in (("truncate_low_priority", 200), ("drop_low_priority", 0)):
+        budget = presets.agent_prompt(700, DOCUMENT_003, {"overflow_policy": policy})
+        assert bk.allocate(budget, demand)["recent_events"].granted == granted
+
+
+def test_own_configuration_lies_over_the_defaults_and_changes_by_tick() -> None:
+    """Later configurations win field by field; one tick is an assign."""
+    own = {"sections": {"rag_memories": {"max_tokens": 900}}}
+    budget = presets.agent_prompt(8_000, DOCUMENT_003, own)
+    assert budget.cap("rag_memories") == 900
+    assert budget.allocations[budget.sections.index("rag_memories")].importance == 8
+    assert budget.assign(rag_memories=100).cap("rag_memories") == 100
+    assert presets.agent_prompt().cap("rag_memories") == 600
+
+
+def test_disabled_lifts_every_cap() -> None:
+    """Without management each section takes what it needs."""
+    budget = presets.agent_prompt(4_000, {"enabled": False})
+    assert bk.allocate(budget, {"rag_memories": 3_000})["rag_memories"].granted == 3_000
+
+
+def test_lists_are_cut_by_their_type() -> None:
+    """The newest events stay, the best memories stay, other sections are cut at the end."""
+    lines = {a.section: (a.keep, a.granularity) for a in presets.agent_prompt().allocations}
+    assert lines["action_history"] == ("newest", "line")
+    assert lines["rag_memories"] == ("best", "line")
+    assert lines["working_memory"] == ("first", "token")
+
+
+@pytest.mark.parametrize(
+    ("configuration", "sentence"),
+    [
+        ({"total": 9}, "configuration has 'total'; known are"),
+        ({"sections": {"a": {"max": 9}}}, "section 'a' has 'max'; known are max_tokens, priority"),
+        ({"sections": {"a": {"priority": "top"}}}, "priority of 'a' is 'top'; known are required, high, medium, low"),
+        ({"sections": {"a": {"max_tokens": "9"}}}, "max_tokens of 'a' is '9'; known are tokens (500), a percentage"),
+        ({"sections": {"a": {"max_tokens": "120%"}}}, "is '120%'; a percentage lies between 0% and 100%"),
+        ({"overflow_policy": "burn"}, "overflow_policy is 'burn'; known are truncate_low_priority"),
+    ],
+)
+def test_configuration_errors(configuration: dict[str, object], sentence: str) -> None:
+    """One clear sentence each."""
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        presets.agent_prompt(None, configuration)
+
+
+def test_unknown_preset() -> None:
+    """The known ones are listed."""
+    with pytest.raises(LookupError, match="no preset 'caht'; known are 'chat', 'rag', 'agent'"):
+        presets.preset("caht")
+
+
+def test_unknown_current() -> None:
+    """The known ones are listed."""
+    with pytest.raises(ValueError, match="known are actual, fixed, larger"):
+        presets.working_memory(current="guessed")  # type: ignore[arg-type]

@@ -1,0 +1,97 @@
+"""Saved states: exact round trips, a schema that holds, and nothing but data read."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import budgetkit as bk
+from budgetkit import presets, state
+from budgetkit.presets import PRESETS
+from budgetkit.schema import schema
+from tests.strategies import ITEMS, budgets
+
+SAVED = '{"budgetkit": 1, "budget": {"window": 8192}}'
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_round_trip(name: str) -> None:
+    """Through JSON and YAML, and the schema accepts them."""
+    budget = PRESETS[name](bk.model("gpt-4o"))
+    assert state.from_json(state.to_json(budget)) == budget == state.from_yaml(state.to_yaml(budget))
+    jsonschema.validate(json.loads(state.to_json(budget)), schema())
+
+
+@given(budgets(), ITEMS)
+def test_any_budget_and_plan_round_trip(budget: bk.Budget, items: list[bk.Item]) -> None:
+    """Exactly, decisions included; the same value gives the same bytes."""
+    plan = bk.fit(budget, items)
+    for value in (budget, plan):
+        text = state.to_json(value)
+        restored = state.from_json(text)
+        assert restored == value == state.from_yaml(state.to_yaml(value))
+        assert state.to_json(restored) == text
+        jsonschema.validate(json.loads(text), schema())
+
+
+def test_a_plan_with_a_cut_item_round_trips() -> None:
+    """What was cut stays cut."""
+    budget = bk.Budget(100, (), [bk.Allocation("a", granularity="token")])
+    plan = bk.fit(budget, [bk.Item("a", 150)], cut=lambda item, limit, _: bk.Item("a", limit))
+    restored = state.from_json(state.to_json(plan))
+    assert isinstance(restored, bk.Plan)
+    assert restored.decisions[0] == plan.decisions[0]
+    assert restored.decisions[0].outcome == "cut"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("{", "saved state is no JSON"),
+        ("[]", "saved state is a list; it has keys"),
+        ('{"budgetkit": 2, "budget": {"window": 1}}', "has version 2; this budgetkit reads 1"),
+        ('{"budget": {"window": 1}}', "has version None"),
+        ('{"budgetkit": 1}', "holds both or none of 'budget' and 'plan'"),
+        ('{"budgetkit": 1, "budget": {"windw": 1}}', "budget has unknown 'windw'; known are 'allocations'"),
+        ('{"budgetkit": 1, "budget": {}}', "budget cannot be made of"),
+        ('{"budgetkit": 1, "budget": {"window": -1}}', "window is -1"),
+        ('{"budgetkit": 1, "budget": {"window": "1"}}', "budget cannot be made of"),
+        ('{"budgetkit": 1, "budget": {"window": 1, "reserves": 3}}', "reserves is a int"),
+        ('{"budgetkit": 1, "budget": {"window": 1, "reserves": [{"name": "a", "size": {"ratio": 2}}]}}', "ratio is 2"),
+        ('{"budgetkit": 1, "plan": {"budget": {"window": 1}}}', "plan lacks 'cuts', 'grants'"),
+        ("[" * 100_000, "saved state is no JSON"),
+    ],
+)
+def test_errors(text: str, sentence: str) -> None:
+    """One clear sentence each, and never another kind of error."""
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        state.from_json(text)
+
+
+@pytest.mark.parametrize("text", ["!!python/object/apply:os.getcwd []", "budgetkit: [", "&a [*a]"])
+def test_yaml_is_data_only(text: str) -> None:
+    """No tag makes an object."""
+    with pytest.raises(ValueError, match="saved state is"):
+        state.from_yaml(text)
+
+
+@given(st.text() | st.recursive(st.none() | st.integers() | st.text(), lambda x: st.lists(x)).map(json.dumps))
+def test_any_text_is_a_state_or_a_value_error(text: str) -> None:
+    """Nothing else comes out."""
+    for read in (state.from_json, state.from_yaml):
+        try:
+            read(text)
+        except ValueError:
+            continue
+
+
+def test_only_budgets_and_plans_are_saved() -> None:
+    """Anything else says what is."""
+    with pytest.raises(TypeError, match="a int was to be saved; known are Budget and Plan"):
+        state.to_json(3)  # type: ignore[arg-type]
+    assert state.to_json(presets.chat(8_192)).startswith('{\n  "budgetkit": 1')

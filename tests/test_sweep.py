@@ -1,0 +1,58 @@
+"""Sweeps: a curve and a slider can never disagree."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+import budgetkit as bk
+from budgetkit import presets
+from budgetkit.sweep import cut_share
+
+DEMAND = {"system": 900, "memory": 900, "retrieval": 4_000, "conversation": 2_000, "user": 100}
+
+
+def test_one_line_is_a_slider_that_moves_itself() -> None:
+    """Every row is the plan of the budget with that value."""
+    budget = presets.chat(8_192)
+    swept = bk.sweep(budget, DEMAND, output=[0, 1_228, 2_868])
+    for output, rows in swept.groupby("output"):
+        plan = bk.allocate(budget.assign(output=int(output)), DEMAND)  # type: ignore[arg-type]
+        assert rows.set_index("section")["granted"].to_dict() == {g.section: g.granted for g in plan.grants}
+        assert set(rows["free"]) == {plan.free}
+
+
+def test_two_lines_give_every_pair() -> None:
+    """A grid for a heat-map, with shares resolved to tokens."""
+    swept = bk.sweep(presets.chat(8_192), DEMAND, output=[500, 1_000], retrieval=[bk.Share(0.1), bk.Share(0.2)])
+    grid = swept[swept["section"] == "retrieval"].pivot(index="output", columns="retrieval", values="cut")
+    assert grid.columns.tolist() == [819, 1_638]
+    assert grid.to_numpy().tolist() == [[3_181, 2_362], [3_181, 2_362]]
+
+
+def test_over_committed_values_are_planned_with_a_signed_deficit() -> None:
+    """A sweep runs past the edge; it does not stop at it."""
+    swept = bk.sweep(presets.chat(8_192), DEMAND, output=[4_000])
+    assert set(swept["shared_pool"]) == {8_192 - 4_000 - 5_324}
+
+
+def test_many_demands_and_in_what_share_something_is_cut() -> None:
+    """Two of three conversations are cut at 1,000, one at 2,000."""
+    demands = pd.DataFrame({"history": [500, 1_500, 2_500]}, index=pd.Index(["a", "b", "c"], name="conversation"))
+    swept = bk.sweep(bk.Budget(9, (), [bk.Allocation("history")]), demands, window=[1_000, 2_000])
+    assert swept["conversation"].tolist() == ["a", "b", "c"] * 2
+    share = cut_share(swept, "window").query("section == 'history'").set_index("window")["cut_share"]
+    assert share.round(3).to_dict() == {1_000: 0.667, 2_000: 0.333}
+
+
+@pytest.mark.parametrize("lines", [{}, {"output": []}, {"output": [1], "system": [1], "memory": [1]}])
+def test_a_sweep_moves_one_line_or_two(lines: dict[str, list[int]]) -> None:
+    """Anything else says how to write it."""
+    with pytest.raises(ValueError, match=r"write sweep\(budget, demand, output=range"):
+        bk.sweep(presets.chat(8_192), DEMAND, **lines)
+
+
+def test_unknown_line() -> None:
+    """The lines are listed."""
+    with pytest.raises(LookupError, match="no line 'ouput' in this budget; its lines are window"):
+        bk.sweep(presets.chat(8_192), DEMAND, ouput=[1])
