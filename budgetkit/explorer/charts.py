@@ -1,0 +1,121 @@
+"""The figures of the view: their specification, a sentence that reads them, and their table where it is open."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from budgetkit import figures
+from budgetkit.explorer.outcome import Outcome
+from budgetkit.figures.question import Question
+from budgetkit.figures.window import takes_the_rest
+
+Data = dict[str, Any]
+
+
+def charts(found: Outcome, shown: Collection[str], opened: Collection[str]) -> dict[str, Data]:
+    """Return what the page draws.
+
+    Parameters
+    ----------
+    found : Outcome
+        What follows from the settings.
+    shown : collection of str
+        Which figures are shown.
+    opened : collection of str
+        Whose tables are open.
+
+    Returns
+    -------
+    dict of str to dict
+        By figure: title, note, spec and table.
+    """
+    return {name: _chart(name, found, name in opened) for name in shown}
+
+
+def _chart(name: str, found: Outcome, opened: bool) -> Data:
+    question, table = _tables(name, found)
+    spec, note = question.draw(table), NOTES[name](table, found)
+    return {"title": question.title, "note": note, "spec": spec, "table": _listed(table) if opened else None}
+
+
+def _tables(name: str, found: Outcome) -> tuple[Question[...], pd.DataFrame]:
+    budget = found.plan.budget
+    if name == "waterfall":
+        return figures.waterfall, figures.waterfall.table(found.plan)
+    if name == "sections":
+        return figures.sections, figures.sections.table(found.plan)
+    if name == "turns" and found.demand is not None:
+        pinned = None if found.pinned is None else found.pinned.budget
+        return figures.turns, figures.turns.table(budget, found.demand, found.turn, pinned)
+    if name == "errors" and found.compared is not None:
+        return figures.counter_error, figures.counter_error.table(budget, *found.compared[:2])
+    if name == "conversations" and found.conversations is not None:
+        return figures.conversations, figures.conversations.table(budget, found.conversations)
+    raise LookupError(f"no figure {name!r} for these settings; it needs a conversation")  # pragma: no cover
+
+
+def _waterfall_note(table: pd.DataFrame, found: Outcome) -> str:
+    left = int(table["tokens"].iloc[-1])
+    rest = takes_the_rest(found.plan.budget)
+    whose = f"{table['line'].iloc[-1]} may have" if rest else "the shared pool has"
+    claim = "what the other sections take" if rest else "caps"
+    return f"Window less reserves less {claim}: {whose} {left:,} tokens.".replace("-", "\u2212")
+
+
+def _sections_note(table: pd.DataFrame, found: Outcome) -> str:
+    asked, granted = int(table["demand"].sum()), int(table["granted"].sum())
+    at = f"At turn {found.turn:,}, " if found.turn else ""
+    return f"{at}{granted:,} of {asked:,} tokens are granted.".replace(" of ", " of the ", 1)
+
+
+def _turns_note(table: pd.DataFrame, found: Outcome) -> str:
+    line, limit = table["line"].iloc[0], int(table["limit"].iloc[found.turn - 1])
+    if found.first_cut is None:
+        return f"{line} may take {limit:,} tokens at turn {found.turn:,}; nothing is ever cut."
+    return f"{line} may take {limit:,} tokens at turn {found.turn:,}; click a turn to go there."
+
+
+def _errors_note(table: pd.DataFrame, found: Outcome) -> str:
+    row = table.iloc[found.turn - 1]
+    names = found.compared[2:] if found.compared else ("", "")
+    how = "high" if row.error > 0 else "low"
+    size = "right" if row.error == 0 else f"{abs(row.error_percent):.1f} % too {how}"
+    shift = int(row["shift"])
+    moved = "stays" if shift == 0 else f"comes out {abs(shift):,} tokens too {'large' if shift > 0 else 'small'}"
+    return f"At turn {found.turn:,} {names[1]} is {size} against {names[0]}; the {row.line} budget {moved}."
+
+
+def _conversations_note(table: pd.DataFrame, found: Outcome) -> str:
+    whole = table.iloc[0]
+    return f"{int(whole.cut):,} of {int(whole.conversations):,} conversations lose something at some turn."
+
+
+NOTES = {
+    "waterfall": _waterfall_note,
+    "sections": _sections_note,
+    "turns": _turns_note,
+    "errors": _errors_note,
+    "conversations": _conversations_note,
+}
+
+
+def _listed(table: pd.DataFrame) -> Data:
+    numbers = [bool(pd.api.types.is_numeric_dtype(kind) and kind != np.bool_) for kind in table.dtypes]
+    columns = [
+        {"name": str(name).replace("_", " "), "number": number}
+        for name, number in zip(table.columns, numbers, strict=True)
+    ]
+    rows = [[_written(value) for value in row] for row in table.itertuples(index=False)]
+    return {"columns": columns, "rows": rows}
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else ""
+    if isinstance(value, float):
+        return f"{value:,.4g}"
+    return f"{value:,}" if isinstance(value, int | np.integer) else str(value)

@@ -1,0 +1,173 @@
+"""Commands: every change that the explorer knows, by name. One function each, from settings to settings.
+
+A slider, a handle in the page, a button and a line of code all end here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from budgetkit.amounts import Amount, check_tokens
+from budgetkit.budget import Budget
+from budgetkit.explorer.library import Library
+from budgetkit.explorer.outcome import Outcome, known_model
+from budgetkit.explorer.settings import OWN, Settings
+from budgetkit.lines import quoted
+from budgetkit.presets import PRESETS, preset
+from budgetkit.state import from_json, from_yaml
+
+
+def choose_model(settings: Settings, found: Outcome, library: Library, name: str) -> Settings:
+    """Take another model and its window; the lines stay, shares follow the window."""
+    model, _ = known_model(name.strip())
+    window = None if settings.own is None else model.window
+    return replace(settings, model=name.strip(), window=window, counter=settings.counter)
+
+
+def choose_preset(settings: Settings, found: Outcome, library: Library, name: str) -> Settings:
+    """Start from a preset; the window and locked lines stay."""
+    if name == OWN and settings.own is not None:
+        return settings
+    preset(name)
+    return replace(settings, preset=name, own=None, lines={}, demand={})
+
+
+def move_line(settings: Settings, found: Outcome, library: Library, line: str, tokens: int) -> Settings:
+    """Give the window or a line another size in tokens."""
+    return settings.next_line(found.plan.budget, line, int(tokens))
+
+
+def set_amount(settings: Settings, found: Outcome, library: Library, line: str, amount: Amount | None) -> Settings:
+    """Give a line another amount, such as a share with other limits."""
+    return settings.next_amount(line, amount)
+
+
+def lock(settings: Settings, found: Outcome, library: Library, line: str, on: bool) -> Settings:
+    """Hold a line at its present size in tokens, or let it go and keep that size."""
+    budget = found.plan.budget
+    sizes: dict[str, int | None] = {**budget.sizes, **budget.caps}
+    if not on:
+        kept = {name: size for name, size in settings.locks.items() if name != line}
+        held = {line: settings.locks[line]} if line in settings.locks else {}
+        return replace(settings, locks=kept, lines={**settings.lines, **held})
+    return replace(settings, locks={**settings.locks, line: sizes.get(line, 0)})
+
+
+def choose_counter(settings: Settings, found: Outcome, library: Library, name: str) -> Settings:
+    """Count with another counter; an empty name is the model's own."""
+    return replace(settings, counter=name.strip() or None)
+
+
+def choose_trace(settings: Settings, found: Outcome, library: Library, name: str | None) -> Settings:
+    """Show another file of conversations, from its first conversation and last turn; None for typed-in sizes."""
+    return replace(settings, trace=name, conversation=0, turn=None)
+
+
+def open_path(settings: Settings, found: Outcome, library: Library, path: str) -> Settings:
+    """Read a file by its path and show it."""
+    return choose_trace(settings, found, library, library.open(path.strip()))
+
+
+def choose_conversation(settings: Settings, found: Outcome, library: Library, number: int) -> Settings:
+    """Show another conversation of the file, from 0, at its last turn."""
+    return replace(settings, conversation=int(number), turn=None)
+
+
+def choose_turn(settings: Settings, found: Outcome, library: Library, turn: int) -> Settings:
+    """Show another turn, from 1."""
+    turns = 0 if found.demand is None else len(found.demand)
+    if not 1 <= int(turn) <= turns:
+        raise ValueError(f"turn {int(turn):,} was asked for; the conversation has 1 to {turns:,}; choose one of them")
+    return replace(settings, turn=int(turn))
+
+
+def type_demand(settings: Settings, found: Outcome, library: Library, section: str, tokens: int) -> Settings:
+    """Let a section ask for a size that is typed in."""
+    return replace(settings, demand={**settings.demand, section: check_tokens(f"demand of {section!r}", int(tokens))})
+
+
+def pin(settings: Settings, found: Outcome, library: Library) -> Settings:
+    """Keep the budget to compare the next one with, or let it go."""
+    return replace(settings, pinned=None if settings.pinned is not None else found.budget)
+
+
+def reset(settings: Settings, found: Outcome, library: Library) -> Settings:
+    """Go back to the preset as it was; locked lines stay locked."""
+    return replace(settings, lines={}, window=None, demand={})
+
+
+def load(settings: Settings, found: Outcome, library: Library, text: str) -> Settings:
+    """Take the budget of a saved state, JSON or YAML."""
+    loaded = from_json(text) if text.lstrip().startswith("{") else from_yaml(text)
+    budget = loaded if isinstance(loaded, Budget) else loaded.budget
+    return taken(settings, budget)
+
+
+def taken(settings: Settings, budget: Budget) -> Settings:
+    """Return the settings that show a budget: as its preset where it is one, else as the user's own.
+
+    Parameters
+    ----------
+    settings : Settings
+        What else is set.
+    budget : Budget
+        The budget to show.
+
+    Returns
+    -------
+    Settings
+        Without moved or locked lines.
+    """
+    plain = replace(settings, lines={}, locks={}, demand={}, preset=OWN, own=budget, window=None)
+    if budget.name not in PRESETS:
+        return plain
+    model, _ = known_model(settings.model)
+    sized = model.window != budget.window
+    named = replace(plain, preset=budget.name, own=None, window=budget.window if sized else None)
+    try:
+        return named if named.base(model) == budget else plain
+    except ValueError:
+        return plain
+
+
+Command = Callable[..., Settings]
+COMMANDS: dict[str, Command] = {
+    "model": choose_model,
+    "preset": choose_preset,
+    "line": move_line,
+    "amount": set_amount,
+    "lock": lock,
+    "counter": choose_counter,
+    "trace": choose_trace,
+    "path": open_path,
+    "conversation": choose_conversation,
+    "turn": choose_turn,
+    "demand": type_demand,
+    "pin": pin,
+    "reset": reset,
+    "load": load,
+}
+
+
+def command(kind: str) -> Command:
+    """Return a command by its name.
+
+    Parameters
+    ----------
+    kind : str
+        One of `COMMANDS`.
+
+    Returns
+    -------
+    callable
+        From settings, outcome and library to settings.
+
+    Raises
+    ------
+    LookupError
+        If there is none of that name.
+    """
+    if kind not in COMMANDS:
+        raise LookupError(f"no command {kind!r}; known are {quoted(COMMANDS)}; send one of them")
+    return COMMANDS[kind]

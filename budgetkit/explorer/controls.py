@@ -1,0 +1,197 @@
+"""Controls: the widgets beside the view. They show the settings and turn a hand's change into a command."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ipywidgets as widgets
+
+from budgetkit.counters import encoding_names
+from budgetkit.explorer.library import Library
+from budgetkit.explorer.outcome import Outcome
+from budgetkit.explorer.rows import AUTO, Do, Limits, Row, bound
+from budgetkit.explorer.scene import lines_of
+from budgetkit.explorer.settings import OWN, Settings, known_presets
+from budgetkit.models import models
+
+WINDOWS = (2_048, 4_096, 8_192, 16_384, 32_768, 65_536, 128_000, 200_000, 400_000, 1_000_000, 1_047_576, 2_000_000)
+RATIOS = ("chars/4", "chars/3.5", "bytes/4", "utf16/4")
+TYPED_IN = "typed in below"
+LIMITED = "output"
+
+
+class Controls:
+    """The widgets beside the view.
+
+    Parameters
+    ----------
+    do : callable
+        Takes the name of a command and its arguments.
+    library : Library
+        What can be shown.
+
+    Attributes
+    ----------
+    model, preset, window, window_box, counter, trace, path, conversation, turn
+        Widgets; setting the value of one from code is the same as doing it by hand.
+    lines : dict of str to Row
+        For each line of the budget its ``slider``, ``box`` and ``lock``.
+    limits : Limits
+        ``at_least`` and ``at_most`` of the output reserve.
+    demand : dict of str to BoundedIntText
+        What each section asks for, without a trace.
+    """
+
+    def __init__(self, do: Do, library: Library) -> None:
+        self._do, self._library = do, library
+        self.lines: dict[str, Row] = {}
+        self.demand: dict[str, Any] = {}
+        self._shape: object = None
+        self.model = widgets.Combobox(description="Model", placeholder="type to search", continuous_update=False, **AUTO)
+        self.model.options = tuple(known.name for known in models())
+        self.preset = widgets.Dropdown(description="Preset", options=known_presets(), **AUTO)
+        sizes = [(f"{n:,}", n) for n in WINDOWS]
+        self.window = widgets.SelectionSlider(description="Window", options=sizes, readout=False, **AUTO)
+        self.window_box = widgets.BoundedIntText(min=1, max=100_000_000, tooltip="Window, in tokens", **AUTO)
+        self.limits = Limits(LIMITED, do)
+        self.counter = widgets.Combobox(description="Counter", continuous_update=False, **AUTO)
+        self.counter.options = (*encoding_names(), *RATIOS)
+        self.trace = widgets.Dropdown(description="From", options=[(TYPED_IN, None)], **AUTO)
+        self.path = widgets.Text(description="File", placeholder="path of a .jsonl file", continuous_update=False, **AUTO)
+        self.conversation = widgets.Dropdown(description="Which", options=[("1", 0)], **AUTO)
+        self.turn = widgets.IntSlider(description="Turn", min=1, max=1, readout=False, **AUTO)
+        self.turn_box = widgets.BoundedIntText(min=1, max=1, tooltip="Turn", **AUTO)
+        self._build()
+        self._listen()
+
+    def _build(self) -> None:
+        wide = [self.model, self.preset, self.counter, self.trace, self.path, self.conversation]
+        for widget in wide:
+            widget.add_class("bk-wide")
+        self._window_row = _row(self.window, self.window_box)
+        self._turn_row = _row(self.turn, self.turn_box)
+        self._reserves, self._sections, self._asked = _group("Reserves"), _group("Sections"), _group("Sizes asked for")
+        start = _group("Model and window", self.model, self.preset, self._window_row)
+        self._conversation = _group("Conversation", self.trace, self.path, self.conversation, self._turn_row, self.counter)
+        groups = [start, self._reserves, self._sections, self._conversation, self._asked]
+        self.widget = widgets.VBox(groups).add_class("bk-controls")
+
+    def _listen(self) -> None:
+        def on(widget: Any, kind: str, name: str, merge: str = "", **more: Any) -> None:
+            widget.observe(lambda change: self._do(kind, merge=merge, **{name: change["new"]}, **more), "value")
+
+        on(self.model, "model", "name")
+        on(self.preset, "preset", "name")
+        on(self.window, "line", "tokens", "slider window", line="window")
+        on(self.window_box, "line", "tokens", line="window")
+        on(self.counter, "counter", "name")
+        on(self.trace, "trace", "name")
+        on(self.conversation, "conversation", "number")
+        on(self.turn, "turn", "turn", "slider turn")
+        on(self.turn_box, "turn", "turn")
+        self.path.observe(lambda change: change["new"].strip() and self._do("path", path=change["new"]), "value")
+
+    def project(self, settings: Settings, found: Outcome) -> None:
+        """Show what holds.
+
+        Parameters
+        ----------
+        settings : Settings
+            What is set.
+        found : Outcome
+            What follows from it.
+        """
+        self.model.value = settings.model
+        own = ((found.budget.name or "my own budget", OWN),) if settings.own is not None else ()
+        options(self.preset, (*known_presets(), *own), settings.preset)
+        window = found.plan.budget.window
+        sizes = sorted({*WINDOWS, window, found.model.window})
+        options(self.window, tuple((f"{n:,}", n) for n in sizes), window)
+        self.window_box.value = window
+        self.counter.value = settings.counter or found.model.encoding
+        self._project_lines(settings, found)
+        self._project_conversation(settings, found)
+
+    def _project_lines(self, settings: Settings, found: Outcome) -> None:
+        lines = lines_of(settings, found)
+        budget = found.plan.budget
+        shape = [(name, kind, name == LIMITED or hasattr(amount, "ratio")) for name, kind, amount in lines]
+        if shape != self._shape:
+            self._rebuild(shape, budget.sections)
+            self._shape = shape
+        for name, _, amount in lines:
+            tokens = {**budget.sizes, **budget.caps}.get(name, 0)
+            locked = name in settings.locks
+            self.lines[name].project(amount, tokens, budget.window, budget.floors.get(name, 0), locked)
+            if name == LIMITED:
+                self.limits.project(amount, tokens or 0, budget.window, locked)
+
+    def _rebuild(self, shape: list[tuple[str, str, bool]], sections: tuple[str, ...]) -> None:
+        gone = [*self.lines.values(), *self.demand.values()]
+        self.lines = {name: Row(name, in_percent, self._do) for name, _, in_percent in shape}
+        kinds = {name: kind for name, kind, _ in shape}
+        reserves = [row.widget for name, row in self.lines.items() if kinds[name] == "reserve"]
+        place = next(i for i, name in enumerate(kinds) if name == LIMITED) + 1
+        _fill(self._reserves, *reserves[:place], self.limits.widget, *reserves[place:])
+        _fill(self._sections, *(self.lines[name].widget for name in sections))
+        self.demand = {section: self._asking(section) for section in sections}
+        _fill(self._asked, *self.demand.values())
+        for widget in gone:
+            widget.close()
+
+    def _asking(self, section: str) -> Any:
+        box = widgets.BoundedIntText(description=section, max=100_000_000, tooltip=f"Size that {section} asks for", **AUTO)
+        box.observe(lambda change: self._do("demand", section=section, tokens=change["new"]), "value")
+        return box.add_class("bk-wide")
+
+    def _project_conversation(self, settings: Settings, found: Outcome) -> None:
+        names = [(TYPED_IN, None), *((name, name) for name in self._library.names)]
+        options(self.trace, tuple(names), settings.trace)
+        has_trace = found.demand is not None and settings.trace is not None
+        _show(self._asked, not has_trace)
+        _show(self._turn_row, has_trace)
+        traces = self._library.conversations(settings.trace) if has_trace and settings.trace is not None else []
+        _show(self.conversation, len(traces) > 1)
+        if has_trace and found.demand is not None:
+            labels = tuple((f"{i + 1}: {trace.id}", i) for i, trace in enumerate(traces))
+            options(self.conversation, labels, settings.conversation)
+            bound(self.turn, 1, len(found.demand), found.turn)
+            bound(self.turn_box, 1, len(found.demand), found.turn)
+        for section, box in self.demand.items():
+            grant = next((g for g in found.plan.grants if g.section == section), None)
+            if grant is not None and not has_trace:
+                box.value = grant.demand
+
+
+def options(widget: Any, choices: tuple[Any, ...], value: object) -> None:
+    """Set what can be chosen and what is.
+
+    Parameters
+    ----------
+    widget : selection widget
+        The widget.
+    choices : tuple of (str, value)
+        What can be chosen.
+    value : object
+        What is chosen.
+    """
+    if tuple(widget.options) != choices:
+        widget.options = choices
+    widget.value = value
+
+
+def _row(slider: Any, box: Any) -> Any:
+    return widgets.Box([slider, box.add_class("bk-number")]).add_class("bk-row")
+
+
+def _group(heading: str, *children: Any) -> Any:
+    title = widgets.HTML(f"<h4>{heading}</h4>").add_class("bk-heading")
+    return widgets.VBox([title, *children]).add_class("bk-group")
+
+
+def _fill(group: Any, *children: Any) -> None:
+    group.children = (group.children[0], *children)
+
+
+def _show(widget: Any, visible: bool) -> None:
+    widget.layout.display = None if visible else "none"

@@ -1,0 +1,254 @@
+"""Library: the conversations that the explorer can show, each counted once for each counter.
+
+A file is read whole and its conversations stay as they were read; counts stay with their conversation. What a
+move of a slider needs is looked up here and nothing is counted again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import TypeVar
+
+import pandas as pd
+
+from budgetkit.counters import Counter, counter
+from budgetkit.framing import Framing
+from budgetkit.lines import quoted
+from budgetkit.models import Model
+from budgetkit.pruning import Items
+from budgetkit.trace import Trace, load_traces, shipped_traces
+
+Report = Callable[[str, float], None]
+T = TypeVar("T")
+MOST = 4_000  # frames and columns that are kept; the counts themselves stay with their conversation
+
+
+class Library:
+    """Conversations by name, and their counts.
+
+    Parameters
+    ----------
+    report : callable
+        Called with a sentence and a fraction from 0 to 1 while something takes long.
+    """
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self._traces: dict[str, list[Trace]] = {}
+        self._counters: dict[Hashable, Counter] = {}
+        self._counted: dict[Hashable, object] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What can be shown: what is shipped, then what was loaded."""
+        return tuple(dict.fromkeys([*shipped_traces(), *self._traces]))
+
+    def add(self, name: str, traces: Sequence[Trace]) -> str:
+        """Take in conversations that are there already.
+
+        Parameters
+        ----------
+        name : str
+            What to call them; another file of that name gives way.
+        traces : sequence of Trace
+            At least one.
+
+        Returns
+        -------
+        str
+            The name.
+        """
+        if self._traces.get(name) is not traces:
+            self._counted = {key: kept for key, kept in self._counted.items() if key[0] != name}  # type: ignore[index]
+        self._traces[name] = list(traces)
+        return name
+
+    def read(self, name: str, content: bytes) -> str:
+        """Take in the content of a file.
+
+        Parameters
+        ----------
+        name : str
+            The file's name.
+        content : bytes
+            JSONL or JSON.
+
+        Returns
+        -------
+        str
+            What it is called here.
+
+        Raises
+        ------
+        ValueError
+            If it holds no conversations; with the number of the line.
+        """
+        stream = BytesIO(content)
+        stream.name = name
+        return self.add(name, load_traces(stream, self._reading(name)))
+
+    def open(self, path: str) -> str:
+        """Take in a file by its path, or a shipped trace by its name.
+
+        Parameters
+        ----------
+        path : str
+            Path or name.
+
+        Returns
+        -------
+        str
+            What it is called here.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file.
+        ValueError
+            If it holds no conversations; with the number of the line.
+        """
+        name = path if path in shipped_traces() else Path(path).name
+        return self.add(name, load_traces(path, self._reading(name)))
+
+    def conversations(self, name: str) -> list[Trace]:
+        """Return the conversations of a file.
+
+        Parameters
+        ----------
+        name : str
+            One of `names`.
+
+        Returns
+        -------
+        list of Trace
+            In the file's order.
+
+        Raises
+        ------
+        LookupError
+            If there is none of that name.
+        """
+        if name not in self._traces:
+            if name not in shipped_traces():
+                raise LookupError(f"no trace {name!r}; known are {quoted(self.names)}; name one, or a file by its path")
+            self.open(name)
+        return self._traces[name]
+
+    def counter(self, name: str | None, model: Model) -> Counter:
+        """Return a counter, always the same for the same name.
+
+        Parameters
+        ----------
+        name : str, optional
+            Name of a counter; without it the model's own.
+        model : Model
+            The model.
+
+        Returns
+        -------
+        Counter
+            The counter.
+
+        Raises
+        ------
+        ValueError
+            If nothing goes by that name.
+        """
+        key = name or (model.name, model.encoding)
+        if key not in self._counters:
+            self._counters[key] = counter(name or model)
+        return self._counters[key]
+
+    def demand(
+        self, name: str, conversation: int, count: Counter, roles: Mapping[str, str], framing: Framing
+    ) -> pd.DataFrame:
+        """Return what each turn of one conversation asks of each section.
+
+        Parameters
+        ----------
+        name : str
+            Which file.
+        conversation : int
+            Which conversation of it, from 0.
+        count : Counter
+            From text to tokens.
+        roles : mapping of str to str
+            The budget's role table; empty for the default one.
+        framing : Framing
+            What a message costs beyond its text.
+
+        Returns
+        -------
+        DataFrame
+            One row a turn, one int64 column a section, in tokens.
+        """
+        trace = self.conversations(name)[conversation]
+        key = (name, conversation, count.name, tuple(roles.items()), framing, "demand")
+        return self._once(key, lambda: self._count(trace, count, roles, framing))
+
+    def demands(self, name: str, count: Counter, roles: Mapping[str, str], framing: Framing) -> pd.DataFrame:
+        """Return what each turn of each conversation of a file asks of each section.
+
+        Parameters
+        ----------
+        name, count, roles, framing
+            As in `demand`.
+
+        Returns
+        -------
+        DataFrame
+            Index conversation (from 0) and turn; one int64 column a section, in tokens.
+        """
+        traces = self.conversations(name)
+
+        def every() -> pd.DataFrame:
+            frames = {}
+            for i in range(len(traces)):
+                self.report(f"Counting {name}: conversation {i + 1:,} of {len(traces):,}", i / len(traces))
+                frames[i] = self.demand(name, i, count, roles, framing)
+            return pd.concat(frames, names=["conversation"]).fillna(0).astype("int64")
+
+        return self._once((name, count.name, tuple(roles.items()), framing, "demands"), every)
+
+    def items(
+        self, name: str, conversation: int, turn: int, count: Counter, roles: Mapping[str, str], framing: Framing
+    ) -> Items:
+        """Return what stands to be kept or cut at one turn.
+
+        Parameters
+        ----------
+        name, conversation, count, roles, framing
+            As in `demand`.
+        turn : int
+            From 1.
+
+        Returns
+        -------
+        Items
+            In columns.
+        """
+        trace = self.conversations(name)[conversation]
+        key = (name, conversation, turn, count.name, tuple(roles.items()), framing)
+        return self._once(key, lambda: Items(trace.items(turn, count, roles or None, framing)))
+
+    def _count(self, trace: Trace, count: Counter, roles: Mapping[str, str], framing: Framing) -> pd.DataFrame:
+        if len(trace.messages) > 200:
+            self.report(f"Counting {trace.id}: {len(trace.messages):,} messages with {count.name}", 0)
+        return trace.demand(count, roles or None, framing)
+
+    def _once(self, key: Hashable, make: Callable[[], T]) -> T:
+        if key not in self._counted:
+            if len(self._counted) > MOST:
+                self._counted.clear()
+            self._counted[key] = make()
+        return self._counted[key]  # type: ignore[return-value]
+
+    def _reading(self, name: str) -> Callable[[int, int], None]:
+        def progress(done: int, whole: int) -> None:
+            if whole > 2_000_000:
+                text = f"Reading {name}: {done / 1e6:,.0f} of {whole / 1e6:,.0f} MB"
+                self.report(text, done / max(1, whole))
+
+        return progress

@@ -1,0 +1,285 @@
+"""Outcome: what follows from the settings: the budget, the plan of the chosen turn, and all turns at once.
+
+Counting is in the library and happens once; everything here is arithmetic and happens on every move.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from budgetkit.budget import Budget
+from budgetkit.counters import Counter
+from budgetkit.explorer.library import Library
+from budgetkit.explorer.settings import Settings
+from budgetkit.figures.turns import Columns, columns_of, first_cut
+from budgetkit.fitting import fit
+from budgetkit.framing import Framing, framing_for
+from budgetkit.models import Model, UnknownModelWarning, model
+from budgetkit.plan import Plan
+from budgetkit.presets import PRESETS
+from budgetkit.pruning import Items
+from budgetkit.truncation import cutter
+from budgetkit.walk import allocate, allocate_columns
+
+ROUGH = "chars/4"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What follows from the settings.
+
+    Parameters
+    ----------
+    model : Model
+        The model.
+    budget : Budget
+        The budget as the user takes it away.
+    plan : Plan
+        The plan of the chosen turn; its budget has a signed deficit.
+    counter : Counter
+        What was counted with.
+    turn : int
+        The chosen turn, from 1; 0 without a trace.
+    demand : DataFrame, optional
+        Demands of all turns.
+    columns : dict
+        Grants of all turns, as `allocate_columns` gives them.
+    first_cut : tuple of int and str, optional
+        The first turn that loses something, and the section that loses most there.
+    pinned : Plan, optional
+        The pinned budget's plan of the same turn.
+    compared : tuple of two frames and two names, optional
+        Demands by the exact and by a rough counter, and what the counters are called.
+    conversations : DataFrame, optional
+        Demands of all conversations, of a file that has several.
+    note : str
+        What the user should know, such as a model that nobody knows.
+    """
+
+    model: Model
+    budget: Budget
+    plan: Plan
+    counter: Counter
+    turn: int = 0
+    demand: pd.DataFrame | None = None
+    columns: Columns | None = None
+    first_cut: tuple[int, str] | None = None
+    pinned: Plan | None = None
+    compared: tuple[pd.DataFrame, pd.DataFrame, str, str] | None = None
+    conversations: pd.DataFrame | None = None
+    note: str = ""
+
+
+def outcome(settings: Settings, library: Library) -> Outcome:
+    """Work out what follows from the settings.
+
+    Parameters
+    ----------
+    settings : Settings
+        What is set.
+    library : Library
+        Where conversations and counts are.
+
+    Returns
+    -------
+    Outcome
+        Everything that is shown.
+
+    Raises
+    ------
+    ValueError, LookupError, OSError
+        If something set cannot be; the sentence says what to do.
+    """
+    found, note = known_model(settings.model)
+    signed = settings.budget(found)
+    count = library.counter(settings.counter, found)
+    if not signed.roles and settings.trace is not None:
+        signed = replace(signed, undeclared="pool")  # no role table: what the budget does not name is seen in its pool
+    budget = kept_deficit(signed, settings.base(found).deficit)
+    if settings.trace is None:
+        demand = typed_demand(settings, signed)
+        pinned = None if settings.pinned is None else allocate(shown(settings.pinned, signed), demand)
+        return Outcome(found, budget, allocate(signed, demand), count, pinned=pinned, note=note)
+    return _with_trace(settings, library, Outcome(found, budget, allocate(signed, {}), count, note=note))
+
+
+def _with_trace(settings: Settings, library: Library, bare: Outcome) -> Outcome:
+    name, which, budget = str(settings.trace), settings.conversation, bare.plan.budget
+    framing = framing_for(bare.model.name)
+    traces = library.conversations(name)
+    if not 0 <= which < len(traces):
+        raise LookupError(
+            f"conversation {which} of {name} was asked for; it has {len(traces)}, from 0 to {len(traces) - 1}; "
+            "choose one of them"
+        )
+    demand = library.demand(name, which, bare.counter, budget.roles, framing)
+    turn = min(settings.turn or len(demand), len(demand))
+    items = library.items(name, which, turn, bare.counter, budget.roles, framing)
+    columns = allocate_columns(budget, columns_of(demand))
+    first = first_cut(columns)
+    held = settings.pinned
+    pinned = None if held is None else planned(shown(held, budget), items, bare.counter, framing)
+    other = Counted(library, name, which, budget, bare)
+    return replace(
+        bare,
+        plan=planned(budget, items, bare.counter, framing),
+        turn=turn,
+        demand=demand,
+        columns=columns,
+        first_cut=None if first is None else (int(demand.index[first[0]]), first[1]),
+        pinned=pinned,
+        compared=other.compared(demand),
+        conversations=library.demands(name, bare.counter, budget.roles, framing) if len(traces) > 1 else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """One conversation, to be counted with another counter.
+
+    Parameters
+    ----------
+    library : Library
+        Where the counts are.
+    name, which : str and int
+        The file and the conversation of it.
+    budget : Budget
+        Whose role table holds.
+    bare : Outcome
+        With the model and the chosen counter.
+    """
+
+    library: Library
+    name: str
+    which: int
+    budget: Budget
+    bare: Outcome
+
+    def compared(self, demand: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, str, str]:
+        """Return the demands by the model's counter and by a rough one.
+
+        Parameters
+        ----------
+        demand : DataFrame
+            The demands by the chosen counter.
+
+        Returns
+        -------
+        tuple
+            Exact frame, rough frame, and the names of their counters.
+        """
+        own = self.library.counter(None, self.bare.model)
+        chosen = self.bare.counter
+        if getattr(chosen, "encoding", None) == getattr(own, "encoding", ""):
+            rough = self.library.counter(ROUGH, self.bare.model)
+            return demand, self._demand(rough), chosen.name, rough.name
+        return self._demand(own), demand, own.name, chosen.name
+
+    def _demand(self, count: Counter) -> pd.DataFrame:
+        framing = framing_for(self.bare.model.name)
+        return self.library.demand(self.name, self.which, count, self.budget.roles, framing)
+
+
+def planned(budget: Budget, items: Items, count: Counter, framing: Framing) -> Plan:
+    """Return the plan of one turn.
+
+    Parameters
+    ----------
+    budget : Budget
+        With a signed deficit.
+    items : Items
+        What stands to be kept or cut.
+    count : Counter
+        From text to tokens, for sections that are cut inside an item.
+    framing : Framing
+        What a message costs beyond its text.
+
+    Returns
+    -------
+    Plan
+        One grant a section, one decision an item.
+    """
+    inside = any(a.granularity != "item" for a in budget.allocations)
+    return fit(budget, items, cutter(count, framing) if inside else None)
+
+
+def shown(pinned: Budget, budget: Budget) -> Budget:
+    """Return a pinned budget as it can meet the demands of another one.
+
+    Parameters
+    ----------
+    pinned : Budget
+        The pinned budget.
+    budget : Budget
+        The budget whose sections the demands are for.
+
+    Returns
+    -------
+    Budget
+        Signed, with the sections it does not name drawing on its pool.
+    """
+    same = set(budget.sections) <= set(pinned.sections)
+    return replace(pinned, deficit="signed", undeclared=pinned.undeclared if same else "pool")
+
+
+def known_model(name: str) -> tuple[Model, str]:
+    """Return a model and, where a default stands in for it, the warning.
+
+    Parameters
+    ----------
+    name : str
+        Name of a model.
+
+    Returns
+    -------
+    tuple of Model and str
+        The text is empty for a model that is known.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UnknownModelWarning)
+        found = model(name)
+    return found, str(caught[0].message) if caught else ""
+
+
+def typed_demand(settings: Settings, budget: Budget) -> dict[str, int]:
+    """Return the demands without a trace: the preset's typical sizes, with those that were typed in.
+
+    Parameters
+    ----------
+    settings : Settings
+        What is set.
+    budget : Budget
+        The budget whose sections ask.
+
+    Returns
+    -------
+    dict of str to int
+        In tokens, one for each section.
+    """
+    preset = PRESETS.get(settings.preset) or PRESETS.get(budget.name)
+    typical = preset.demand if preset else {}
+    return {s: settings.demand.get(s, typical.get(s, 0)) for s in budget.sections}
+
+
+def kept_deficit(signed: Budget, deficit: str) -> Budget:
+    """Return a budget with what its preset does about a deficit, where that is no error.
+
+    Parameters
+    ----------
+    signed : Budget
+        The budget with a signed deficit.
+    deficit : {"raise", "clamp", "signed"}
+        What the preset does.
+
+    Returns
+    -------
+    Budget
+        The signed one where the other would raise.
+    """
+    try:
+        return replace(signed, deficit=deficit)  # type: ignore[arg-type]
+    except ValueError:
+        return signed

@@ -1,0 +1,159 @@
+"""Rows: one line of the budget as a slider, a number box and a lock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import ipywidgets as widgets
+
+from budgetkit.amounts import Amount, Share
+from budgetkit.explorer.scene import nice_step
+from budgetkit.explorer.settings import shortest_ratio
+from budgetkit.figures.palette import colour
+
+Do = Callable[..., None]
+AUTO: dict[str, Any] = {"layout": {"width": "auto", "min_width": "0"}}
+
+
+def bound(widget: Any, low: int, high: int, value: int) -> None:
+    """Set a bounded widget's limits and value in an order that no check refuses.
+
+    Parameters
+    ----------
+    widget : bounded int widget
+        The widget.
+    low, high, value : int
+        In tokens; the limits widen where the value stands beyond them.
+    """
+    low, high = min(low, value), max(high, value)
+    widget.min, widget.max = min(widget.min, low), max(widget.max, high)
+    widget.value = value
+    widget.min, widget.max = low, high
+
+
+class Row:
+    """One line of the budget.
+
+    A line that is a share of the window has a slider in percent, any other one in tokens; the box is in tokens.
+
+    Parameters
+    ----------
+    line : str
+        Name of the line.
+    in_percent : bool
+        Whether its slider is in percent of the window.
+    do : callable
+        Takes the name of a command and its arguments.
+    """
+
+    def __init__(self, line: str, in_percent: bool, do: Do) -> None:
+        self.line, self.in_percent, self._do = line, in_percent, do
+        self._limits = (0, None)
+        kind = widgets.FloatSlider if in_percent else widgets.IntSlider
+        range_ = {"min": 0, "max": 100, "step": 0.5} if in_percent else {"min": 0, "max": 100}
+        unit = "percent of the window" if in_percent else "tokens; at its end the section has no cap of its own"
+        self.slider = kind(description=line, readout=False, tooltip=f"{line}, in {unit}", **range_, **AUTO)
+        self.slider.style.handle_color = colour(line)
+        self.box = widgets.BoundedIntText(min=0, max=100, tooltip=f"{line}, in tokens", **AUTO).add_class("bk-number")
+        self.lock = widgets.ToggleButton(description="", tooltip=f"Lock {line}", **AUTO).add_class("bk-lock")
+        self.widget = widgets.Box([self.slider, self.box, self.lock]).add_class("bk-row")
+        self.slider.observe(self._slid, "value")
+        self.box.observe(lambda change: do("line", line=line, tokens=change["new"]), "value")
+        self.lock.observe(lambda change: do("lock", line=line, on=change["new"]), "value")
+
+    def _slid(self, change: dict[str, Any]) -> None:
+        merge = f"slider {self.line}"
+        if not self.in_percent:
+            self._do("line", merge=merge, line=self.line, tokens=change["new"])
+            return
+        ratio = Decimal(str(round(change["new"], 4))) / 100
+        self._do("amount", merge=merge, line=self.line, amount=Share(ratio, *self._limits))
+
+    def project(self, amount: Amount | None, tokens: int | None, window: int, floor: int, locked: bool) -> None:
+        """Show what holds.
+
+        Parameters
+        ----------
+        amount : int, Share or None
+            The line's amount.
+        tokens : int, optional
+            Its size in tokens; None for a section without a cap.
+        window : int
+            Size of the context window, in tokens.
+        floor : int
+            Least size of the line, in tokens.
+        locked : bool
+            Whether it stays as it is.
+        """
+        size = window if tokens is None else tokens
+        self._limits = (amount.at_least, amount.at_most) if isinstance(amount, Share) else (0, None)
+        if self.in_percent:
+            ratio = amount.ratio if isinstance(amount, Share) else shortest_ratio(min(size, window), max(1, window))
+            self.slider.value = float(Decimal(str(ratio)) * 100)
+        else:
+            bound(self.slider, floor, window, size)
+            self.slider.step = nice_step(window)
+        bound(self.box, floor, window, size)
+        self.slider.disabled = self.box.disabled = locked
+        self.lock.value = locked
+
+    def close(self) -> None:
+        """Take the widgets away for good."""
+        for widget in (self.slider, self.box, self.lock, self.widget):
+            widget.close()
+
+
+class Limits:
+    """The smallest and the largest size of a share, such as the output reserve's.
+
+    Parameters
+    ----------
+    line : str
+        Name of the line.
+    do : callable
+        Takes the name of a command and its arguments.
+    """
+
+    def __init__(self, line: str, do: Do) -> None:
+        self.line, self._do = line, do
+        self._ratio: Any = Decimal(0)
+        self._window = 1
+        text = {"at_least": f"Smallest {line} reserve, in tokens", "at_most": f"Largest {line} reserve, in tokens"}
+        self.at_least, self.at_most = (
+            widgets.BoundedIntText(description=name.replace("_", " "), tooltip=text[name], max=100, **AUTO)
+            for name in ("at_least", "at_most")
+        )
+        self.widget = widgets.Box([self.at_least, self.at_most]).add_class("bk-limits")
+        for box in (self.at_least, self.at_most):
+            box.add_class("bk-number").observe(self._typed, "value")
+
+    def _typed(self, change: dict[str, Any]) -> None:
+        most = None if self.at_most.value >= self._window else self.at_most.value
+        self._do("amount", line=self.line, amount=Share(self._ratio, self.at_least.value, most))
+
+    def project(self, amount: Amount | None, tokens: int, window: int, locked: bool) -> None:
+        """Show what holds.
+
+        Parameters
+        ----------
+        amount : int, Share or None
+            The line's amount; a plain number has no limits.
+        tokens : int
+            Its size in tokens.
+        window : int
+            Size of the context window, in tokens.
+        locked : bool
+            Whether it stays as it is.
+        """
+        share = amount if isinstance(amount, Share) else Share(shortest_ratio(min(tokens, window), max(1, window)))
+        self._ratio, self._window = share.ratio, window
+        bound(self.at_least, 0, window, share.at_least)
+        bound(self.at_most, 0, window, window if share.at_most is None else share.at_most)
+        self.at_least.disabled = self.at_most.disabled = locked
+
+    def close(self) -> None:
+        """Take the widgets away for good."""
+        for widget in (self.at_least, self.at_most, self.widget):
+            widget.close()

@@ -1,0 +1,112 @@
+"""The set-up as text to take away: Python that makes the same budget, YAML and JSON that restore it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from budgetkit.amounts import Amount, Share
+from budgetkit.budget import Budget
+from budgetkit.explorer.settings import Settings, names
+from budgetkit.lines import Allocation, Reserve
+from budgetkit.models import Model
+from budgetkit.state import to_json, to_yaml
+
+
+def texts(settings: Settings, model: Model, budget: Budget) -> dict[str, str]:
+    """Return the set-up in every format.
+
+    Parameters
+    ----------
+    settings : Settings
+        What is set.
+    model : Model
+        The model that the settings name.
+    budget : Budget
+        The budget that follows.
+
+    Returns
+    -------
+    dict of str to str
+        By "python", "yaml" and "json".
+    """
+    return {"python": python(settings, model, budget), "yaml": to_yaml(budget), "json": to_json(budget)}
+
+
+def python(settings: Settings, model: Model, budget: Budget) -> str:
+    """Return a program that makes the budget.
+
+    Parameters
+    ----------
+    settings, model, budget
+        As in `texts`.
+
+    Returns
+    -------
+    str
+        A few lines that end in ``budget = ...``.
+
+    Examples
+    --------
+    >>> from budgetkit.models import model
+    >>> settings = Settings("chat", lines={"conversation": 2_000})
+    >>> print(python(settings, model("gpt-4o"), settings.budget(model("gpt-4o"))))
+    import budgetkit as bk
+    <BLANKLINE>
+    budget = bk.presets.chat(bk.model('gpt-4o')).assign(conversation=2000)
+    """
+    changes = {**settings.lines, **settings.locks}
+    whole = settings.own is not None or budget.deficit != settings.base(model).deficit
+    if whole or budget.undeclared != settings.base(model).undeclared or names(budget, {}) != names(settings.base(model), {}):
+        return f"import budgetkit as bk\n\nbudget = {_call('bk.Budget', budget)}"
+    known = names(budget, {})
+    moved = {name: amount for name, amount in changes.items() if name in known}
+    first, opening = _made(settings, model)
+    return f"{opening}\n\nbudget = {first}{_assigned(moved)}"
+
+
+def _made(settings: Settings, model: Model) -> tuple[str, str]:
+    call = f"bk.presets.{settings.preset}"
+    if settings.window is None:
+        return f"{call}(bk.model({settings.model!r}))", "import budgetkit as bk"
+    if model.kind == "shared":
+        return f"{call}({settings.window})", "import budgetkit as bk"
+    sized = f"replace(bk.model({settings.model!r}), window={settings.window}, max_output=None)"
+    return f"{call}({sized})", "from dataclasses import replace\n\nimport budgetkit as bk"
+
+
+def _assigned(moved: Mapping[str, Amount | None]) -> str:
+    if not moved:
+        return ""
+    simple = {name: amount for name, amount in moved.items() if re.fullmatch(r"[A-Za-z_]\w*", name)}
+    arguments = [f"{name}={_value(amount)}" for name, amount in simple.items()]
+    other = {name: amount for name, amount in moved.items() if name not in simple}
+    if other:
+        arguments.append("**{" + ", ".join(f"{name!r}: {_value(amount)}" for name, amount in other.items()) + "}")
+    return f".assign({', '.join(arguments)})"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Share):
+        limits = "" if value.at_most is None else f", {value.at_most}"
+        lowest = f", {value.at_least}" if value.at_least or limits else ""
+        return f'bk.Share("{value.ratio}"{lowest}{limits})'
+    if isinstance(value, Reserve | Allocation):
+        return _call(f"bk.{type(value).__name__}", value)
+    if isinstance(value, tuple):
+        return "[\n" + "".join(f"        {_value(each)},\n" for each in value) + "    ]"
+    return repr(value)
+
+
+def _call(name: str, value: Any) -> str:
+    changed = [f for f in fields(value) if f.init and _differs(getattr(value, f.name), f.default)]
+    arguments = [f"{f.name}={_value(getattr(value, f.name))}" for f in changed]
+    if not isinstance(value, Budget):
+        return f"{name}({', '.join(arguments)})"
+    return f"{name}(\n" + "".join(f"    {argument},\n" for argument in arguments) + ")"
+
+
+def _differs(value: Any, default: object) -> bool:
+    return bool(value != default and value not in ((), {}))

@@ -1,0 +1,60 @@
+"""Uploads: files that the page sends in pieces, put together and handed on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from budgetkit.explorer.library import Library
+from budgetkit.explorer.view import View
+
+LARGEST = 20 * 1024 * 1024  # bytes; the page refuses larger files before it sends them
+
+
+class Uploads:
+    """Files on their way in.
+
+    Parameters
+    ----------
+    view : View
+        Where each piece is acknowledged.
+    library : Library
+        Where conversations go.
+    do : callable
+        Takes the name of a command and its arguments.
+    refuse : callable
+        Takes an error, to be shown.
+    """
+
+    def __init__(self, view: View, library: Library, do: Callable[..., None], refuse: Callable[[Exception], None]) -> None:
+        self._view, self._library, self._do, self._refuse = view, library, do, refuse
+        self._parts: dict[str, bytearray] = {}
+
+    def piece(self, content: dict[str, Any], data: bytes) -> None:
+        """Take one piece; with the last one the file is read.
+
+        Parameters
+        ----------
+        content : dict
+            serial, name, size (bytes), offset (bytes), and purpose ("trace" or "setup").
+        data : bytes
+            The piece.
+        """
+        serial = str(content["serial"])
+        part = self._parts.setdefault(serial, bytearray())
+        part += data
+        self._view.send({"kind": "file", "serial": serial})
+        if len(part) > LARGEST:
+            del self._parts[serial]
+            self._refuse(ValueError(f"{content['name']} is larger than 20 MB; name the file by its path instead"))
+        elif len(part) >= int(content["size"]):
+            self._finish(str(content["purpose"]), str(content["name"]), bytes(self._parts.pop(serial)))
+
+    def _finish(self, purpose: str, name: str, content: bytes) -> None:
+        try:
+            if purpose == "setup":
+                self._do("load", text=content.decode("utf-8"))
+            else:
+                self._do("trace", name=self._library.read(name, content))
+        except (ValueError, LookupError, OSError) as problem:
+            self._refuse(problem)

@@ -1,0 +1,156 @@
+// The window as one bar: a segment for each section, the shared pool and the reserves, and a handle for each line.
+//
+// While a handle is dragged, the page moves the segment and the shared pool by itself; the numbers beside them
+// are the kernel's and follow with its next answer.
+
+const BAR = { top: 24, height: 46, lane: 86, knob: 17, gap: 15, axis: 121, total: 128, pinned: 26 };
+
+function createBar(post) {
+  const svg = shape("svg", { class: "bk-bar", role: "group", "aria-label": "Context window by section" });
+  const layers = {};
+  for (const name of ["bracket", "segments", "end", "axis", "pinned", "handles"]) {
+    svg.append((layers[name] = shape("g", { class: `bk-${name}` })));
+  }
+  svg.prepend(hatch());
+  const tip = element("div", { class: "bk-tip", role: "presentation" });
+  const bar = { svg, tip, layers, post, state: null, moved: null, serial: 0, onHover: () => {} };
+  bar.draw = (state) => {
+    bar.state = state;
+    if (bar.moved?.settled && bar.moved.settled()) bar.moved = null;
+    paintBar(bar);
+  };
+  return bar;
+}
+
+function hatch() {
+  const lines = shape("path", { d: "M-2,2 l4,-4 M0,8 l8,-8 M6,10 l4,-4", class: "bk-hatch-line" });
+  const pattern = { id: "bk-hatch", width: 8, height: 8, patternUnits: "userSpaceOnUse" };
+  return shape("defs", {}, shape("pattern", pattern, shape("rect", { width: 8, height: 8, class: "bk-hatch" }), lines));
+}
+
+// Where everything stands, in pixels; a segment under the pointer has the size that the pointer gives it.
+function placeBar(bar, width) {
+  const { state, moved } = bar;
+  const grown = moved ? moved.tokens - state.segments.find((s) => s.key === moved.key).tokens : 0;
+  const size = (segment) => {
+    if (segment.key === moved?.key) return moved.tokens;
+    return segment.kind === "pool" ? Math.max(0, state.pool - grown) : segment.tokens;
+  };
+  const sizes = state.segments.map(size);
+  const total = Math.max(state.window, sizes.reduce((a, b) => a + b, 0), 1);
+  let x = 0;
+  const places = state.segments.map((segment, i) => {
+    const place = { segment, key: segment.key, x, width: (sizes[i] / total) * width };
+    x += place.width;
+    return place;
+  });
+  return { places, total, scale: width / total, end: (state.window / total) * width };
+}
+
+function paintBar(bar) {
+  const width = bar.svg.clientWidth;
+  if (!width || !bar.state) return;
+  const { layers, state } = bar;
+  const placed = placeBar(bar, width);
+  bar.scale = placed.scale;
+  bar.font = getComputedStyle(bar.svg).fontFamily;
+  put(bar.svg, { height: BAR.total + (state.pinned ? BAR.pinned : 0) });
+  keep(layers.segments, placed.places, (place) => makeSegment(bar, place), (node, place) => paintSegment(bar, node, place));
+  const handles = placeHandles(placed.places, width);
+  keep(layers.handles, handles, (place) => makeHandle(bar, place.key), paintHandle);
+  paintBracket(layers.bracket, state, placed, width);
+  paintEnd(layers.end, state, placed, width);
+  paintAxis(layers.axis, state, placed, width);
+  paintPinned(layers.pinned, state, placed);
+}
+
+function makeSegment(bar, { key }) {
+  const parts = ["fill", "used", "edge"].map((name) => shape("rect", { class: `bk-${name}` }));
+  const texts = ["name", "tokens"].map((name) => shape("text", { class: `bk-${name}` }));
+  const node = shape("g", { class: "bk-segment", role: "img" }, ...parts, ...texts);
+  const segment = () => bar.state.segments.find((s) => s.key === key);
+  node.addEventListener("pointerenter", () => bar.onHover(key));
+  node.addEventListener("pointermove", (event) => showTip(bar.tip, segment()?.tip, event));
+  node.addEventListener("pointerleave", () => {
+    showTip(bar.tip, null);
+    bar.onHover(null);
+  });
+  return node;
+}
+
+function paintSegment(bar, node, { segment, x, width }) {
+  const [fill, used, edge, name, tokens] = node.children;
+  const inner = Math.max(0, width - 1);
+  const { top, height } = BAR;
+  put(node, { "aria-label": segment.tip, class: `bk-segment bk-${segment.kind}` });
+  put(fill, { x, y: top, width: inner, height, rx: Math.min(3, inner / 2), fill: segment.hatch ? "url(#bk-hatch)" : segment.color });
+  const share = segment.used ?? 0;
+  put(used, { x: x + 3, y: top + height - 7, width: Math.max(0, (inner - 6) * share), height: 4, rx: 2, fill: segment.ink });
+  put(edge, { x: x + inner - 3, y: top, width: segment.cut && inner > 0 ? 3 : 0, height });
+  const fits = (text, weight) => textWidth(text, `${weight} 12px ${bar.font}`) + 14 <= inner;
+  const both = fits(segment.name, 600) && fits(segment.short, 400);
+  say(put(name, { x: x + 8, y: top + 18, fill: segment.ink }), both ? segment.name : "");
+  const alone = !both && fits(segment.short, 400);
+  say(put(tokens, { x: x + 8, y: top + (alone ? 25 : 33), fill: segment.ink }), both || alone ? segment.short : "");
+}
+
+function paintBracket(layer, state, { places }, width) {
+  const reserves = places.filter((p) => p.segment.kind === "reserve" && p.width > 0);
+  const split = reserves.length ? reserves[0].x : width;
+  const parts = [
+    { key: "usable", d: `M1,${BAR.top - 3} v-4 H${Math.max(1, split - 2)} v4`, x: 1, anchor: "start", text: state.usable_text },
+    { key: "reserved", d: `M${split},${BAR.top - 3} v-4 H${width - 2} v4`, x: width - 1, anchor: "end", text: state.reserved_text },
+  ];
+  const shown = reserves.length ? parts : parts.slice(0, 1);
+  keep(layer, shown, () => shape("g", {}, shape("path"), shape("text")), (node, part) => {
+    put(node.children[0], { d: part.d });
+    say(put(node.children[1], { x: part.x, y: 11, "text-anchor": part.anchor }), part.text);
+  });
+}
+
+function paintEnd(layer, state, { end, total }, width) {
+  const over = total > state.window ? [{ key: "end" }] : [];
+  const make = () => shape("g", {}, shape("rect"), shape("path"), shape("text"));
+  keep(layer, over, make, (node) => {
+    const [area, line, text] = node.children;
+    put(area, { x: end, y: BAR.top - 3, width: Math.max(0, width - end), height: BAR.height + 6, fill: "url(#bk-hatch)" });
+    put(line, { d: `M${end},${BAR.top - 8} V${BAR.axis - 12}` });
+    const right = end > width * 0.6;
+    put(text, { x: end + (right ? -5 : 5), y: BAR.axis, "text-anchor": right ? "end" : "start" });
+    say(text, state.end_text);
+  });
+}
+
+function paintAxis(layer, state, { total, scale }, width) {
+  const ticks = total > state.window ? [] : state.ticks.map((tick, i) => ({ key: String(i), ...tick }));
+  keep(layer, ticks, () => shape("text"), (node, { at, text }) => {
+    const x = at * scale;
+    const anchor = x < 20 ? "start" : x > width - 20 ? "end" : "middle";
+    say(put(node, { x, y: BAR.axis, "text-anchor": anchor }), text);
+  });
+}
+
+function paintPinned(layer, state, { scale }) {
+  const pinned = state.pinned;
+  const parts = [];
+  let x = 0;
+  for (const { key, tokens, color } of pinned?.segments ?? []) {
+    parts.push({ key, x, width: tokens * scale, color });
+    x += tokens * scale;
+  }
+  if (pinned) parts.push({ key: "pinned text", text: pinned.text });
+  const make = ({ text }) => shape(text === undefined ? "rect" : "text");
+  keep(layer, parts, make, (node, part) => {
+    if (part.text !== undefined) return void say(put(node, { x: 0, y: BAR.total + 9 }), part.text);
+    put(node, { x: part.x, y: BAR.total + 14, width: Math.max(0, part.width - 1), height: 8, rx: 1.5, fill: part.color });
+  });
+}
+
+function showTip(tip, text, event) {
+  tip.style.display = text ? "block" : "none";
+  if (!text) return;
+  say(tip, text);
+  const left = Math.min(event.clientX + 14, window.innerWidth - tip.offsetWidth - 8);
+  tip.style.left = `${Math.max(4, left)}px`;
+  tip.style.top = `${event.clientY + 18}px`;
+}

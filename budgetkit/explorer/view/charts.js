@@ -1,0 +1,136 @@
+// The charts: cards of plotly figures that the kernel sends as plain specifications, each with its table.
+
+const CHART_SETTINGS = { displayModeBar: false, displaylogo: false, responsive: false };
+
+// After the next frame is painted: the bar goes first.
+const painted = () => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+
+function createCharts(model, alive, post) {
+  const root = element("div", { class: "bk-charts" });
+  const charts = { root, model, post, alive, dirty: new Set(), running: false, hover: null, cards: new Map(), onHover: () => {} };
+  charts.arrange = (keys) => arrangeCards(charts, keys);
+  charts.draw = (key) => {
+    charts.dirty.add(key);
+    runCharts(charts);
+  };
+  charts.drawAll = () => [...charts.cards.keys()].forEach(charts.draw);
+  charts.highlight = (key) => {
+    charts.hover = key;
+    charts.cards.forEach((card) => fadePoints(card, key));
+  };
+  return charts;
+}
+
+function arrangeCards(charts, keys) {
+  const entries = keys.map((key) => ({ key }));
+  keep(charts.root, entries, ({ key }) => makeCard(charts, key), () => {});
+  charts.cards = new Map(entries.map(({ key }, i) => [key, charts.root.children[i].card]));
+  keys.filter((key) => !charts.cards.get(key).drawn).forEach(charts.draw);
+}
+
+function makeCard(charts, key) {
+  const card = { key, title: element("h3"), note: element("p", { class: "bk-note" }), plot: element("div", { class: "bk-plot" }) };
+  card.plot.setAttribute("role", "img");
+  card.table = element("table", { class: "bk-table" });
+  const scroll = element("div", { class: "bk-scroll", tabindex: 0, role: "region" }, card.table);
+  card.details = element("details", {}, element("summary", {}, "Table"), scroll);
+  card.scroll = scroll;
+  card.details.addEventListener("toggle", () => tellOpened(charts, card));
+  card.root = element("section", { class: "bk-card" }, card.title, card.note, card.plot, card.details);
+  card.root.card = card;
+  return card.root;
+}
+
+// Which tables are open is the kernel's to know: it sends the rows of those alone.
+function tellOpened(charts, card) {
+  const opened = new Set(charts.model.get("opened"));
+  if (opened.has(card.key) === card.details.open) return;
+  if (card.details.open) opened.add(card.key);
+  else opened.delete(card.key);
+  charts.model.set("opened", [...opened].sort());
+  charts.model.save_changes();
+}
+
+async function runCharts(charts) {
+  if (charts.running) return;
+  charts.running = true;
+  await painted();
+  const library = await plotly(charts.model, charts.alive);
+  while (charts.dirty.size && charts.alive()) {
+    const [key] = charts.dirty;
+    charts.dirty.delete(key);
+    const card = charts.cards.get(key);
+    if (card) await paintCard(charts, card, library);
+    await new Promise((resolve) => setTimeout(resolve));
+  }
+  charts.running = false;
+}
+
+async function paintCard(charts, card, library) {
+  const figure = charts.model.get(`figure_${card.key}`);
+  if (!figure?.spec) return;
+  say(card.title, figure.title);
+  say(card.note, figure.note);
+  put(card.plot, { "aria-label": `${figure.title} ${figure.note}` });
+  put(card.scroll, { "aria-label": `Table: ${figure.title}` });
+  card.details.open = charts.model.get("opened").includes(card.key);
+  if (card.details.open) fillTable(card.table, figure.table);
+  card.plot.style.height = `${figure.spec.layout.height}px`;
+  if (!card.plot.clientWidth) return; // not laid out yet: the ResizeObserver calls again
+  await library.react(card.plot, figure.spec.data, themed(card.plot, figure.spec.layout), CHART_SETTINGS);
+  if (!card.drawn) listen(charts, card);
+  card.drawn = true;
+  put(card.root, { "data-drawn": figure.serial });
+  if (charts.hover) fadePoints(card, charts.hover);
+}
+
+function themed(plot, layout) {
+  const style = getComputedStyle(plot);
+  const ink = style.getPropertyValue("--bk-ink").trim() || "#222";
+  const line = style.getPropertyValue("--bk-line").trim() || "#ddd";
+  const themedLayout = {
+    ...layout,
+    width: plot.clientWidth,
+    font: { ...layout.font, color: ink, family: style.fontFamily, size: 12 },
+    hoverlabel: { ...layout.hoverlabel, font: { family: style.fontFamily, size: 12 } },
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+  };
+  delete themedLayout.title; // the card has it as a heading
+  themedLayout.margin = { ...layout.margin, t: layout.meta?.top ?? 12 };
+  for (const [name, axis] of Object.entries(layout)) {
+    if (/^[xy]axis/.test(name)) themedLayout[name] = { ...axis, gridcolor: line, zerolinecolor: line, linecolor: line };
+  }
+  return themedLayout;
+}
+
+function listen(charts, card) {
+  const keyOf = (event) => event.points[0]?.customdata?.key ?? event.points[0]?.customdata;
+  card.plot.on("plotly_hover", (event) => {
+    const key = keyOf(event);
+    if (typeof key === "string") charts.onHover(key);
+  });
+  card.plot.on("plotly_unhover", () => charts.onHover(null));
+  card.plot.on("plotly_click", (event) => {
+    if (card.key === "turns") charts.post({ kind: "turn", turn: event.points[0].x, gesture: "turn" });
+  });
+}
+
+// The linked hover fades what belongs to other sections, in the page alone: plotly's figure stays as it is.
+function fadePoints(card, key) {
+  for (const trace of card.plot.querySelectorAll(".trace.bars")) {
+    const keys = trace.__data__?.[0]?.trace?.customdata;
+    if (!keys) continue;
+    trace.querySelectorAll(".point").forEach((point, i) => {
+      const own = keys[point.__data__?.i ?? i];
+      point.style.opacity = key && own !== key && own !== "window" ? 0.25 : "";
+    });
+  }
+}
+
+function fillTable(table, { columns, rows }) {
+  const cell = (tag, text, number) => element(tag, number ? { class: "bk-number-cell" } : {}, String(text));
+  const header = columns.map(({ name, number }) => put(cell("th", name, number), { scope: "col" }));
+  const body = rows.map((row) => element("tr", {}, ...row.map((text, i) => cell("td", text, columns[i].number))));
+  table.replaceChildren(element("thead", {}, element("tr", {}, ...header)), element("tbody", {}, ...body));
+}

@@ -1,0 +1,58 @@
+// Nodes of the page. Text is always set as text: no name of a section, model or file can become markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function put(node, attributes) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) node.removeAttribute(name);
+    else if (node.getAttribute(name) !== String(value)) node.setAttribute(name, value);
+  }
+  return node;
+}
+
+function element(tag, attributes = {}, ...children) {
+  const node = put(document.createElement(tag), attributes);
+  node.append(...children);
+  return node;
+}
+
+function shape(tag, attributes = {}, ...children) {
+  const node = put(document.createElementNS(SVG, tag), attributes);
+  node.append(...children);
+  return node;
+}
+
+function say(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+  return node;
+}
+
+// Keeps one child for each entry, in order, and reuses those that stay: the focus survives a redraw.
+function keep(parent, entries, make, update) {
+  const old = new Map([...parent.children].map((child) => [child.dataset.key, child]));
+  entries.forEach((entry, i) => {
+    let child = old.get(entry.key);
+    if (!child) {
+      child = make(entry);
+      child.dataset.key = entry.key;
+    }
+    old.delete(entry.key);
+    if (parent.children[i] !== child) parent.insertBefore(child, parent.children[i] ?? null);
+    update(child, entry);
+  });
+  for (const child of old.values()) child.remove();
+}
+
+const widths = new Map();
+let ruler = null;
+
+function textWidth(text, font) {
+  const key = font + "|" + text;
+  if (!widths.has(key)) {
+    if (widths.size > 2000) widths.clear();
+    ruler ??= document.createElement("canvas").getContext("2d");
+    ruler.font = font;
+    widths.set(key, ruler.measureText(text).width);
+  }
+  return widths.get(key);
+}

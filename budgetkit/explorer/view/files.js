@@ -1,0 +1,47 @@
+// A file on its way to the kernel, in pieces: a server closes a connection over one large message.
+
+const LARGEST = 20 * 1024 * 1024; // bytes
+const PIECE = 512 * 1024; // bytes
+
+function createUploads(model, report) {
+  const waiting = new Map(); // serial -> called with the bytes that have arrived
+  const own = Math.random().toString(36).slice(2);
+  let count = 0;
+  const piece = (serial, content, buffer) =>
+    new Promise((resolve) => {
+      waiting.set(serial, resolve);
+      model.send({ kind: "file", serial, ...content }, undefined, [buffer]);
+    });
+  return {
+    arrived: ({ serial }) => waiting.get(serial)?.(),
+    async send(file, purpose) {
+      if (file.size > LARGEST) return report(tooLarge(file));
+      const serial = `${own} ${++count}`;
+      let offset = 0;
+      do {
+        const part = await file.slice(offset, offset + PIECE).arrayBuffer();
+        await piece(serial, { purpose, name: file.name, size: file.size, offset }, part);
+        offset += part.byteLength;
+        report({ level: "busy", text: `Sending ${file.name}`, progress: offset / Math.max(1, file.size) });
+      } while (offset < file.size);
+      waiting.delete(serial);
+    },
+  };
+}
+
+function tooLarge(file) {
+  const size = (file.size / 1024 / 1024).toFixed(1);
+  const text = `${file.name} has ${size} MB; an upload takes up to 20 MB; type the file's path into "File" instead.`;
+  return { level: "error", text };
+}
+
+function fileButton(text, accept, chosen) {
+  const input = element("input", { type: "file", accept, class: "bk-file", tabindex: -1, "aria-hidden": "true" });
+  const button = element("button", { type: "button", class: "bk-button" }, text);
+  button.addEventListener("click", () => input.click());
+  input.addEventListener("change", () => {
+    if (input.files[0]) chosen(input.files[0]);
+    input.value = "";
+  });
+  return element("span", { class: "bk-filebutton" }, button, input);
+}

@@ -1,0 +1,99 @@
+// What stands around the bar: the key figures, the status, the buttons, and the set-up as text.
+
+function paintKpis(list, kpis) {
+  const make = () => element("li", { class: "bk-kpi" }, element("b"), element("span"), element("i"));
+  keep(list, kpis, make, (node, kpi) => {
+    put(node, { class: `bk-kpi ${kpi.level ? `bk-${kpi.level}` : ""}`.trim(), title: kpi.tip });
+    const [value, label, change] = node.children;
+    say(value, kpi.value);
+    say(label, kpi.label);
+    say(change, kpi.change ?? "");
+  });
+}
+
+const SIGNS = { fits: "✓", over: "!", cut: "!", error: "✕", busy: "…", note: "i" };
+
+function paintStatus(node, status) {
+  const [sign, body, progress] = node.children;
+  put(node, { class: `bk-status bk-is-${status.level}` });
+  say(sign, SIGNS[status.level] ?? "");
+  const sentences = [status.text, ...(status.more ?? [])].map((text, i) => ({ key: String(i), text }));
+  keep(body, sentences, () => element("p"), (paragraph, { text }) => say(paragraph, text));
+  progress.hidden = status.progress === undefined;
+  if (!progress.hidden) progress.value = status.progress;
+}
+
+function createStatus() {
+  const sign = element("span", { class: "bk-sign", "aria-hidden": "true" });
+  const progress = element("progress", { max: 1, "aria-label": "Progress" });
+  return element("div", { class: "bk-status", role: "status", "aria-live": "polite" }, sign, element("div"), progress);
+}
+
+function createActions(post) {
+  const make = (kind, text, title) => {
+    const button = element("button", { type: "button", class: "bk-button", title }, text);
+    button.addEventListener("click", () => post({ kind }));
+    return button;
+  };
+  const buttons = {
+    undo: make("undo", "Undo", "Take back the last change (Ctrl+Z)"),
+    redo: make("redo", "Redo", "Do it again (Ctrl+Shift+Z)"),
+    reset: make("reset", "Reset", "Back to the preset; locked lines stay"),
+    pin: make("pin", "Pin", "Keep this budget in sight and compare the next one with it"),
+  };
+  const root = element("div", { class: "bk-actions", role: "toolbar", "aria-label": "Changes" }, ...Object.values(buttons));
+  const paint = (actions) => {
+    for (const name of ["undo", "redo", "reset"]) buttons[name].disabled = !actions[name];
+    say(buttons.pin, actions.pinned ? "Unpin" : "Pin");
+    put(buttons.pin, { "aria-pressed": actions.pinned });
+  };
+  return { root, paint };
+}
+
+function undoByKey(box, post) {
+  const listen = (event) => {
+    const typing = event.target.closest("input:not([type=number]), textarea, pre");
+    if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z" || typing) return;
+    event.preventDefault();
+    event.stopPropagation();
+    post({ kind: event.shiftKey ? "redo" : "undo" });
+  };
+  box.addEventListener("keydown", listen);
+  return () => box.removeEventListener("keydown", listen);
+}
+
+const FORMATS = { python: "Python", yaml: "YAML", json: "JSON" };
+
+function createTakeaway(model, open, report) {
+  const code = element("pre", { class: "bk-code", tabindex: 0, "aria-label": "This set-up as text" });
+  const tabs = element("div", { class: "bk-tabs", role: "group", "aria-label": "Format" });
+  const copy = element("button", { type: "button", class: "bk-button" }, "Copy");
+  let format = "yaml";
+  const paint = () => {
+    for (const tab of tabs.children) put(tab, { "aria-pressed": tab.dataset.format === format });
+    say(code, model.get("texts")[format] ?? "");
+  };
+  for (const [name, text] of Object.entries(FORMATS)) {
+    const tab = element("button", { type: "button", class: "bk-button", "data-format": name }, text);
+    tab.addEventListener("click", () => {
+      format = name;
+      paint();
+    });
+    tabs.append(tab);
+  }
+  copy.addEventListener("click", async () => report(await copied(code, FORMATS[format])));
+  const load = fileButton("Load a set-up…", ".yaml,.yml,.json", open);
+  const header = element("div", { class: "bk-header" }, element("h3", {}, "Take this set-up with you"), load);
+  const tools = element("div", { class: "bk-header" }, tabs, copy);
+  return { root: element("section", { class: "bk-card bk-takeaway" }, header, tools, code), paint };
+}
+
+async function copied(code, format) {
+  try {
+    await navigator.clipboard.writeText(code.textContent);
+    return { level: "note", text: `Copied as ${format}.` };
+  } catch {
+    window.getSelection().selectAllChildren(code);
+    return { level: "note", text: "The browser keeps the clipboard to itself here; the text is selected, press Ctrl+C." };
+  }
+}

@@ -1,0 +1,27 @@
+"""Figures: each asks one question, and is drawn from one table that answers it.
+
+Call a figure for plotly's; its ``spec`` is the same as plain data, its ``table`` what it is drawn from::
+
+    figures.waterfall(plan)          plotly.graph_objects.Figure
+    figures.waterfall.spec(plan)     {"data": [...], "layout": {...}}, without importing plotly
+    figures.waterfall.table(plan)    DataFrame
+"""
+
+from budgetkit.figures.conversations import conversations
+from budgetkit.figures.errors import counter_error
+from budgetkit.figures.palette import colour
+from budgetkit.figures.question import Question
+from budgetkit.figures.sections import sections
+from budgetkit.figures.turns import turns
+from budgetkit.figures.window import waterfall, window
+
+__all__ = [
+    "Question",
+    "colour",
+    "conversations",
+    "counter_error",
+    "sections",
+    "turns",
+    "waterfall",
+    "window",
+]

@@ -1,0 +1,57 @@
+"""In what share of many conversations something is cut, and where."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from budgetkit.budget import Budget
+from budgetkit.figures.palette import SLATE, colour
+from budgetkit.figures.question import Question, Spec, layout, plain
+from budgetkit.figures.turns import ALL, columns_of
+from budgetkit.walk import allocate_columns
+
+ROW = 30  # pixels for one bar and the space around it
+
+
+def _table(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
+    codes, _ = pd.factorize(demands.index.get_level_values(0))
+    count = int(codes.max()) + 1 if len(codes) else 0
+    columns = allocate_columns(budget, columns_of(demands))
+    hit = {section: np.bincount(codes, c["cut"] > 0, count) > 0 for section, c in columns.items()}
+    hit = {ALL: np.logical_or.reduce([*hit.values(), np.zeros(count, dtype=bool)]), **hit}
+    cut = [int(h.sum()) for h in hit.values()]
+    return pd.DataFrame(
+        {
+            "section": list(hit),
+            "conversations": count,
+            "cut": cut,
+            "share": [round(n / max(1, count), 4) for n in cut],
+        }
+    )
+
+
+def _draw(table: pd.DataFrame) -> Spec:
+    sections = list(table["section"])
+    texts = [f"{row.cut:,} of {row.conversations:,} ({row.share:.0%})" for row in table.itertuples()]
+    names = ["anything" if section == ALL else plain(section) for section in sections]
+    bar = {
+        "type": "bar",
+        "orientation": "h",
+        "y": list(range(len(sections))),
+        "x": table["share"].tolist(),
+        "customdata": sections,
+        "text": texts,
+        "textposition": "outside",
+        "cliponaxis": False,
+        "hovertext": [f"{name} is cut in {text} conversations" for name, text in zip(names, texts, strict=True)],
+        "hoverinfo": "text",
+        "marker": {"color": [SLATE if section == ALL else colour(section) for section in sections]},
+    }
+    x = {"range": [0, 1.45], "tickformat": ".0%", "tickvals": [0, 0.25, 0.5, 0.75, 1]}
+    y = {"autorange": "reversed", "tickvals": bar["y"], "ticktext": names, "showgrid": False}
+    return {"data": [bar], "layout": layout(len(sections) * ROW + 70, x, y, meta={"top": 4})}
+
+
+#: Draw in how many conversations something is cut, for a frame of demands by conversation and turn.
+conversations = Question("How many conversations lose something?", _table, _draw)

@@ -1,0 +1,74 @@
+"""How far a cheap counter is off on one conversation, and what that does to the history budget.
+
+    error = rough - exact            tokens of the whole request
+    shift = limit(rough) - limit(exact)
+
+A count that is too low makes the budget look larger than it is, and the request overruns the window.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from budgetkit.budget import Budget
+from budgetkit.figures.palette import ALARM, SLATE, colour
+from budgetkit.figures.question import Question, Spec, layout, plain, spread
+from budgetkit.figures.turns import ALL, columns_of, followed
+from budgetkit.walk import allocate_columns
+
+
+def _table(budget: Budget, exact: pd.DataFrame, rough: pd.DataFrame) -> pd.DataFrame:
+    sums = exact.sum(axis=1), rough.sum(axis=1)
+    limits = [followed(budget, allocate_columns(budget, columns_of(d)))["limit"] for d in (exact, rough)]
+    error = (sums[1] - sums[0]).to_numpy()
+    return pd.DataFrame(
+        {
+            "turn": exact.index.to_numpy(),
+            "line": budget.remainder or ALL,
+            "exact": sums[0].to_numpy(),
+            "rough": sums[1].to_numpy(),
+            "error": error,
+            "error_percent": (100 * error / sums[0].clip(lower=1)).round(1).to_numpy(),
+            "exact_limit": limits[0],
+            "rough_limit": limits[1],
+            "shift": limits[1] - limits[0],
+        }
+    )
+
+
+def _draw(table: pd.DataFrame) -> Spec:
+    line = str(table["line"].iloc[0])
+    own = SLATE if line == ALL else colour(line)
+    texts = {"error": "rough count less exact count", "shift": f"{plain(line)} budget by the rough count, less the exact one"}
+    lines = [_line(table, "error", ALARM, texts["error"]), _line(table, "shift", own, texts["shift"])]
+    values = table[["error", "shift"]].to_numpy()
+    low, high = min(0, int(values.min())), max(0, int(values.max()))
+    height = max(1, high - low)
+    last = table.iloc[-1]
+    names = {"error": "count", "shift": f"{plain(line)} budget"}
+    ends = sorted(names, key=lambda name: int(last[name]))
+    moved = spread([float(last[name]) for name in ends], height * 0.09)
+    notes = [
+        {"x": int(last["turn"]), "y": y, "xanchor": "right", "yanchor": "bottom", "showarrow": False}
+        | {"text": f"{names[name]} {int(last[name]):+,}".replace("-", "\u2212")}
+        for name, y in zip(ends, moved, strict=True)
+    ]
+    x = {"title": {"text": "turn", "standoff": 4}, "showgrid": False, "nticks": 8}
+    y = {"range": [low - height * 0.08, high + height * 0.22], "tickformat": "~s", "nticks": 6, "zerolinewidth": 2}
+    return {"data": lines, "layout": layout(280, x, y, hovermode="x unified", annotations=notes, meta={"top": 8})}
+
+
+def _line(table: pd.DataFrame, column: str, colour: str, text: str) -> Spec:
+    return {
+        "type": "scatter",
+        "mode": "lines" if len(table) > 1 else "lines+markers",
+        "name": text,
+        "x": table["turn"].tolist(),
+        "y": table[column].tolist(),
+        "line": {"color": colour, "width": 2.5 if column == "shift" else 2, "dash": "solid" if column == "shift" else "dot"},
+        "hovertemplate": "%{y:+,} " + text + "<extra></extra>",
+    }
+
+
+#: Draw a rough counter's error on a conversation, and how far it moves the history budget.
+counter_error = Question("What does a rough count cost?", _table, _draw)

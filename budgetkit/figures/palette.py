@@ -1,0 +1,114 @@
+"""One fixed colour a section, in every figure and in the explorer.
+
+The eight colours are those of Okabe and Ito (2008, "Color Universal Design"), told apart by people with any
+common colour blindness. Vermillion is kept for what does not fit, yellow for no line on white. Names that are
+not listed take one of Tol's "muted" colours (Paul Tol, "Colour schemes", 2021) by a checksum of the name, so
+the same name has the same colour in every session.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+BLUE, ORANGE, GREEN, SKY = "#0072B2", "#E69F00", "#009E73", "#56B4E9"
+PURPLE, YELLOW, VERMILLION = "#CC79A7", "#F0E442", "#D55E00"
+SLATE, GREY, PALE = "#5b6770", "#8b8b8b", "#b9c0c9"
+
+POOL, WINDOW = "shared pool", "window"
+HATCHED = frozenset({"safety"})
+ALARM = VERMILLION
+
+_SECTIONS = {
+    BLUE: ("system", "system_prompt", "directive"),
+    ORANGE: ("procedure", "tool", "tools", "action_history"),
+    GREEN: ("memory", "episodes", "working_memory", "rag_memories"),
+    SKY: ("knowledge", "retrieval", "documents", "subscribed_artifacts"),
+    PURPLE: ("history", "conversation", "messages", "recent_events"),
+    YELLOW: ("current", "user", "query"),
+    GREY: ("output", "safety"),
+    PALE: (POOL,),
+    SLATE: (WINDOW,),
+}
+_KNOWN = {name: colour for colour, names in _SECTIONS.items() for name in names}
+_OTHERS = ("#88CCEE", "#44AA99", "#999933", "#DDCC77", "#CC6677", "#882255", "#AA4499", "#117733", "#7A6FC4", "#A67B5B")
+
+
+def colour(name: str) -> str:
+    """Return the colour of a section, a reserve, the shared pool or the window.
+
+    Parameters
+    ----------
+    name : str
+        Name of the line.
+
+    Returns
+    -------
+    str
+        ``"#rrggbb"``; the same for the same name always.
+
+    Examples
+    --------
+    >>> colour("history"), colour("history") == colour("conversation")
+    ('#CC79A7', True)
+    >>> colour("my own section")
+    '#882255'
+    """
+    known = _KNOWN.get(name)
+    return known if known else _OTHERS[zlib.crc32(name.encode()) % len(_OTHERS)]
+
+
+def ink(background: str) -> str:
+    """Return black or white, whichever is read more easily on a colour.
+
+    Parameters
+    ----------
+    background : str
+        ``"#rrggbb"``.
+
+    Returns
+    -------
+    str
+        The one of higher contrast by WCAG 2's relative luminance.
+
+    Examples
+    --------
+    >>> ink("#0072B2"), ink("#CC79A7")
+    ('#ffffff', '#111111')
+    """
+    return "#ffffff" if 1.05 / (_luminance(background) + 0.05) > 4.5 else "#111111"
+
+
+def translucent(colour: str, opacity: float) -> str:
+    """Return a colour that lets what lies behind it through.
+
+    Parameters
+    ----------
+    colour : str
+        ``"#rrggbb"``.
+    opacity : float
+        From 0, nothing, to 1, all of it.
+
+    Returns
+    -------
+    str
+        ``"rgba(...)"``, for plotly.
+
+    Examples
+    --------
+    >>> translucent("#CC79A7", .25)
+    'rgba(204,121,167,0.25)'
+    """
+    return f"rgba({','.join(str(value) for value in _channels(colour))},{opacity})"
+
+
+def _channels(colour: str) -> tuple[int, int, int]:
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+
+
+def _luminance(colour: str) -> float:
+    linear = [_linear(value / 255) for value in _channels(colour)]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _linear(value: float) -> float:
+    return value / 12.92 if value <= 0.04045 else float(((value + 0.055) / 1.055) ** 2.4)

@@ -1,0 +1,83 @@
+"""What each section asked for and what it got."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from budgetkit.figures.palette import ALARM, colour, translucent
+from budgetkit.figures.question import Question, Spec, layout, plain
+from budgetkit.plan import Plan
+
+ROW = 40  # pixels for a line of text and the bar below it
+
+
+def _table(plan: Plan) -> pd.DataFrame:
+    decided = plan.decisions.frame()
+    lost = decided[decided["outcome"] != "kept"]
+    return pd.DataFrame(
+        {
+            "section": [g.section for g in plan.grants],
+            "demand": [g.demand for g in plan.grants],
+            "limit": [g.limit for g in plan.grants],
+            "granted": [g.granted for g in plan.grants],
+            "cut": [g.cut for g in plan.grants],
+            "items": _counts(decided, plan),
+            "items_cut": _counts(lost, plan),
+        }
+    )
+
+
+def _counts(decided: pd.DataFrame, plan: Plan) -> list[int]:
+    found = decided["section"].value_counts().to_dict()
+    return [int(found.get(g.section, 0)) for g in plan.grants]
+
+
+def _draw(table: pd.DataFrame) -> Spec:
+    sections = list(table["section"])
+    rows = list(range(len(sections)))
+    hover = [f"{plain(row.section)}: {_sentence(row)}" for row in table.itertuples()]
+    colours = [colour(section) for section in sections]
+    common = {"type": "bar", "orientation": "h", "y": rows, "customdata": sections, "hovertext": hover, "hoverinfo": "text"}
+    asked = {
+        **common,
+        "x": table["demand"].tolist(),
+        "width": 0.32,
+        "marker": {"color": [translucent(c, 0.28) for c in colours], "line": {"width": 1, "color": colours}},
+    }
+    granted = {**common, "x": table["granted"].tolist(), "width": 0.32, "marker": {"color": colours}}
+    texts = {
+        "type": "scatter",
+        "mode": "text",
+        "x": [0] * len(rows),
+        "y": [row - 0.42 for row in rows],
+        "text": [f"<b>{plain(row.section)}</b>  {_sentence(row)}" for row in table.itertuples()],
+        "textposition": "middle right",
+        "hoverinfo": "skip",
+        "cliponaxis": False,
+    }
+    cut = table[table["cut"] > 0]
+    ends = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": cut["granted"].tolist(),
+        "y": cut.index.tolist(),
+        "hoverinfo": "skip",
+        "marker": {"symbol": "line-ns-open", "size": 18, "color": ALARM, "line": {"width": 3}},
+    }
+    x = {"range": [0, max(1, int(table["demand"].max() if len(table) else 1)) * 1.04], "tickformat": "~s", "nticks": 5}
+    y = {"range": [len(rows) - 0.6, -0.8], "visible": False}
+    height = len(rows) * ROW + 60
+    return {"data": [asked, granted, texts, ends], "layout": layout(height, x, y, barmode="overlay", meta={"top": 2})}
+
+
+def _sentence(row: object) -> str:
+    granted, demand = int(getattr(row, "granted")), int(getattr(row, "demand"))  # noqa: B009
+    if granted == demand:
+        return f"{demand:,}"
+    items = int(getattr(row, "items_cut"))  # noqa: B009
+    lost = f", {items} {'item' if items == 1 else 'items'} cut" if items else ", cut"
+    return f"{granted:,} of {demand:,}{lost}"
+
+
+#: Draw what each section asked for and was granted, with the items that were cut.
+sections = Question("Who asks for how much, and gets it?", _table, _draw)

@@ -1,0 +1,179 @@
+"""How what is left and what is asked of it go on over the turns of a conversation.
+
+The *followed* quantity is the budget's remainder (its history, memory or conversation); a budget that names
+none is followed as a whole: all that is asked against what is usable.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from budgetkit.budget import Budget
+from budgetkit.figures.palette import ALARM, SLATE, colour, translucent
+from budgetkit.figures.question import Question, Spec, layout, plain, spread
+from budgetkit.pruning import Ints
+from budgetkit.walk import allocate_columns
+
+Columns = dict[str, dict[str, Ints]]
+ALL = "all sections"
+
+
+def columns_of(demand: pd.DataFrame) -> dict[str, Ints]:
+    """Return a frame's columns as arrays, as `allocate_columns` takes them.
+
+    Parameters
+    ----------
+    demand : DataFrame, shape (rows, sections)
+        Demands in tokens.
+
+    Returns
+    -------
+    dict
+        An int64 array by section.
+    """
+    return {str(name): demand[name].to_numpy() for name in demand.columns}
+
+
+def followed(budget: Budget, columns: Columns) -> dict[str, Ints]:
+    """Return what is asked, allowed and granted of the remainder, row by row.
+
+    Parameters
+    ----------
+    budget : Budget
+        The budget.
+    columns : dict
+        What `allocate_columns` returns.
+
+    Returns
+    -------
+    dict
+        Arrays demand, limit and granted, in tokens.
+    """
+    if budget.remainder is not None:
+        return columns[budget.remainder]
+    demand = sum((c["demand"] for c in columns.values()), np.zeros(1, dtype=np.int64))
+    granted = sum((c["granted"] for c in columns.values()), np.zeros(1, dtype=np.int64))
+    return {"demand": demand, "limit": np.full(len(demand), budget.usable), "granted": granted}
+
+
+def first_cut(columns: Columns) -> tuple[int, str] | None:
+    """Return where something is cut for the first time.
+
+    Parameters
+    ----------
+    columns : dict
+        What `allocate_columns` returns.
+
+    Returns
+    -------
+    tuple of int and str, or None
+        Position of the row, from 0, and the section that loses most there; None where nothing is cut.
+    """
+    cuts = {section: c["cut"] for section, c in columns.items()}
+    rows = [int(np.argmax(cut > 0)) for cut in cuts.values() if (cut > 0).any()]
+    if not rows:
+        return None
+    row = min(rows)
+    return row, max(cuts, key=lambda section: int(cuts[section][row]))
+
+
+def _table(
+    budget: Budget, demand: pd.DataFrame, turn: int | None = None, pinned: Budget | None = None
+) -> pd.DataFrame:
+    columns = allocate_columns(budget, columns_of(demand))
+    shown = followed(budget, columns)
+    first = first_cut(columns)
+    table = pd.DataFrame(
+        {
+            "turn": demand.index.to_numpy(),
+            "line": budget.remainder or ALL,
+            "demand": shown["demand"],
+            "limit": shown["limit"],
+            "granted": shown["granted"],
+            "cut": sum((c["cut"] for c in columns.values()), np.zeros(len(demand), dtype=np.int64)),
+            "chosen": demand.index.to_numpy() == turn,
+            "first_cut": "",
+        }
+    )
+    if first is not None:
+        table.loc[first[0], "first_cut"] = first[1]
+    if pinned is not None:
+        table["pinned_limit"] = followed(pinned, allocate_columns(pinned, columns_of(demand)))["limit"]
+    return table
+
+
+def _draw(table: pd.DataFrame) -> Spec:
+    line = str(table["line"].iloc[0])
+    own = SLATE if line == ALL else colour(line)
+    lines = [
+        _line(table, "granted", own, fill="tozeroy", fillcolor=translucent(own, 0.22), width=2.5),
+        _line(table, "limit", "#0072B2", dash="dash"),
+        _line(table, "demand", ALARM, dash="dot"),
+    ]
+    names = {"granted": "kept", "limit": "limit", "demand": "asked"}
+    if "pinned_limit" in table:
+        lines.append(_line(table, "pinned_limit", SLATE, dash="dashdot"))
+        names["pinned_limit"] = "pinned limit"
+    top = max(1, int(table[list(names)].to_numpy().max())) * 1.16
+    low = min(0, int(table[list(names)].to_numpy().min()))
+    last = int(table["turn"].iloc[-1])
+    x = {"title": {"text": "turn", "standoff": 4}, "range": [int(table["turn"].iloc[0]), max(last, 2)], "showgrid": False, "nticks": 8}
+    y = {"range": [low * 1.1, top], "tickformat": "~s", "nticks": 6, "zeroline": True}
+    marks = _marks(table)
+    notes = [*_end_labels(table, names, top - low), *marks[1]]
+    more = {"hovermode": "x unified", "annotations": notes, "shapes": marks[0], "meta": {"top": 14}}
+    return {"data": lines, "layout": layout(280, x, y, **more)}
+
+
+def _line(table: pd.DataFrame, column: str, colour: str, dash: str = "solid", width: float = 2, **more: Any) -> Spec:
+    names = {"granted": "kept", "limit": "limit", "demand": "asked", "pinned_limit": "pinned limit"}
+    return {
+        "type": "scatter",
+        "mode": "lines" if len(table) > 1 else "lines+markers",
+        "name": names[column],
+        "x": table["turn"].tolist(),
+        "y": table[column].tolist(),
+        "line": {"color": colour, "dash": dash, "width": width},
+        "hovertemplate": "%{y:,} " + names[column] + "<extra></extra>",
+        **more,
+    }
+
+
+def _end_labels(table: pd.DataFrame, names: dict[str, str], height: float) -> list[Spec]:
+    last = table.iloc[-1]
+    ends: dict[int, list[str]] = {}
+    for column, name in names.items():
+        ends.setdefault(int(last[column]), []).append(name)
+    places = sorted(ends)
+    common = {"x": int(last["turn"]), "xanchor": "right", "showarrow": False, "yanchor": "bottom"}
+    moved = spread([float(p) for p in places], height * 0.075)
+    return [
+        {**common, "y": y, "text": f"{' = '.join(ends[place])} {place:,}"} for place, y in zip(places, moved, strict=True)
+    ]
+
+
+def _marks(table: pd.DataFrame) -> tuple[list[Spec], list[Spec]]:
+    shapes, notes = [], []
+    for row in table[table["chosen"]].itertuples():
+        shapes.append(_upright(int(row.turn), SLATE, "solid", 1))
+    for row in table[table["first_cut"] != ""].itertuples():
+        shapes.append(_upright(int(row.turn), ALARM, "dash", 1.5))
+        right = int(row.turn) > table["turn"].iloc[-1] * 0.55
+        text = f"first cut: turn {row.turn}, {plain(str(row.first_cut))}"
+        notes.append(
+            {"x": int(row.turn), "y": 1, "yref": "paper", "yanchor": "bottom", "text": text, "showarrow": False}
+            | {"xanchor": "right" if right else "left"}
+        )
+    return shapes, notes
+
+
+def _upright(x: int, colour: str, dash: str, width: float) -> Spec:
+    line = {"color": colour, "dash": dash, "width": width}
+    return {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "paper", "line": line, "layer": "below"}
+
+
+#: Draw the history budget and what is asked of it, turn by turn, with the turn that first loses something.
+turns = Question("How many turns does it last?", _table, _draw)

@@ -1,0 +1,189 @@
+"""Who claims what of the window, as a bar and as a fall from the window to what remains.
+
+    remainder = window - reserves - what the others claim
+
+What a section claims is its cap. Where the budget's remainder is a section without a cap (a history that takes
+what is left), the others claim what they really took, and the remainder is that section's limit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import pandas as pd
+
+from budgetkit.budget import Budget
+from budgetkit.figures.palette import ALARM, HATCHED, POOL, WINDOW, colour, ink
+from budgetkit.figures.question import Question, Spec, layout, plain, short
+from budgetkit.plan import Plan
+from budgetkit.walk import allocate
+
+ROW = 26  # pixels for one bar and the space around it
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What one line claims of the window.
+
+    Parameters
+    ----------
+    line : str
+        Name of the section or reserve, or "shared pool" for what nobody claims.
+    kind : {"section", "pool", "reserve"}
+        What it is.
+    tokens : int
+        How much it claims, in tokens; of the pool what is left, below 0 when too much is claimed.
+    granted : int
+        How much of it is taken, in tokens.
+    """
+
+    line: str
+    kind: Literal["section", "pool", "reserve"]
+    tokens: int
+    granted: int
+
+
+def takes_the_rest(budget: Budget) -> bool:
+    """Return whether the budget's remainder is a section without a cap.
+
+    Parameters
+    ----------
+    budget : Budget
+        The budget.
+
+    Returns
+    -------
+    bool
+        True for a history that takes what is left, False where what is left is the shared pool.
+    """
+    return budget.remainder is not None and budget.caps[budget.remainder] is None
+
+
+def claims(plan: Plan) -> tuple[Claim, ...]:
+    """Return who claims what; the claims sum to the window, to the token.
+
+    Parameters
+    ----------
+    plan : Plan
+        The budget and what its sections took.
+
+    Returns
+    -------
+    tuple of Claim
+        Sections in the order of the prompt, the pool, then the reserves.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> budget = bk.Budget(1000, [bk.Reserve("output", 200)], [bk.Allocation("system", 300)])
+    >>> [(claim.line, claim.tokens) for claim in claims(bk.allocate(budget, {"system": 250}))]
+    [('system', 300), ('shared pool', 500), ('output', 200)]
+    """
+    budget = plan.budget
+    by_cap = not takes_the_rest(budget)
+    sections = [
+        Claim(g.section, "section", max(g.granted, (budget.caps[g.section] or 0) if by_cap else 0), g.granted)
+        for g in plan.grants
+    ]
+    held = {claim.line: claim.tokens for claim in sections}
+    reserves = []
+    for reserve in budget.reserves:
+        size = 0 if reserve.serves == "output" and budget.kind != "shared" else budget.sizes[reserve.name]
+        own = min(size, held.get(reserve.serves or "", 0))
+        if reserve.serves in held:
+            held[reserve.serves] -= own
+        reserves.append(Claim(reserve.name, "reserve", size - own, size - own))
+    left = budget.window - sum(claim.tokens for claim in (*sections, *reserves))
+    return (*sections, Claim(POOL, "pool", left, 0), *reserves)
+
+
+def _window_table(plan: Plan | Budget) -> pd.DataFrame:
+    rows = [(c.line, c.kind, c.tokens, c.granted) for c in claims(_planned(plan))]
+    return pd.DataFrame(rows, columns=["line", "kind", "tokens", "granted"])
+
+
+def _draw_window(table: pd.DataFrame) -> Spec:
+    total = int(table["tokens"].clip(lower=0).sum())
+    window = int(table["tokens"].sum())
+    bars = [_segment(row.line, max(0, row.tokens), total) for row in table.itertuples()]
+    shapes = [{"type": "line", "x0": window, "x1": window, "y0": -0.5, "y1": 0.5, "line": {"color": ALARM, "width": 3}}]
+    end = {"x": window, "y": 0.5, "text": f"window ends: {window:,}", "showarrow": False, "yanchor": "bottom"}
+    over = total > window
+    axes = {"range": [0, total], "tickformat": "~s"}, {"visible": False, "range": [-0.6, 0.75]}
+    more = {"shapes": shapes, "annotations": [{**end, "xanchor": "right"}]} if over else {}
+    return {"data": bars, "layout": layout(170, *axes, barmode="stack", **more)}
+
+
+def _segment(line: str, tokens: int, total: int) -> Spec:
+    fits = tokens > total * 0.012 * max(len(line), 4)
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "x": [tokens],
+        "y": [0],
+        "width": [0.8],
+        "customdata": [line],
+        "text": [f"{plain(line)}<br>{short(tokens)}" if fits else ""],
+        "textposition": "inside",
+        "insidetextanchor": "start",
+        "textangle": 0,
+        "textfont": {"color": ink(colour(line))},
+        "hovertext": [f"{plain(line)}: {tokens:,} tokens"],
+        "hoverinfo": "text",
+        "marker": {"color": colour(line), "pattern": {"shape": "/" if line in HATCHED else ""}},
+    }
+
+
+def _waterfall_table(plan: Plan | Budget) -> pd.DataFrame:
+    plan = _planned(plan)
+    budget, rest = plan.budget, plan.budget.remainder if takes_the_rest(plan.budget) else None
+    found = claims(plan)
+    reserves = [c for c in found if c.kind == "reserve" and c.tokens]
+    sections = [c for c in found if c.kind == "section" and c.line != rest and (rest or budget.caps[c.line] is not None)]
+    rows, left = [(WINDOW, "window", budget.window, 0, budget.window)], budget.window
+    for claim in (*reserves, *sections):
+        rows.append((claim.line, claim.kind, -claim.tokens, left, left - claim.tokens))
+        left -= claim.tokens
+    rows.append((rest or POOL, "remainder", left, 0, left))
+    return pd.DataFrame(rows, columns=["line", "kind", "tokens", "start", "end"])
+
+
+def _draw_waterfall(table: pd.DataFrame) -> Spec:
+    lines, low, high = list(table["line"]), table[["start", "end"]].min(axis=1), table[["start", "end"]].max(axis=1)
+    names = [plain(line) for line in lines]
+    negative = (table["kind"] == "remainder") & (table["tokens"] < 0)
+    texts = [f"{tokens:,}".replace("-", "\u2212") for tokens in table["tokens"]]
+    bar = {
+        "type": "bar",
+        "orientation": "h",
+        "y": list(range(len(lines))),
+        "x": (high - low).tolist(),
+        "base": low.tolist(),
+        "customdata": lines,
+        "text": texts,
+        "textposition": "outside",
+        "cliponaxis": False,
+        "hovertext": [f"{name}: {text} tokens" for name, text in zip(names, texts, strict=True)],
+        "hoverinfo": "text",
+        "marker": {
+            "color": [ALARM if bad else colour(line) for line, bad in zip(lines, negative, strict=True)],
+            "pattern": {"shape": ["/" if line in HATCHED else "" for line in lines]},
+            "line": {"width": 0.5, "color": "rgba(128,128,128,0.6)"},
+        },
+    }
+    widest = float(high.max())
+    x = {"range": [min(0.0, float(low.min())) * 1.15, widest * 1.24], "tickformat": "~s", "nticks": 5}
+    y = {"autorange": "reversed", "tickvals": bar["y"], "ticktext": names, "showgrid": False, "zeroline": False}
+    return {"data": [bar], "layout": layout(len(lines) * ROW + 84, x, y, meta={"top": 4})}
+
+
+def _planned(plan: Plan | Budget) -> Plan:
+    return allocate(plan, {}) if isinstance(plan, Budget) else plan
+
+
+#: Draw a plan's window as one bar: sections, shared pool and reserves; the segments sum to the window.
+window = Question("What fills the window?", _window_table, _draw_window)
+
+#: Draw the one subtraction: from the window, over the reserves and what the others claim, to what remains.
+waterfall = Question("What is left of the window?", _waterfall_table, _draw_waterfall)
