@@ -179,17 +179,14 @@ class Items:
 
     def __init__(self, items: Iterable[Item]) -> None:
         self.items = tuple(items)
-        count = len(self.items)
-        self.tokens: Ints = np.fromiter((i.tokens for i in self.items), np.int64, count)
-        self.scores: Floats = np.fromiter((i.score for i in self.items), np.float64, count)
-        own = [i.importance for i in self.items]
-        self.importance: Floats = np.array([np.nan if i is None else i for i in own], dtype=np.float64)
-        codes: dict[str, int] = {}
-        self.section: Ints = np.fromiter(
-            (codes.setdefault(i.section, len(codes)) for i in self.items), np.int64, count
-        )
-        self.sections = tuple(codes)
-        self.group = _group_codes([i.group for i in self.items])
+        sections = [item.section for item in self.items]
+        self.tokens: Ints = np.array([item.tokens for item in self.items], dtype=np.int64)
+        self.scores: Floats = np.array([item.score for item in self.items], dtype=np.float64)
+        self.importance: Floats = _or_nan([item.importance for item in self.items])
+        self.sections = tuple(dict.fromkeys(sections))
+        codes = {name: code for code, name in enumerate(self.sections)}
+        self.section: Ints = np.array([*map(codes.__getitem__, sections)], dtype=np.int64)
+        self.group = _group_codes([item.group for item in self.items])
         self._rows = {name: np.flatnonzero(self.section == code) for name, code in codes.items()}
         self._units: dict[tuple[tuple[str, ...], Keep, tuple[int, ...]], Units] = {}
 
@@ -275,11 +272,17 @@ class Items:
         return np.lexsort((-top_score, -top_weight))  # stable: the first of equals first
 
 
+def _or_nan(importance: list[int | None]) -> Floats:
+    if importance.count(None) == len(importance):
+        return np.full(len(importance), np.nan)
+    return np.array(importance, dtype=np.float64)  # None becomes nan
+
+
 def _group_codes(groups: list[Hashable]) -> Ints:
-    if not any(group is not None for group in groups):
+    if groups.count(None) == len(groups):
         return np.full(len(groups), -1, dtype=np.int64)
-    codes: dict[Hashable, int] = {}
-    return np.array([-1 if g is None else codes.setdefault(g, len(codes)) for g in groups], dtype=np.int64)
+    codes = {group: code for code, group in enumerate(dict.fromkeys(groups))} | {None: -1}
+    return np.array([codes[group] for group in groups], dtype=np.int64)
 
 
 def _unit_numbers(group: Ints) -> tuple[Ints, int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from hypothesis import strategies as st
 
 import budgetkit as bk
@@ -41,7 +43,7 @@ def allocations(draw: st.DrawFn, section: str, floors: bool = True) -> bk.Alloca
 @st.composite
 def budgets(draw: st.DrawFn) -> bk.Budget:
     """Any budget that shows its deficit, over-committed ones among them."""
-    compete = draw(st.sampled_from(["section", "item"]))
+    compete: Literal["section", "item"] = draw(st.sampled_from(["section", "item"]))
     names = draw(st.lists(st.sampled_from(SECTIONS), unique=True, min_size=1))
     lines = [draw(allocations(name, floors=compete == "section")) for name in names]
     reserves = [bk.Reserve("output", draw(amounts()), serves="output"), bk.Reserve("safety", draw(amounts(50)))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -153,7 +154,11 @@ def test_cut_is_asked_for_the_first_item_that_does_not_fit() -> None:
     [
         (lambda b: bk.allocate(b, {"memroy": 1}), LookupError, "no section 'memroy' in this budget"),
         (lambda b: bk.allocate(b, {"memory": -1}), ValueError, "demand of 'memory' is -1; tokens are whole"),
-        (lambda b: bk.allocate(b, {"memory": 1.5}), TypeError, "demand of 'memory' is 1.5; tokens are whole"),
+        (
+            lambda b: bk.allocate(b, {"memory": cast(int, 1.5)}),
+            TypeError,
+            "demand of 'memory' is 1.5; tokens are whole",
+        ),
         (lambda b: bk.fit(b, [bk.Item("memroy", 1)]), LookupError, "its sections are 'memory'; add an Allocation"),
         (lambda b: bk.allocate(b, {})["memroy"], LookupError, "no section 'memroy'"),
         (lambda b: bk.allocate(b, {}).remainder, ValueError, "names no remainder"),
@@ -280,7 +285,7 @@ def test_knapsack_finds_what_greedy_misses() -> None:
     items = [bk.Item("a", 600, 0.95), *[bk.Item("a", 500, 0.55)] * 15]
     kept = {}
     for how in ("skip", "knapsack"):
-        line = bk.Allocation("a", keep="best", fill=how)  # type: ignore[arg-type]
+        line = bk.Allocation("a", keep="best", fill=how)
         kept[how] = bk.fit(bk.Budget(1_000, (), [line]), items)["a"].granted
     assert kept == {"skip": 600, "knapsack": 1_000}
 
