@@ -30,7 +30,8 @@ def messages(plan: Plan, context_role: str = "system") -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        Messages in OpenAI's chat format; fields that the source had are kept.
+        Messages in OpenAI's chat format; fields that the source had are kept, except the passages retrieved
+        for a message, which are items of their own.
 
     Raises
     ------
@@ -48,15 +49,12 @@ def messages(plan: Plan, context_role: str = "system") -> list[dict[str, Any]]:
     kept = plan.decisions.items
     if not kept and plan.used:
         raise ValueError(
-            "this plan was made of numbers; only a plan made of items has texts; "
-            "use budgetkit.fit(budget, items)"
+            "this plan was made of numbers; only a plan made of items has texts; use budgetkit.fit(budget, items)"
         )
     written = [(item, _written(item, context_role)) for item in kept]
     place = {section: i for i, section in enumerate(plan.budget.sections)}
     spoken = min((place[item.section] for item, m in written if m.get("role") in SPOKEN), default=0)
-    ordered = sorted(
-        written, key=lambda pair: spoken if pair[1]["role"] in SPOKEN else place[pair[0].section]
-    )
+    ordered = sorted(written, key=lambda pair: spoken if pair[1]["role"] in SPOKEN else place[pair[0].section])
     return [message for _, message in ordered if message["role"] != "tools"]
 
 
@@ -93,7 +91,8 @@ def _written(item: Item, context_role: str) -> dict[str, Any]:
             "known are a Message, a mapping with a role, and a text; pass payload=... to Item"
         )
     if payload["role"] in SPOKEN or payload["role"] in ("system", "developer", "tools"):
-        return dict(payload)
+        # Passages are items of their own: beside the message they came with they would be sent twice, or unplanned.
+        return {name: field for name, field in payload.items() if name != "contexts"}
     return {"role": context_role, "content": payload.get("content", "")}
 
 

@@ -29,6 +29,13 @@ def test_messages_stand_in_the_order_of_the_sections() -> None:
     ]
 
 
+def test_passages_are_not_sent_again_inside_the_message_they_came_with() -> None:
+    """A trace keeps them on the message; a provider would refuse the field, and nobody has counted it."""
+    raw = {"role": "user", "content": "And now?", "name": "bob", "contexts": [{"text": "A fact."}]}
+    plan = bk.fit(presets.working_memory(8_000, output=0), [bk.Item("current", 5, payload=bk.Message(raw))])
+    assert assembly.messages(plan) == [{"role": "user", "content": "And now?", "name": "bob"}]
+
+
 def test_what_was_said_stays_in_the_order_it_was_said() -> None:
     """A tool's result follows its call although tool results are a section of their own."""
     items = [
