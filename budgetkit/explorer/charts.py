@@ -11,6 +11,7 @@ import pandas as pd
 from budgetkit import figures
 from budgetkit.explorer.outcome import Outcome
 from budgetkit.figures.question import Question
+from budgetkit.figures.turns import ALL
 from budgetkit.figures.window import takes_the_rest
 
 Data = dict[str, Any]
@@ -68,8 +69,12 @@ def _waterfall_note(table: pd.DataFrame, found: Outcome) -> str:
 
 def _sections_note(table: pd.DataFrame, found: Outcome) -> str:
     asked, granted = int(table["demand"].sum()), int(table["granted"].sum())
-    at = f"At turn {found.turn:,}, " if found.turn else ""
-    return f"{at}{granted:,} of {asked:,} tokens are granted.".replace(" of ", " of the ", 1)
+    at = f" at turn {found.turn:,}" if found.turn else ""
+    if not asked:
+        return "Nothing is asked for; type sizes in, or open a conversation."
+    if granted == asked:
+        return f"All {asked:,} tokens asked for are granted{at}."
+    return f"{granted:,} of the {asked:,} tokens asked for are granted{at}."
 
 
 def _turns_note(table: pd.DataFrame, found: Outcome) -> str:
@@ -85,6 +90,8 @@ def _errors_note(table: pd.DataFrame, found: Outcome) -> str:
     how = "high" if row.error > 0 else "low"
     size = "right" if row.error == 0 else f"{abs(row.error_percent):.1f} % too {how}"
     shift = int(row["shift"])
+    if row.line == ALL:
+        return f"At turn {found.turn:,} {names[1]} is {size} against {names[0]}."
     moved = "stays" if shift == 0 else f"comes out {abs(shift):,} tokens too {'large' if shift > 0 else 'small'}"
     return f"At turn {found.turn:,} {names[1]} is {size} against {names[0]}; the {row.line} budget {moved}."
 

@@ -47,7 +47,9 @@ class Controls:
         self.lines: dict[str, Row] = {}
         self.demand: dict[str, Any] = {}
         self._shape: object = None
-        self.model = widgets.Combobox(description="Model", placeholder="type to search", continuous_update=False, **AUTO)
+        self.model = widgets.Combobox(
+            description="Model", placeholder="type to search", continuous_update=False, **AUTO
+        )
         self.model.options = tuple(known.name for known in models())
         self.preset = widgets.Dropdown(description="Preset", options=known_presets(), **AUTO)
         sizes = [(f"{n:,}", n) for n in WINDOWS]
@@ -57,7 +59,9 @@ class Controls:
         self.counter = widgets.Combobox(description="Counter", continuous_update=False, **AUTO)
         self.counter.options = (*encoding_names(), *RATIOS)
         self.trace = widgets.Dropdown(description="From", options=[(TYPED_IN, None)], **AUTO)
-        self.path = widgets.Text(description="File", placeholder="path of a .jsonl file", continuous_update=False, **AUTO)
+        self.path = widgets.Text(
+            description="File", placeholder="path of a .jsonl file", continuous_update=False, **AUTO
+        )
         self.conversation = widgets.Dropdown(description="Which", options=[("1", 0)], **AUTO)
         self.turn = widgets.IntSlider(description="Turn", min=1, max=1, readout=False, **AUTO)
         self.turn_box = widgets.BoundedIntText(min=1, max=1, tooltip="Turn", **AUTO)
@@ -72,7 +76,9 @@ class Controls:
         self._turn_row = _row(self.turn, self.turn_box)
         self._reserves, self._sections, self._asked = _group("Reserves"), _group("Sections"), _group("Sizes asked for")
         start = _group("Model and window", self.model, self.preset, self._window_row)
-        self._conversation = _group("Conversation", self.trace, self.path, self.conversation, self._turn_row, self.counter)
+        self._conversation = _group(
+            "Conversation", self.trace, self.path, self.conversation, self._turn_row, self.counter
+        )
         groups = [start, self._reserves, self._sections, self._conversation, self._asked]
         self.widget = widgets.VBox(groups).add_class("bk-controls")
 
@@ -128,7 +134,7 @@ class Controls:
 
     def _rebuild(self, shape: list[tuple[str, str, bool]], sections: tuple[str, ...]) -> None:
         gone = [*self.lines.values(), *self.demand.values()]
-        self.lines = {name: Row(name, in_percent, self._do) for name, _, in_percent in shape}
+        self.lines = {name: Row(name, is_share, self._do) for name, _, is_share in shape}
         kinds = {name: kind for name, kind, _ in shape}
         reserves = [row.widget for name, row in self.lines.items() if kinds[name] == "reserve"]
         place = next(i for i, name in enumerate(kinds) if name == LIMITED) + 1
@@ -140,7 +146,9 @@ class Controls:
             widget.close()
 
     def _asking(self, section: str) -> Any:
-        box = widgets.BoundedIntText(description=section, max=100_000_000, tooltip=f"Size that {section} asks for", **AUTO)
+        box = widgets.BoundedIntText(
+            description=section, max=100_000_000, tooltip=f"Size that {section} asks for", **AUTO
+        )
         box.observe(lambda change: self._do("demand", section=section, tokens=change["new"]), "value")
         return box.add_class("bk-wide")
 
@@ -194,4 +202,7 @@ def _fill(group: Any, *children: Any) -> None:
 
 
 def _show(widget: Any, visible: bool) -> None:
-    widget.layout.display = None if visible else "none"
+    if visible:
+        widget.remove_class("bk-hidden")
+    else:
+        widget.add_class("bk-hidden")

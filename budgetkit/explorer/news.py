@@ -28,7 +28,8 @@ def status(found: Outcome) -> Data:
     plan = found.plan
     more = [found.note] if found.note else []
     if plan.warnings:
-        return {"level": "over", "text": plan.warnings[0], "more": [*plan.warnings[1:], *more]}
+        over = plan.free < 0 or plan.budget.unclaimed < 0
+        return {"level": "over" if over else "cut", "text": plan.warnings[0], "more": [*plan.warnings[1:], *more]}
     lost = [grant for grant in plan.grants if grant.cut > 0]
     if plan.budget.constrained_below is not None and plan.is_constrained:
         more.append(_constrained(plan))
@@ -61,8 +62,8 @@ def _lost(found: Outcome, lost: list[Grant]) -> str:
 
 
 def _part(plan: Plan, grant: Grant) -> str:
-    rows = plan.decisions.columns.rows(grant.section) if len(plan.decisions) else []
-    items = sum(1 for i in rows if plan.decisions[int(i)].outcome != "kept")
+    decided = plan.decisions
+    items = sum(decided[int(i)].outcome != "kept" for i in decided.columns.rows(grant.section)) if len(decided) else 0
     return f"{grant.section} {grant.cut:,}" + (f" ({items} {'item' if items == 1 else 'items'})" if items else "")
 
 
@@ -98,7 +99,14 @@ def source(settings: Settings, found: Outcome, library: Library) -> str:
     which = "" if len(traces) == 1 else f", conversation {settings.conversation + 1:,} of {len(traces):,} ({trace.id})"
     turns = f"turn {found.turn:,} of {len(found.demand):,}"
     left = f", without its {' and '.join(trace.uncounted)}" if trace.uncounted else ""
-    return f"{settings.trace}{which}: {turns}, {len(trace.messages):,} messages, counted with {found.counter.name}{left}."
+    return f"{settings.trace}{which}: {turns}, {len(trace.messages):,} messages, {_counted(found)}{left}."
+
+
+def _counted(found: Outcome) -> str:
+    own = found.model.encoding_is_own and getattr(found.counter, "encoding", "") == found.model.encoding
+    if own:
+        return f"counted exactly with {found.model.encoding}"
+    return f"counted with {found.counter.name}, an estimate for {found.model.name}"
 
 
 def error(problem: Exception) -> Data:

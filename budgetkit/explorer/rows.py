@@ -9,11 +9,11 @@ from typing import Any
 import ipywidgets as widgets
 
 from budgetkit.amounts import Amount, Share
-from budgetkit.explorer.scene import nice_step
 from budgetkit.explorer.settings import shortest_ratio
 from budgetkit.figures.palette import colour
 
 Do = Callable[..., None]
+STEP = 0.5  # percent of the window
 AUTO: dict[str, Any] = {"layout": {"width": "auto", "min_width": "0"}}
 
 
@@ -36,25 +36,26 @@ def bound(widget: Any, low: int, high: int, value: int) -> None:
 class Row:
     """One line of the budget.
 
-    A line that is a share of the window has a slider in percent, any other one in tokens; the box is in tokens.
+    The slider is in percent of the window, the box in tokens. At its end a section has no cap of its own.
 
     Parameters
     ----------
     line : str
         Name of the line.
-    in_percent : bool
-        Whether its slider is in percent of the window.
+    is_share : bool
+        Whether a move of the slider sets a share of the window, which follows it, or tokens, which stay.
     do : callable
         Takes the name of a command and its arguments.
     """
 
-    def __init__(self, line: str, in_percent: bool, do: Do) -> None:
-        self.line, self.in_percent, self._do = line, in_percent, do
-        self._limits = (0, None)
-        kind = widgets.FloatSlider if in_percent else widgets.IntSlider
-        range_ = {"min": 0, "max": 100, "step": 0.5} if in_percent else {"min": 0, "max": 100}
-        unit = "percent of the window" if in_percent else "tokens; at its end the section has no cap of its own"
-        self.slider = kind(description=line, readout=False, tooltip=f"{line}, in {unit}", **range_, **AUTO)
+    def __init__(self, line: str, is_share: bool, do: Do) -> None:
+        self.line, self.is_share, self._do = line, is_share, do
+        self._limits: tuple[int, int | None] = (0, None)
+        self._window = 1
+        tip = f"{line}, in percent of the window"
+        self.slider = widgets.FloatSlider(
+            description=line, min=0, max=100, step=STEP, readout=False, tooltip=tip, **AUTO
+        )
         self.slider.style.handle_color = colour(line)
         self.box = widgets.BoundedIntText(min=0, max=100, tooltip=f"{line}, in tokens", **AUTO).add_class("bk-number")
         self.lock = widgets.ToggleButton(description="", tooltip=f"Lock {line}", **AUTO).add_class("bk-lock")
@@ -64,12 +65,11 @@ class Row:
         self.lock.observe(lambda change: do("lock", line=line, on=change["new"]), "value")
 
     def _slid(self, change: dict[str, Any]) -> None:
-        merge = f"slider {self.line}"
-        if not self.in_percent:
-            self._do("line", merge=merge, line=self.line, tokens=change["new"])
-            return
-        ratio = Decimal(str(round(change["new"], 4))) / 100
-        self._do("amount", merge=merge, line=self.line, amount=Share(ratio, *self._limits))
+        share = Share(Decimal(str(round(change["new"], 4))) / 100, *self._limits)
+        if self.is_share:
+            self._do("amount", merge=f"slider {self.line}", line=self.line, amount=share)
+        else:
+            self._do("line", merge=f"slider {self.line}", line=self.line, tokens=share.of(self._window))
 
     def project(self, amount: Amount | None, tokens: int | None, window: int, floor: int, locked: bool) -> None:
         """Show what holds.
@@ -89,12 +89,10 @@ class Row:
         """
         size = window if tokens is None else tokens
         self._limits = (amount.at_least, amount.at_most) if isinstance(amount, Share) else (0, None)
-        if self.in_percent:
-            ratio = amount.ratio if isinstance(amount, Share) else shortest_ratio(min(size, window), max(1, window))
-            self.slider.value = float(Decimal(str(ratio)) * 100)
-        else:
-            bound(self.slider, floor, window, size)
-            self.slider.step = nice_step(window)
+        self._window = window
+        # A value between two steps would come back from the page as a move to one of them.
+        ratio = float(amount.ratio) if isinstance(amount, Share) else size / max(1, window)
+        self.slider.value = min(100.0, round(100 * ratio / STEP) * STEP)
         bound(self.box, floor, window, size)
         self.slider.disabled = self.box.disabled = locked
         self.lock.value = locked

@@ -5,6 +5,7 @@ Every number and every sentence on the page is written here; the page only place
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from budgetkit.explorer.outcome import Outcome
@@ -86,17 +87,19 @@ def kpis(found: Outcome) -> list[Data]:
     list of dict
         Key, label, value, and where something is pinned the change.
     """
-    plan, pinned = found.plan, found.pinned
-    rows = [("window", "context window", plan.budget.window, pinned and pinned.budget.window)]
-    rows.append(("usable", "usable", plan.budget.usable, pinned and pinned.budget.usable))
-    rows.append(("pool", "shared pool", plan.budget.shared_pool, pinned and pinned.budget.shared_pool))
-    if plan.budget.remainder is not None:
-        before = pinned.remainder if pinned is not None and pinned.budget.remainder is not None else None
-        rows.append(("remainder", f"{plan.budget.remainder} budget", plan.remainder, before))
-    return [_kpi(*row) for row in rows] + _first_cut(found)
+    rows = [_kpi("window", "context window", found, lambda plan: plan.budget.window)]
+    rows.append(_kpi("usable", "usable", found, lambda plan: plan.budget.usable))
+    rows.append(_kpi("pool", "shared pool", found, lambda plan: plan.budget.shared_pool))
+    name = found.plan.budget.remainder
+    if name is not None:
+        rows.append(_kpi("remainder", f"{name} budget", found, lambda plan: plan.remainder))
+    return rows + _first_cut(found)
 
 
-def _kpi(key: str, label: str, value: int, before: int | None) -> Data:
+def _kpi(key: str, label: str, found: Outcome, number: Callable[[Plan], int]) -> Data:
+    value, pinned = number(found.plan), found.pinned
+    comparable = pinned is not None and (key != "remainder" or pinned.budget.remainder is not None)
+    before = number(pinned) if pinned is not None and comparable else None
     change = "" if before is None else f"{value - before:+,} to pinned" if value != before else "as pinned"
     text = f"{value:,}".replace("-", "\u2212")
     return {
@@ -146,10 +149,15 @@ def bar(settings: Settings, found: Outcome) -> Data:
         "usable_text": f"usable {budget.usable:,}".replace("-", "\u2212"),
         "reserved_text": f"reserved {budget.reserved:,}",
         "end_text": f"the window ends at {budget.window:,}; {-pool:,} too many",
-        "ticks": [{"at": budget.window * i // 4, "text": short(budget.window * i // 4)} for i in range(5)],
+        "ticks": [{"at": at, "text": short(at)} for at in _ticks(budget.window)],
         "pinned": None if found.pinned is None else _pinned(found.pinned),
         "hint": _hint(rest),
     }
+
+
+def _ticks(window: int) -> list[int]:
+    step = nice_step(window * 50)
+    return [at for at in range(0, window, step) if window - at > 0.07 * window] + [window]
 
 
 def _hint(rest: str | None) -> str:

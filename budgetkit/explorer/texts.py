@@ -50,16 +50,18 @@ def python(settings: Settings, model: Model, budget: Budget) -> str:
 
     Examples
     --------
-    >>> from budgetkit.models import model
-    >>> settings = Settings("chat", lines={"conversation": 2_000})
-    >>> print(python(settings, model("gpt-4o"), settings.budget(model("gpt-4o"))))
+    >>> import budgetkit as bk
+    >>> model = bk.model("gpt-4o")
+    >>> budget = bk.presets.chat(model).assign(conversation=2_000)
+    >>> print(python(Settings("chat", lines={"conversation": 2_000}), model, budget))
     import budgetkit as bk
     <BLANKLINE>
     budget = bk.presets.chat(bk.model('gpt-4o')).assign(conversation=2000)
     """
     changes = {**settings.lines, **settings.locks}
-    whole = settings.own is not None or budget.deficit != settings.base(model).deficit
-    if whole or budget.undeclared != settings.base(model).undeclared or names(budget, {}) != names(settings.base(model), {}):
+    base = settings.base(model)
+    same = (base.deficit, base.undeclared, names(base, {})) == (budget.deficit, budget.undeclared, names(budget, {}))
+    if settings.own is not None or not same:
         return f"import budgetkit as bk\n\nbudget = {_call('bk.Budget', budget)}"
     known = names(budget, {})
     moved = {name: amount for name, amount in changes.items() if name in known}
@@ -97,6 +99,8 @@ def _value(value: Any) -> str:
         return _call(f"bk.{type(value).__name__}", value)
     if isinstance(value, tuple):
         return "[\n" + "".join(f"        {_value(each)},\n" for each in value) + "    ]"
+    if isinstance(value, Mapping):
+        return "{\n" + "".join(f"        {key!r}: {_value(each)},\n" for key, each in value.items()) + "    }"
     return repr(value)
 
 

@@ -26,7 +26,9 @@ class Uploads:
         Takes an error, to be shown.
     """
 
-    def __init__(self, view: View, library: Library, do: Callable[..., None], refuse: Callable[[Exception], None]) -> None:
+    def __init__(
+        self, view: View, library: Library, do: Callable[..., None], refuse: Callable[[Exception], None]
+    ) -> None:
         self._view, self._library, self._do, self._refuse = view, library, do, refuse
         self._parts: dict[str, bytearray] = {}
 

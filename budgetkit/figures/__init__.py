@@ -12,6 +12,7 @@ from budgetkit.figures.errors import counter_error
 from budgetkit.figures.palette import colour
 from budgetkit.figures.question import Question
 from budgetkit.figures.sections import sections
+from budgetkit.figures.sweeps import sweep_line, sweep_map
 from budgetkit.figures.turns import turns
 from budgetkit.figures.window import waterfall, window
 
@@ -21,6 +22,8 @@ __all__ = [
     "conversations",
     "counter_error",
     "sections",
+    "sweep_line",
+    "sweep_map",
     "turns",
     "waterfall",
     "window",

@@ -7,7 +7,7 @@ import pandas as pd
 
 from budgetkit.budget import Budget
 from budgetkit.figures.palette import SLATE, colour
-from budgetkit.figures.question import Question, Spec, layout, plain
+from budgetkit.figures.question import Question, Spec, label, layout, plain, rows
 from budgetkit.figures.turns import ALL, columns_of
 from budgetkit.walk import allocate_columns
 
@@ -33,7 +33,7 @@ def _table(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
 
 def _draw(table: pd.DataFrame) -> Spec:
     sections = list(table["section"])
-    texts = [f"{row.cut:,} of {row.conversations:,} ({row.share:.0%})" for row in table.itertuples()]
+    texts = [f"{row['cut']:,} of {row['conversations']:,} ({row['share']:.0%})" for row in rows(table)]
     names = ["anything" if section == ALL else plain(section) for section in sections]
     bar = {
         "type": "bar",
@@ -49,7 +49,12 @@ def _draw(table: pd.DataFrame) -> Spec:
         "marker": {"color": [SLATE if section == ALL else colour(section) for section in sections]},
     }
     x = {"range": [0, 1.45], "tickformat": ".0%", "tickvals": [0, 0.25, 0.5, 0.75, 1]}
-    y = {"autorange": "reversed", "tickvals": bar["y"], "ticktext": names, "showgrid": False}
+    y = {
+        "autorange": "reversed",
+        "tickvals": bar["y"],
+        "ticktext": [label(name) for name in ["anything", *sections[1:]]],
+        "showgrid": False,
+    }
     return {"data": [bar], "layout": layout(len(sections) * ROW + 70, x, y, meta={"top": 4})}
 
 

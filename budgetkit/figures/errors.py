@@ -12,7 +12,7 @@ import pandas as pd
 
 from budgetkit.budget import Budget
 from budgetkit.figures.palette import ALARM, SLATE, colour
-from budgetkit.figures.question import Question, Spec, layout, plain, spread
+from budgetkit.figures.question import Question, Spec, end_labels, layout, plain
 from budgetkit.figures.turns import ALL, columns_of, followed
 from budgetkit.walk import allocate_columns
 
@@ -39,20 +39,19 @@ def _table(budget: Budget, exact: pd.DataFrame, rough: pd.DataFrame) -> pd.DataF
 def _draw(table: pd.DataFrame) -> Spec:
     line = str(table["line"].iloc[0])
     own = SLATE if line == ALL else colour(line)
-    texts = {"error": "rough count less exact count", "shift": f"{plain(line)} budget by the rough count, less the exact one"}
-    lines = [_line(table, "error", ALARM, texts["error"]), _line(table, "shift", own, texts["shift"])]
-    values = table[["error", "shift"]].to_numpy()
+    texts = {
+        "error": "rough count less exact count",
+        "shift": f"{plain(line)} budget by the rough count, less the exact one",
+    }
+    names = {"error": "count", "shift": f"{plain(line)} budget"}
+    if line == ALL:  # what is usable does not depend on any count
+        del names["shift"]
+    lines = [_line(table, name, ALARM if name == "error" else own, texts[name]) for name in names]
+    values = table[list(names)].to_numpy()
     low, high = min(0, int(values.min())), max(0, int(values.max()))
     height = max(1, high - low)
-    last = table.iloc[-1]
-    names = {"error": "count", "shift": f"{plain(line)} budget"}
-    ends = sorted(names, key=lambda name: int(last[name]))
-    moved = spread([float(last[name]) for name in ends], height * 0.09)
-    notes = [
-        {"x": int(last["turn"]), "y": y, "xanchor": "right", "yanchor": "bottom", "showarrow": False}
-        | {"text": f"{names[name]} {int(last[name]):+,}".replace("-", "\u2212")}
-        for name, y in zip(ends, moved, strict=True)
-    ]
+    ends = {name: f"{text} {table[name].iloc[-1]:+,}".replace("-", "\u2212") for name, text in names.items()}
+    notes = end_labels(table, ends, height * 0.09)
     x = {"title": {"text": "turn", "standoff": 4}, "showgrid": False, "nticks": 8}
     y = {"range": [low - height * 0.08, high + height * 0.22], "tickformat": "~s", "nticks": 6, "zerolinewidth": 2}
     return {"data": lines, "layout": layout(280, x, y, hovermode="x unified", annotations=notes, meta={"top": 8})}
@@ -65,7 +64,11 @@ def _line(table: pd.DataFrame, column: str, colour: str, text: str) -> Spec:
         "name": text,
         "x": table["turn"].tolist(),
         "y": table[column].tolist(),
-        "line": {"color": colour, "width": 2.5 if column == "shift" else 2, "dash": "solid" if column == "shift" else "dot"},
+        "line": {
+            "color": colour,
+            "width": 2.5 if column == "shift" else 2,
+            "dash": "solid" if column == "shift" else "dot",
+        },
         "hovertemplate": "%{y:+,} " + text + "<extra></extra>",
     }
 

@@ -21,16 +21,19 @@ ALARM = VERMILLION
 _SECTIONS = {
     BLUE: ("system", "system_prompt", "directive"),
     ORANGE: ("procedure", "tool", "tools", "action_history"),
-    GREEN: ("memory", "episodes", "working_memory", "rag_memories"),
-    SKY: ("knowledge", "retrieval", "documents", "subscribed_artifacts"),
+    GREEN: ("memory", "episodes", "working_memory"),
+    SKY: ("knowledge", "retrieval", "documents", "rag_memories"),
     PURPLE: ("history", "conversation", "messages", "recent_events"),
-    YELLOW: ("current", "user", "query"),
+    YELLOW: ("current", "user", "query", "subscribed_artifacts"),
     GREY: ("output", "safety"),
     PALE: (POOL,),
     SLATE: (WINDOW,),
 }
 _KNOWN = {name: colour for colour, names in _SECTIONS.items() for name in names}
-_OTHERS = ("#88CCEE", "#44AA99", "#999933", "#DDCC77", "#CC6677", "#882255", "#AA4499", "#117733", "#7A6FC4", "#A67B5B")
+_OTHERS = (
+    *("#88CCEE", "#44AA99", "#999933", "#DDCC77", "#CC6677", "#882255"),
+    *("#AA4499", "#117733", "#7A6FC4", "#A67B5B", "#4477AA", "#B8860B"),
+)
 
 
 def colour(name: str) -> str:
@@ -51,7 +54,7 @@ def colour(name: str) -> str:
     >>> colour("history"), colour("history") == colour("conversation")
     ('#CC79A7', True)
     >>> colour("my own section")
-    '#882255'
+    '#117733'
     """
     known = _KNOWN.get(name)
     return known if known else _OTHERS[zlib.crc32(name.encode()) % len(_OTHERS)]

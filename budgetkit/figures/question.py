@@ -67,6 +67,18 @@ class Question(Generic[P]):
         return self.draw(self.table(*args, **options))
 
     def __call__(self, *args: P.args, **options: P.kwargs) -> go.Figure:
+        """Return plotly's figure; nothing is shown.
+
+        Parameters
+        ----------
+        *args, **options
+            What `table` takes.
+
+        Returns
+        -------
+        plotly.graph_objects.Figure
+            With the question as its title.
+        """
         import plotly.graph_objects as go
 
         spec = self.spec(*args, **options)
@@ -153,27 +165,75 @@ def plain(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def spread(places: list[float], gap: float) -> list[float]:
-    """Move places apart, as little as upward pushing needs.
+def rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return a frame row by row.
 
     Parameters
     ----------
-    places : list of float
-        Where labels would stand, from low to high.
-    gap : float
-        Smallest distance between two.
+    table : DataFrame
+        Any frame with plain column names.
 
     Returns
     -------
-    list of float
-        The same, each at least `gap` above the one before.
+    list of dict
+        A dict a row, by column.
+    """
+    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
+
+
+def label(name: str, longest: int = 18) -> str:
+    """Return a name that leaves a figure room for its bars.
+
+    Parameters
+    ----------
+    name : str
+        Any name.
+    longest : int, default 18
+        In characters; a longer name loses its middle.
+
+    Returns
+    -------
+    str
+        Safe for plotly, see `plain`.
 
     Examples
     --------
-    >>> spread([1.0, 1.1, 5.0], .5)
-    [1.0, 1.5, 5.0]
+    >>> label("history"), label("a section with a long name 15")
+    ('history', 'a section …name 15')
     """
-    found: list[float] = []
-    for place in places:
-        found.append(max(place, found[-1] + gap) if found else place)
-    return found
+    whole = name if len(name) <= longest else f"{name[: longest // 2 + 1]}…{name[-(longest // 2 - 2) :]}"
+    return plain(whole)
+
+
+def end_labels(table: pd.DataFrame, texts: dict[str, str], gap: float, along: str = "turn") -> list[Spec]:
+    """Return the names of lines, each above its line at the right end, where none covers another.
+
+    Parameters
+    ----------
+    table : DataFrame
+        One column for each line, and the one along which they run.
+    texts : dict of str to str
+        What stands at the end of each line, by column.
+    gap : float
+        Least distance between two labels, in the units of the lines.
+    along : str, default "turn"
+        The column of the horizontal axis.
+
+    Returns
+    -------
+    list of dict
+        Annotations for plotly.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"turn": [1, 2], "a": [0, 5], "b": [0, 5], "c": [0, 6]})
+    >>> [(note["text"], note["y"]) for note in end_labels(table, {"a": "a 5", "b": "b 5", "c": "c 6"}, 2)]
+    [('a 5', 5.0), ('b 5', 7.0), ('c 6', 9.0)]
+    """
+    tail = table.iloc[-max(1, len(table) // 3) :]  # a label is about as wide as a third of the figure
+    tops = sorted((float(tail[column].max()), text) for column, text in texts.items())
+    found: list[Spec] = []
+    for top, text in tops:
+        y = max(top, found[-1]["y"] + gap) if found else top
+        found.append({"x": int(table[along].iloc[-1]), "y": y, "text": text, "xanchor": "right", "yanchor": "bottom"})
+    return [{**note, "yshift": 2, "showarrow": False} for note in found]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 
 from budgetkit.figures.palette import ALARM, colour, translucent
-from budgetkit.figures.question import Question, Spec, layout, plain
+from budgetkit.figures.question import Question, Spec, layout, plain, rows
 from budgetkit.plan import Plan
 
 ROW = 40  # pixels for a line of text and the bar below it
@@ -34,23 +36,33 @@ def _counts(decided: pd.DataFrame, plan: Plan) -> list[int]:
 
 def _draw(table: pd.DataFrame) -> Spec:
     sections = list(table["section"])
-    rows = list(range(len(sections)))
-    hover = [f"{plain(row.section)}: {_sentence(row)}" for row in table.itertuples()]
+    places = list(range(len(sections)))
+    hover = [f"{plain(row['section'])}: {_sentence(row)}" for row in rows(table)]
     colours = [colour(section) for section in sections]
-    common = {"type": "bar", "orientation": "h", "y": rows, "customdata": sections, "hovertext": hover, "hoverinfo": "text"}
+    common = {
+        "type": "bar",
+        "orientation": "h",
+        "y": places,
+        "customdata": sections,
+        "hovertext": hover,
+        "hoverinfo": "text",
+    }
     asked = {
         **common,
         "x": table["demand"].tolist(),
         "width": 0.32,
-        "marker": {"color": [translucent(c, 0.28) for c in colours], "line": {"width": 1, "color": colours}},
+        "marker": {
+            "color": [translucent(c, 0.28) for c in colours],
+            "line": {"width": [1 if asked else 0 for asked in table["demand"]], "color": colours},
+        },
     }
     granted = {**common, "x": table["granted"].tolist(), "width": 0.32, "marker": {"color": colours}}
     texts = {
         "type": "scatter",
         "mode": "text",
-        "x": [0] * len(rows),
-        "y": [row - 0.42 for row in rows],
-        "text": [f"<b>{plain(row.section)}</b>  {_sentence(row)}" for row in table.itertuples()],
+        "x": [0] * len(places),
+        "y": [place - 0.42 for place in places],
+        "text": [f"<b>{plain(row['section'])}</b>  {_sentence(row)}" for row in rows(table)],
         "textposition": "middle right",
         "hoverinfo": "skip",
         "cliponaxis": False,
@@ -64,17 +76,17 @@ def _draw(table: pd.DataFrame) -> Spec:
         "hoverinfo": "skip",
         "marker": {"symbol": "line-ns-open", "size": 18, "color": ALARM, "line": {"width": 3}},
     }
-    x = {"range": [0, max(1, int(table["demand"].max() if len(table) else 1)) * 1.04], "tickformat": "~s", "nticks": 5}
-    y = {"range": [len(rows) - 0.6, -0.8], "visible": False}
-    height = len(rows) * ROW + 60
+    most = int(table["demand"].max()) if len(table) else 0
+    x = {"range": [0, max(1, most) * 1.04], "tickformat": "~s", "nticks": 5, "showticklabels": most >= 5}
+    y = {"range": [len(places) - 0.6, -0.8], "visible": False}
+    height = len(places) * ROW + 60
     return {"data": [asked, granted, texts, ends], "layout": layout(height, x, y, barmode="overlay", meta={"top": 2})}
 
 
-def _sentence(row: object) -> str:
-    granted, demand = int(getattr(row, "granted")), int(getattr(row, "demand"))  # noqa: B009
+def _sentence(row: dict[str, Any]) -> str:
+    granted, demand, items = row["granted"], row["demand"], row["items_cut"]
     if granted == demand:
         return f"{demand:,}"
-    items = int(getattr(row, "items_cut"))  # noqa: B009
     lost = f", {items} {'item' if items == 1 else 'items'} cut" if items else ", cut"
     return f"{granted:,} of {demand:,}{lost}"
 

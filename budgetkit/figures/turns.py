@@ -13,7 +13,7 @@ import pandas as pd
 
 from budgetkit.budget import Budget
 from budgetkit.figures.palette import ALARM, SLATE, colour, translucent
-from budgetkit.figures.question import Question, Spec, layout, plain, spread
+from budgetkit.figures.question import Question, Spec, end_labels, layout, plain, rows
 from budgetkit.pruning import Ints
 from budgetkit.walk import allocate_columns
 
@@ -80,9 +80,7 @@ def first_cut(columns: Columns) -> tuple[int, str] | None:
     return row, max(cuts, key=lambda section: int(cuts[section][row]))
 
 
-def _table(
-    budget: Budget, demand: pd.DataFrame, turn: int | None = None, pinned: Budget | None = None
-) -> pd.DataFrame:
+def _table(budget: Budget, demand: pd.DataFrame, turn: int | None = None, pinned: Budget | None = None) -> pd.DataFrame:
     columns = allocate_columns(budget, columns_of(demand))
     shown = followed(budget, columns)
     first = first_cut(columns)
@@ -120,10 +118,11 @@ def _draw(table: pd.DataFrame) -> Spec:
     top = max(1, int(table[list(names)].to_numpy().max())) * 1.16
     low = min(0, int(table[list(names)].to_numpy().min()))
     last = int(table["turn"].iloc[-1])
-    x = {"title": {"text": "turn", "standoff": 4}, "range": [int(table["turn"].iloc[0]), max(last, 2)], "showgrid": False, "nticks": 8}
+    first = int(table["turn"].iloc[0])
+    x = {"title": {"text": "turn", "standoff": 4}, "range": [first, max(last, 2)], "showgrid": False, "nticks": 8}
     y = {"range": [low * 1.1, top], "tickformat": "~s", "nticks": 6, "zeroline": True}
     marks = _marks(table)
-    notes = [*_end_labels(table, names, top - low), *marks[1]]
+    notes = [*end_labels(table, _end_texts(table, names), (top - low) * 0.075), *marks[1]]
     more = {"hovermode": "x unified", "annotations": notes, "shapes": marks[0], "meta": {"top": 14}}
     return {"data": lines, "layout": layout(280, x, y, **more)}
 
@@ -142,31 +141,30 @@ def _line(table: pd.DataFrame, column: str, colour: str, dash: str = "solid", wi
     }
 
 
-def _end_labels(table: pd.DataFrame, names: dict[str, str], height: float) -> list[Spec]:
+def _end_texts(table: pd.DataFrame, names: dict[str, str]) -> dict[str, str]:
+    """Name the lines at their ends; those that end on one number share one name."""
     last = table.iloc[-1]
     ends: dict[int, list[str]] = {}
-    for column, name in names.items():
-        ends.setdefault(int(last[column]), []).append(name)
-    places = sorted(ends)
-    common = {"x": int(last["turn"]), "xanchor": "right", "showarrow": False, "yanchor": "bottom"}
-    moved = spread([float(p) for p in places], height * 0.075)
-    return [
-        {**common, "y": y, "text": f"{' = '.join(ends[place])} {place:,}"} for place, y in zip(places, moved, strict=True)
-    ]
+    for column in names:
+        ends.setdefault(int(last[column]), []).append(column)
+    return {columns[0]: f"{' = '.join(names[c] for c in columns)} {end:,}" for end, columns in ends.items()}
 
 
 def _marks(table: pd.DataFrame) -> tuple[list[Spec], list[Spec]]:
-    shapes, notes = [], []
-    for row in table[table["chosen"]].itertuples():
-        shapes.append(_upright(int(row.turn), SLATE, "solid", 1))
-    for row in table[table["first_cut"] != ""].itertuples():
-        shapes.append(_upright(int(row.turn), ALARM, "dash", 1.5))
-        right = int(row.turn) > table["turn"].iloc[-1] * 0.55
-        text = f"first cut: turn {row.turn}, {plain(str(row.first_cut))}"
-        notes.append(
-            {"x": int(row.turn), "y": 1, "yref": "paper", "yanchor": "bottom", "text": text, "showarrow": False}
-            | {"xanchor": "right" if right else "left"}
-        )
+    chosen, cut = rows(table[table["chosen"]]), rows(table[table["first_cut"] != ""])
+    shapes = [_upright(row["turn"], SLATE, "solid", 1) for row in chosen]
+    shapes += [_upright(row["turn"], ALARM, "dash", 1.5) for row in cut]
+    last = int(table["turn"].iloc[-1])
+    common = {"y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False}
+    notes = [
+        {
+            **common,
+            "x": row["turn"],
+            "xanchor": "right" if row["turn"] > last * 0.55 else "left",
+            "text": f"first cut: turn {row['turn']:,}, {plain(row['first_cut'])}",
+        }
+        for row in cut
+    ]
     return shapes, notes
 
 

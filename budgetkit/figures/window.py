@@ -15,7 +15,7 @@ import pandas as pd
 
 from budgetkit.budget import Budget
 from budgetkit.figures.palette import ALARM, HATCHED, POOL, WINDOW, colour, ink
-from budgetkit.figures.question import Question, Spec, layout, plain, short
+from budgetkit.figures.question import Question, Spec, label, layout, plain, rows, short
 from budgetkit.plan import Plan
 from budgetkit.walk import allocate
 
@@ -99,20 +99,20 @@ def claims(plan: Plan) -> tuple[Claim, ...]:
 
 
 def _window_table(plan: Plan | Budget) -> pd.DataFrame:
-    rows = [(c.line, c.kind, c.tokens, c.granted) for c in claims(_planned(plan))]
-    return pd.DataFrame(rows, columns=["line", "kind", "tokens", "granted"])
+    found = [(c.line, c.kind, c.tokens, c.granted) for c in claims(_planned(plan))]
+    return pd.DataFrame(found, columns=["line", "kind", "tokens", "granted"])
 
 
 def _draw_window(table: pd.DataFrame) -> Spec:
     total = int(table["tokens"].clip(lower=0).sum())
     window = int(table["tokens"].sum())
-    bars = [_segment(row.line, max(0, row.tokens), total) for row in table.itertuples()]
-    shapes = [{"type": "line", "x0": window, "x1": window, "y0": -0.5, "y1": 0.5, "line": {"color": ALARM, "width": 3}}]
+    bars = [_segment(row["line"], max(0, row["tokens"]), total) for row in rows(table)]
+    mark = {"type": "line", "x0": window, "x1": window, "y0": -0.5, "y1": 0.5, "line": {"color": ALARM, "width": 3}}
     end = {"x": window, "y": 0.5, "text": f"window ends: {window:,}", "showarrow": False, "yanchor": "bottom"}
-    over = total > window
-    axes = {"range": [0, total], "tickformat": "~s"}, {"visible": False, "range": [-0.6, 0.75]}
-    more = {"shapes": shapes, "annotations": [{**end, "xanchor": "right"}]} if over else {}
-    return {"data": bars, "layout": layout(170, *axes, barmode="stack", **more)}
+    drawn = layout(170, {"range": [0, total], "tickformat": "~s"}, {"visible": False, "range": [-0.6, 0.75]})
+    if total > window:
+        drawn |= {"shapes": [mark], "annotations": [{**end, "xanchor": "right"}]}
+    return {"data": bars, "layout": {**drawn, "barmode": "stack"}}
 
 
 def _segment(line: str, tokens: int, total: int) -> Spec:
@@ -140,13 +140,15 @@ def _waterfall_table(plan: Plan | Budget) -> pd.DataFrame:
     budget, rest = plan.budget, plan.budget.remainder if takes_the_rest(plan.budget) else None
     found = claims(plan)
     reserves = [c for c in found if c.kind == "reserve" and c.tokens]
-    sections = [c for c in found if c.kind == "section" and c.line != rest and (rest or budget.caps[c.line] is not None)]
-    rows, left = [(WINDOW, "window", budget.window, 0, budget.window)], budget.window
+    sections = [
+        c for c in found if c.kind == "section" and c.line != rest and (rest or budget.caps[c.line] is not None)
+    ]
+    steps, left = [(WINDOW, "window", budget.window, 0, budget.window)], budget.window
     for claim in (*reserves, *sections):
-        rows.append((claim.line, claim.kind, -claim.tokens, left, left - claim.tokens))
+        steps.append((claim.line, claim.kind, -claim.tokens, left, left - claim.tokens))
         left -= claim.tokens
-    rows.append((rest or POOL, "remainder", left, 0, left))
-    return pd.DataFrame(rows, columns=["line", "kind", "tokens", "start", "end"])
+    steps.append((rest or POOL, "remainder", left, 0, left))
+    return pd.DataFrame(steps, columns=["line", "kind", "tokens", "start", "end"])
 
 
 def _draw_waterfall(table: pd.DataFrame) -> Spec:
@@ -174,7 +176,13 @@ def _draw_waterfall(table: pd.DataFrame) -> Spec:
     }
     widest = float(high.max())
     x = {"range": [min(0.0, float(low.min())) * 1.15, widest * 1.24], "tickformat": "~s", "nticks": 5}
-    y = {"autorange": "reversed", "tickvals": bar["y"], "ticktext": names, "showgrid": False, "zeroline": False}
+    y = {
+        "autorange": "reversed",
+        "tickvals": bar["y"],
+        "ticktext": [label(line) for line in lines],
+        "showgrid": False,
+        "zeroline": False,
+    }
     return {"data": [bar], "layout": layout(len(lines) * ROW + 84, x, y, meta={"top": 4})}
 
 

@@ -3,7 +3,7 @@
 // While a handle is dragged, the page moves the segment and the shared pool by itself; the numbers beside them
 // are the kernel's and follow with its next answer.
 
-const BAR = { top: 24, height: 46, lane: 86, knob: 17, gap: 15, axis: 121, total: 128, pinned: 26 };
+const BAR = { top: 24, height: 46, lane: 86, knob: 17, gap: 15, axis: 121, total: 128, pinned: 32 };
 
 function createBar(post) {
   const svg = shape("svg", { class: "bk-bar", role: "group", "aria-label": "Context window by section" });
@@ -11,9 +11,10 @@ function createBar(post) {
   for (const name of ["bracket", "segments", "end", "axis", "pinned", "handles"]) {
     svg.append((layers[name] = shape("g", { class: `bk-${name}` })));
   }
-  svg.prepend(hatch());
+  const id = `bk-hatch-${Math.random().toString(36).slice(2)}`;
+  svg.prepend(hatch(id));
   const tip = element("div", { class: "bk-tip", role: "presentation" });
-  const bar = { svg, tip, layers, post, state: null, moved: null, serial: 0, onHover: () => {} };
+  const bar = { svg, tip, layers, post, state: null, moved: null, serial: 0, hatch: `url(#${id})`, onHover: () => {} };
   bar.draw = (state) => {
     bar.state = state;
     if (bar.moved?.settled && bar.moved.settled()) bar.moved = null;
@@ -22,18 +23,22 @@ function createBar(post) {
   return bar;
 }
 
-function hatch() {
+function hatch(id) {
   const lines = shape("path", { d: "M-2,2 l4,-4 M0,8 l8,-8 M6,10 l4,-4", class: "bk-hatch-line" });
-  const pattern = { id: "bk-hatch", width: 8, height: 8, patternUnits: "userSpaceOnUse" };
+  const pattern = { id, width: 8, height: 8, patternUnits: "userSpaceOnUse" };
   return shape("defs", {}, shape("pattern", pattern, shape("rect", { width: 8, height: 8, class: "bk-hatch" }), lines));
 }
 
 // Where everything stands, in pixels; a segment under the pointer has the size that the pointer gives it.
 function placeBar(bar, width) {
   const { state, moved } = bar;
-  const grown = moved ? moved.tokens - state.segments.find((s) => s.key === moved.key).tokens : 0;
+  const held = moved && state.segments.find((s) => s.key === moved.key);
+  const tokens = held && Math.min(moved.tokens, held.reach ?? moved.tokens);
+  const grown = held ? tokens - held.tokens : 0;
+  const short = Math.min(0, state.pool - grown) - Math.min(0, state.pool); // beyond the pool the remainder gives
   const size = (segment) => {
-    if (segment.key === moved?.key) return moved.tokens;
+    if (segment.key === moved?.key) return tokens;
+    if (segment.key === state.rest) return Math.max(0, segment.tokens + short);
     return segment.kind === "pool" ? Math.max(0, state.pool - grown) : segment.tokens;
   };
   const sizes = state.segments.map(size);
@@ -57,7 +62,7 @@ function paintBar(bar) {
   put(bar.svg, { height: BAR.total + (state.pinned ? BAR.pinned : 0) });
   keep(layers.segments, placed.places, (place) => makeSegment(bar, place), (node, place) => paintSegment(bar, node, place));
   const handles = placeHandles(placed.places, width);
-  keep(layers.handles, handles, (place) => makeHandle(bar, place.key), paintHandle);
+  keep(layers.handles, handles, (place) => makeHandle(bar, place.key), (node, place) => paintHandle(bar, node, place));
   paintBracket(layers.bracket, state, placed, width);
   paintEnd(layers.end, state, placed, width);
   paintAxis(layers.axis, state, placed, width);
@@ -83,15 +88,15 @@ function paintSegment(bar, node, { segment, x, width }) {
   const inner = Math.max(0, width - 1);
   const { top, height } = BAR;
   put(node, { "aria-label": segment.tip, class: `bk-segment bk-${segment.kind}` });
-  put(fill, { x, y: top, width: inner, height, rx: Math.min(3, inner / 2), fill: segment.hatch ? "url(#bk-hatch)" : segment.color });
+  put(fill, { x, y: top, width: inner, height, rx: Math.min(3, inner / 2), fill: segment.hatch ? bar.hatch : segment.color });
   const share = segment.used ?? 0;
-  put(used, { x: x + 3, y: top + height - 7, width: Math.max(0, (inner - 6) * share), height: 4, rx: 2, fill: segment.ink });
+  put(used, { x: x + 3, y: top + height - 7, width: Math.max(0, (inner - 6) * share), height: 4, rx: 2, style: `fill:${segment.ink}` });
   put(edge, { x: x + inner - 3, y: top, width: segment.cut && inner > 0 ? 3 : 0, height });
   const fits = (text, weight) => textWidth(text, `${weight} 12px ${bar.font}`) + 14 <= inner;
   const both = fits(segment.name, 600) && fits(segment.short, 400);
-  say(put(name, { x: x + 8, y: top + 18, fill: segment.ink }), both ? segment.name : "");
+  say(put(name, { x: x + 8, y: top + 18, style: `fill:${segment.ink}` }), both ? segment.name : "");
   const alone = !both && fits(segment.short, 400);
-  say(put(tokens, { x: x + 8, y: top + (alone ? 25 : 33), fill: segment.ink }), both || alone ? segment.short : "");
+  say(put(tokens, { x: x + 8, y: top + (alone ? 25 : 33), style: `fill:${segment.ink}` }), both || alone ? segment.short : "");
 }
 
 function paintBracket(layer, state, { places }, width) {
@@ -113,7 +118,7 @@ function paintEnd(layer, state, { end, total }, width) {
   const make = () => shape("g", {}, shape("rect"), shape("path"), shape("text"));
   keep(layer, over, make, (node) => {
     const [area, line, text] = node.children;
-    put(area, { x: end, y: BAR.top - 3, width: Math.max(0, width - end), height: BAR.height + 6, fill: "url(#bk-hatch)" });
+    put(area, { x: end, y: BAR.top - 3, width: Math.max(0, width - end), height: BAR.height + 6 });
     put(line, { d: `M${end},${BAR.top - 8} V${BAR.axis - 12}` });
     const right = end > width * 0.6;
     put(text, { x: end + (right ? -5 : 5), y: BAR.axis, "text-anchor": right ? "end" : "start" });
@@ -141,8 +146,8 @@ function paintPinned(layer, state, { scale }) {
   if (pinned) parts.push({ key: "pinned text", text: pinned.text });
   const make = ({ text }) => shape(text === undefined ? "rect" : "text");
   keep(layer, parts, make, (node, part) => {
-    if (part.text !== undefined) return void say(put(node, { x: 0, y: BAR.total + 9 }), part.text);
-    put(node, { x: part.x, y: BAR.total + 14, width: Math.max(0, part.width - 1), height: 8, rx: 1.5, fill: part.color });
+    if (part.text !== undefined) return void say(put(node, { x: 0, y: BAR.total + 13 }), part.text);
+    put(node, { x: part.x, y: BAR.total + 19, width: Math.max(0, part.width - 1), height: 8, rx: 1.5, fill: part.color });
   });
 }
 

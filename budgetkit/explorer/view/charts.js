@@ -5,9 +5,9 @@ const CHART_SETTINGS = { displayModeBar: false, displaylogo: false, responsive: 
 // After the next frame is painted: the bar goes first.
 const painted = () => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
 
-function createCharts(model, alive, post) {
+function createCharts(model, alive, post, dragging) {
   const root = element("div", { class: "bk-charts" });
-  const charts = { root, model, post, alive, dirty: new Set(), running: false, hover: null, cards: new Map(), onHover: () => {} };
+  const charts = { root, model, post, alive, dragging, dirty: new Set(), running: false, hover: null, cards: new Map(), onHover: () => {} };
   charts.arrange = (keys) => arrangeCards(charts, keys);
   charts.draw = (key) => {
     charts.dirty.add(key);
@@ -54,16 +54,28 @@ function tellOpened(charts, card) {
 async function runCharts(charts) {
   if (charts.running) return;
   charts.running = true;
+  charts.root.setAttribute("aria-busy", "true");
   await painted();
   const library = await plotly(charts.model, charts.alive);
   while (charts.dirty.size && charts.alive()) {
-    const [key] = charts.dirty;
+    const key = nextKey(charts);
     charts.dirty.delete(key);
     const card = charts.cards.get(key);
     if (card) await paintCard(charts, card, library);
-    await new Promise((resolve) => setTimeout(resolve));
+    await (charts.dragging() ? painted() : new Promise((resolve) => setTimeout(resolve)));
   }
   charts.running = false;
+  charts.root.removeAttribute("aria-busy");
+}
+
+// What can be seen goes first.
+function nextKey(charts) {
+  const isSeen = (key) => {
+    const box = charts.cards.get(key)?.root.getBoundingClientRect();
+    return box && box.bottom > 0 && box.top < window.innerHeight;
+  };
+  const keys = [...charts.dirty];
+  return keys.find(isSeen) ?? keys[0];
 }
 
 async function paintCard(charts, card, library) {
@@ -96,6 +108,8 @@ function themed(plot, layout) {
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
   };
+  const card = style.getPropertyValue("--bk-card").trim() || "#fff";
+  themedLayout.annotations = layout.annotations?.map((note) => ({ bgcolor: card, opacity: 0.85, borderpad: 1, ...note }));
   delete themedLayout.title; // the card has it as a heading
   themedLayout.margin = { ...layout.margin, t: layout.meta?.top ?? 12 };
   for (const [name, axis] of Object.entries(layout)) {

@@ -32,7 +32,7 @@ function makeHandle(bar, key) {
   return node;
 }
 
-function paintHandle(node, { segment, edge, knob }) {
+function paintHandle(bar, node, { segment, edge, knob }) {
   const [leader, hit, edgeHit, rect, grip] = node.children;
   const { handle } = segment;
   put(node, {
@@ -48,10 +48,10 @@ function paintHandle(node, { segment, edge, knob }) {
   put(leader, { d: `M${edge},${BAR.top - 2} V${bottom + 3} L${knob},${BAR.lane - 6} V${BAR.lane}` });
   put(hit, { x: knob - BAR.gap / 2, y: BAR.lane - 9, width: BAR.gap, height: 34 });
   put(edgeHit, { x: edge - 4, y: BAR.top, width: 8, height: BAR.height });
-  put(rect, { x: knob - 5.5, y: BAR.lane - 3, width: 11, height: BAR.knob, rx: 4, fill: segment.hatch ? "url(#bk-hatch)" : segment.color });
+  put(rect, { x: knob - 5.5, y: BAR.lane - 3, width: 11, height: BAR.knob, rx: 4, fill: segment.hatch ? bar.hatch : segment.color });
   const middle = BAR.lane - 3 + BAR.knob / 2;
   const lock = `M${knob - 2.5},${middle - 0.5} h5 v4 h-5 z M${knob - 1.5},${middle - 0.5} v-2 a1.5,1.5 0 0 1 3,0 v2`;
-  put(grip, { d: handle.locked ? lock : `M${knob - 1.5},${middle - 4} v8 M${knob + 1.5},${middle - 4} v8`, stroke: segment.ink });
+  put(grip, { d: handle.locked ? lock : `M${knob - 1.5},${middle - 4} v8 M${knob + 1.5},${middle - 4} v8`, style: `stroke:${segment.ink}` });
 }
 
 function clampTo(handle, tokens) {

@@ -13,13 +13,13 @@ function render({ model, el }) {
   const legend = element("ul", { class: "bk-legend", "aria-label": "Sections" });
   const actions = createActions(post);
   const title = element("h3", {}, "What fills the window?");
-  const hint = element("p", { class: "bk-note" }, "Drag a handle, or focus it and press the arrow keys; Shift takes larger steps.");
+  const hint = element("p", { class: "bk-note" }, "");
   const barCard = element("section", { class: "bk-card" }, element("div", { class: "bk-header" }, title, actions.root), hint, bar.svg, legend);
   const head = element("div", { class: "bk-view bk-head" }, kpis, status, barCard, bar.tip);
 
   const source = element("p", { class: "bk-source" });
   const open = fileButton("Open a conversation…", ".jsonl,.json,.ndjson,.txt", (file) => uploads.send(file, "trace"));
-  const charts = createCharts(model, alive, post);
+  const charts = createCharts(model, alive, post, () => bar.svg.classList.contains("bk-dragging"));
   const takeaway = createTakeaway(model, (file) => uploads.send(file, "setup"), report);
   const strip = element("div", { class: "bk-header bk-strip" }, source, open);
   const body = element("div", { class: "bk-view bk-body" }, strip, charts.root, takeaway.root);
@@ -42,6 +42,7 @@ function render({ model, el }) {
     paintKpis(kpis, state.kpis);
     report(state.status);
     bar.draw(state.bar);
+    say(hint, state.bar.hint);
     paintLegend(legend, state.bar.segments, hover);
     actions.paint(state.actions);
     say(source, state.source);
@@ -55,6 +56,7 @@ function render({ model, el }) {
   const receive = (message, buffers) => {
     if (message.kind === "plotly") unpackPlotly(buffers[0]);
     if (message.kind === "file") uploads.arrived(message);
+    if (message.kind === "status") report(message.status);
   };
   const changes = { "change:state": drawState, "change:texts": takeaway.paint, "change:opened": charts.drawAll, "msg:custom": receive };
   for (const key of model.get("figures")) changes[`change:figure_${key}`] = () => charts.draw(key);

@@ -1,0 +1,85 @@
+"""What becomes of a plan while one line moves, or two."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from budgetkit.figures.palette import ALARM, SLATE, colour
+from budgetkit.figures.question import Question, Spec, end_labels, layout, plain
+
+CUT = "cut in all"
+
+
+def _moved(swept: pd.DataFrame) -> list[str]:
+    names = [str(name) for name in swept.columns]
+    return names[: names.index("section")]
+
+
+def _line_table(swept: pd.DataFrame) -> pd.DataFrame:
+    by = _moved(swept)[0]
+    sums = swept.groupby([by, "section"], sort=False, as_index=False)[["demand", "granted", "cut"]].sum()
+    return sums.sort_values(by, kind="stable", ignore_index=True)
+
+
+def _draw_line(table: pd.DataFrame) -> Spec:
+    by = str(table.columns[0])
+    shown = [s for s in dict.fromkeys(table["section"]) if table.loc[table["section"] == s, "demand"].any()]
+    lines = [_granted(table[table["section"] == section], by, section) for section in shown]
+    whole = table.groupby(by, as_index=False)["cut"].sum()
+    total = {"x": whole[by].tolist(), "y": whole["cut"].tolist(), "name": CUT, "mode": "lines", "type": "scatter"}
+    total |= {"line": {"color": ALARM, "dash": "dot", "width": 2}, "hovertemplate": "%{y:,} cut<extra></extra>"}
+    x = {"title": {"text": f"{plain(by)}, in tokens"}, "tickformat": "~s", "showgrid": False, "nticks": 8}
+    y = {"rangemode": "tozero", "tickformat": "~s", "nticks": 6}
+    wide = table.pivot(index=by, columns="section", values="granted")[shown].assign(**{CUT: whole["cut"].to_numpy()})
+    ends = {name: plain(name) for name in (*shown, CUT)}
+    notes = end_labels(wide.reset_index(), ends, wide.to_numpy().max() * 0.07, along=by)
+    return {"data": [*lines, total], "layout": layout(340, x, y, hovermode="x unified", annotations=notes)}
+
+
+def _granted(rows: pd.DataFrame, by: str, section: str) -> Spec:
+    name = plain(section)
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": name,
+        "x": rows[by].tolist(),
+        "y": rows["granted"].tolist(),
+        "line": {"color": colour(section), "width": 2.5},
+        "hovertemplate": "%{y:,} " + name + "<extra></extra>",
+    }
+
+
+def _map_table(swept: pd.DataFrame) -> pd.DataFrame:
+    moved = _moved(swept)
+    if len(moved) < 2:
+        raise ValueError(
+            f"a map was asked for of {len(moved)} moved line; it shows two; "
+            "write sweep(budget, demand, window=[...], output=[...]), or draw sweep_line"
+        )
+    return swept.groupby(moved[:2], as_index=False)[["cut"]].sum()
+
+
+def _draw_map(table: pd.DataFrame) -> Spec:
+    across, up = str(table.columns[0]), str(table.columns[1])
+    grid = table.pivot(index=up, columns=across, values="cut")
+    common: dict[str, Any] = {"x": grid.columns.tolist(), "y": grid.index.tolist(), "z": grid.to_numpy().tolist()}
+    hover = f"{plain(across)} %{{x:,}}<br>{plain(up)} %{{y:,}}<br>%{{z:,}} tokens cut<extra></extra>"
+    scale = [[0, "rgba(0,158,115,0.35)"], [1e-9, "#fde0c5"], [1, ALARM]]
+    bar = {"title": {"text": "cut, tokens"}, "tickformat": "~s", "thickness": 12}
+    heat = {**common, "type": "heatmap", "hovertemplate": hover, "colorscale": scale, "zmin": 0, "colorbar": bar}
+    # The line runs where the first token is cut: half a token lies between none and one.
+    edge = {"start": 0.5, "end": 0.5, "size": 1, "coloring": "none", "showlabels": False}
+    iso = {**common, "type": "contour", "contours": edge, "showscale": False, "hoverinfo": "skip"}
+    iso |= {"line": {"color": SLATE, "width": 2.5}, "name": "first cut"}
+    x = {"title": {"text": f"{plain(across)}, in tokens"}, "tickformat": "~s", "showgrid": False}
+    y = {"title": {"text": f"{plain(up)}, in tokens"}, "tickformat": "~s", "showgrid": False}
+    return {"data": [heat, iso], "layout": layout(400, x, y)}
+
+
+#: Draw what each section is granted, and what is cut in all, while one line of a sweep moves.
+sweep_line = Question("What changes as one line moves?", _line_table, _draw_line)
+
+#: Draw what is cut while two lines of a sweep move, with the line where the first token is cut.
+sweep_map = Question("Where does the first cut begin?", _map_table, _draw_map)
