@@ -96,9 +96,7 @@ class Passage:
         for field in ("text", "content", "page_content"):
             if isinstance(fields.get(field), str):
                 return cls({**fields, "text": fields[field]})
-        raise ValueError(
-            f"a context passage without text; it has {_listed(fields)}; put its text under 'text'"
-        )
+        raise ValueError(f"a context passage without text; it has {_listed(fields)}; put its text under 'text'")
 
     @property
     def text(self) -> str:
@@ -173,9 +171,7 @@ class Message:
         content = self.raw.get("content")
         if content is None or isinstance(content, str):
             return () if content is None else ({"type": "text", "text": content},)
-        return tuple(
-            part if isinstance(part, Mapping) else {"type": "text", "text": str(part)} for part in content
-        )
+        return tuple(part if isinstance(part, Mapping) else {"type": "text", "text": str(part)} for part in content)
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -231,8 +227,7 @@ class Message:
         return tuple(
             str(part.get("type"))
             for part in self.parts
-            if part.get("type") not in known
-            and not any(isinstance(part.get(field), str) for field in _TEXT_FIELDS)
+            if part.get("type") not in known and not any(isinstance(part.get(field), str) for field in _TEXT_FIELDS)
         )
 
     def with_text(self, text: str) -> Message:
@@ -264,8 +259,7 @@ def _image(part: Mapping[str, Any]) -> Image:
     inner = part.get("image_url")
     fields = {**part, **inner} if isinstance(inner, Mapping) else part
     width, height = (
-        value if isinstance(value, int) and value > 0 else None
-        for value in map(fields.get, ("width", "height"))
+        value if isinstance(value, int) and value > 0 else None for value in map(fields.get, ("width", "height"))
     )
     return Image(width, height, str(fields.get("detail") or "auto"))
 

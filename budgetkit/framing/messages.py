@@ -118,8 +118,7 @@ class Framing:
         texts = [self._texts(message) for message in read]
         sizes = iter(_count_many([text for each in texts for text in each], count))
         return [
-            self._fixed(message) + sum(next(sizes) for _ in each)
-            for message, each in zip(read, texts, strict=True)
+            self._fixed(message) + sum(next(sizes) for _ in each) for message, each in zip(read, texts, strict=True)
         ]
 
     def request(
@@ -165,9 +164,7 @@ class Framing:
         if isinstance(self.tools, ToolConstants):
             return self.tools.tokens(tools, count)
         return (
-            declaration_tokens(tools, count, with_system)
-            if self.tools == "declaration"
-            else json_tokens(tools, count)
+            declaration_tokens(tools, count, with_system) if self.tools == "declaration" else json_tokens(tools, count)
         )
 
     def image(self, image: Image) -> int:

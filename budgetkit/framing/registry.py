@@ -48,9 +48,7 @@ _LITELLM = replace(
 FRAMINGS: Final[Mapping[str, Framing]] = MappingProxyType(
     {
         "text": Framing(source="nothing but the text, as document 004 (astro-anchor 0.2.0) counts"),
-        "octopus": Framing(
-            per_message=4, tool_calls="nothing", counter="chars/4", source="document 000 (Octopus)"
-        ),
+        "octopus": Framing(per_message=4, tool_calls="nothing", counter="chars/4", source="document 000 (Octopus)"),
         "llama-index": Framing(
             per_message=3,
             count_role=True,
@@ -59,12 +57,8 @@ FRAMINGS: Final[Mapping[str, Framing]] = MappingProxyType(
             per_image=256,
             source="LlamaIndex core 0.14.25, estimate_tokens_in_messages",
         ),
-        "litellm-response": replace(
-            _LITELLM, priming=0, source="litellm 1.106.2, count_response_tokens=True"
-        ),
-        "prompt-tsx": replace(
-            _COOKBOOK, priming=0, source="prompt-tsx: 3 a message, 1 a name; read 2026-11-21"
-        ),
+        "litellm-response": replace(_LITELLM, priming=0, source="litellm 1.106.2, count_response_tokens=True"),
+        "prompt-tsx": replace(_COOKBOOK, priming=0, source="prompt-tsx: 3 a message, 1 a name; read 2026-11-21"),
         "langchain": Framing(
             per_message=3,
             count_role=True,

@@ -25,9 +25,7 @@ __all__ = ["ToolConstants", "declaration_tokens", "json_tokens"]
 Count = Callable[[str], int]
 Schema = Mapping[str, Any]
 _AROUND, _OWN_MESSAGE = 5, 4
-_DEEPEST = (
-    40  # a schema nested deeper than this is declared as "any"; nobody writes one, somebody may send one
-)
+_DEEPEST = 40  # a schema nested deeper than this is declared as "any"; nobody writes one, somebody may send one
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +79,7 @@ class ToolConstants:
     def _property(self, name: str, schema: Schema, count: Count) -> int:
         choices = schema.get("enum") or ()
         line = f"{name}:{schema.get('type', 'any')}:{_described(schema)}"
-        choosing = (
-            self.enumeration + sum(self.per_choice + count(str(choice)) for choice in choices)
-            if choices
-            else 0
-        )
+        choosing = self.enumeration + sum(self.per_choice + count(str(choice)) for choice in choices) if choices else 0
         return self.per_property + count(line) + choosing
 
 

@@ -113,9 +113,7 @@ class Trace:
         """
         return self._counted(count, framing or DEFAULT_FRAMING).messages
 
-    def demand(
-        self, count: Count, roles: Roles | None = None, framing: Framing | None = None
-    ) -> pd.DataFrame:
+    def demand(self, count: Count, roles: Roles | None = None, framing: Framing | None = None) -> pd.DataFrame:
         """Say what every turn's request asks of each section.
 
         Parameters
@@ -136,9 +134,7 @@ class Trace:
         sections = [] if callable(roles) else list(roles.values())
         return self._ledger(count, roles, framing or DEFAULT_FRAMING).demand(self.turns, sections)
 
-    def items(
-        self, turn: int, count: Count, roles: Roles | None = None, framing: Framing | None = None
-    ) -> list[Item]:
+    def items(self, turn: int, count: Count, roles: Roles | None = None, framing: Framing | None = None) -> list[Item]:
         """List what stands to be kept or cut at one turn.
 
         Parameters

@@ -234,7 +234,4 @@ def _running(items: Sequence[Item]) -> dict[str, Tokens]:
     tokens = np.array([item.tokens for item in items], dtype=np.int64)
     names = np.array([item.section for item in items], dtype=object)
     sections = dict.fromkeys(item.section for item in items)
-    return {
-        section: np.concatenate(([0], np.cumsum(np.where(names == section, tokens, 0))))
-        for section in sections
-    }
+    return {section: np.concatenate(([0], np.cumsum(np.where(names == section, tokens, 0)))) for section in sections}

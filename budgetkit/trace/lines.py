@@ -106,9 +106,7 @@ def _parsed(text: str, name: str, number: int) -> Any:
             f"{name}, line {number}: nested too deeply; a conversation needs about ten levels; look what wrote it"
         ) from None
     except ValueError as error:  # a number of more digits than Python reads
-        raise ValueError(
-            f"{name}, line {number}: not readable as JSON; {error}; look what wrote it"
-        ) from None
+        raise ValueError(f"{name}, line {number}: not readable as JSON; {error}; look what wrote it") from None
 
 
 def _whole(text: str, name: str, number: int, first: json.JSONDecodeError) -> Any:

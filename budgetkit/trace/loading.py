@@ -161,13 +161,9 @@ def _opened(source: Source) -> Any:
     if path.is_file():
         return path.open("rb")
     if len(path.parts) == 1 and not path.suffix:
-        raise ValueError(
-            f"no trace {str(source)!r}; shipped are {shipped}; use one of these, or the path of a file"
-        )
+        raise ValueError(f"no trace {str(source)!r}; shipped are {shipped}; use one of these, or the path of a file")
     found = "that is a folder" if path.is_dir() else "there is none"
-    raise FileNotFoundError(
-        f"a trace file {path} was asked for; {found}; correct the path, or use one of {shipped}"
-    )
+    raise FileNotFoundError(f"a trace file {path} was asked for; {found}; correct the path, or use one of {shipped}")
 
 
 def _conversations(numbered: Iterator[Numbered], name: str) -> Iterator[Numbered]:
