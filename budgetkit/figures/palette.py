@@ -17,6 +17,7 @@ SLATE, GREY, PALE = "#5b6770", "#8b8b8b", "#b9c0c9"
 POOL, WINDOW = "shared pool", "window"
 HATCHED = frozenset({"safety"})
 ALARM = VERMILLION
+BLACK, WHITE = "#111111", "#ffffff"
 
 _SECTIONS = {
     BLUE: ("system", "system_prompt", "directive"),
@@ -32,7 +33,7 @@ _SECTIONS = {
 _KNOWN = {name: colour for colour, names in _SECTIONS.items() for name in names}
 _OTHERS = (
     *("#88CCEE", "#44AA99", "#999933", "#DDCC77", "#CC6677", "#882255"),
-    *("#AA4499", "#117733", "#7A6FC4", "#A67B5B", "#4477AA", "#B8860B"),
+    *("#AA4499", "#117733", "#8F86D6", "#A67B5B", "#4477AA", "#B8860B"),
 )
 
 
@@ -78,7 +79,9 @@ def ink(background: str) -> str:
     >>> ink("#0072B2"), ink("#CC79A7")
     ('#ffffff', '#111111')
     """
-    return "#ffffff" if 1.05 / (_luminance(background) + 0.05) > 4.5 else "#111111"
+    ground = luminance(background) + 0.05
+    white, black = 1.05 / ground, ground / (luminance(BLACK) + 0.05)
+    return WHITE if white > black else BLACK
 
 
 def translucent(colour: str, opacity: float) -> str:
@@ -108,7 +111,24 @@ def _channels(colour: str) -> tuple[int, int, int]:
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
 
 
-def _luminance(colour: str) -> float:
+def luminance(colour: str) -> float:
+    """Return the relative luminance of a colour (WCAG 2.2).
+
+    Parameters
+    ----------
+    colour : str
+        ``"#rrggbb"``.
+
+    Returns
+    -------
+    float
+        From 0, black, to 1, white.
+
+    Examples
+    --------
+    >>> luminance("#ffffff"), round(luminance("#0072B2"), 3)
+    (1.0, 0.153)
+    """
     linear = [_linear(value / 255) for value in _channels(colour)]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
