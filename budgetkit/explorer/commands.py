@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from budgetkit.amounts import Amount, check_tokens
+from budgetkit.amounts import Amount, Share, check_tokens
 from budgetkit.budget import Budget
 from budgetkit.explorer.library import Library
 from budgetkit.explorer.outcome import Outcome, known_model
-from budgetkit.explorer.settings import OWN, Settings
+from budgetkit.explorer.settings import OWN, Settings, shortest_ratio, with_reserves
 from budgetkit.lines import quoted
 from budgetkit.presets import PRESETS, preset
 from budgetkit.state import from_json, from_yaml
@@ -41,6 +41,18 @@ def move_line(settings: Settings, found: Outcome, library: Library, line: str, t
 def set_amount(settings: Settings, found: Outcome, library: Library, line: str, amount: Amount | None) -> Settings:
     """Give a line another amount, such as a share with other limits."""
     return settings.next_amount(line, amount)
+
+
+def set_limits(
+    settings: Settings, found: Outcome, library: Library, line: str, at_least: int, at_most: int
+) -> Settings:
+    """Clamp a line between two sizes; one as large as the window is no limit."""
+    budget = found.plan.budget
+    amount = next((each.amount for each in with_reserves(budget, {line: 0}) if each.name == line), None)
+    ratio = (
+        amount.ratio if isinstance(amount, Share) else shortest_ratio(min(amount or 0, budget.window), budget.window)
+    )
+    return settings.next_amount(line, Share(ratio, at_least, None if at_most >= budget.window else at_most))
 
 
 def lock(settings: Settings, found: Outcome, library: Library, line: str, on: bool) -> Settings:
@@ -137,6 +149,7 @@ COMMANDS: dict[str, Command] = {
     "preset": choose_preset,
     "line": move_line,
     "amount": set_amount,
+    "limits": set_limits,
     "lock": lock,
     "counter": choose_counter,
     "trace": choose_trace,

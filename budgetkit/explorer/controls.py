@@ -130,7 +130,7 @@ class Controls:
             locked = name in settings.locks
             self.lines[name].project(amount, tokens, budget.window, budget.floors.get(name, 0), locked)
             if name == LIMITED:
-                self.limits.project(amount, tokens or 0, budget.window, locked)
+                self.limits.project(amount, budget.window, locked)
 
     def _rebuild(self, shape: list[tuple[str, str, bool]], sections: tuple[str, ...]) -> None:
         gone = [*self.lines.values(), *self.demand.values()]

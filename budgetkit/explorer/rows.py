@@ -9,7 +9,6 @@ from typing import Any
 import ipywidgets as widgets
 
 from budgetkit.amounts import Amount, Share
-from budgetkit.explorer.settings import shortest_ratio
 from budgetkit.figures.palette import colour
 
 Do = Callable[..., None]
@@ -116,8 +115,6 @@ class Limits:
 
     def __init__(self, line: str, do: Do) -> None:
         self.line, self._do = line, do
-        self._ratio: Any = Decimal(0)
-        self._window = 1
         text = {"at_least": f"Smallest {line} reserve, in tokens", "at_most": f"Largest {line} reserve, in tokens"}
         self.at_least, self.at_most = (
             widgets.BoundedIntText(description=name.replace("_", " "), tooltip=text[name], max=100, **AUTO)
@@ -128,25 +125,21 @@ class Limits:
             box.add_class("bk-number").observe(self._typed, "value")
 
     def _typed(self, change: dict[str, Any]) -> None:
-        most = None if self.at_most.value >= self._window else self.at_most.value
-        self._do("amount", line=self.line, amount=Share(self._ratio, self.at_least.value, most))
+        self._do("limits", line=self.line, at_least=self.at_least.value, at_most=self.at_most.value)
 
-    def project(self, amount: Amount | None, tokens: int, window: int, locked: bool) -> None:
+    def project(self, amount: Amount | None, window: int, locked: bool) -> None:
         """Show what holds.
 
         Parameters
         ----------
         amount : int, Share or None
             The line's amount; a plain number has no limits.
-        tokens : int
-            Its size in tokens.
         window : int
             Size of the context window, in tokens.
         locked : bool
             Whether it stays as it is.
         """
-        share = amount if isinstance(amount, Share) else Share(shortest_ratio(min(tokens, window), max(1, window)))
-        self._ratio, self._window = share.ratio, window
+        share = amount if isinstance(amount, Share) else Share(0)
         bound(self.at_least, 0, window, share.at_least)
         bound(self.at_most, 0, window, window if share.at_most is None else share.at_most)
         self.at_least.disabled = self.at_most.disabled = locked

@@ -141,6 +141,7 @@ def bar(settings: Settings, found: Outcome) -> Data:
     rest = budget.remainder if takes_the_rest(budget) else None
     segments = [_segment(settings, plan, claim, rest) for claim in claims(plan)]
     pool = next(c.tokens for c in claims(plan) if c.kind == "pool")
+    over = -budget.unclaimed if rest is None and budget.unclaimed < 0 else -pool
     return {
         "window": budget.window,
         "pool": pool,
@@ -148,7 +149,7 @@ def bar(settings: Settings, found: Outcome) -> Data:
         "segments": segments,
         "usable_text": f"usable {budget.usable:,}".replace("-", "\u2212"),
         "reserved_text": f"reserved {budget.reserved:,}",
-        "end_text": f"the window ends at {budget.window:,}; {-pool:,} too many",
+        "end_text": f"the window ends at {budget.window:,}; {over:,} too many",
         "ticks": [{"at": at, "text": short(at)} for at in _ticks(budget.window)],
         "pinned": None if found.pinned is None else _pinned(found.pinned),
         "hint": _hint(rest),

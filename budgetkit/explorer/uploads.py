@@ -55,8 +55,17 @@ class Uploads:
     def _finish(self, purpose: str, name: str, content: bytes) -> None:
         try:
             if purpose == "setup":
-                self._do("load", text=content.decode("utf-8"))
+                self._do("load", text=_text(name, content))
             else:
                 self._do("trace", name=self._library.read(name, content))
         except (ValueError, LookupError, OSError) as problem:
             self._refuse(problem)
+
+
+def _text(name: str, content: bytes) -> str:
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{name} is not UTF-8 at byte {error.start:,}; a saved state is text in UTF-8; save it in that encoding"
+        ) from None
