@@ -1,0 +1,1 @@
+"""What budgetkit costs in time, measured side by side in one run; see `python -m benchmarks --help`."""

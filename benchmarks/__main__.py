@@ -1,0 +1,79 @@
+"""Measure and write ``benchmarks/results.md``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+from collections.abc import Iterable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+from itertools import chain
+from pathlib import Path
+
+from benchmarks import arithmetic, browser, startup, traces
+from benchmarks.measure import Row, readable
+
+RESULTS = Path(__file__).parent / "results.md"
+VERSIONS = ("budgetkit", "tiktoken", "numpy", "pandas", "plotly", "jupyterlab", "astro-anchor", "langchain-core")
+
+
+def main() -> None:
+    """Run the groups that were asked for."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--traces", type=Path, nargs="*", default=[], help="folders with conversations of your own")
+    parser.add_argument("--only", nargs="*", choices=("start", "plan", "traces", "browser"), help="these groups alone")
+    asked = parser.parse_args()
+    groups = {
+        "start": startup.rows,
+        "plan": arithmetic.rows,
+        "traces": lambda: traces.rows(asked.traces),
+        "browser": browser.rows,
+    }
+    chosen = [make for name, make in groups.items() if not asked.only or name in asked.only]
+    found = list(_printed(chain.from_iterable(make() for make in chosen)))
+    if not asked.only:
+        RESULTS.write_text(_page(found), encoding="utf-8")
+
+
+def _printed(rows: Iterable[Row]) -> Iterator[Row]:
+    for row in rows:
+        print(_line(row), flush=True)
+        yield row
+
+
+def _line(row: Row) -> str:
+    met = {None: "", True: "met", False: "missed"}[row.met]
+    return f"| {row.group} | {row.name} | {readable(row.median)} | {readable(row.p95)} | {row.target} | {met} |"
+
+
+def _page(rows: list[Row]) -> str:
+    head = "| group | what | median | p95 | target | |\n| --- | --- | --: | --: | --: | --- |"
+    return "\n".join(
+        [
+            "# What budgetkit costs in time",
+            "",
+            "Written by `make bench`: every group side by side in one run, repeats interleaved. Compare figures",
+            "within a group; absolute times are those of the machine.",
+            "",
+            f"{_machine()}",
+            "",
+            head,
+            *(_line(row) for row in rows),
+            "",
+        ]
+    )
+
+
+def _machine() -> str:
+    installed = []
+    for name in VERSIONS:
+        try:
+            installed.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            continue
+    system = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    return f"{system}; {', '.join(installed)}."
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""Planning: budgets of seven sections, 100 to 10,000 items, and the same windows in other libraries."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+
+import budgetkit as bk
+from benchmarks.measure import Row, interleaved, row
+from budgetkit.pruning import Items
+
+SECTIONS = ("system", "memory", "retrieval", "conversation", "tool", "examples", "user")
+
+
+def rows() -> Iterator[Row]:
+    """Give the figures of planning, from one demand to 10,000 items."""
+    yield from _numbers()
+    for count in (100, 1_000, 10_000):
+        yield from _items(count)
+
+
+def _numbers() -> Iterator[Row]:
+    lines = [bk.Allocation(s, 3_000, required=s == "system", importance=i) for i, s in enumerate(SECTIONS)]
+    budget = bk.Budget(32_000, [bk.Reserve("output", bk.Share(0.15), serves="output")], lines)
+    demand = dict.fromkeys(SECTIONS, 2_900)
+    cases: dict[str, Callable[[], object]] = {
+        "allocate, 7 sections": lambda: [bk.allocate(budget, demand) for _ in range(100)],
+        "assign and allocate, 7 sections": lambda: [bk.allocate(budget.assign(output=n), demand) for n in range(100)],
+    }
+    seconds = interleaved(cases, 50)
+    for (name, found), limit in zip(seconds.items(), (50e-6, None), strict=True):
+        yield row("plan", name, found, limit, times=100)
+
+
+def _items(count: int) -> Iterator[Row]:
+    items, budget = _conversation(count)
+    columns = Items(items)
+    windows = iter(range(10**9))
+    cases: dict[str, Callable[[], object]] = {
+        "budgetkit, fit of counted items": lambda: bk.fit(budget, items),
+        "budgetkit, fit again after a move": lambda: bk.fit(
+            budget.assign(window=budget.window + next(windows)), columns
+        ),
+    }
+    cases |= _anchor(items, budget.window) | _langchain(items, budget.window)
+    limits = {"budgetkit, fit of counted items": 4e-3} if count == 10_000 else {}
+    for name, found in interleaved(cases, 30).items():
+        yield row(f"{count:,} items", name, found, limits.get(name))
+
+
+def _conversation(count: int) -> tuple[list[bk.Item], bk.Budget]:
+    chance = random.Random(20261121)
+    items = [
+        bk.Item(
+            chance.choice(("conversation", "retrieval", "memory")), chance.randint(5, 400), round(chance.random(), 3)
+        )
+        for _ in range(count)
+    ]
+    total = sum(item.tokens for item in items)
+    lines = [bk.Allocation("retrieval", total // 8, keep="best", fill="skip"), bk.Allocation("memory", total // 8)]
+    return items, bk.Budget(total // 2, (), [*lines, bk.Allocation("conversation", keep="newest")])
+
+
+class _Characters:
+    """anchor asks for a tokenizer; items that carry their counts never use it."""
+
+    def count_tokens(self, text: str) -> int:
+        return len(text)
+
+    def truncate_to_tokens(self, text: str, max_tokens: int) -> str:
+        return text[:max_tokens]
+
+
+def _anchor(items: list[bk.Item], window: int) -> dict[str, Callable[[], object]]:
+    try:
+        from anchor import ContextItem, ContextPipeline, QueryBundle, SourceType, TokenBudget
+        from anchor.pipeline.step import PipelineStep
+    except ImportError:
+        return {}
+    theirs = [
+        ContextItem(content=".", source=SourceType(i.section), token_count=i.tokens, score=i.score) for i in items
+    ]
+    pipeline = ContextPipeline(max_tokens=window, tokenizer=_Characters()).with_budget(TokenBudget(total_tokens=window))
+    pipeline.add_step(PipelineStep(name="given", fn=lambda _, query: list(theirs)))
+    query = QueryBundle(query_str="?")
+    return {"astro-anchor, build": lambda: pipeline.build(query)}
+
+
+def _langchain(items: list[bk.Item], window: int) -> dict[str, Callable[[], object]]:
+    try:
+        from langchain_core.messages import AIMessage, HumanMessage, trim_messages
+    except ImportError:
+        return {}
+    kinds = (HumanMessage, AIMessage)
+    theirs = [kinds[i % 2](content=".", additional_kwargs={"n": item.tokens}) for i, item in enumerate(items)]
+
+    def count(messages: list[object]) -> int:
+        return sum(message.additional_kwargs["n"] for message in messages)  # type: ignore[attr-defined]
+
+    return {
+        "langchain-core, trim_messages": lambda: trim_messages(
+            theirs, max_tokens=window, token_counter=count, strategy="last"
+        )
+    }

@@ -1,0 +1,130 @@
+"""Real JupyterLab: from a key on a slider, or a move of a handle, to what is painted."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.measure import Row, row
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from tests.browser.conftest import Notebook
+
+PRESSES, MOVES = 60, 90
+CELLS = (
+    "import budgetkit as bk\nexplorer = bk.BudgetExplorer('chat', 'support-chat', window=64_000)\nexplorer",
+    "explorer.plan",
+)
+# What is painted is known one task after the frame in which it was drawn.
+WATCH = """() => {
+    const bench = window.bench = { asked: 0, bar: [], charts: 0, moved: 0, drag: [] };
+    const painted = (then) => requestAnimationFrame(() => {
+        const { port1, port2 } = new MessageChannel();
+        port1.onmessage = () => then(performance.now());
+        port2.postMessage(0);
+    });
+    document.addEventListener("keydown", () => { bench.asked = performance.now(); bench.waits = true; }, true);
+    document.addEventListener("pointermove", () => { bench.moved ||= performance.now(); }, true);
+    const all = { subtree: true, childList: true, characterData: true, attributes: true };
+    new MutationObserver(() => {
+        if (!bench.waits) return;
+        bench.waits = false;
+        const from = bench.asked;
+        painted((now) => bench.bar.push(now - from));
+    }).observe(document.querySelector(".bk-kpis"), all);
+    new MutationObserver(() => {
+        if (!bench.moved) return;
+        const from = bench.moved;
+        bench.moved = 0;
+        painted((now) => bench.drag.push(now - from));
+    }).observe(document.querySelector("svg.bk-bar"), all);
+    for (const plot of document.querySelectorAll(".js-plotly-plot")) {
+        plot.on("plotly_afterplot", () => { bench.charts = performance.now() - bench.asked; });
+    }
+}"""
+
+
+def rows() -> Iterator[Row]:
+    """Give the figures of one explorer on a shipped conversation; nothing where there is no Chromium."""
+    if shutil.which("chromium") is None:
+        return
+    with _opened() as notebook:
+        page = notebook.page
+        page.wait_for_function("document.querySelectorAll('.js-plotly-plot .main-svg').length > 1")
+        page.wait_for_timeout(1_000)
+        page.evaluate(WATCH)
+        bar, charts = _pressed(notebook)
+        yield row("browser", "slider to paint, bar and key figures", bar, 0.070)
+        yield row("browser", "slider to paint, all charts", charts, 0.150)
+        yield row("browser", "drag of a handle to repaint", _dragged(page), 0.033)
+
+
+def _pressed(notebook: Notebook) -> tuple[list[float], list[float]]:
+    page, charts = notebook.page, []
+    notebook.slider("output").focus()
+    for i in range(PRESSES):
+        page.keyboard.press("ArrowRight" if i < PRESSES // 2 else "ArrowLeft")
+        page.wait_for_function(f"bench.bar.length > {i}")
+        page.wait_for_timeout(400)
+        charts.append(page.evaluate("bench.charts") / 1_000)
+    return _seconds(page, "bench.bar"), charts
+
+
+def _dragged(page: Page) -> list[float]:
+    box = page.locator("svg.bk-bar [role=slider]").first.bounding_box()
+    assert box is not None
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.evaluate("bench.drag = []")
+    for i in range(MOVES):
+        page.mouse.move(x + i, y)
+        page.wait_for_timeout(16)
+    page.mouse.up()
+    page.wait_for_timeout(300)
+    return _seconds(page, "bench.drag")
+
+
+def _seconds(page: Page, what: str) -> list[float]:
+    found: list[float] = page.evaluate(what)
+    return [milliseconds / 1_000 for milliseconds in found]
+
+
+@contextmanager
+def _opened() -> Iterator[Notebook]:
+    from playwright.sync_api import sync_playwright
+
+    from tests.browser.conftest import BROWSER_ARGUMENTS, Notebook, lab_command, lab_environment, listening
+
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        home, root = Path(folder), Path(folder) / "root"
+        (root / "notebooks").mkdir(parents=True)
+        (root / "notebooks" / "bench.ipynb").write_text(json.dumps(_notebook()))
+        process = subprocess.Popen(lab_command(root), env=lab_environment(home), stderr=subprocess.DEVNULL)
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=BROWSER_ARGUMENTS)
+        try:
+            page = browser.new_page(viewport={"width": 1360, "height": 980})
+            notebook = Notebook(page, listening(process, home, root), "bench.ipynb")
+            notebook.run_all()
+            yield notebook
+        finally:
+            browser.close()
+            process.terminate()
+            process.wait(30)
+
+
+def _notebook() -> dict[str, Any]:
+    cells: list[dict[str, Any]] = [
+        {"cell_type": "code", "id": f"c{i}", "metadata": {}, "source": code, "outputs": [], "execution_count": None}
+        for i, code in enumerate(CELLS)
+    ]
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    return {"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}

@@ -1,0 +1,52 @@
+"""Interleaved repeats, medians and 95th percentiles: the one way in which every figure here is measured."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One measured figure."""
+
+    group: str
+    name: str
+    median: float
+    p95: float
+    repeats: int
+    target: str = ""
+    met: bool | None = None
+
+
+def interleaved(cases: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, list[float]]:
+    """Run the cases in turn, so that a slow moment of the machine strikes them all; seconds by case."""
+    for case in cases.values():
+        case()
+    seconds: dict[str, list[float]] = {name: [] for name in cases}
+    for _ in range(repeats):
+        for name, case in cases.items():
+            gc.collect()
+            start = time.perf_counter()
+            case()
+            seconds[name].append(time.perf_counter() - start)
+    return seconds
+
+
+def row(group: str, name: str, seconds: list[float], limit: float | None = None, times: int = 1) -> Row:
+    """Sum up one case; `limit` in seconds is what its median must stay under, `times` calls were timed as one."""
+    each = sorted(s / times for s in seconds)
+    median, p95 = statistics.median(each), each[min(len(each) - 1, int(0.95 * len(each)))]
+    target = "" if limit is None else f"< {readable(limit)}"
+    return Row(group, name, median, p95, len(each), target, None if limit is None else median < limit)
+
+
+def readable(seconds: float) -> str:
+    """Write seconds with a unit that leaves one to three digits."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"
