@@ -1,5 +1,6 @@
 """What the documents say in tables is what the code does, and their links lead somewhere."""
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -75,6 +76,22 @@ def test_adr_0039_says_by_how_much_the_document_departs_from_its_formula() -> No
     assert (large, small) == (117_501, 13_106)
     assert f"leaves {large:,} tokens, {large - 80_000:,} more" in text
     assert f"it leaves {small:,}, not about 8,000" in text
+
+
+def test_adr_0039_quotes_the_errors_that_notebook_01_measures() -> None:
+    cells = json.loads((CHECKOUT / "notebooks" / "01-count-tokens.ipynb").read_text(encoding="utf-8"))["cells"]
+    outputs = [output for cell in cells if cell["cell_type"] == "code" for output in cell["outputs"]]
+    printed = "\n".join("".join(output.get("data", {}).get("text/plain", "")) for output in outputs)
+    text = ADR_0039.read_text(encoding="utf-8")
+    for row, quoted in {
+        "English": "English prose {} % too many",
+        "Python": "Python {} % too many",
+        "JSON": "JSON {} %",
+        "an id": "an id {} %",
+        "Chinese": "Chinese {} % too few",
+    }.items():
+        (error,) = re.findall(rf"^{row} .* (-?\d+)$", printed, re.MULTILINE)
+        assert quoted.format(error.lstrip("-")) in text, row
 
 
 @pytest.mark.parametrize("page", ADRS, ids=lambda path: path.stem)
