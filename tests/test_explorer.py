@@ -174,7 +174,7 @@ def test_a_model_that_nobody_knows_is_said_so() -> None:
 def test_a_model_with_an_input_window_keeps_its_kind_at_another_size() -> None:
     explorer = BudgetExplorer("chat", model="gpt-5", window=100_000)
     assert (explorer.budget.kind, explorer.budget.usable) == ("input", 100_000)
-    assert made_by(explorer.view.texts["python"]) == explorer.budget
+    assert made_by(explorer.texts["python"]) == explorer.budget
 
 
 # --- more than there is: drawn and signed, never an error -----------------------------------------
@@ -349,7 +349,7 @@ LEFT += [partial(BudgetExplorer, name) for name in bk.presets.PRESETS]
 @pytest.mark.parametrize("make", LEFT)
 def test_what_is_copied_makes_the_same_budget_again(make: Callable[[], BudgetExplorer]) -> None:
     explorer = make()
-    copied = explorer.view.texts
+    copied = explorer.texts
     assert made_by(copied["python"]) == explorer.budget
     assert from_yaml(copied["yaml"]) == explorer.budget
     assert from_json(copied["json"]) == explorer.budget
@@ -359,7 +359,7 @@ def test_what_is_copied_makes_the_same_budget_again(make: Callable[[], BudgetExp
 def test_a_saved_state_is_loaded_and_can_be_taken_back(format: str) -> None:
     saved = with_moved_lines()
     explorer = BudgetExplorer("rag")
-    explorer.load(saved.view.texts[format])
+    explorer.load(saved.texts[format])
     assert explorer.budget == saved.budget
     explorer.undo()
     assert explorer.budget == BudgetExplorer("rag").budget

@@ -130,6 +130,11 @@ class BudgetExplorer:
             **to_dict(self.budget),
         }
 
+    @property
+    def texts(self) -> dict[str, str]:
+        """The budget as text to copy, by "python", "yaml" and "json"."""
+        return dict(self.view.texts)
+
     def undo(self) -> None:
         """Take back the last change."""
         self._walk("undo")
