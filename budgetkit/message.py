@@ -70,7 +70,7 @@ class Passage:
 
     @classmethod
     def of(cls, value: object) -> Passage:
-        """Read a passage given as text or as a dictionary.
+        r"""Read a passage given as text or as a dictionary.
 
         Parameters
         ----------
@@ -90,7 +90,7 @@ class Passage:
         Examples
         --------
         >>> Passage.of({"title": "Refunds", "text": "Paid back in five days."}).text
-        'Refunds\\nPaid back in five days.'
+        'Refunds\nPaid back in five days.'
         """
         fields = value if isinstance(value, Mapping) else {"text": value}
         for field in ("text", "content", "page_content"):

@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from types import MappingProxyType
 from typing import Final
 
 from budgetkit.framing.messages import Framing
 from budgetkit.framing.tools import ToolConstants
+from budgetkit.models import Model
+from budgetkit.models import model as look_up
 
 __all__ = ["DEFAULT_FRAMING", "FRAMINGS", "framing_for"]
 
@@ -34,8 +37,9 @@ _OPENAI = replace(
     per_tool_call=5,
     per_result=-1,
     tools="declaration",
-    source="the cookbook's, exact on 7 of 7 recorded text-only calls of gpt-4o and gpt-4.1; tools as a declaration; tool calls "
-    "from one recorded call of gpt-3.5-turbo-0125; recordings of OpenTelemetry's tests 0.62.4, read 2026-11-21",
+    source="the cookbook's, exact on 7 of 7 recorded text-only calls of gpt-4o and gpt-4.1; tools as a declaration; "
+    "tool calls from one recorded call of gpt-3.5-turbo-0125; recordings of OpenTelemetry's tests 0.62.4, read "
+    "2026-11-21",
 )
 _LITELLM = replace(
     _COOKBOOK,
@@ -105,36 +109,33 @@ FRAMINGS: Final[Mapping[str, Framing]] = MappingProxyType(
 
 DEFAULT_FRAMING: Final = FRAMINGS["openai"]
 
-_BY_MODEL = {
-    "gpt-5": "openai-reasoning",
-    "o1": "openai-reasoning",
-    "o3": "openai-reasoning",
-    "o4": "openai-reasoning",
-}
 
-
-def framing_for(model: str) -> Framing:
-    """Return the framing of a model by its name.
+def framing_for(model: Model | str) -> Framing:
+    """Return the framing of a model.
 
     Parameters
     ----------
-    model : str
-        Name of a model, e.g. ``"gpt-4o"``.
+    model : Model or str
+        A model, or its name as :func:`budgetkit.model` takes it, e.g. ``"gpt-4o"``.
 
     Returns
     -------
     Framing
-        OpenAI's for every model that nothing else is known about: no other provider publishes its own.
+        The one that the model table names; OpenAI's where it names none, since no other provider publishes its
+        own.
 
     Examples
     --------
     >>> framing_for("gpt-4o").priming, framing_for("gpt-5-mini").priming
     (3, 2)
     """
-    if model.startswith("gpt-3.5-turbo-0301"):
-        return FRAMINGS["openai-0301"]
-    family = next(
-        (family for family in _BY_MODEL if model == family or model.startswith((f"{family}-", f"{family}."))),
-        "",
-    )
-    return FRAMINGS[_BY_MODEL.get(family, "openai")]
+    name = _named(model) if isinstance(model, str) else model.framing
+    return FRAMINGS[name] if name else DEFAULT_FRAMING
+
+
+@cache
+def _named(model: str) -> str | None:
+    try:
+        return look_up(model, unknown="raise").framing
+    except ValueError:
+        return None

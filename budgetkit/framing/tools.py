@@ -25,7 +25,7 @@ __all__ = ["ToolConstants", "declaration_tokens", "json_tokens"]
 Count = Callable[[str], int]
 Schema = Mapping[str, Any]
 _AROUND, _OWN_MESSAGE = 5, 4
-_DEEPEST = 40  # a schema nested deeper than this is declared as "any"; nobody writes one, somebody may send one
+_DEEPEST = 40  # objects nested deeper than this are declared as "any"; nobody writes them, somebody may send them
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +192,10 @@ def _type(schema: Schema, depth: int) -> str:
 
 def _named_type(kind: str, schema: Schema, depth: int) -> str:
     if kind == "array":
-        return f"{_type(_mapping(schema.get('items')), depth + 1)}[]"
+        brackets = 0
+        while schema.get("type") == "array" and brackets < _DEEPEST:
+            schema, brackets = _mapping(schema.get("items")), brackets + 1
+        return _type(schema, depth) + "[]" * max(1, brackets)
     if kind == "object" and _mapping(schema.get("properties")):
         return "\n".join(["{", *_members(schema, depth + 1), "}"])
     return "number" if kind == "integer" else kind

@@ -185,7 +185,8 @@ class Trace:
     def _turn(self, number: int) -> Turn:
         if not 1 <= number <= len(self.turns):
             raise ValueError(
-                f"turn {number} of trace {self.id!r} was asked for; it has turns 1 to {len(self.turns)}; take one of these"
+                f"turn {number} of trace {self.id!r} was asked for; it has turns 1 to {len(self.turns)}; "
+                "take one of these"
             )
         return self.turns[number - 1]
 

@@ -15,6 +15,7 @@ __all__ = ["Numbered", "Progress", "values"]
 Numbered = tuple[int, Any]
 Progress = Callable[[int, int], object]
 _MEGABYTE = 1 << 20
+_OPENERS = ("{", "[", "[{")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -54,11 +55,12 @@ def values(stream: BinaryIO, name: str, progress: Progress | None = None) -> Ite
             continue
         text = _decoded(line, name, number)
         try:
-            value = _parsed(text, name, number)
+            value = _parsed(text.rstrip("\r\n"), name, number)
         except json.JSONDecodeError as error:
             if not first:
                 raise _broken(name, number, error) from None
-            yield number, _whole(text + _decoded(stream.read(), name, number + 1), name, number, error)
+            rest = _decoded(stream.read(), name, number + 1)
+            yield number, _whole(text, rest, name, number, error)
             return
         yield number, value
         first = False
@@ -109,13 +111,13 @@ def _parsed(text: str, name: str, number: int) -> Any:
         raise ValueError(f"{name}, line {number}: not readable as JSON; {error}; look what wrote it") from None
 
 
-def _whole(text: str, name: str, number: int, first: json.JSONDecodeError) -> Any:
-    """Read a document over many lines, or tell of the line that both readings stumble over."""
+def _whole(line: str, rest: str, name: str, number: int, alone: json.JSONDecodeError) -> Any:
+    """Read a document over many lines; a broken one is told of where it breaks, not where its first line ends."""
     try:
-        return _parsed(text, name, number)
+        return _parsed(line + rest, name, number)
     except json.JSONDecodeError as error:
-        further = error if error.lineno > first.lineno + 1 else first
-        raise _broken(name, number + further.lineno - 1, further) from None
+        found = error if line.strip() in _OPENERS else alone
+        raise _broken(name, number + found.lineno - 1, found) from None
 
 
 def _broken(name: str, number: int, error: json.JSONDecodeError) -> ValueError:

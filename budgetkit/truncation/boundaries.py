@@ -85,7 +85,8 @@ def character_start(text: str, place: int) -> int:
     5
     """
     start = character_end(text, place)
-    return start if start >= place else _CLUSTER.match(text, start).end()
+    cluster = None if start >= min(place, len(text)) else _CLUSTER.match(text, start)
+    return cluster.end() if cluster else start
 
 
 def _sure(text: str, place: int) -> int:
@@ -115,13 +116,15 @@ def _breaks(text: str, place: int) -> bool:
 
 def _line_end(text: str, place: int) -> int:
     """Leave the newline out, so that a marker after the cut has not to wonder whether there is one."""
-    return place if place >= len(text) else max(0, text.rfind("\n", 0, place + 1))
+    if place >= len(text):
+        return len(text)
+    return character_end(text, text.rfind("\n", 0, place + 1))  # \r\n is one character
 
 
 def _line_start(text: str, place: int) -> int:
     if place <= 0:
         return 0
-    newline = text.find("\n", place - 1)
+    newline = text.find("\n", place - 1) if place <= len(text) else -1
     return len(text) if newline < 0 else newline + 1
 
 
