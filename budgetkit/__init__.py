@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from budgetkit import assembly, figures, presets, state
+    from budgetkit import assembly, cost, figures, policies, presets, prompt_cache, state
     from budgetkit.amounts import Share
     from budgetkit.budget import Budget
     from budgetkit.counters import counter
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from budgetkit.lines import Allocation, Reserve
     from budgetkit.models import model
     from budgetkit.plan import Decision, Grant, Plan
+    from budgetkit.replay import Replay, rank_policies, replay
     from budgetkit.sweep import sweep
     from budgetkit.trace import Message, Trace, load_trace, load_traces
     from budgetkit.truncation import truncate
@@ -37,19 +38,25 @@ __all__ = [
     "Item",
     "Message",
     "Plan",
+    "Replay",
     "Reserve",
     "Share",
     "Trace",
     "allocate",
     "allocate_many",
     "assembly",
+    "cost",
     "counter",
     "figures",
     "fit",
     "load_trace",
     "load_traces",
     "model",
+    "policies",
     "presets",
+    "prompt_cache",
+    "rank_policies",
+    "replay",
     "state",
     "sweep",
     "truncate",
@@ -69,6 +76,9 @@ _HOME = {
     "allocate_many": "walk",
     "fit": "fitting",
     "sweep": "sweep",
+    "Replay": "replay",
+    "rank_policies": "replay",
+    "replay": "replay",
     "counter": "counters",
     "FRAMINGS": "framing",
     "Framing": "framing",
@@ -79,7 +89,7 @@ _HOME = {
     "load_traces": "trace",
     "BudgetExplorer": "explorer",
 }
-_MODULES = {"assembly", "figures", "presets", "state"}
+_MODULES = {"assembly", "cost", "figures", "policies", "presets", "prompt_cache", "state"}
 
 
 def __getattr__(name: str) -> Any:

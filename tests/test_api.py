@@ -19,16 +19,24 @@ PUBLIC = {
     *("Share", "Item", "Reserve", "Allocation", "Budget", "allocate", "allocate_many", "fit", "sweep"),
     *("Plan", "Grant", "Decision", "model", "counter", "Framing", "FRAMINGS", "truncate"),
     *("Message", "Trace", "load_trace", "load_traces", "BudgetExplorer"),
-    *("presets", "state", "assembly", "figures"),
+    *("Replay", "replay", "rank_policies"),
+    *("presets", "state", "assembly", "figures", "policies", "prompt_cache", "cost"),
 }
 
 # Towers, and within each the floors from the ground up. A module may import what stands on a lower floor of
 # its own tower and what stands in the towers below it.
 TOWERS = {
     "ground": [{"amounts", "files"}, {"items", "models"}],
-    "arithmetic": [{"lines"}, {"pruning", "budget"}, {"plan"}, {"walk"}, {"fitting"}, {"presets", "sweep"}],
+    "arithmetic": [
+        {"lines"},
+        {"pruning", "budget", "policies"},
+        {"plan", "history", "prompt_cache", "cost"},
+        {"walk", "retention"},
+        {"fitting"},
+        {"presets", "sweep"},
+    ],
     "text": [{"counters", "message"}, {"framing"}, {"truncation"}, {"trace"}],
-    "meeting": [{"schema"}, {"assembly", "state"}],
+    "meeting": [{"schema"}, {"assembly", "state", "replay"}],
     "faces": [{"figures"}, {"explorer"}],
 }
 BELOW = {
@@ -46,7 +54,7 @@ DOORS = {
     "ipywidgets": {"explorer"},
     "anywidget": {"explorer"},
     "IPython": {"explorer"},
-    "genai_prices": {"models"},
+    "genai_prices": {"models", "cost"},
     "importlib.resources": {"files"},
     **dict.fromkeys(("dask", "distributed"), set[str]()),
     **dict.fromkeys(("socket", "http", "urllib.request", "ftplib", "requests", "httpx", "aiohttp"), set[str]()),

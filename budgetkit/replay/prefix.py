@@ -1,0 +1,195 @@
+"""How much of a request stands in the same place as in the last one.
+
+A request stands in this order: opening system messages, tool schemas, earlier turns, passages, this turn. So
+the last request is the beginning of the next, until something in it has changed: a message that was dropped, a
+tool result that became a placeholder, a passage that was retrieved for one turn only, or a section that is cut
+to another length than before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from budgetkit.items import Item
+from budgetkit.pruning import Flags, Ints
+from budgetkit.trace import Turn
+from budgetkit.trace.ledger import Ledger
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A conversation's sizes by place, as seen by one section that is pruned.
+
+    Parameters
+    ----------
+    section : str
+        The section that is pruned.
+    ledger : Ledger
+        The conversation, counted.
+    requests : sequence of Turn
+        Its requests.
+    prunable : bool array, shape (messages,)
+        Whether a message belongs to that section once its turn has passed.
+    entry : int64 array, shape (messages,)
+        The request, from 0, at which it becomes prunable; the number of requests for never.
+    """
+
+    section: str
+    ledger: Ledger
+    requests: Sequence[Turn]
+    prunable: Flags
+    entry: Ints
+
+    @property
+    def starts(self) -> Ints:
+        """Where the turn of each request starts."""
+        return np.array([r.start for r in self.requests], dtype=np.int64)
+
+    @property
+    def sents(self) -> Ints:
+        """Where each request ends."""
+        return np.array([r.sent for r in self.requests], dtype=np.int64)
+
+    @property
+    def tokens(self) -> Ints:
+        """Size of each message."""
+        return np.array([item.tokens for item in self.ledger.past], dtype=np.int64)
+
+    @property
+    def schemas(self) -> int:
+        """Size of the tool schemas."""
+        return sum(item.tokens for item in self.ledger.schemas)
+
+    def passages(self) -> Ints:
+        """Return the size of the passages of each request."""
+        sizes = np.zeros(len(self.tokens) + 1, dtype=np.int64)
+        for index, found in self.ledger.retrieved.items():
+            sizes[index + 1] = sum(item.tokens for item in found)
+        sums = np.cumsum(sizes)
+        return np.asarray(sums[self.sents] - sums[self.starts])
+
+    def head(self) -> int:
+        """Return the size of opening messages and tool schemas together."""
+        opening = self.tokens[: self.ledger.opening][~self.prunable[: self.ledger.opening]]
+        return int(opening.sum()) + self.schemas
+
+
+def place(ledger: Ledger, requests: Sequence[Turn], section: str) -> Placed:
+    """Say which messages can be pruned, and from which request on.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The conversation, counted.
+    requests : sequence of Turn
+        Its requests.
+    section : str
+        The section that is pruned.
+
+    Returns
+    -------
+    Placed
+        A message of the running turn can be pruned at once where the role table says that it belongs to the
+        section already, else when its turn has passed.
+    """
+    later = _in(ledger.past, section)
+    now = _in(ledger.present, section)
+    starts = np.array([r.start for r in requests], dtype=np.int64)
+    sents = np.array([r.sent for r in requests], dtype=np.int64)
+    index = np.arange(len(later))
+    entry = np.where(now, np.searchsorted(sents, index, "right"), np.searchsorted(starts, index, "right"))
+    return Placed(section, ledger, requests, later, np.where(later, entry, len(requests)))
+
+
+def boundaries(placed: Placed, columns: Mapping[str, Mapping[str, Ints]]) -> Ints:
+    """Return the message before which each request can be equal to the last one at all.
+
+    Parameters
+    ----------
+    placed : Placed
+        The conversation.
+    columns : mapping
+        What each section asks for and is granted, as `allocate_columns` returns it.
+
+    Returns
+    -------
+    int64 array, shape (requests,)
+        An index of a message; -1 for the first request, and where the opening itself has changed.
+    """
+    starts, sents, passages = placed.starts, placed.sents, placed.passages()
+    limits = np.full(len(starts), -1, dtype=np.int64)
+    if len(starts) < 2:
+        return limits
+    same_turn = starts[1:] == starts[:-1]
+    gone = np.where(same_turn, passages[1:] != passages[:-1], passages[:-1] > 0)
+    limits[1:] = np.where(gone, starts[:-1], sents[:-1])
+    for section, column in columns.items():
+        if section != placed.section:
+            changed = _recut(column)
+            limits[1:][changed] = np.minimum(limits[1:], _first_of(placed, section))[changed]
+    return limits
+
+
+def equal_prefix(placed: Placed, limits: Ints, equal_to: Ints, pruned: Ints, sent: Ints) -> Ints:
+    """Return the longest prefix that each request shares with the last one.
+
+    Parameters
+    ----------
+    placed : Placed
+        The conversation.
+    limits : int64 array, shape (requests,)
+        What :func:`boundaries` returns.
+    equal_to : int64 array, shape (requests,)
+        The message before which nothing has changed.
+    pruned : int64 array, shape (requests,)
+        What the pruned section holds before it, in tokens.
+    sent : int64 array, shape (requests,)
+        Size of each request, in tokens.
+
+    Returns
+    -------
+    int64 array, shape (requests,)
+        In tokens; 0 for the first request.
+    """
+    starts = placed.starts
+    earlier = _sums(np.where(placed.prunable, 0, placed.tokens))
+    prunable_now = placed.prunable & _in(placed.ledger.present, placed.section)
+    running = _sums(np.where(prunable_now, 0, placed.tokens))
+    edge = np.maximum(equal_to, starts)
+    equal = pruned + earlier[np.minimum(equal_to, starts)] + running[edge] - running[starts]
+    equal += np.where(equal_to >= placed.ledger.opening, placed.schemas, 0)
+    passages = placed.passages()
+    again = (starts == np.roll(starts, 1)) & (passages == np.roll(passages, 1))
+    equal += np.where(again & (equal_to >= starts), passages, 0)
+    before = np.concatenate((sent[:1], sent[:-1]))
+    return np.minimum(np.where(limits >= 0, equal, 0), np.minimum(sent, before))
+
+
+def _in(items: Sequence[Item], section: str) -> Flags:
+    return np.array([item.section == section for item in items], dtype=np.bool_)
+
+
+def _recut(column: Mapping[str, Ints]) -> Flags:
+    """Say between which requests a section was cut to another length, or from another text."""
+    cut = column["cut"] > 0
+    differs = (np.diff(column["granted"]) != 0) | (np.diff(column["demand"]) != 0)
+    return np.asarray((cut[1:] | cut[:-1]) & differs)
+
+
+def _first_of(placed: Placed, section: str) -> Ints:
+    """Return where a section starts in each request but the first, as the index of a message."""
+    ledger = placed.ledger
+    in_head = [item.section for item in (*ledger.past[: ledger.opening], *ledger.schemas)]
+    if section in in_head:
+        return np.full(len(placed.requests) - 1, -1, dtype=np.int64)
+    first = next((i for i, item in enumerate(ledger.past) if item.section == section), len(ledger.past))
+    starts, now = placed.starts[:-1], _sums(_in(ledger.present, section).astype(np.int64))
+    of_this_turn = now[placed.sents[:-1]] > now[starts]
+    return np.where(of_this_turn, np.minimum(first, starts), first)
+
+
+def _sums(tokens: Ints) -> Ints:
+    return np.concatenate(([0], np.cumsum(tokens)))

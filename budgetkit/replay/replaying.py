@@ -1,0 +1,243 @@
+"""replay(): a trace through a budget and a pruning policy, request by request.
+
+At each request the budget says how much history there may be, by the one walk that plans every window; the
+policy says what leaves; what is kept of the last request says what the provider's prompt cache can hold. Texts
+are counted once, when the trace is first asked; replaying again under another policy counts nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from budgetkit.budget import Budget
+from budgetkit.cost import Prices
+from budgetkit.counters import counter
+from budgetkit.framing import DEFAULT_FRAMING, Framing
+from budgetkit.history import Slots
+from budgetkit.message import Message
+from budgetkit.policies import Policy, Room
+from budgetkit.prompt_cache import CACHES, PromptCache
+from budgetkit.pruning import Ints
+from budgetkit.replay.outcome import Replay
+from budgetkit.replay.prefix import Placed, boundaries, equal_prefix, place
+from budgetkit.replay.requests import By, answers, pauses, requests_of
+from budgetkit.retention import Kept, Measure, Visit, retain
+from budgetkit.trace import DEFAULT_ROLES, Trace
+from budgetkit.trace.ledger import Ledger
+from budgetkit.trace.sections import Roles, past_section
+from budgetkit.walk import allocate, allocate_columns, declaring
+
+Columns = dict[str, dict[str, Ints]]
+Count = Callable[[str], int]
+_RESULTS = ("tool", "function")
+
+
+def replay(
+    trace: Trace,
+    budget: Budget,
+    policy: Policy,
+    *,
+    count: Count | None = None,
+    roles: Roles | None = None,
+    framing: Framing | None = None,
+    section: str | None = None,
+    by: By = "turn",
+    cache: PromptCache = CACHES["longest prefix"],
+    prices: Prices | None = None,
+) -> Replay:
+    """Send a conversation through a budget, turn by turn, and let a policy prune what does not fit.
+
+    Parameters
+    ----------
+    trace : Trace
+        The conversation.
+    budget : Budget
+        The window and its lines.
+    policy : Policy
+        What leaves the history, and when; see :mod:`budgetkit.policies`.
+    count : callable, optional
+        From text to tokens; o200k_base when left out.
+    roles : mapping or callable, optional
+        Which section each message belongs to; the budget's own table when left out.
+    framing : Framing, optional
+        What a message costs beyond its text; OpenAI's when left out.
+    section : str, optional
+        The section that the policy prunes; that of earlier user messages when left out.
+    by : {"turn", "request"}
+        One request a turn, or one for each answer of the model.
+    cache : PromptCache
+        The provider's prompt cache, one of :data:`budgetkit.prompt_cache.CACHES` or your own.
+    prices : Prices, optional
+        What tokens cost; see :func:`budgetkit.cost.prices`.
+
+    Returns
+    -------
+    Replay
+        With a frame of the requests, and one of the messages with the requests at which they came and went.
+
+    Raises
+    ------
+    LookupError
+        If a message belongs to a section that the budget does not declare.
+    ValueError
+        If the policy's floor does not fit and its conflict is "raise".
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> trace = bk.load_trace("support-chat")
+    >>> budget = bk.presets.working_memory(4_000, output=500, history_floor=0)
+    >>> outcome = bk.replay(trace, budget, bk.policies.OldestFirst())
+    >>> bool((outcome.frame()["sent"] <= 3_500).all())
+    True
+    """
+    count = counter("o200k_base") if count is None else count
+    roles = (budget.roles or DEFAULT_ROLES) if roles is None else roles
+    framing = DEFAULT_FRAMING if framing is None else framing
+    requests = requests_of(trace, by)
+    ledger = trace._ledger(count, roles, framing)
+    placed = place(ledger, requests, section or past_section(_user(trace), roles))
+    sizes = _sizes(placed, budget, roles)
+    slots = _slots(trace, placed, policy)
+    kept = retain(slots, sizes.visits(placed), policy, _measure(trace, policy, count, framing))
+    return _outcome(
+        trace, placed, sizes, kept, policy, answers(trace.messages, placed.tokens, requests, by), cache, prices
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    """What every section asks for and may take, at each request."""
+
+    budget: Budget
+    columns: Columns
+    demands: dict[str, Ints]
+    pinned: Ints
+    limits: Ints
+
+    def others(self, columns: Columns, section: str) -> Ints:
+        return sum((c["granted"] for s, c in columns.items() if s != section), np.zeros_like(self.pinned))
+
+    def visits(self, placed: Placed) -> list[Visit]:
+        column = self.columns[placed.section]
+        limits = (column["limit"] - self.pinned).tolist()
+        others = (self.others(self.columns, placed.section) + self.pinned).tolist()
+        entering: list[list[int]] = [[] for _ in placed.requests]
+        for slot, request in enumerate(placed.entry.tolist()):
+            if request < len(entering):
+                entering[request].append(slot)
+        usable, window = self.budget.usable, self.budget.window
+        return [
+            Visit(Room(0, limit, other, usable, window, request.number), entering[i], max(0, edge))
+            for i, (limit, other, request, edge) in enumerate(
+                zip(limits, others, placed.requests, self.limits.tolist(), strict=True)
+            )
+        ]
+
+
+def _user(trace: Trace) -> Message:
+    return next((m for m in trace.messages if m.role == "user"), Message({"role": "user"}))
+
+
+def _sizes(placed: Placed, budget: Budget, roles: Roles) -> _Sizes:
+    """Ask the budget for every request at once."""
+    names = [] if callable(roles) else list(roles.values())
+    frame = placed.ledger.demand(placed.requests, [*names, placed.section])
+    demands = {
+        str(name): frame[name].to_numpy() for name in frame.columns if frame[name].any() or name == placed.section
+    }
+    budget = declaring(replace(budget, deficit="signed"), demands)
+    columns = allocate_columns(budget, demands, len(placed.requests))
+    entered = np.bincount(placed.entry, np.where(placed.prunable, placed.tokens, 0), len(placed.requests) + 1)
+    pinned = demands[placed.section] - np.cumsum(entered.astype(np.int64))[:-1]
+    return _Sizes(budget, columns, demands, pinned, boundaries(placed, columns))
+
+
+def _slots(trace: Trace, placed: Placed, policy: Policy) -> Slots:
+    messages = trace.messages
+    turns = np.searchsorted([t.start for t in trace.turns], np.arange(len(messages)), "right").tolist()
+    units = _units(placed.ledger, turns, policy.unit == "turn")
+    importance = [policy.importance(message) for message in messages]
+    for slot, unit in enumerate(units):
+        importance[unit] = max(importance[unit], importance[slot])
+    is_result = [message.role in _RESULTS for message in messages]
+    return Slots(placed.tokens.tolist(), units, turns, is_result, importance)
+
+
+def _units(ledger: Ledger, turns: list[int], by_turn: bool) -> list[int]:
+    """Name for each message the first of those that go with it: a call's results, or all of its turn."""
+    first: dict[object, int] = {}
+    leader = list(range(len(turns)))
+
+    def lead(slot: int) -> int:
+        while leader[slot] != slot:
+            leader[slot] = slot = leader[leader[slot]]
+        return slot
+
+    for slot, item in enumerate(ledger.past):
+        of_turn = ("turn", turns[slot]) if by_turn and turns[slot] else None
+        for key in filter(None, (item.group, of_turn)):
+            one, other = lead(slot), lead(first.setdefault(key, slot))
+            leader[max(one, other)] = min(one, other)
+    return [lead(slot) for slot in range(len(turns))]
+
+
+def _measure(trace: Trace, policy: Policy, count: Count, framing: Framing) -> Measure:
+    """Count the texts of summaries, each of which is read again by the next one."""
+    standing: dict[int, Message] = {}
+
+    def measure(slots: list[int]) -> int | None:
+        text = policy.write([standing.get(slot, trace.messages[slot]) for slot in slots])
+        if text is None:
+            return None
+        standing[slots[0]] = Message({"role": "assistant", "content": text})
+        return framing.message(standing[slots[0]], count)
+
+    return measure
+
+
+def _outcome(
+    trace: Trace,
+    placed: Placed,
+    sizes: _Sizes,
+    kept: Kept,
+    policy: Policy,
+    output: Ints,
+    cache: PromptCache,
+    prices: Prices | None,
+) -> Replay:
+    history = np.array(kept.tokens, dtype=np.int64) + sizes.pinned
+    over = np.array(kept.over, dtype=np.int64)
+    columns = allocate_columns(sizes.budget, {**sizes.demands, placed.section: history}, len(history))
+    granted = {s: c["granted"].copy() for s, c in columns.items()}
+    if policy.floor.conflict == "shrink":
+        over = _shrink_others(sizes, placed.section, history, over, granted)
+    granted[placed.section] = history
+    sent = sum(granted.values(), np.zeros_like(history))
+    equal = equal_prefix(placed, sizes.limits, np.array(kept.equal_to), np.array(kept.equal), sent)
+    head = np.minimum(placed.head(), sent)
+    new = np.diff(placed.sents, prepend=0)
+    cached, written = cache.split(sent, head, equal, pauses(trace.messages, placed.requests), new)
+    return Replay(
+        trace, sizes.budget, policy, cache, placed, kept, columns, granted, over, equal, cached, written, output, prices
+    )
+
+
+def _shrink_others(sizes: _Sizes, section: str, history: Ints, over: Ints, granted: dict[str, Ints]) -> Ints:
+    """Let the other sections give up what the floor of the history takes; return what is still missing."""
+    missing = over.copy()
+    for row in np.flatnonzero(over).tolist():
+        floor = int(history[row])
+        cap = sizes.budget.caps[section]
+        promised = sizes.budget.assign(
+            **{section: {"floor": floor, "importance": 5, "cap": None if cap is None else max(cap, floor)}}
+        )
+        demand = {s: int(column[row]) for s, column in sizes.demands.items()} | {section: floor}
+        plan = allocate(promised, demand)
+        for grant in plan.grants:
+            granted[grant.section][row] = grant.granted
+        missing[row] = max(0, -plan.free)
+    return missing

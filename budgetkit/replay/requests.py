@@ -1,0 +1,115 @@
+"""Which requests a conversation makes, when, and what each of them is answered.
+
+Counted by *turn* there is one request for each message of the user: the last that the turn makes. Counted by
+*request* there is one for each answer of the model, so that an agent that calls ten tools sends eleven.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from budgetkit.lines import check_choice
+from budgetkit.message import Message
+from budgetkit.pruning import Floats, Ints
+from budgetkit.trace import Trace, Turn
+
+By = Literal["turn", "request"]
+
+
+def requests_of(trace: Trace, by: By = "turn") -> tuple[Turn, ...]:
+    """List the requests of a conversation.
+
+    Parameters
+    ----------
+    trace : Trace
+        The conversation.
+    by : {"turn", "request"}
+        One request a turn, the turn's last, or one for each answer of the model.
+
+    Returns
+    -------
+    tuple of Turn
+        `start` is where the turn starts, `sent` where the request ends, `number` the turn's number.
+
+    Examples
+    --------
+    >>> roles = ("user", "assistant", "tool", "assistant", "user")
+    >>> raw = [{"role": role, "content": role} for role in roles]
+    >>> raw[1]["tool_calls"], raw[2]["tool_call_id"] = [{"id": "1", "function": {"name": "f", "arguments": ""}}], "1"
+    >>> trace = Trace("toy", tuple(map(Message, raw)))
+    >>> [request.sent for request in requests_of(trace)], [r.sent for r in requests_of(trace, "request")]
+    ([3, 5], [1, 3, 5])
+    """
+    check_choice("by", by, get_args(By))
+    if by == "turn":
+        return trace.turns
+    return tuple(request for turn in trace.turns for request in _answered(trace.messages, turn))
+
+
+def _answered(messages: Sequence[Message], turn: Turn) -> list[Turn]:
+    """Return one request before each answer, and one at the end of a turn that was not answered."""
+    answers = [i for i in range(turn.start, turn.end) if messages[i].role == "assistant"]
+    asked = [i for i in answers if i > turn.start] or [turn.sent]
+    if messages[turn.end - 1].role != "assistant" and asked[-1] < turn.end:
+        asked.append(turn.end)
+    return [Turn(turn.number, turn.start, sent, turn.end) for sent in asked]
+
+
+def answers(messages: Sequence[Message], tokens: Ints, requests: Sequence[Turn], by: By) -> Ints:
+    """Return how long the model's answers to each request are.
+
+    Parameters
+    ----------
+    messages : sequence of Message
+        The conversation.
+    tokens : int64 array, shape (messages,)
+        Sizes, in tokens.
+    requests : sequence of Turn
+        What :func:`requests_of` lists.
+    by : {"turn", "request"}
+        With "turn" all answers of the turn count.
+
+    Returns
+    -------
+    int64 array, shape (requests,)
+        In tokens; 0 where the trace holds no answer.
+    """
+    own = np.array([message.role == "assistant" for message in messages]) * tokens
+    sums = np.concatenate(([0], np.cumsum(own)))
+    if by == "turn":
+        return np.array([sums[r.end] - sums[r.start] for r in requests], dtype=np.int64)
+    ends = [min(r.sent + 1, len(messages)) for r in requests]
+    return np.array([sums[end] - sums[min(r.sent, end)] for r, end in zip(requests, ends, strict=True)], dtype=np.int64)
+
+
+def pauses(messages: Sequence[Message], requests: Sequence[Turn]) -> Floats:
+    """Return the seconds between requests, where the messages carry a time.
+
+    Parameters
+    ----------
+    messages : sequence of Message
+        Their field ``timestamp`` is read: ISO 8601, or seconds or milliseconds since 1970.
+    requests : sequence of Turn
+        What :func:`requests_of` lists.
+
+    Returns
+    -------
+    float64 array, shape (requests,)
+        NaN where nobody knows, and for the first.
+    """
+    times = np.array([_seconds(messages[r.sent - 1].raw) for r in requests])
+    return np.concatenate(([np.nan], np.diff(times))) if len(times) else times
+
+
+def _seconds(raw: Mapping[str, Any]) -> float:
+    stamp = raw.get("timestamp")
+    if isinstance(stamp, int | float) and not isinstance(stamp, bool):
+        return stamp / 1000 if stamp > 1e11 else float(stamp)
+    try:
+        return datetime.fromisoformat(str(stamp)).timestamp()
+    except ValueError:
+        return float("nan")

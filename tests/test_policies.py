@@ -1,0 +1,104 @@
+"""Pruning policies as values: what they ask for, and whose systems' numbers they come out with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+import budgetkit as bk
+from budgetkit.policies import (
+    POLICIES,
+    Chain,
+    DropToolResults,
+    Floor,
+    OldestFirst,
+    Policy,
+    Room,
+    SlidingWindow,
+    Step,
+    Summarise,
+    TriggerTarget,
+)
+
+
+def marks(policy: Policy, room: Callable[[int], Room], most: int) -> tuple[int, int]:
+    """Return the largest size that is left alone, and the size that the next larger one is cut down to."""
+    low, high = 0, most
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if policy.cuts(room(middle)) else (middle, high)
+    return low, policy.cuts(room(high))[0].down_to
+
+
+def test_agent_framework_evicts_above_half_and_truncates_above_eight_tenths() -> None:
+    """P7: 128,000 less 16,384 is 111,616; tool results go above 55,808, messages above 89,292 down to 55,808."""
+    budget = bk.Budget(128_000, [bk.Reserve("output", 16_384)])
+    results, messages = bk.policies.agent_framework().stages
+
+    def room(tokens: int) -> Room:
+        return Room(tokens, 111_616, 0, budget.usable, budget.window)
+
+    assert budget.usable == 111_616
+    assert marks(results, room, 128_000) == (55_808, 55_808)
+    assert marks(messages, room, 128_000) == (89_292, 55_808)
+
+
+def test_haystack_compacts_at_seven_tenths_to_four_tenths_of_the_window() -> None:
+    """P8: of 100,000, with 10,000 in other sections, the history may grow to 60,000 and comes down to 30,000."""
+    policy = bk.policies.haystack()
+    assert marks(policy, lambda n: Room(n, 80_000, 10_000, 90_000, 100_000), 100_000) == (60_000, 30_000)
+
+
+@pytest.mark.parametrize(("high", "low"), [(0.4, 0.7), (0.7, 0.0)])
+def test_a_target_lies_above_nothing_and_below_its_trigger(high: float, low: float) -> None:
+    with pytest.raises(ValueError, match=r"cutting goes from a high mark to a low one: 0 < target <= trigger"):
+        TriggerTarget(bk.Share(high), bk.Share(low))
+
+
+def test_prompt_poet_removes_whole_steps() -> None:
+    """P10: a surplus of 1,001 with a step of 500 removes 1,500."""
+    room = Room(tokens=11_001, limit=10_000)
+    assert room.tokens - bk.policies.prompt_poet(500).cuts(room)[0].down_to == 1_500
+    assert bk.policies.prompt_poet(500).cuts(Room(tokens=10_000, limit=10_000)) == ()
+
+
+def test_octopus_keeps_four_thousand_tokens_and_whole_exchanges() -> None:
+    assert bk.policies.octopus() == OldestFirst(unit="turn", floor=Floor(4_000, "tokens"))
+    assert bk.policies.octopus("window", turns=3) == SlidingWindow(3, unit="turn", floor=Floor(4_000, "tokens"))
+    assert bk.policies.octopus("summarise", floor=9) == Summarise(floor=Floor(9, "tokens"))
+    with pytest.raises(ValueError, match="prune is 'best'; known are oldest, window, summarise; choose one"):
+        bk.policies.octopus("best")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", sorted(POLICIES))
+def test_every_preset_makes_a_policy_that_leaves_a_small_history_alone(name: str) -> None:
+    assert all(stage.cuts(Room(10, 1_000, 10, 1_200, 1_500)) == () for stage in POLICIES[name]().stages)
+
+
+def test_a_chain_asks_its_policies_and_those_of_chains_within_it() -> None:
+    chain = Chain([DropToolResults(), Chain([Step(10), Summarise()])])
+    assert chain.stages == (DropToolResults(), Step(10), Summarise())
+    assert chain.last_resort(Room(5, 3)) == bk.policies.Cut(3)
+
+
+def test_a_policy_is_a_value_that_shows_what_was_changed() -> None:
+    assert repr(Step(500, unit="turn")) == "Step(500, unit='turn')"
+    assert repr(OldestFirst()) == "OldestFirst()"
+    assert Step(500) == Step(500) != Step(501)
+    assert hash(Step(500)) == hash(Step(500))
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: Floor(0), "a floor of 0; a history is never emptied; give at least 1"),
+        (lambda: Floor(1, "words"), "unit of the floor is 'words'; known are tokens"),  # type: ignore[arg-type]
+        (lambda: SlidingWindow(0), "a sliding window of 0 turns; a history is never emptied; keep at least 1 turn"),
+        (lambda: Step(0), "a step of 0 tokens; blocks have a size; give at least 1"),
+        (lambda: OldestFirst(unit="word"), "unit of the policy is 'word'; known are message, turn"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_policy_that_makes_no_sense_is_refused(make: Callable[[], object], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        make()
