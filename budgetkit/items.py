@@ -17,17 +17,17 @@ class Item:
 
     Parameters
     ----------
-    section
+    section : str
         Name of the section the item belongs to, e.g. ``"history"``.
-    tokens
+    tokens : int
         Size of the item in tokens, framing included. At least 0.
-    score
+    score : float
         How relevant the item is; among items of equal importance the higher score is kept first.
-    importance
+    importance : int or None
         How much the item matters; higher survives. ``None`` takes its section's importance.
-    group
+    group : Hashable or None
         Items of one group are kept or dropped together (a tool call and its results). ``None`` stands alone.
-    payload
+    payload : object
         What the item stands for, e.g. a message. Passed through untouched.
 
     Raises

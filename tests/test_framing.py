@@ -238,6 +238,15 @@ def test_image_tiles(size: tuple[int, int], tokens: int) -> None:
     assert tile_tokens(*size, detail="low") == 85
 
 
+def test_an_image_as_one_provider_charged_it() -> None:
+    """438 tokens were recorded for a question and an image of 800 by 400 (gpt-4-1106-vision-preview)."""
+    shown = {**image_part("https://example.org/a.png"), "width": 800, "height": 400}
+    asked = [{"type": "text", "text": "What do you see here?"}, shown]
+    count = counter("cl100k_base")
+    assert count("What do you see here?") == 6
+    assert FRAMINGS["openai"].request([{"role": "user", "content": asked}], count) == 3 + 3 + 1 + 6 + 425 == 438
+
+
 @pytest.mark.parametrize(
     ("cap", "multiplier", "tokens"), [(None, 1.2, 14_364), (2_500, 1.2, 2_942), (10_000, 1.2, 11_868)]
 )

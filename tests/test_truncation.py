@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import regex
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from budgetkit.counters import counter
@@ -219,6 +219,8 @@ def test_on_real_messages_the_exact_counter_is_filled_to_the_limit_or_nearly(
 
 
 @given(texts, st.integers(-3, 80), st.sampled_from(BYS))
+@example("a\r\na", -2, "line")
+@example("aa\r\n", 3, "line")
 def test_ends_and_starts_lie_between_characters_on_their_side_of_the_place(text: str, place: int, by: By) -> None:
     edges = {0, len(text), *(match.end() for match in regex.finditer(r"\X", text))}
     end, start = ENDS[by](text, place), STARTS[by](text, place)

@@ -107,6 +107,11 @@ def load_traces(source: Source, progress: Progress | None = None) -> list[Trace]
         If the file is not what it should be; the error names the line.
     FileNotFoundError
         If there is no such file.
+
+    Examples
+    --------
+    >>> [(trace.id, len(trace.turns)) for trace in load_traces("mixed-language")]
+    [('mixed-language', 35)]
     """
     return list(iter_traces(source, progress))
 

@@ -116,8 +116,8 @@ def _breaks(text: str, place: int) -> bool:
 
 def _line_end(text: str, place: int) -> int:
     """Leave the newline out, so that a marker after the cut has not to wonder whether there is one."""
-    if place >= len(text):
-        return len(text)
+    if place <= 0 or place >= len(text):
+        return max(0, min(place, len(text)))
     return character_end(text, text.rfind("\n", 0, place + 1))  # \r\n is one character
 
 
@@ -129,8 +129,8 @@ def _line_start(text: str, place: int) -> int:
 
 
 def _sentence_end(text: str, place: int) -> int:
-    if place >= len(text):
-        return len(text)
+    if place <= 0 or place >= len(text):
+        return max(0, min(place, len(text)))
     found = _SENTENCE_END.search(text, 0, place)
     return character_end(text, found.end()) if found else 0
 
