@@ -94,7 +94,7 @@ def _plan() -> dict[str, Any]:
         tokens=TOKENS,
         score={"type": "number"},
         importance={"type": "integer"},
-        group={"type": ["string", "integer"]},
+        group={"type": ["string", "integer", "array"], "items": {"type": ["string", "integer"]}},
     )
     return _object(
         ["budget", "grants", "items", "kept", "reasons", "cuts"],

@@ -54,8 +54,7 @@ def to_dict(value: Budget | Plan) -> dict[str, Any]:
     if isinstance(value, Plan):
         return {"budgetkit": VERSION, "plan": _plan_to(value)}
     raise TypeError(
-        f"a {type(value).__name__} was to be saved; known are Budget and Plan; "
-        "pass explorer.budget or explorer.plan"
+        f"a {type(value).__name__} was to be saved; known are Budget and Plan; pass explorer.budget or explorer.plan"
     )
 
 
@@ -89,9 +88,7 @@ def from_dict(data: object) -> Budget | Plan:
             "save it again with this version"
         )
     if ("budget" in top) == ("plan" in top):
-        raise ValueError(
-            "saved state holds both or none of 'budget' and 'plan'; one is known; keep one of them"
-        )
+        raise ValueError("saved state holds both or none of 'budget' and 'plan'; one is known; keep one of them")
     return _budget_from(top["budget"]) if "budget" in top else _plan_from(top["plan"])
 
 
@@ -258,11 +255,7 @@ def _amount_to(amount: Amount) -> Any:
 
 def _plan_to(plan: Plan) -> dict[str, Any]:
     decisions = plan.decisions
-    items = [
-        {k: v for k, v in _plain(item).items() if k != "payload"}
-        | {"section": item.section, "tokens": item.tokens}
-        for item in decisions.columns.items
-    ]
+    items = [_item_to(item) for item in decisions.columns.items]
     return {
         "budget": _budget_to(plan.budget),
         "grants": [{f.name: getattr(g, f.name) for f in fields(Grant)} for g in plan.grants],
@@ -273,21 +266,33 @@ def _plan_to(plan: Plan) -> dict[str, Any]:
     }
 
 
+def _item_to(item: Item) -> dict[str, Any]:
+    data = {"section": item.section, "tokens": item.tokens} | _plain(item)
+    data.pop("payload", None)
+    if isinstance(item.group, tuple):
+        data["group"] = list(item.group)
+    return data
+
+
+def _item_from(row: object) -> Item:
+    found = _keys("item", row, {f.name for f in fields(Item)} - {"payload"})
+    if isinstance(found.get("group"), list):
+        found["group"] = tuple(found["group"])
+    return _made("item", Item, found)
+
+
 def _plan_from(data: object) -> Plan:
     keys = {"budget", "grants", "items", "kept", "reasons", "cuts"}
     found = _keys("plan", data, keys)
     missing = sorted(keys - set(found))
     if missing:
         raise ValueError(f"plan lacks {quoted(missing)}; it has {quoted(sorted(keys))}; save it again")
-    grants = [
-        _made("grant", Grant, _keys("grant", g, {f.name for f in fields(Grant)})) for g in found["grants"]
-    ]
+    grants = [_made("grant", Grant, _keys("grant", g, {f.name for f in fields(Grant)})) for g in found["grants"]]
     return Plan(_budget_from(found["budget"]), tuple(grants), _decisions_from(found))
 
 
 def _decisions_from(found: Mapping[str, Any]) -> Decisions:
-    names = {f.name for f in fields(Item)} - {"payload"}
-    items = [_made("item", Item, _keys("item", row, names)) for row in _rows("items", found["items"])]
+    items = [_item_from(row) for row in _rows("items", found["items"])]
     unknown = sorted(set(found["reasons"]) - set(REASONS))
     if unknown or not len(items) == len(found["kept"]) == len(found["reasons"]):
         raise ValueError(
@@ -306,14 +311,10 @@ def _cut(item: Item, tokens: int) -> Item:
 
 def _keys(what: str, data: object, known: set[str]) -> dict[str, Any]:
     if not isinstance(data, Mapping):
-        raise ValueError(
-            f"{what} is a {type(data).__name__}; it has keys {quoted(sorted(known))}; write a mapping"
-        )
+        raise ValueError(f"{what} is a {type(data).__name__}; it has keys {quoted(sorted(known))}; write a mapping")
     unknown = sorted(str(key) for key in data if key not in known)
     if unknown:
-        raise ValueError(
-            f"{what} has unknown {quoted(unknown)}; known are {quoted(sorted(known))}; remove them"
-        )
+        raise ValueError(f"{what} has unknown {quoted(unknown)}; known are {quoted(sorted(known))}; remove them")
     return dict(data)
 
 

@@ -39,6 +39,19 @@ def test_any_budget_and_plan_round_trip(budget: bk.Budget, items: list[bk.Item])
         jsonschema.validate(json.loads(text), schema())
 
 
+def test_the_plan_of_a_conversation_round_trips_without_its_texts() -> None:
+    """Tool calls stay grouped with their results; what the items stand for is not saved."""
+    budget = presets.agent(bk.model("gpt-4o"))
+    items = bk.load_trace("coding-agent").items(12, bk.counter("chars/4"), budget.roles)
+    saved = state.to_json(bk.fit(budget, items))
+    restored = state.from_json(saved)
+    assert isinstance(restored, bk.Plan)
+    assert [d.item.group for d in restored.decisions] == [item.group for item in items]
+    assert {d.item.payload for d in restored.decisions} == {None}
+    assert state.to_json(restored) == saved
+    jsonschema.validate(json.loads(saved), schema())
+
+
 def test_a_plan_with_a_cut_item_round_trips() -> None:
     """What was cut stays cut."""
     budget = bk.Budget(100, (), [bk.Allocation("a", granularity="token")])
