@@ -3,6 +3,7 @@
 from budgetkit.message import Message
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.loading import iter_traces, load_trace, load_traces, shipped_traces
+from budgetkit.trace.saving import to_line, usage_frame
 from budgetkit.trace.sections import DEFAULT_ROLES
 from budgetkit.trace.turns import Turn
 
@@ -15,4 +16,6 @@ __all__ = [
     "load_trace",
     "load_traces",
     "shipped_traces",
+    "to_line",
+    "usage_frame",
 ]

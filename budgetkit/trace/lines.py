@@ -10,13 +10,20 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
-__all__ = ["Numbered", "Progress", "values"]
+__all__ = ["Numbered", "Placed", "Progress", "values"]
 
 Numbered = tuple[int, Any]
 Progress = Callable[[int, int], object]
 _MEGABYTE = 1 << 20
 _OPENERS = ("{", "[", "[{")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class Placed:
+    """A message that has a line to itself, for an error about it to name."""
+
+    def __init__(self, line: int, value: Any) -> None:
+        self.line, self.value = line, value
 
 
 def values(stream: BinaryIO, name: str, progress: Progress | None = None) -> Iterator[Numbered]:

@@ -20,7 +20,8 @@ from typing import Any, BinaryIO
 from budgetkit.files import data_files, data_path
 from budgetkit.message import Message, Passage
 from budgetkit.trace.conversation import Trace
-from budgetkit.trace.lines import Numbered, Progress, values
+from budgetkit.trace.importers import converted, session
+from budgetkit.trace.lines import Numbered, Placed, Progress, values
 
 __all__ = ["iter_traces", "load_trace", "load_traces", "shipped_traces"]
 
@@ -178,25 +179,24 @@ def _conversations(numbered: Iterator[Numbered], name: str) -> Iterator[Numbered
         return
     everything = chain([first], numbered)
     if isinstance(first[1], Mapping) and "role" in first[1]:
-        yield first[0], {"messages": [_Placed(line, value) for line, value in everything]}
+        yield first[0], {"messages": [Placed(line, value) for line, value in everything]}
+        return
+    if (read := session(first[1])) is not None:
+        yield from read(everything)
         return
     for line, value in everything:
         yield from ((line, each) for each in _split(value, f"{name}, line {line}"))
 
 
-class _Placed:
-    """A message that has a line to itself, for an error about it to name."""
-
-    def __init__(self, line: int, value: Any) -> None:
-        self.line, self.value = line, value
-
-
 def _split(value: Any, where: str) -> list[Mapping[str, Any]]:
     """Take one JSON value as conversations: an object, a list of messages, or a list of either."""
+    native = converted(value)
+    if native is not None:
+        return [native]
     if isinstance(value, Mapping) and "messages" in value:
         return [value]
     if isinstance(value, list) and any(
-        isinstance(each, list) or (isinstance(each, Mapping) and "messages" in each) for each in value
+        isinstance(each, list) or (isinstance(each, Mapping) and "role" not in each) for each in value
     ):
         return [conversation for each in value for conversation in _split(each, where)]
     if isinstance(value, list):
@@ -216,8 +216,9 @@ def _trace(value: Mapping[str, Any], default_id: str, where: str) -> Trace:
             f"{where}: an empty trace; 'messages' is {'an empty list' if written == [] else type(written).__name__}; "
             "give it a list of at least one message with a role"
         )
-    messages = tuple(_message(each, number, where) for number, each in enumerate(written, start=1))
-    _refuse_orphans(messages, where)
+    places = [_place(each, number, where) for number, each in enumerate(written, start=1)]
+    messages = tuple(_message(each, place) for each, place in zip(written, places, strict=True))
+    _refuse_orphans(messages, places)
     meta = value.get("meta") if isinstance(value.get("meta"), Mapping) else None
     return Trace(
         id=str(value["id"]) if value.get("id") is not None else default_id,
@@ -230,28 +231,30 @@ def _trace(value: Mapping[str, Any], default_id: str, where: str) -> Trace:
     )
 
 
-def _message(value: Any, number: int, where: str) -> Message:
-    if isinstance(value, _Placed):
-        where, value = f"{where.rpartition(', line ')[0]}, line {value.line}", value.value
-    else:
-        where = f"{where}, message {number}"
+def _place(value: Any, number: int, where: str) -> str:
+    if isinstance(value, Placed):
+        return f"{where.rpartition(', line ')[0]}, line {value.line}"
+    return f"{where}, message {number}"
+
+
+def _message(value: Any, where: str) -> Message:
     try:
-        message = Message(value)
+        message = Message(value.value if isinstance(value, Placed) else value)
         message.contexts  # noqa: B018 - passages are read here, so that a broken one is refused with its place
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
     return message
 
 
-def _refuse_orphans(messages: tuple[Message, ...], where: str) -> None:
+def _refuse_orphans(messages: tuple[Message, ...], places: list[str]) -> None:
     """Refuse a tool result that answers no earlier call: no provider takes it, and no group would hold it."""
     called: set[str] = set()
-    for number, message in enumerate(messages, start=1):
+    for place, message in zip(places, messages, strict=True):
         called.update(call.id for call in message.tool_calls)
         if message.role == "tool" and (message.tool_call_id is None or message.tool_call_id not in called):
             known = ", ".join(sorted(called)[:5]) or "none"
             raise ValueError(
-                f"{where}, message {number}: a tool result for call {message.raw.get('tool_call_id')!r}; "
+                f"{place}: a tool result for call {message.raw.get('tool_call_id')!r}; "
                 f"the calls before it are {known}; put the assistant message with that call before it, or leave it out"
             )
 

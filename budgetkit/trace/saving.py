@@ -1,0 +1,80 @@
+"""A conversation as one line of JSON, which reads back as the same conversation, unknown fields included."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pandas as pd
+
+from budgetkit.trace.conversation import Trace
+
+__all__ = ["to_line", "usage_frame"]
+
+_COLUMNS = (
+    "message_index",
+    "model",
+    "input_tokens",
+    "output_tokens",
+    "cache_read_tokens",
+    "cache_write_tokens",
+    "context_tokens",
+)
+
+
+def to_line(trace: Trace) -> str:
+    """Write a conversation in OpenAI's chat format, on one line.
+
+    Parameters
+    ----------
+    trace : Trace
+        The conversation, of whichever format it was read from.
+
+    Returns
+    -------
+    str
+        JSON without a line break; a file of such lines is what :func:`budgetkit.load_traces` reads.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> to_line(bk.Trace("toy", (bk.Message({"role": "user", "content": "Hello world"}),)))
+    '{"id": "toy", "messages": [{"role": "user", "content": "Hello world"}]}'
+    """
+    record: dict[str, Any] = {"id": trace.id, "messages": [dict(message.raw) for message in trace.messages]}
+    outside = {
+        index: [dict(passage.raw) for passage in found if not trace.messages[index].raw.get("contexts")]
+        for index, found in trace.contexts.items()
+    }
+    for index, passages in outside.items():
+        if passages:
+            record["messages"][index]["contexts"] = passages
+    if trace.tools:
+        record["tools"] = list(trace.tools)
+    if trace.meta:
+        record["meta"] = dict(trace.meta)
+    return json.dumps({**record, **trace.fields}, ensure_ascii=False)
+
+
+def usage_frame(trace: Trace) -> pd.DataFrame:
+    """Return what the provider counted, where the trace tells.
+
+    Parameters
+    ----------
+    trace : Trace
+        The conversation.
+
+    Returns
+    -------
+    DataFrame
+        One row an answer. Columns message_index (of the answer), model, input_tokens, output_tokens,
+        cache_read_tokens, cache_write_tokens and context_tokens: the whole prompt.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> usage_frame(bk.load_trace("support-chat")).empty
+    True
+    """
+    rows = trace.fields.get("usage") or []
+    return pd.DataFrame([{name: row.get(name) for name in _COLUMNS} for row in rows], columns=list(_COLUMNS))
