@@ -1,0 +1,112 @@
+"""Plans as plain data: the budget, the grants, and a decision for each item; texts are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from budgetkit.items import Item
+from budgetkit.lines import quoted
+from budgetkit.plan import REASONS, Decisions, Grant, Plan
+from budgetkit.pruning import Items
+from budgetkit.state.budgets import budget_from, budget_to, changed_fields, keys, made, rows
+
+
+def plan_to(plan: Plan) -> dict[str, Any]:
+    """Return a plan as plain data.
+
+    Parameters
+    ----------
+    plan : Plan
+        What is saved.
+
+    Returns
+    -------
+    dict
+        Budget, grants, items, and what became of each.
+
+    Examples
+    --------
+    >>> from budgetkit import Budget
+    >>> plan_to(Plan(Budget(100), ()))["budget"]
+    {'window': 100}
+    """
+    decisions = plan.decisions
+    items = [_item_to(item) for item in decisions.columns.items]
+    return {
+        "budget": budget_to(plan.budget),
+        "grants": [{f.name: getattr(g, f.name) for f in fields(Grant)} for g in plan.grants],
+        "items": items,
+        "kept": decisions.kept.tolist(),
+        "reasons": [REASONS[i] for i in decisions.reasons],
+        "cuts": sorted(decisions.cuts),
+    }
+
+
+def plan_from(data: object) -> Plan:
+    """Return the plan that plain data holds.
+
+    Parameters
+    ----------
+    data : mapping
+        As `plan_to` made it.
+
+    Returns
+    -------
+    Plan
+        Equal to what was saved, but for payloads.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be; the sentence says what is known.
+
+    Examples
+    --------
+    >>> from budgetkit import Budget
+    >>> plan_from(plan_to(Plan(Budget(100), ()))).free
+    100
+    """
+    parts = {"budget", "grants", "items", "kept", "reasons", "cuts"}
+    found = keys("plan", data, parts)
+    missing = sorted(parts - set(found))
+    if missing:
+        raise ValueError(f"plan lacks {quoted(missing)}; it has {quoted(sorted(parts))}; save it again")
+    grants = [made("grant", Grant, keys("grant", g, {f.name for f in fields(Grant)})) for g in found["grants"]]
+    return Plan(budget_from(found["budget"]), tuple(grants), _decisions_from(found))
+
+
+def _decisions_from(found: Mapping[str, Any]) -> Decisions:
+    items = [_item_from(row) for row in rows("items", found["items"])]
+    unknown = sorted(set(found["reasons"]) - set(REASONS))
+    if unknown or not len(items) == len(found["kept"]) == len(found["reasons"]):
+        raise ValueError(
+            f"plan has {len(items)} items, {len(found['kept'])} kept and {len(found['reasons'])} reasons, "
+            f"unknown {unknown}; there is one of each an item, of {quoted(REASONS)}; save it again"
+        )
+    kept = np.array(found["kept"], dtype=np.int64)
+    cuts = {i: _cut(items[i], int(kept[i])) for i in found["cuts"]}
+    reasons = np.array([REASONS.index(r) for r in found["reasons"]], dtype=np.int8)
+    return Decisions(Items(items), kept, reasons, cuts)
+
+
+def _item_to(item: Item) -> dict[str, Any]:
+    data = {"section": item.section, "tokens": item.tokens} | changed_fields(item)
+    data.pop("payload", None)
+    if isinstance(item.group, tuple):
+        data["group"] = list(item.group)
+    return data
+
+
+def _item_from(row: object) -> Item:
+    found = keys("item", row, {f.name for f in fields(Item)} - {"payload"})
+    if isinstance(found.get("group"), list):
+        found["group"] = tuple(found["group"])
+    return made("item", Item, found)
+
+
+def _cut(item: Item, tokens: int) -> Item:
+    return Item(item.section, tokens, item.score, item.importance, item.group)
