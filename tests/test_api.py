@@ -30,7 +30,7 @@ TOWERS = {
     "arithmetic": [
         {"lines"},
         {"pruning", "budget", "policies"},
-        {"plan", "history", "prompt_cache", "cost"},
+        {"plan", "history", "prompt_cache", "cost", "billing"},
         {"walk", "retention"},
         {"fitting"},
         {"presets", "sweep"},

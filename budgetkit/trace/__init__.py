@@ -3,6 +3,7 @@
 from budgetkit.message import Message
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.loading import iter_traces, load_trace, load_traces, shipped_traces
+from budgetkit.trace.readings import readings, unanswered
 from budgetkit.trace.saving import to_line, usage_frame
 from budgetkit.trace.sections import DEFAULT_ROLES
 from budgetkit.trace.turns import Turn
@@ -15,7 +16,9 @@ __all__ = [
     "iter_traces",
     "load_trace",
     "load_traces",
+    "readings",
     "shipped_traces",
     "to_line",
+    "unanswered",
     "usage_frame",
 ]
