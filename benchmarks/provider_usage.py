@@ -27,10 +27,10 @@ from budgetkit.trace.importers import usage_of
 
 WHY = (
     "Why: a schema for the answer stands in the prompt in a form that is not published, and is not counted. The image",
-    "does not say its size and is taken as 1,024 pixels square; at the 800 by 400 of its address it would be exact. The",
-    "Responses interface shows tools in a form of its own: the same request, sent twice, was counted 58 and 59 there,",
-    "and `tool_choice: required` (otel-022) costs tokens that nothing here counts. Anthropic's calls with tools carry a",
-    "hidden prompt of some 360 tokens, the one with an answer schema a tool, the thinking one a prompt for it.",
+    "does not say its size and is taken as 1,024 pixels square; at the 800 by 400 of its address it would be exact.",
+    "The Responses interface shows tools in a form of its own: the same request, sent twice, was counted 58 and 59",
+    "there, and `tool_choice: required` (otel-022) costs tokens that nothing here counts. Anthropic's calls with tools",
+    "carry a hidden prompt of some 360 tokens; those with an answer schema or thinking are billed for more as well.",
 )
 RESULTS = Path(__file__).parent / "provider-usage.md"
 
@@ -125,8 +125,8 @@ def session(path: Path) -> str:
     error = (bill.constant + bill.slope * rest["counted"] - rest["billed"]) / rest["billed"]
     return (
         f"{trace.id}: {len(frame)} readings, {frame['billed'].min():,} to {frame['billed'].max():,} tokens. Fitted "
-        f"to the first {third}: {bill.constant:,.0f} + {bill.slope:.4f} x o200k_base. On the other {len(rest)} the error is "
-        f"{np.abs(error).mean():.2%} on average, {np.abs(error).max():.2%} at most, {error.iloc[-1]:+.2%} at the end."
+        f"to the first {third}: {bill.constant:,.0f} + {bill.slope:.4f} x o200k_base. On the other {len(rest)} the "
+        f"error is {np.abs(error).mean():.2%} on average, {np.abs(error).max():.2%} at most, {error.iloc[-1]:+.2%} at the end."
     )
 
 
