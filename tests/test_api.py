@@ -35,7 +35,7 @@ TOWERS = {
         {"fitting"},
         {"presets", "sweep"},
     ],
-    "text": [{"counters", "message"}, {"framing"}, {"truncation"}, {"trace"}],
+    "text": [{"counters", "message", "endpoints"}, {"framing"}, {"truncation"}, {"trace"}],
     "meeting": [{"schema"}, {"assembly", "state", "replay"}],
     "faces": [{"figures"}, {"explorer"}],
 }
@@ -57,7 +57,8 @@ DOORS = {
     "genai_prices": {"models", "cost"},
     "importlib.resources": {"files"},
     **dict.fromkeys(("dask", "distributed"), set[str]()),
-    **dict.fromkeys(("socket", "http", "urllib.request", "ftplib", "requests", "httpx", "aiohttp"), set[str]()),
+    "httpx": {"endpoints"},
+    **dict.fromkeys(("socket", "http", "urllib.request", "ftplib", "requests", "aiohttp"), set[str]()),
 }
 NOT_AT_IMPORT = {
     "numpy",
