@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from budgetkit.amounts import Share
     from budgetkit.budget import Budget
     from budgetkit.counters import counter
+    from budgetkit.evidence import evidence
     from budgetkit.explorer import BudgetExplorer
     from budgetkit.fitting import fit
     from budgetkit.framing import FRAMINGS, Framing
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from budgetkit.lines import Allocation, Reserve
     from budgetkit.models import model
     from budgetkit.plan import Decision, Grant, Plan
-    from budgetkit.replay import Replay, rank_policies, replay
+    from budgetkit.replay import Replay, evidence_shares, losses, outlook, rank_policies, replay
     from budgetkit.sweep import sweep
     from budgetkit.trace import Message, Trace, load_trace, load_traces
     from budgetkit.truncation import truncate
@@ -47,11 +48,15 @@ __all__ = [
     "assembly",
     "cost",
     "counter",
+    "evidence",
+    "evidence_shares",
     "figures",
     "fit",
     "load_trace",
     "load_traces",
+    "losses",
     "model",
+    "outlook",
     "policies",
     "presets",
     "prompt_cache",
@@ -79,6 +84,10 @@ _HOME = {
     "Replay": "replay",
     "rank_policies": "replay",
     "replay": "replay",
+    "evidence_shares": "replay",
+    "losses": "replay",
+    "outlook": "replay",
+    "evidence": "evidence",
     "counter": "counters",
     "FRAMINGS": "framing",
     "Framing": "framing",

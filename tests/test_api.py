@@ -19,7 +19,7 @@ PUBLIC = {
     *("Share", "Item", "Reserve", "Allocation", "Budget", "allocate", "allocate_many", "fit", "sweep"),
     *("Plan", "Grant", "Decision", "model", "counter", "Framing", "FRAMINGS", "truncate"),
     *("Message", "Trace", "load_trace", "load_traces", "BudgetExplorer"),
-    *("Replay", "replay", "rank_policies"),
+    *("Replay", "replay", "rank_policies", "evidence", "losses", "evidence_shares", "outlook"),
     *("presets", "state", "assembly", "figures", "policies", "prompt_cache", "cost"),
 }
 
@@ -30,12 +30,12 @@ TOWERS = {
     "arithmetic": [
         {"lines"},
         {"pruning", "budget", "policies"},
-        {"plan", "history", "prompt_cache", "cost", "billing"},
+        {"plan", "history", "prompt_cache", "cost", "billing", "forecast"},
         {"walk", "retention"},
         {"fitting"},
         {"presets", "sweep"},
     ],
-    "text": [{"counters", "message", "endpoints"}, {"framing"}, {"truncation"}, {"trace"}],
+    "text": [{"counters", "message", "endpoints"}, {"framing"}, {"truncation"}, {"trace"}, {"evidence"}],
     "meeting": [{"schema"}, {"assembly", "state", "replay"}],
     "faces": [{"figures"}, {"explorer"}],
 }

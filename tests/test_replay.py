@@ -30,7 +30,8 @@ def chat(turns: int, question: int, answer: int = 0, system: int = 0) -> bk.Trac
 
 def window(size: int, roles: dict[str, str] | None = None, **history: Any) -> bk.Budget:
     required = [bk.Allocation(name, required=True) for name in ("system", "knowledge", "current")]
-    return bk.Budget(size, (), [*required, bk.Allocation("history", importance=1, **history)], roles=roles or RUNNING)
+    lines = [*required, bk.Allocation("history", importance=1, **history)]
+    return bk.Budget(size, (), lines, roles=roles or RUNNING, remainder="history")
 
 
 def replayed(trace: bk.Trace, budget: bk.Budget, policy: Policy, **more: Any) -> Replay:

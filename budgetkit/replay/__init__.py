@@ -1,7 +1,9 @@
 """A conversation over its turns: a trace through a budget, a pruning policy and a prompt cache."""
 
+from budgetkit.replay.losses import evidence_shares, losses
 from budgetkit.replay.outcome import Replay, rank_policies
+from budgetkit.replay.outlook import outlook, turn_sizes
 from budgetkit.replay.replaying import replay
 from budgetkit.replay.requests import requests_of
 
-__all__ = ["Replay", "rank_policies", "replay", "requests_of"]
+__all__ = ["Replay", "evidence_shares", "losses", "outlook", "rank_policies", "replay", "requests_of", "turn_sizes"]

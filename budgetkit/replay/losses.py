@@ -1,0 +1,139 @@
+"""What pruning costs in memory: of what a turn needs of earlier ones, how much is still there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from budgetkit.budget import Budget
+from budgetkit.evidence import evidence
+from budgetkit.history import NEVER
+from budgetkit.policies import Policy
+from budgetkit.replay.outcome import Replay
+from budgetkit.replay.replaying import replay
+from budgetkit.trace import Trace
+
+
+def losses(outcome: Replay, found: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Say for each request how much of the evidence that it needs it still holds.
+
+    Parameters
+    ----------
+    outcome : Replay
+        What :func:`budgetkit.replay` returned.
+    found : DataFrame, optional
+        What needs what, as :func:`budgetkit.evidence.evidence` lists it.
+
+    Returns
+    -------
+    DataFrame
+        One row a request. Columns request, turn, needed, present (int64, pairs of messages), share (float64,
+        missing where nothing is needed) and source. A tool result of which a placeholder is left, and a message
+        that a summary replaced, count as absent.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> trace = bk.load_trace("support-chat")
+    >>> outcome = bk.replay(trace, bk.presets.working_memory(50_000), bk.policies.OldestFirst())
+    >>> bool((losses(outcome)["share"].dropna() == 1).all())
+    True
+    """
+    pairs = evidence(outcome.trace) if found is None else found
+    sents = outcome.placed.sents
+    asks = np.array([message.role == "assistant" for message in outcome.trace.messages], dtype=np.bool_)
+    later, needs = (pairs[name].to_numpy(dtype=np.int64) for name in ("message", "needs"))
+    # An answer is given to the request that ends before it; all else is first sent with the one that ends after it.
+    at = np.where(asks[later], np.searchsorted(sents, later, "left"), np.searchsorted(sents, later, "right"))
+    in_time = at < len(sents)
+    gone, shrunk = (np.array(column, dtype=np.int64)[needs] for column in (outcome.kept.gone, outcome.kept.shrunk))
+    there = ((gone == NEVER) | (gone > at)) & ((shrunk == NEVER) | (shrunk > at))
+    needed = np.bincount(at[in_time], minlength=len(sents))
+    present = np.bincount(at[in_time & there], minlength=len(sents))
+    return pd.DataFrame(
+        {
+            "request": np.arange(1, len(sents) + 1),
+            "turn": [request.number for request in outcome.placed.requests],
+            "needed": needed,
+            "present": present,
+            "share": np.where(needed > 0, present / np.maximum(needed, 1), np.nan),
+            "source": pairs["source"].iloc[0] if len(pairs) else "none found",
+        }
+    )
+
+
+def evidence_shares(
+    trace: Trace,
+    budget: Budget,
+    policies: Mapping[str, Policy],
+    caps: Iterable[int],
+    found: pd.DataFrame | None = None,
+    **options: Any,
+) -> pd.DataFrame:
+    """Say how much evidence is left under several policies and history budgets.
+
+    Parameters
+    ----------
+    trace : Trace
+        The conversation.
+    budget : Budget
+        Its remainder is given every cap in turn.
+    policies : mapping of str to Policy
+        By the name they are to have.
+    caps : iterable of int
+        History budgets, in tokens.
+    found : DataFrame, optional
+        What needs what, as :func:`budgetkit.evidence.evidence` lists it.
+    **options
+        Options of :func:`budgetkit.replay`.
+
+    Returns
+    -------
+    DataFrame
+        One row a policy and cap. Columns policy, cap, needed, present, share, cached_share, relative_cost and
+        source.
+
+    Raises
+    ------
+    ValueError
+        If the budget names no remainder.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> budget = bk.presets.working_memory(50_000, history_floor=0)
+    >>> policies = {"oldest": bk.policies.OldestFirst()}
+    >>> shares = evidence_shares(bk.load_trace("support-chat"), budget, policies, [500, 5_000])["share"]
+    >>> bool(shares.is_monotonic_increasing)
+    True
+    """
+    if budget.remainder is None:
+        names = ", ".join(budget.sections)
+        raise ValueError(f"this budget names no remainder; its sections are {names}; pass remainder=... to Budget")
+    pairs = evidence(trace) if found is None else found
+    rows = []
+    for cap in caps:
+        # What the floor of a preset promises may not exceed the cap that is tried.
+        capped = budget.assign(**{budget.remainder: {"cap": cap, "floor": min(cap, budget.floors[budget.remainder])}})
+        for name, policy in policies.items():
+            outcome = replay(trace, capped, policy, **options)
+            lost, totals = losses(outcome, pairs), outcome.totals()
+            needed, present = int(lost["needed"].sum()), int(lost["present"].sum())
+            share = present / needed if needed else float("nan")
+            rows.append(
+                (
+                    name,
+                    cap,
+                    needed,
+                    present,
+                    share,
+                    totals["cached_share"],
+                    totals["relative_cost"],
+                    lost["source"].iloc[0],
+                )
+            )
+    columns = ["policy", "cap", "needed", "present", "share", "cached_share", "relative_cost", "source"]
+    return pd.DataFrame(rows, columns=columns)
