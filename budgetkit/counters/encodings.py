@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import threading
 import zlib
 from binascii import a2b_base64
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +23,11 @@ from budgetkit.files import data_path, read_bytes
 if TYPE_CHECKING:
     import tiktoken
 
-__all__ = ["counting", "encoding", "encoding_names", "tokens"]
+__all__ = ["counting", "counting_many", "encoding", "encoding_names", "mended", "tokens"]
 
 _BUILDING = threading.Lock()
+_SEPARATOR = "<|endoftext|>"  # a special token of every shipped encoding
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _GZIP = 31  # zlib's window bits for "a gzip header and the largest window"
 
 
@@ -100,7 +103,7 @@ def tokens(name: str, text: str) -> list[int]:
     try:
         return built.encode(text, disallowed_special=())
     except ValueError:  # tiktoken's pattern gives up on about a million blanks in a row
-        return [token for piece in _tokens_by_piece(built, _mended(text)) for token in piece]
+        return [token for piece in _tokens_by_piece(built, mended(text)) for token in piece]
 
 
 @cache
@@ -135,15 +138,80 @@ def counting(name: str) -> Callable[[str], int]:
                 return len(built.encode(text, disallowed_special=()))
             return memoryview(to_buffer(text, nothing_special)).nbytes >> 2
         except UnicodeEncodeError:
-            return count(_mended(text))
+            return count(mended(text))
         except ValueError:
-            return sum(map(len, _tokens_by_piece(built, _mended(text))))
+            return sum(map(len, _tokens_by_piece(built, mended(text))))
 
     return count
 
 
-def _mended(text: str) -> str:
-    """Join surrogate pairs and replace lone surrogates by U+FFFD, as tiktoken does before it encodes."""
+@cache
+def counting_many(name: str) -> Callable[[Sequence[str]], list[int]]:
+    """Return the fastest exact way to count many texts with one encoding, on one thread.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`encoding_names`.
+
+    Returns
+    -------
+    callable
+        From any strings to their sizes, in tokens. It lets other threads run meanwhile.
+
+    Examples
+    --------
+    >>> counting_many("cl100k_base")(["Hello world", "", "<|endoftext|>"])
+    [2, 0, 7]
+    """
+    built = encoding(name)
+    to_buffer = getattr(built._core_bpe, "encode_to_tiktoken_buffer", None)
+    separator, allowed = built._special_tokens[_SEPARATOR], frozenset({_SEPARATOR})
+
+    def count_many(texts: Sequence[str]) -> list[int]:
+        # One call for all texts, which special tokens keep apart, spares what a call costs for each of them. A
+        # text that holds such a token as text, or that tiktoken refuses, is why there is the other way.
+        joined = _SEPARATOR.join(texts)
+        if to_buffer is None or len(texts) < 2 or joined.count(_SEPARATOR) != len(texts) - 1:
+            return [*map(counting(name), texts)]
+        try:
+            return _between(separator, to_buffer(joined, allowed))
+        except ValueError:
+            return [*map(counting(name), texts)]
+
+    return count_many
+
+
+def _between(separator: int, buffer: Any) -> list[int]:
+    """Return how many tokens stand before, between and after the separators."""
+    import numpy as np
+
+    tokens = np.frombuffer(buffer, dtype=np.uint32)
+    places = np.concatenate(([-1], np.flatnonzero(tokens == separator), [len(tokens)]))
+    sizes: list[int] = (np.diff(places) - 1).tolist()
+    return sizes
+
+
+def mended(text: str) -> str:
+    r"""Join surrogate pairs and replace lone surrogates by U+FFFD, as tiktoken does before it encodes.
+
+    Parameters
+    ----------
+    text : str
+        Any string.
+
+    Returns
+    -------
+    str
+        The same text where there are none.
+
+    Examples
+    --------
+    >>> mended("\ud83d\ude00 \ud83d") == "😀 \ufffd"
+    True
+    """
+    if _SURROGATE.search(text) is None:
+        return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from functools import cache
 
 from budgetkit.counters import encodings
+from budgetkit.counters.accelerated import counting_many
 from budgetkit.counters.memory import CountMemory
+from budgetkit.counters.seams import LARGE, parts
+from budgetkit.counters.threads import counted_in_threads
 
 __all__ = ["MEMORY_BYTES", "ExactCounter", "memory"]
 
@@ -78,12 +81,28 @@ class ExactCounter:
     def __call__(self, text: str) -> int:
         """Count one text, in tokens; a text counted before is remembered."""
         if not isinstance(text, str):
-            raise TypeError(f"asked to count {type(text).__name__}; {self.name} counts text; give a str, perhaps ''")
+            raise self._no_text(text)
+        if len(text) > LARGE:
+            return sum(self._counted([*parts(text)]))
         return memory(self.encoding).count(text, encodings.counting(self.encoding))
 
     def many(self, texts: Sequence[str]) -> list[int]:
-        """Count several texts, in tokens each."""
-        return [self(text) for text in texts]
+        """Count several texts, in tokens each; on several threads, each new text once."""
+        for text in texts:
+            if not isinstance(text, str):
+                raise self._no_text(text)
+        cut = [[*parts(text)] if len(text) > LARGE else [text] for text in texts]
+        sizes = iter(self._counted([part for each in cut for part in each]))
+        return [sum(next(sizes) for _ in each) for each in cut]
+
+    def _counted(self, texts: Sequence[str]) -> list[int]:
+        return memory(self.encoding).count_many(texts, self._count_new)
+
+    def _count_new(self, texts: Sequence[str]) -> list[int]:
+        return counted_in_threads(counting_many(self.encoding, sum(map(len, texts))), texts)
+
+    def _no_text(self, given: object) -> TypeError:
+        return TypeError(f"asked to count {type(given).__name__}; {self.name} counts text; give a str, perhaps ''")
 
     def tokens(self, text: str) -> list[int]:
         """Encode a text.
