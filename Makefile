@@ -23,7 +23,7 @@ lint: $(VENV)/test.stamp
 	$(BIN) -m ruff format --check
 	$(BIN) -m mypy
 
-bench: $(VENV)/test.stamp
+bench: $(VENV)/bench.stamp
 	$(BIN) -m benchmarks
 
 $(VENV)/lab.stamp: pyproject.toml | $(BIN)
@@ -35,6 +35,11 @@ $(VENV)/test.stamp: pyproject.toml | $(BIN)
 	@echo "Installing budgetkit and what its tests need into $(VENV), once; this takes up to two minutes."
 	$(INSTALL) --editable '.[dev]'
 	@touch $@ $(VENV)/lab.stamp
+
+$(VENV)/bench.stamp: $(VENV)/test.stamp
+	@echo "Installing the libraries that budgetkit is compared with into $(VENV), once."
+	$(INSTALL) --editable '.[dev,peers]'
+	@touch $@
 
 ifneq ($(UV),)
 
