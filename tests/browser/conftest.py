@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,16 @@ class Notebook:
         self.command("docmanager:save")
         self.page.reload()
         self.wait_for_kernel()
+
+    def execute(self, code: str) -> None:
+        """Run code in the kernel, beside the cells, and wait until it is done."""
+        self.page.evaluate(
+            """code => jupyterapp.shell.currentWidget.context.sessionContext.session.kernel
+                .requestExecute({ code }).done.then(reply => {
+                    if (reply.content.status !== "ok") throw new Error(reply.content.evalue);
+                })""",
+            code,
+        )
 
     def cells(self) -> int:
         count: int = self.page.evaluate("jupyterapp.shell.currentWidget.content.model.cells.length")
@@ -200,8 +211,8 @@ def listening(process: subprocess.Popen[bytes], home: Path, root: Path, seconds:
     return Server(said["url"], said["token"], root)
 
 
-@pytest.fixture
-def tab(chromium: Browser, server: Server) -> Iterator[Page]:
+@contextmanager
+def opened_tab(chromium: Browser, server: Server) -> Iterator[Page]:
     """Open an empty tab that no request leaves and on which no script fails."""
     context = chromium.new_context(viewport={"width": 1360, "height": 980})
     context.grant_permissions(["clipboard-read", "clipboard-write"], origin=server.address)
@@ -217,11 +228,18 @@ def tab(chromium: Browser, server: Server) -> Iterator[Page]:
 
     context.on("request", note)
     page.on("websocket", note)
-    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("pageerror", lambda error: errors.append(f"{error}\n{error.stack}"))
     yield page
     context.close()
     assert outside == [], "the page asked for something that is not on this machine"
     assert errors == [], "a script on the page failed"
+
+
+@pytest.fixture
+def tab(chromium: Browser, server: Server) -> Iterator[Page]:
+    """Open a tab for one test."""
+    with opened_tab(chromium, server) as page:
+        yield page
 
 
 @pytest.fixture

@@ -1,0 +1,363 @@
+"""The explorer in real JupyterLab, by hand: keys, mouse, files, themes and widths.
+
+Every test also fails when a request leaves the machine or a script on the page fails (see conftest).
+"""
+
+import json
+import math
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, WebSocket, expect
+
+from budgetkit.budget import Budget
+from budgetkit.state import from_yaml
+from tests.browser.conftest import CHECKOUT, Notebook, Server, opened_tab
+
+Open = Callable[..., Notebook]
+WINDOW, CHAT = 16_384, {"output": 2_457, "retrieval": 4_096, "pool": 3_279}
+AS_AT_FIRST = """
+explorer.view.opened = []
+while explorer.view.state["actions"]["undo"]:
+    explorer.undo()
+"""
+SHELF = "globalThis[Symbol.for('budgetkit.plotly')]"
+ALL_DRAWN = """() => {
+    const cards = [...document.querySelectorAll(".bk-charts > .bk-card")];
+    return cards.length > 1 && cards.every(card => card.dataset.drawn && card.querySelector(".main-svg"));
+}"""
+
+
+def explored(notebook: Notebook) -> Notebook:
+    """Run all cells, and wait until every chart is drawn."""
+    notebook.run_all()
+    notebook.page.wait_for_function(ALL_DRAWN)
+    return notebook
+
+
+@pytest.fixture(scope="module")
+def notebook_04(chromium: Browser, server: Server) -> Iterator[Notebook]:
+    """Open the notebook that people see first, once for the tests that share it."""
+    shutil.copy(CHECKOUT / "notebooks" / "04-explore.ipynb", server.root / "notebooks")
+    with opened_tab(chromium, server) as page:
+        found = Notebook(page, server, "04-explore.ipynb")
+        page.evaluate("jupyterapp.shell.collapseLeft()")
+        yield explored(found)
+        found.shut_down()
+
+
+@pytest.fixture
+def lab(notebook_04: Notebook) -> Notebook:
+    """Give the explorer as it was at first, in sight, in a light and wide page."""
+    notebook_04.resize(1360)
+    notebook_04.set_theme("light")
+    notebook_04.execute(AS_AT_FIRST)
+    notebook_04.page.mouse.move(0, 0)
+    notebook_04.page.locator(".bk-kpis").scroll_into_view_if_needed()
+    expect_kpi(notebook_04.page, "pool", "3,279")
+    return notebook_04
+
+
+def written(folder: Path, *cells: str) -> Path:
+    """Write a notebook of these cells."""
+    code: list[dict[str, Any]] = [
+        {"cell_type": "code", "id": f"c{i}", "metadata": {}, "source": cell, "outputs": [], "execution_count": None}
+        for i, cell in enumerate(("import budgetkit as bk", *cells))
+    ]
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    path = folder / "own.ipynb"
+    path.write_text(json.dumps({"cells": code, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}))
+    return path
+
+
+def expect_kpi(page: Page, key: str, value: str) -> None:
+    expect(page.locator(f".bk-kpi[data-key={key}] b")).to_have_text(value)
+
+
+def copied(page: Page) -> Budget:
+    """Press Copy and read the clipboard: the YAML that is shown."""
+    page.locator(".bk-takeaway").get_by_role("button", name="Copy").click()
+    expect(page.locator(".bk-status")).to_contain_text("Copied as YAML.")
+    budget = from_yaml(page.evaluate("navigator.clipboard.readText()"))
+    assert isinstance(budget, Budget)
+    return budget
+
+
+def width_of(page: Page, key: str) -> float:
+    box = page.locator(f".bk-segment[data-key='{key}'] .bk-fill").bounding_box()
+    assert box is not None
+    return box["width"]
+
+
+def handle(page: Page, key: str) -> Any:
+    return page.locator(f".bk-handle[data-key='{key}']")
+
+
+def test_a_slider_moved_by_keys_moves_bar_key_figures_and_copied_text(lab: Notebook) -> None:
+    page = lab.page
+    expect_kpi(page, "pool", "3,279")
+    before = width_of(page, "output")
+    lab.slider("output").focus()
+    for _ in range(10):
+        page.keyboard.press("ArrowRight")
+    expect_kpi(page, "usable", "13,108")  # 15 % and ten half percents: 20 % of 16,384 is 3,276
+    expect_kpi(page, "pool", "2,460")
+    expect(page.locator(".bk-legend li[data-key=output] b")).to_have_text("3,276")
+    expect(page.locator(".bk-code")).to_contain_text("ratio: '0.2'")
+    assert width_of(page, "output") == pytest.approx(before * 3_276 / 2_457, rel=0.02)
+    assert copied(page).sizes["output"] == 3_276
+
+
+def test_a_handle_dragged_by_mouse_gives_and_takes_from_the_pool(lab: Notebook) -> None:
+    page = lab.page
+    bar = page.locator("svg.bk-bar").bounding_box()
+    knob = handle(page, "retrieval").locator(".bk-knob").bounding_box()
+    assert bar is not None
+    assert knob is not None
+    x, y = knob["x"] + knob["width"] / 2, knob["y"] + knob["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    for step in range(1, 31):
+        page.mouse.move(x - 2 * step, y)
+    page.mouse.up()
+    tokens = math.floor(CHAT["retrieval"] - 60 * WINDOW / bar["width"] + 0.5)
+    expect(page.locator(".bk-legend li[data-key=retrieval] b")).to_have_text(f"{tokens:,}")
+    expect_kpi(page, "pool", f"{CHAT['pool'] + CHAT['retrieval'] - tokens:,}")
+    assert width_of(page, "retrieval") == pytest.approx(tokens * bar["width"] / WINDOW, abs=2)
+    assert copied(page).cap("retrieval") == tokens
+    page.get_by_role("button", name="Undo", exact=True).click()  # the whole drag is one step
+    expect_kpi(page, "pool", "3,279")
+    assert not page.evaluate("document.querySelector('.bk-bar').classList.contains('bk-dragging')")
+
+
+def test_a_handle_is_a_slider_for_the_keyboard(lab: Notebook) -> None:
+    page = lab.page
+    knob = handle(page, "conversation")
+    expect(knob).to_have_attribute("role", "slider")
+    expect(knob).to_have_attribute("aria-valuenow", "3276")
+    expect(knob).to_have_attribute("aria-valuetext", "3,276 tokens, 20.0 % of the window")
+    knob.focus()
+    page.keyboard.press("ArrowRight")
+    expect(knob).to_have_attribute("aria-valuenow", "3326")
+    page.keyboard.press("Shift+ArrowRight")
+    expect(knob).to_have_attribute("aria-valuenow", "3826")
+    page.keyboard.press("ArrowLeft")
+    expect(knob).to_have_attribute("aria-valuenow", "3776")
+    page.keyboard.press("Home")
+    expect(knob).to_have_attribute("aria-valuenow", "0")
+    page.keyboard.press("End")
+    expect(knob).to_have_attribute("aria-valuetext", "no cap of its own")
+    expect(knob).to_be_focused()
+    for _ in range(5):
+        page.keyboard.press("Control+z")
+    expect(knob).to_have_attribute("aria-valuenow", "3276")
+
+
+def test_another_model_brings_another_window(notebook: Open, tmp_path: Path) -> None:
+    lab = explored(notebook(written(tmp_path, "explorer = bk.BudgetExplorer('chat')\nexplorer")))
+    page = lab.page
+    expect_kpi(page, "window", "128,000")
+    lab.control("Model").locator("input").fill("gpt-4")
+    page.keyboard.press("Enter")
+    expect_kpi(page, "window", "8,192")
+    expect_kpi(page, "pool", "1,640")
+    expect(page.locator(".bk-legend li[data-key=output] b")).to_have_text("1,228")
+
+
+def test_a_shipped_trace_is_uploaded_and_shown(lab: Notebook) -> None:
+    page = lab.page
+    file = CHECKOUT / "data" / "traces" / "coding-agent.jsonl"
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Open a conversation").click()
+    chooser.value.set_files(file)
+    expect(page.locator(".bk-source")).to_contain_text("coding-agent.jsonl")
+    expect(page.locator(".bk-source")).to_contain_text("counted exactly with o200k_base")
+    expect(lab.control("From").locator("select option:checked")).to_have_text("coding-agent.jsonl")
+
+
+def test_a_file_over_20_megabytes_is_refused_before_it_is_sent(lab: Notebook, tmp_path: Path) -> None:
+    page = lab.page
+    large = tmp_path / "large.jsonl"
+    large.write_bytes(b" " * (20 * 1024 * 1024 + 1))
+    sent: list[int] = []
+    page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(len(frame))))
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Open a conversation").click()
+    chooser.value.set_files(large)
+    expect(page.locator(".bk-status.bk-is-error")).to_contain_text('type the file\'s path into "File" instead')
+    expect(page.locator(".bk-source")).to_contain_text("support-chat")
+    assert sum(sent) < 1_000_000
+
+
+def test_a_broken_file_is_said_with_its_line_and_nothing_else_changes(lab: Notebook, tmp_path: Path) -> None:
+    page = lab.page
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text('{"messages": [{"role": "user", "content": "Hi"}]}\n{"messages": [{"content": "who?"}]}\n')
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Open a conversation").click()
+    chooser.value.set_files(broken)
+    expect(page.locator(".bk-status.bk-is-error")).to_contain_text("broken.jsonl, line 2")
+    expect(page.locator(".bk-source")).to_contain_text("support-chat")
+    expect_kpi(page, "pool", "3,279")
+
+
+def test_too_much_is_drawn_past_the_windows_end_and_says_how_to_mend_it(lab: Notebook) -> None:
+    page = lab.page
+    handle(page, "output").focus()
+    page.keyboard.press("End")
+    expect(page.locator(".bk-status.bk-is-over")).to_contain_text("lower a cap or a reserve")
+    expect(page.locator(".bk-end text")).to_contain_text("the window ends at 16,384")
+    expect_kpi(page, "pool", "\u221210,648")  # 3,279 less 16,384 instead of 2,457
+    bar = page.locator("svg.bk-bar").bounding_box()
+    past = page.locator(".bk-end rect").bounding_box()
+    assert bar is not None
+    assert past is not None
+    assert past["x"] + past["width"] == pytest.approx(bar["x"] + bar["width"], abs=1)
+    assert past["width"] > 0.3 * bar["width"]
+
+
+def test_plotly_reaches_a_page_once_and_outlives_the_explorer_that_asked(notebook: Open, tmp_path: Path) -> None:
+    frames: list[int] = []
+
+    def note(socket: WebSocket) -> None:
+        socket.on("framereceived", lambda frame: frames.append(len(frame)))
+
+    own = notebook(written(tmp_path, "bk.BudgetExplorer('chat')", "second = bk.BudgetExplorer('rag')\nsecond"))
+    page = own.page
+    page.on("websocket", note)
+    own.reload()
+    own.run_all()
+    page.wait_for_function(ALL_DRAWN)
+    assert page.locator(".bk-explorer").count() == 2
+    assert page.evaluate(f"{SHELF}.transfers") == 1
+    assert len([size for size in frames if size > 1_000_000]) == 1
+    page.evaluate("""() => { const content = jupyterapp.shell.currentWidget.content; content.activeCellIndex = 1; }""")
+    own.command("notebook:delete-cell")
+    expect(page.locator(".bk-explorer")).to_have_count(1)
+    own.slider("output").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".bk-legend li[data-key=output] b")).to_have_text("19,840")
+    serial = page.locator(".bk-head").get_attribute("data-serial")
+    page.wait_for_function(
+        "serial => document.querySelector('.bk-card[data-key=waterfall]').dataset.drawn === serial", arg=serial
+    )
+
+
+def test_a_view_asks_for_itself_when_the_one_that_asked_is_gone(notebook: Open, tmp_path: Path) -> None:
+    own = notebook(written(tmp_path, "bk.BudgetExplorer('chat')"))
+    own.page.evaluate(f"""() => {{
+        {SHELF} = {{ library: null, asker: () => false, since: performance.now(), transfers: 0, waiting: new Set() }};
+    }}""")
+    own.run_all()
+    own.page.wait_for_function(ALL_DRAWN)
+    assert own.page.evaluate(f"{SHELF}.transfers") == 1
+
+
+def test_keys_on_a_widget_leave_the_cells_alone(lab: Notebook) -> None:
+    """In JupyterLab's command mode x cuts a cell, b inserts one and dd deletes one."""
+    page = lab.page
+    cells = lab.cells()
+    places = [
+        lab.control("Preset").locator("select"),
+        lab.slider("output"),
+        handle(page, "system"),
+        page.get_by_role("button", name="Pin"),
+        page.locator(".bk-lock").first,
+    ]
+    for place in places:
+        place.focus()
+        for key in ("x", "b", "a", "d", "d"):
+            page.keyboard.press(key)
+    assert lab.cells() == cells
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_nothing_serious_stands_in_the_way_of_anybody(lab: Notebook, theme: str) -> None:
+    page = lab.page
+    lab.set_theme(theme)
+    page.locator(".bk-card[data-key=turns] summary").click()
+    expect(page.locator(".bk-card[data-key=turns] tbody tr")).to_have_count(75)
+    page.wait_for_timeout(500)  # the charts are drawn again in the theme's colours
+    assert lab.violations(".bk-explorer") == []
+    lab.shoot(f"explorer-{theme}")
+
+
+def test_dark_follows_jupyterlab_at_once(lab: Notebook) -> None:
+    page = lab.page
+    ink = "getComputedStyle(document.querySelector('.bk-card h3')).color"
+    tick = "getComputedStyle(document.querySelector('.bk-plot .xtick text')).fill"
+    light = page.evaluate(f"[{ink}, {tick}]")
+    lab.set_theme("dark")
+    page.wait_for_function(f"light => {ink} !== light[0] && {tick} !== light[1]", arg=light)
+    assert page.evaluate(ink).startswith("rgba(255, 255, 255")
+    assert page.evaluate(tick) == "rgb(255, 255, 255)"
+    assert page.evaluate("getComputedStyle(document.querySelector('.bk-plot .main-svg')).backgroundColor") in (
+        "rgba(0, 0, 0, 0)",
+        "transparent",
+    )
+
+
+def test_at_640_pixels_the_key_figures_and_the_bar_come_first(lab: Notebook) -> None:
+    page = lab.page
+    lab.resize(640, 1_200)
+    page.wait_for_function("document.querySelector('.bk-controls').getBoundingClientRect().left < 200")
+    tops = [page.locator(place).first.bounding_box() for place in (".bk-kpis", ".bk-bar", ".bk-controls", ".bk-charts")]
+    places = [box["y"] for box in tops if box is not None]
+    assert places == sorted(places)
+    assert len(places) == 4
+    page.wait_for_function("""() => [...document.querySelectorAll(".bk-kpi b, .bk-explorer, .bk-card, .bk-plot")]
+        .every(node => node.scrollWidth <= node.clientWidth + 1)""")
+    assert lab.violations(".bk-explorer") == []
+    lab.shoot("explorer-narrow")
+
+
+def test_hovering_a_section_fades_the_others_everywhere(lab: Notebook) -> None:
+    page = lab.page
+    page.locator(".bk-legend li[data-key=retrieval]").hover()
+    expect(page.locator(".bk-segment[data-key=system]")).to_have_class("bk-segment bk-section bk-faded")
+    faded = """() => [...document.querySelectorAll(".bk-card[data-key=waterfall] .point")]
+        .filter(point => point.style.opacity).length"""
+    assert page.evaluate(faded) == 5  # of window, output, system, memory, retrieval, conversation and pool
+    page.locator(".bk-source").hover()
+    expect(page.locator(".bk-faded")).to_have_count(0)
+
+
+def test_a_reloaded_page_shows_and_moves_as_before(lab: Notebook) -> None:
+    page = lab.page
+    lab.slider("output").focus()
+    page.keyboard.press("ArrowRight")
+    expect_kpi(page, "usable", "13,845")  # 15.5 % of 16,384 is 2,539
+    lab.reload()
+    page.wait_for_function(ALL_DRAWN)
+    expect_kpi(page, "usable", "13,845")
+    handle(page, "output").focus()
+    page.keyboard.press("ArrowRight")
+    expect_kpi(page, "usable", "13,795")
+    assert page.evaluate(f"{SHELF}.transfers") == 1
+
+
+EVIL = '<img src=x onerror="window.hit = 1">'
+
+
+def test_names_of_sections_models_and_files_are_never_read_as_markup(notebook: Open, tmp_path: Path) -> None:
+    budget = (
+        f"bk.Budget(8_192, [bk.Reserve('output', 900)], [bk.Allocation({EVIL!r}, 700)], roles={{'user': {EVIL!r}}})"
+    )
+    evil = tmp_path / "<b>evil<b>.jsonl"
+    evil.write_text(json.dumps({"id": EVIL, "messages": [{"role": "user", "content": "Hi"}]}) + "\n")
+    cells = [f"explorer = bk.BudgetExplorer({budget}, {str(evil)!r}, model='gpt-4o')\nexplorer"]
+    lab = explored(notebook(written(tmp_path, *cells)))
+    page = lab.page
+    expect(page.locator(".bk-legend li span").nth(1)).to_have_text(EVIL)
+    expect(page.locator(".bk-source")).to_contain_text("<b>evil<b>.jsonl")
+    lab.control("Model").locator("input").fill(EVIL)
+    page.keyboard.press("Enter")
+    expect(page.locator(".bk-status")).to_contain_text(f"no model {EVIL!r}")
+    page.locator(".bk-legend li").first.hover()
+    page.locator(".bk-card[data-key=sections] summary").click()
+    page.wait_for_timeout(300)
+    assert page.evaluate("window.hit") is None
+    assert page.locator(".bk-explorer img").count() == 0
