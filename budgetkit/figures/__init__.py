@@ -9,8 +9,10 @@ Call a figure for plotly's; its ``spec`` is the same as plain data, its ``table`
 
 from budgetkit.figures.conversations import conversations
 from budgetkit.figures.errors import counter_error
+from budgetkit.figures.outlook import fan
 from budgetkit.figures.palette import colour
 from budgetkit.figures.question import Question
+from budgetkit.figures.replays import caching, dropping, ranking, spending, timeline
 from budgetkit.figures.sections import sections
 from budgetkit.figures.sweeps import sweep_line, sweep_map
 from budgetkit.figures.turns import turns
@@ -18,12 +20,18 @@ from budgetkit.figures.window import waterfall, window
 
 __all__ = [
     "Question",
+    "caching",
     "colour",
     "conversations",
     "counter_error",
+    "dropping",
+    "fan",
+    "ranking",
     "sections",
+    "spending",
     "sweep_line",
     "sweep_map",
+    "timeline",
     "turns",
     "waterfall",
     "window",

@@ -1,0 +1,190 @@
+"""A replayed conversation: what fills each request, what is read again, what was dropped and when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from budgetkit.figures.palette import ALARM, GREEN, ORANGE, PALE, PURPLE, SLATE, colour
+from budgetkit.figures.question import Question, Spec, label, layout, plain, rows, short
+from budgetkit.replay import Replay, rank_policies
+
+LINES = (SLATE, "#0072B2", GREEN, ORANGE, PURPLE, "#56B4E9", "#882255", "#999933")
+_KINDS = {"cached": GREEN, "written": ORANGE, "fresh": PALE}
+_FATES = {"kept": SLATE, "shrunk": ORANGE, "summarised": PURPLE, "dropped": ALARM}
+_MOST_TICKS = 8
+
+
+def _timeline_table(outcome: Replay) -> pd.DataFrame:
+    table = outcome.sections()
+    frame = outcome.frame()
+    left = frame["dropped"] + frame["summary_input"]
+    by_request = pd.DataFrame({"request": frame["request"], "limit": outcome.budget.usable, "dropped": left})
+    return table[["request", "turn", "section", "tokens", "cut"]].merge(by_request, on="request")
+
+
+def _draw_timeline(table: pd.DataFrame) -> Spec:
+    used = table.groupby("section", sort=False)["tokens"].max()
+    sections = [str(section) for section in used.index[used > 0]]
+    traces = [_layer(table[table["section"] == section], "tokens", section, colour(section)) for section in sections]
+    once = table.drop_duplicates("request")
+    limit = int(once["limit"].iloc[0])
+    cuts = once[once["dropped"] > 0]
+    traces.append(
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "name": "cut",
+            "x": cuts["request"].tolist(),
+            "y": [limit * 1.04] * len(cuts),
+            "marker": {"symbol": "triangle-down", "color": ALARM, "size": 7},
+            "text": [f"{short(size)} tokens left at request {at}" for size, at in cuts[["dropped", "request"]].values],
+            "hoverinfo": "text",
+        }
+    )
+    notes = [{"x": 0, "xref": "paper", "y": limit, "yanchor": "bottom", "xanchor": "left", "showarrow": False}]
+    notes[0]["text"] = f"usable window {limit:,}"
+    line = {"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": limit, "y1": limit}
+    shapes = [{**line, "line": {"color": ALARM, "dash": "dash", "width": 1.5}}]
+    top = max(limit, int(once["limit"].max())) * 1.12
+    more = {"annotations": notes, "shapes": shapes, "showlegend": True, "legend": {"orientation": "h", "y": -0.2}}
+    return {"data": traces, "layout": layout(340, _requests(), {"range": [0, top], "tickformat": "~s"}, **more)}
+
+
+def _layer(table: pd.DataFrame, column: str, name: str, fill: str) -> Spec:
+    return {
+        "type": "scatter",
+        "mode": "lines" if len(table) > 1 else "lines+markers",
+        "name": plain(name),
+        "x": table["request"].tolist(),
+        "y": table[column].tolist(),
+        "stackgroup": "one",
+        "line": {"width": 0.5, "color": fill, "shape": "hv"},
+        "fillcolor": fill,
+        "hovertemplate": "%{y:,} " + plain(name) + "<extra></extra>",
+    }
+
+
+def _requests() -> dict[str, Any]:
+    return {"title": {"text": "request", "standoff": 4}, "showgrid": False, "nticks": _MOST_TICKS}
+
+
+def _caching_table(outcome: Replay) -> pd.DataFrame:
+    return outcome.frame()[["request", "turn", "cached", "written", "fresh", "sent"]]
+
+
+def _draw_caching(table: pd.DataFrame) -> Spec:
+    kinds = [kind for kind in _KINDS if kind != "fresh" or table["fresh"].any()]
+    traces = [_layer(table, kind, kind, _KINDS[kind]) for kind in kinds]
+    more = {"hovermode": "x unified", "showlegend": True, "legend": {"orientation": "h", "y": -0.25}}
+    y = {"tickformat": "~s", "rangemode": "tozero"}
+    return {"data": traces, "layout": layout(280, _requests(), y, **more)}
+
+
+def _spending_table(replays: Mapping[str, Replay]) -> pd.DataFrame:
+    """Sum up the cost; where a price is not known, the input in units of a token that is sent without a cache."""
+    known = all(outcome.prices is not None and not np.isnan(outcome.cost).any() for outcome in replays.values())
+    frames = []
+    for name, outcome in replays.items():
+        frame = outcome.frame()
+        weighed = frame["cached"] * outcome.cache.read + frame["written"] * outcome.cache.write + frame["fresh"]
+        spent = frame["cost"] if known else weighed + frame["summary_input"]
+        unit = "US dollars" if known else "input tokens, weighed"
+        rows = {"policy": name, "request": frame["request"], "spent": spent.cumsum(), "unit": unit}
+        frames.append(pd.DataFrame(rows))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _draw_spending(table: pd.DataFrame) -> Spec:
+    policies = list(dict.fromkeys(table["policy"]))
+    traces = []
+    for number, policy in enumerate(policies):
+        own = table[table["policy"] == policy]
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines" if len(own) > 1 else "lines+markers",
+                "name": plain(policy),
+                "x": own["request"].tolist(),
+                "y": own["spent"].tolist(),
+                "line": {"color": LINES[number % len(LINES)], "width": 2},
+                "hovertemplate": "%{y:,.4~g} " + plain(policy) + "<extra></extra>",
+            }
+        )
+    unit = str(table["unit"].iloc[0])
+    y = {"title": {"text": unit}, "rangemode": "tozero", "tickformat": ",.2f" if unit == "US dollars" else "~s"}
+    more = {"hovermode": "x unified", "showlegend": True, "legend": {"orientation": "h", "y": -0.25}}
+    return {"data": traces, "layout": layout(300, _requests(), y, **more)}
+
+
+def _dropping_table(outcome: Replay) -> pd.DataFrame:
+    table = outcome.messages()
+    table = table[table["first"].notna()].copy()
+    last = len(outcome.placed.requests)
+    table["until"] = table["gone"].fillna(last + 1).astype("int64")
+    return table[["message", "turn", "role", "section", "tokens", "first", "until", "fate"]].reset_index(drop=True)
+
+
+def _draw_dropping(table: pd.DataFrame) -> Spec:
+    traces = []
+    for fate, own in ((fate, table[table["fate"] == fate]) for fate in _FATES):
+        if not len(own):
+            continue
+        x: list[Any] = []
+        y: list[Any] = []
+        texts: list[Any] = []
+        for row in rows(own):
+            text = f"message {row['message']}, {row['role']}, {row['tokens']:,} tokens: {fate}"
+            x += [int(row["first"]), int(row["until"]), None]
+            y += [int(row["message"])] * 2 + [None]
+            texts += [plain(text)] * 2 + [None]
+        line = {"color": _FATES[fate], "width": 2}
+        traces.append(
+            {"type": "scatter", "mode": "lines", "name": fate, "x": x, "y": y, "text": texts, "hoverinfo": "text"}
+            | {"line": line}
+        )
+    y_axis = {"title": {"text": "message"}, "autorange": "reversed", "nticks": _MOST_TICKS}
+    more = {"showlegend": True, "legend": {"orientation": "h", "y": -0.2}}
+    return {"data": traces, "layout": layout(340, _requests(), y_axis, **more)}
+
+
+def _ranking_table(replays: Mapping[str, Replay]) -> pd.DataFrame:
+    table = rank_policies(replays)
+    return table[["policy", "relative_cost", "cached_share", "sent", "dropped", "summary_calls", "over", "cost"]]
+
+
+def _draw_ranking(table: pd.DataFrame) -> Spec:
+    texts = [
+        f"{row['relative_cost']:.2f} x, {row['cached_share']:.0%} cached, {short(row['dropped'])} dropped"
+        for row in rows(table)
+    ]
+    bar = {
+        "type": "bar",
+        "orientation": "h",
+        "y": list(range(len(table))),
+        "x": table["relative_cost"].tolist(),
+        "text": texts,
+        "textposition": "outside",
+        "cliponaxis": False,
+        "hoverinfo": "text",
+        "marker": {"color": SLATE},
+    }
+    x = {"range": [0, max(1.0, float(table["relative_cost"].max())) * 2.2], "tickformat": ".1f"}
+    names = [label(name) for name in table["policy"]]
+    y = {"autorange": "reversed", "tickvals": bar["y"], "ticktext": names, "showgrid": False, "zeroline": False}
+    return {"data": [bar], "layout": layout(len(table) * 34 + 80, x, y)}
+
+
+#: Draw each request by section, with the usable window and the requests at which something left the history.
+timeline = Question("What fills the window, request by request?", _timeline_table, _draw_timeline)
+#: Draw what of each request is read from the prompt cache, written to it, or neither.
+caching = Question("How much is read again from the cache?", _caching_table, _draw_caching)
+#: Draw what has been spent up to each request, policy by policy.
+spending = Question("What has it cost so far?", _spending_table, _draw_spending)
+#: Draw for each message from which request to which it is in the window.
+dropping = Question("Which messages were there, and until when?", _dropping_table, _draw_dropping)
+#: Draw policies side by side, the cheapest first.
+ranking = Question("Which policy costs least?", _ranking_table, _draw_ranking)
