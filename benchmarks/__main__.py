@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from pathlib import Path
 
-from benchmarks import arithmetic, browser, startup, traces
+from benchmarks import arithmetic, browser, replaying, startup, traces
 from benchmarks.measure import Row, readable
 
 RESULTS = Path(__file__).parent / "results.md"
@@ -21,12 +21,14 @@ def main() -> None:
     """Run the groups that were asked for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--traces", type=Path, nargs="*", default=[], help="folders with conversations of your own")
-    parser.add_argument("--only", nargs="*", choices=("start", "plan", "traces", "browser"), help="these groups alone")
+    groups_known = ("start", "plan", "traces", "replay", "browser")
+    parser.add_argument("--only", nargs="*", choices=groups_known, help="these groups alone")
     asked = parser.parse_args()
     groups = {
         "start": startup.rows,
         "plan": arithmetic.rows,
         "traces": lambda: traces.rows(asked.traces),
+        "replay": replaying.rows,
         "browser": browser.rows,
     }
     chosen = [make for name, make in groups.items() if not asked.only or name in asked.only]

@@ -126,7 +126,8 @@ def session(path: Path) -> str:
     return (
         f"{trace.id}: {len(frame)} readings, {frame['billed'].min():,} to {frame['billed'].max():,} tokens. Fitted "
         f"to the first {third}: {bill.constant:,.0f} + {bill.slope:.4f} x o200k_base. On the other {len(rest)} the "
-        f"error is {np.abs(error).mean():.2%} on average, {np.abs(error).max():.2%} at most, {error.iloc[-1]:+.2%} at the end."
+        f"error is {np.abs(error).mean():.2%} on average, {np.abs(error).max():.2%} at most and "
+        f"{error.iloc[-1]:+.2%} at the end."
     )
 
 
