@@ -134,6 +134,19 @@ def test_at_the_end_of_its_slider_a_section_has_no_cap() -> None:
     assert explorer.budget.caps["knowledge"] == 4_096
 
 
+def test_a_share_that_lost_its_cap_comes_back_as_a_share() -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+    row = explorer.controls.lines["retrieval"]
+    row.slider.value = 100
+    assert explorer.budget.caps["retrieval"] is None
+    row.slider.value = 25
+    assert explorer.budget == bk.presets.chat(8_192)
+    row.box.value = 8_192
+    row.box.value = 2_048
+    assert explorer.budget == bk.presets.chat(8_192)
+    assert explorer.controls.lines["retrieval"] is row, "and its slider stays under the hand"
+
+
 def test_the_output_reserve_is_a_ratio_between_a_minimum_and_a_maximum() -> None:
     explorer = BudgetExplorer("memory_engine", window=128_000)
     limits = explorer.controls.limits

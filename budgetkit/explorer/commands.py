@@ -12,7 +12,7 @@ from budgetkit.amounts import Amount, Share, check_tokens
 from budgetkit.budget import Budget
 from budgetkit.explorer.library import Library
 from budgetkit.explorer.outcome import Outcome, known_model
-from budgetkit.explorer.settings import OWN, Settings, shortest_ratio, with_reserves
+from budgetkit.explorer.settings import OWN, Settings, amounts_of, shortest_ratio
 from budgetkit.lines import quoted
 from budgetkit.presets import PRESETS, preset
 from budgetkit.state import from_json, from_yaml
@@ -35,12 +35,14 @@ def choose_preset(settings: Settings, found: Outcome, library: Library, name: st
 
 def move_line(settings: Settings, found: Outcome, library: Library, line: str, tokens: int) -> Settings:
     """Give the window or a line another size in tokens."""
-    return settings.next_line(found.plan.budget, line, int(tokens))
+    return settings.next_line(found.plan.budget, settings.base(found.model), line, int(tokens))
 
 
 def set_amount(settings: Settings, found: Outcome, library: Library, line: str, amount: Amount | None) -> Settings:
-    """Give a line another amount, such as a share with other limits."""
-    return settings.next_amount(line, amount)
+    """Give a line another amount, such as a share; a section's share of the whole window is no cap at all."""
+    budget = found.plan.budget
+    is_whole = isinstance(amount, Share) and line in budget.caps and amount.of(budget.window) >= budget.window
+    return settings.next_amount(line, None if is_whole else amount)
 
 
 def set_limits(
@@ -48,7 +50,7 @@ def set_limits(
 ) -> Settings:
     """Clamp a line between two sizes; one as large as the window is no limit."""
     budget = found.plan.budget
-    amount = next((each.amount for each in with_reserves(budget, {line: 0}) if each.name == line), None)
+    amount = amounts_of(budget, settings.base(found.model)).get(line)
     ratio = (
         amount.ratio if isinstance(amount, Share) else shortest_ratio(min(amount or 0, budget.window), budget.window)
     )

@@ -121,11 +121,11 @@ class Controls:
     def _project_lines(self, settings: Settings, found: Outcome) -> None:
         lines = lines_of(settings, found)
         budget = found.plan.budget
-        shape = [(name, kind, name == LIMITED or hasattr(amount, "ratio")) for name, kind, amount in lines]
+        shape = [(name, kind, name == LIMITED or is_share) for name, kind, _, is_share in lines]
         if shape != self._shape:
             self._rebuild(shape, budget.sections)
             self._shape = shape
-        for name, _, amount in lines:
+        for name, _, amount, _ in lines:
             tokens = {**budget.sizes, **budget.caps}.get(name, 0)
             locked = name in settings.locks
             self.lines[name].project(amount, tokens, budget.window, budget.floors.get(name, 0), locked)

@@ -95,6 +95,10 @@ class Row:
         bound(self.box, floor, window, size)
         self.slider.disabled = self.box.disabled = locked
         self.lock.value = locked
+        if tokens is None:
+            self.widget.add_class("bk-uncapped")
+        else:
+            self.widget.remove_class("bk-uncapped")
 
     def close(self) -> None:
         """Take the widgets away for good."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from budgetkit.amounts import Amount, Share
 from budgetkit.explorer.outcome import Outcome
-from budgetkit.explorer.settings import History, Settings, usual, with_reserves
+from budgetkit.explorer.settings import History, Settings, amounts_of, usual, with_reserves
 from budgetkit.figures.palette import HATCHED, colour, ink
 from budgetkit.figures.question import short
 from budgetkit.figures.window import Claim, claims, takes_the_rest
@@ -258,8 +259,8 @@ def nice_step(window: int) -> int:
     return step
 
 
-def lines_of(settings: Settings, found: Outcome) -> list[tuple[str, str, Any]]:
-    """Return the lines that have a slider: the usual reserves first, then the budget's own.
+def lines_of(settings: Settings, found: Outcome) -> list[tuple[str, str, Amount | None, bool]]:
+    """Return the lines that have a slider: the budget's own, and the usual reserves.
 
     Parameters
     ----------
@@ -270,8 +271,10 @@ def lines_of(settings: Settings, found: Outcome) -> list[tuple[str, str, Any]]:
 
     Returns
     -------
-    list of (str, str, amount)
-        Name, "reserve" or "allocation", and the amount.
+    list of (str, str, amount, bool)
+        Name, "reserve" or "allocation", the amount, and whether a move sets a share of the window.
     """
-    whole = with_reserves(found.plan.budget, dict.fromkeys(usual()))
-    return [(line.name, line.kind, line.amount) for line in whole]
+    budget = found.plan.budget
+    kept = amounts_of(budget, settings.base(found.model))
+    whole = with_reserves(budget, dict.fromkeys(usual()))
+    return [(line.name, line.kind, line.amount, isinstance(kept[line.name], Share)) for line in whole]

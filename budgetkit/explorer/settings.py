@@ -109,13 +109,15 @@ class Settings:
         moved = {**self.lines, **self.locks}
         return with_reserves(base, moved).assign(**{n: a for n, a in moved.items() if n in names(base, moved)})
 
-    def next_line(self, budget: Budget, line: str, tokens: int) -> Settings:
+    def next_line(self, budget: Budget, base: Budget, line: str, tokens: int) -> Settings:
         """Return the settings with one line moved; a share stays a share.
 
         Parameters
         ----------
         budget : Budget
             The budget as it is now.
+        base : Budget
+            The budget before any line was moved; it says what a section without a cap was before.
         line : str
             "window", or the name of a reserve or section.
         tokens : int
@@ -136,7 +138,7 @@ class Settings:
         tokens = check_tokens(line, tokens)
         if line == "window":
             return replace(self, window=tokens)
-        amounts = {each.name: each.amount for each in with_reserves(budget, dict.fromkeys(usual()))}
+        amounts = amounts_of(budget, base)
         if line not in amounts:
             raise LookupError(f"no line {line!r} in this budget; its lines are {quoted(amounts)}; name one of them")
         return self.next_amount(line, moved(amounts[line], tokens, budget.window, line in budget.caps))
@@ -166,6 +168,26 @@ class Settings:
             size = "without a cap" if held is None else f"at {held:,} tokens"
             raise ValueError(f"{line} was to change; it is locked {size}; unlock it first")
         return replace(self, lines={**self.lines, line: amount})
+
+
+def amounts_of(budget: Budget, base: Budget) -> dict[str, Amount | None]:
+    """Return the amount of each line, of a section that lost its cap the one it had.
+
+    Parameters
+    ----------
+    budget : Budget
+        The budget as it is now.
+    base : Budget
+        The budget before any line was moved.
+
+    Returns
+    -------
+    dict of str to int, Share or None
+        By line, the usual reserves among them.
+    """
+    before = {line.name: line.amount for line in base}
+    now = {line.name: line.amount for line in with_reserves(budget, dict.fromkeys(usual()))}
+    return {name: before.get(name) if amount is None else amount for name, amount in now.items()}
 
 
 def usual() -> tuple[str, ...]:
@@ -241,10 +263,12 @@ def moved(amount: Amount | None, tokens: int, window: int, is_section: bool) -> 
     >>> moved(Share(.1), 2_048, 8_192, True), moved(800, 900, 8_192, True), moved(800, 8_192, 8_192, True)
     (Share(0.25), 900, None)
     """
+    if is_section and tokens >= window:
+        return None
     if isinstance(amount, Share):
         highest = None if amount.at_most is None else max(amount.at_most, tokens)
         return Share(shortest_ratio(tokens, window), min(amount.at_least, tokens), highest)
-    return None if is_section and tokens >= window else tokens
+    return tokens
 
 
 def shortest_ratio(tokens: int, window: int) -> Decimal:

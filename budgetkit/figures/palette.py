@@ -127,7 +127,7 @@ def luminance(colour: str) -> float:
     Examples
     --------
     >>> luminance("#ffffff"), round(luminance("#0072B2"), 3)
-    (1.0, 0.153)
+    (1.0, 0.152)
     """
     linear = [_linear(value / 255) for value in _channels(colour)]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -86,7 +86,7 @@ async function paintCard(charts, card, library) {
   put(card.plot, { "aria-label": `${figure.title} ${figure.note}` });
   put(card.scroll, { "aria-label": `Table: ${figure.title}` });
   card.details.open = charts.model.get("opened").includes(card.key);
-  if (card.details.open) fillTable(card.table, figure.table);
+  if (card.details.open && figure.table) fillTable(card.table, figure.table);
   card.plot.style.height = `${figure.spec.layout.height}px`;
   if (!card.plot.clientWidth) return; // not laid out yet: the ResizeObserver calls again
   await library.react(card.plot, figure.spec.data, themed(card.plot, figure.spec.layout), CHART_SETTINGS);
@@ -113,7 +113,9 @@ function themed(plot, layout) {
   delete themedLayout.title; // the card has it as a heading
   themedLayout.margin = { ...layout.margin, t: layout.meta?.top ?? 12 };
   for (const [name, axis] of Object.entries(layout)) {
-    if (/^[xy]axis/.test(name)) themedLayout[name] = { ...axis, gridcolor: line, zerolinecolor: line, linecolor: line };
+    if (!/^[xy]axis/.test(name)) continue;
+    const title = axis.title && { ...axis.title, font: { size: 12 } };
+    themedLayout[name] = { ...axis, title, gridcolor: line, zerolinecolor: line, linecolor: line };
   }
   return themedLayout;
 }

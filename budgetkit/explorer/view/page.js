@@ -47,8 +47,20 @@ function watchControls(box) {
   return () => observer.disconnect();
 }
 
-function watchTheme(changed) {
-  const observer = new MutationObserver(changed);
+// JupyterLab names the new theme before its style sheet has arrived, so the colours are looked at a few times.
+const THEME_LOOKS = [0, 60, 250, 1000, 3000]; // milliseconds after a change
+
+function watchTheme(node, changed) {
+  const colours = () => ["--bk-ink", "--bk-line", "--bk-card"].map((name) => getComputedStyle(node).getPropertyValue(name)).join();
+  let last = colours();
+  const look = () => {
+    const now = colours();
+    if (now !== last && node.isConnected) {
+      last = now;
+      changed();
+    }
+  };
+  const observer = new MutationObserver(() => THEME_LOOKS.forEach((wait) => setTimeout(look, wait)));
   const attributeFilter = ["data-jp-theme-name", "data-jp-theme-light", "data-theme", "class"];
   observer.observe(document.body, { attributes: true, attributeFilter });
   return () => observer.disconnect();

@@ -1,7 +1,8 @@
 // The explorer's view: it draws what the kernel says, and sends back what the hand does.
 
 function render({ model, el }) {
-  const alive = () => el.isConnected;
+  let gone = false; // a view that is scrolled away is out of the page for a while, and not gone
+  const alive = () => !gone;
   const courier = createCourier(model);
   const post = courier.post;
   const status = createStatus();
@@ -65,7 +66,7 @@ function render({ model, el }) {
   const sizes = new ResizeObserver(redraw);
   sizes.observe(bar.svg);
   sizes.observe(charts.root);
-  const stops = [watchTheme(redraw), () => sizes.disconnect()];
+  const stops = [watchTheme(body, redraw), () => sizes.disconnect()];
   requestAnimationFrame(() => {
     const box = el.closest(".bk-explorer") ?? el;
     stops.push(guardKeys(box), watchControls(box), undoByKey(box, post));
@@ -73,6 +74,7 @@ function render({ model, el }) {
   drawState();
   takeaway.paint();
   return () => {
+    gone = true;
     stops.forEach((stop) => stop());
     for (const [name, call] of Object.entries(changes)) model.off(name, call);
   };
