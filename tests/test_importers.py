@@ -338,7 +338,14 @@ def test_a_message_carries_what_it_was_made_of() -> None:
 def test_passages_outside_the_messages_survive_a_round_trip() -> None:
     (trace,) = loaded({"messages": [{"role": "user", "content": "Hi"}], "contexts": [{"text": "Found.", "score": 0.5}]})
     (again,) = loaded(json.loads(to_line(trace)))
-    assert again.contexts == trace.contexts
+    assert (again.contexts, again.messages) == (trace.contexts, trace.messages)
+
+
+def test_passages_of_any_message_survive_a_round_trip() -> None:
+    passages = bk.Message({"role": "user", "contexts": ["Found."]}).contexts
+    messages = tuple(bk.Message({"role": role, "content": role}) for role in ("user", "assistant", "user"))
+    (again,) = loaded(json.loads(to_line(bk.Trace("toy", messages, contexts={0: passages}))))
+    assert again.contexts == {0: passages}
 
 
 @pytest.mark.parametrize(

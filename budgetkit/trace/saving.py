@@ -42,18 +42,25 @@ def to_line(trace: Trace) -> str:
     '{"id": "toy", "messages": [{"role": "user", "content": "Hello world"}]}'
     """
     record: dict[str, Any] = {"id": trace.id, "messages": [dict(message.raw) for message in trace.messages]}
-    outside = {
-        index: [dict(passage.raw) for passage in found if not trace.messages[index].raw.get("contexts")]
-        for index, found in trace.contexts.items()
-    }
-    for index, passages in outside.items():
-        if passages:
-            record["messages"][index]["contexts"] = passages
+    meta = dict(trace.meta)
+    own = {index: len(trace.messages[index].contexts) for index in trace.contexts}
+    outside = {index: found[own[index] :] for index, found in trace.contexts.items() if found[own[index] :]}
+    for index, found in outside.items():
+        passages = [dict(passage.raw) for passage in found]
+        if len(outside) == 1 and index == meta.get("contexts_apply_to_message", _last_user(trace)):
+            record["contexts"] = passages
+        else:
+            record["messages"][index]["contexts"] = [*(trace.messages[index].raw.get("contexts") or ()), *passages]
     if trace.tools:
         record["tools"] = list(trace.tools)
-    if trace.meta:
-        record["meta"] = dict(trace.meta)
+    if meta:
+        record["meta"] = meta
     return json.dumps({**record, **trace.fields}, ensure_ascii=False)
+
+
+def _last_user(trace: Trace) -> int:
+    users = (index for index in reversed(range(len(trace.messages))) if trace.messages[index].role == "user")
+    return next(users, len(trace.messages) - 1)
 
 
 def usage_frame(trace: Trace) -> pd.DataFrame:
