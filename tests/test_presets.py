@@ -9,6 +9,7 @@ import pytest
 import budgetkit as bk
 from budgetkit import presets
 from budgetkit.presets import PRESETS
+from budgetkit.trace import DEFAULT_ROLES
 
 DOCUMENT_003 = {
     "context_budget": {
@@ -32,6 +33,11 @@ def test_every_preset_takes_tokens_or_a_model(name: str) -> None:
     assert set(by_model.roles.values()) <= set(by_model.sections)
     assert set(PRESETS[name].demand) <= set(by_model.sections)
     assert by_model.name == name
+
+
+def test_a_trace_goes_by_the_roles_of_working_memory_unless_told_otherwise() -> None:
+    """The two towers may not import one another, so the table stands twice and is held equal here."""
+    assert presets.working_memory().roles == dict(DEFAULT_ROLES)
 
 
 @pytest.mark.parametrize(
