@@ -469,6 +469,20 @@ def test_a_rough_counter_is_compared_with_the_exact_one() -> None:
     assert "counted exactly with o200k_base" in explorer.view.state["source"]
 
 
+def test_a_long_file_is_read_and_counted_with_progress(tmp_path: Path) -> None:
+    line = json.dumps({"messages": [HELLO, {**ANSWER, "content": "A long answer. " * 400}] * 50}) + "\n"
+    path = tmp_path / "long.jsonl"
+    path.write_text(line * 12)
+    explorer = BudgetExplorer("chat", window=8_192)
+    told: list[dict[str, Any]] = []
+    explorer.view.send = lambda content, buffers=None: told.append(content["status"])
+    explorer.controls.path.value = str(path)
+    assert explorer.config["trace"] == "long.jsonl"
+    assert told[0]["text"].startswith("Reading long.jsonl: ")
+    assert told[-1]["text"] == "Counting long.jsonl: conversation 12 of 12"
+    assert all(status["level"] == "busy" and 0 <= status["progress"] <= 1 for status in told)
+
+
 def test_only_figures_that_changed_are_sent_again() -> None:
     explorer = BudgetExplorer("chat", window=8_192)
     before = explorer.view.figure_waterfall

@@ -186,7 +186,7 @@ class Library:
         """
         trace = self.conversations(name)[conversation]
         key = (name, conversation, count.name, tuple(roles.items()), framing, "demand")
-        return self._once(key, lambda: self._count(trace, count, roles, framing))
+        return self._once(key, lambda: self._count(name, trace, count, roles, framing))
 
     def demands(self, name: str, count: Counter, roles: Mapping[str, str], framing: Framing) -> pd.DataFrame:
         """Return what each turn of each conversation of a file asks of each section.
@@ -233,8 +233,10 @@ class Library:
         key = (name, conversation, turn, count.name, tuple(roles.items()), framing)
         return self._once(key, lambda: Items(trace.items(turn, count, roles or None, framing)))
 
-    def _count(self, trace: Trace, count: Counter, roles: Mapping[str, str], framing: Framing) -> pd.DataFrame:
-        if len(trace.messages) > 200:
+    def _count(
+        self, name: str, trace: Trace, count: Counter, roles: Mapping[str, str], framing: Framing
+    ) -> pd.DataFrame:
+        if len(self._traces.get(name, ())) == 1 and len(trace.messages) > 200:
             self.report(f"Counting {trace.id}: {len(trace.messages):,} messages with {count.name}", 0)
         return trace.demand(count, roles or None, framing)
 
