@@ -104,6 +104,26 @@ class ExactCounter:
     def _no_text(self, given: object) -> TypeError:
         return TypeError(f"asked to count {type(given).__name__}; {self.name} counts text; give a str, perhaps ''")
 
+    def fresh(self, text: str) -> int:
+        """Count one text without recalling or remembering it; for whoever tries many that nobody asks again.
+
+        Parameters
+        ----------
+        text : str
+            Any string.
+
+        Returns
+        -------
+        int
+            In tokens; adds up at seams.
+
+        Examples
+        --------
+        >>> ExactCounter("o200k_base").fresh("Hello world")
+        2
+        """
+        return encodings.counting(self.encoding)(text)
+
     def tokens(self, text: str) -> list[int]:
         """Encode a text.
 

@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-__all__ = ["LARGE", "first_seam", "is_seam", "last_seam", "parts"]
+__all__ = ["LARGE", "first_seam", "is_seam", "last_seam", "next_seam", "parts"]
 
 #: A longer text is counted in parts, in code points.
 LARGE: Final = 65_536
@@ -81,8 +81,35 @@ def first_seam(text: str, place: int) -> int:
     >>> first_seam("three short words", 6)
     11
     """
-    found = _SEAM.search(text, max(1, place))
-    return found.start() if found else len(text)
+    found = next_seam(text, place, len(text))
+    return len(text) if found is None else found
+
+
+def next_seam(text: str, start: int, stop: int) -> int | None:
+    """Return the first seam in a stretch of text, or the text's end if the stretch reaches it.
+
+    Parameters
+    ----------
+    text : str
+        Any string.
+    start, stop : int
+        In code points from the beginning.
+
+    Returns
+    -------
+    int or None
+        From `start` to `stop`; None where there is none.
+
+    Examples
+    --------
+    >>> next_seam("three short words", 6, 9), next_seam("three short words", 6, 12)
+    (None, 11)
+    """
+    # One character more is read than may be returned, for a seam is seen by the character after it.
+    found = _SEAM.search(text, max(1, start), stop + 1)
+    if found:
+        return found.start()
+    return len(text) if stop >= len(text) else None
 
 
 def last_seam(text: str, start: int, stop: int) -> int:

@@ -7,16 +7,14 @@ by aiming: a few counts of texts about as long as the result, however long the t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal, get_args
 
 from budgetkit.truncation.boundaries import ENDS, STARTS, By
+from budgetkit.truncation.measures import Count, Measure, measured
 
 __all__ = ["By", "Keep", "truncate"]
 
-Count = Callable[[str], int]
 Keep = Literal["head", "tail", "middle"]
 
 MARKERS: dict[str, str] = {
@@ -24,12 +22,10 @@ MARKERS: dict[str, str] = {
     "tail": "[what came before is left out]\n",
     "middle": "\n[a part is left out]\n",
 }
-_CHARACTERS_A_TOKEN = 4
 # A longer text may cost less, where letters that were tokens of their own close up to a word. So a cut is also
 # tried some characters further on, the longest first.
 _FURTHER = (24, 16, 12, 8, 6, 4, 3, 2)
-# A text may cost less than its own beginning by the few tokens that close up at the cut, never by half.
-_NEVER_HALF, _CHUNK = 2, 16
+_FAR = 8  # tokens; to shorten a text by a character frees one or two
 
 
 def truncate(
@@ -82,13 +78,14 @@ def truncate(
     '[...]\nsecond line\nthird line'
     """
     _check(limit, keep, by)
-    if _fits(text, limit, count):
+    measure = measured(text, count)
+    if measure.fits(limit, keep == "tail"):
         return text
     marker = MARKERS[keep] if marker is None else marker
     if not marker_inside:
-        return _Cut(text, limit, count, keep, by, "").longest + marker
+        return _Cut(measure, limit, keep, by, "").longest + marker
     for way, mark in dict.fromkeys([(by, marker), ("token", marker), ("token", "")]):
-        if longest := _Cut(text, limit, count, keep, way, mark).longest:
+        if longest := _Cut(measure, limit, keep, way, mark).longest:
             return longest
     return ""
 
@@ -97,50 +94,62 @@ def truncate(
 class _Cut:
     """One way to cut one text."""
 
-    text: str
+    measure: Measure
     limit: int
-    count: Count
     keep: Keep
     by: By
     marker: str
 
-    @cached_property
+    @property
     def longest(self) -> str:
         """The longest cut within the limit, "" where nothing of the text fits."""
-        kept = self._aim()
-        if self.by == "token":
-            further = (kept + more for more in _FURTHER if kept + more < len(self.text))
-            kept = next((size for size in further if self._cost(size) <= self.limit), kept)
+        low, top = 0, len(self.measure.text)
+        if self.keep != "middle":
+            low, top = self.measure.bounds(self.limit, self.marker, self.keep == "tail")
+        if top - low > self.measure.near or self._cost(low) > self.limit:
+            low = self._aim(top)
+        kept = self._last_of_all(low, min(top, low + self.measure.near)) if self.measure.near else self._further(low)
         head, tail = self._edges(kept)
-        return self._written(kept) if head or tail < len(self.text) else ""
+        text = self.measure.text
+        return f"{text[:head]}{self.marker}{text[tail:]}" if head or tail < len(text) else ""
 
     def _edges(self, kept: int) -> tuple[int, int]:
         """Return where the kept beginning ends and the kept end begins, for that many code points at most."""
-        size = len(self.text)
+        text = self.measure.text
         front = {"head": kept, "tail": 0, "middle": kept - kept // 2}[self.keep]
         back = kept - front
-        return (
-            ENDS[self.by](self.text, front) if front else 0,
-            STARTS[self.by](self.text, size - back) if back else size,
+        return ENDS[self.by](text, front) if front else 0, STARTS[self.by](text, len(text) - back) if back else len(
+            text
         )
 
-    def _written(self, kept: int) -> str:
-        head, tail = self._edges(kept)
-        return f"{self.text[:head]}{self.marker}{self.text[tail:]}"
-
     def _cost(self, kept: int) -> int:
-        return self.count(self._written(kept))
+        head, tail = self._edges(kept)
+        return self.measure.cost(head, self.marker, tail)
 
-    def _aim(self) -> int:
+    def _further(self, fits: int) -> int:
+        further = (fits + more for more in _FURTHER if fits + more < len(self.measure.text) and self.by == "token")
+        return next((size for size in further if self._cost(size) <= self.limit), fits)
+
+    def _last_of_all(self, fits: int, top: int) -> int:
+        """Try every cut from `top` down to one that fits; far over the limit, not every one."""
+        while top > fits:
+            head, tail = self._edges(top)
+            over = self.measure.cost(head, self.marker, tail) - self.limit
+            if over <= 0:
+                return top
+            top = min(top, head + len(self.measure.text) - tail) - max(1, over // _FAR)
+        return fits
+
+    def _aim(self, over: int) -> int:
         """Find how much can be kept.
 
         Between a size that fits and one that does not, each step goes from the nearer of the two as far as its
         tokens over or under the limit are worth in characters. Steps on the same side double, so that a bad aim
         costs a logarithm. Sizes that come to the same cut are never counted twice.
         """
-        fits, over = 0, len(self.text)
+        fits = 0
         spare, excess = self.limit, 0
-        rate, stride, last = float(_CHARACTERS_A_TOKEN), 1, True
+        rate, stride, last = self.measure.rate, 1, True
         edges = {True: self._edges(fits), False: None}
         while over - fits > 1:
             step = max(1, round((spare if not excess or spare <= excess else excess) * rate)) * stride
@@ -151,7 +160,7 @@ class _Cut:
             if here in edges.values():
                 inside = here == edges[True]
             else:
-                cost = self._cost(place)
+                cost = self.measure.cost(here[0], self.marker, here[1])
                 inside = cost <= self.limit
                 rate = place / max(1, cost)
                 spare, excess = (self.limit - cost, excess) if inside else (spare, cost - self.limit)
@@ -159,14 +168,6 @@ class _Cut:
             fits, over = (place, over) if inside else (fits, place)
             stride, last = (stride * 2 if inside == last else 1), inside
         return fits
-
-
-def _fits(text: str, limit: int, count: Count) -> bool:
-    """Tell whether the whole text is within the limit, without counting a text that is far beyond it."""
-    chunk = _NEVER_HALF * _CHARACTERS_A_TOKEN * limit + _CHUNK * _CHUNK
-    if len(text) > 2 * chunk and count(text[:chunk]) > _NEVER_HALF * limit + _CHUNK:
-        return False
-    return count(text) <= limit
 
 
 def _check(limit: int, keep: str, by: str) -> None:

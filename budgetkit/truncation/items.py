@@ -83,7 +83,7 @@ def cutter(
         text, cost, held = holder
         by: By = "line" if allocation.granularity == "line" else "token"
         keep, marker = _STAYS[allocation.keep], markers[allocation.keep]
-        kept = truncate(text, limit, cost, keep, by, marker)
+        kept = _truncated(text, limit, count, cost, keep, by, marker)
         if not kept or not (kept == text or (kept.startswith if keep == "tail" else kept.endswith)(marker)):
             return None
         return replace(item, tokens=cost(kept), payload=held(kept))
@@ -91,9 +91,7 @@ def cutter(
     return cut
 
 
-def _holder(
-    payload: Any, count: Count, framing: Framing
-) -> tuple[str, Count, Callable[[str], Any]] | None:
+def _holder(payload: Any, count: Count, framing: Framing) -> tuple[str, Count, Callable[[str], Any]] | None:
     """Return a payload's text, what the payload costs with any other, and the payload with it."""
     if isinstance(payload, str):
         return payload, count, str
