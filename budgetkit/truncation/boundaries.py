@@ -111,7 +111,8 @@ def _breaks(text: str, place: int) -> bool:
     pair = text[place - 1 : place + 1]
     if _AFTER.match(pair) is None and _BEFORE.match(pair, 1) is None:
         return False
-    return _CLUSTER.match(pair).end() == 1
+    cluster = _CLUSTER.match(pair)
+    return cluster is not None and cluster.end() == 1
 
 
 def _line_end(text: str, place: int) -> int:

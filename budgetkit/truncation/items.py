@@ -91,6 +91,16 @@ def cutter(
     return cut
 
 
+def _truncated(text: str, limit: int, count: Count, cost: Count, keep: Keep, by: By, marker: str) -> str:
+    """Cut a text by its own tokens where what surrounds it always costs the same, else by what both cost."""
+    around = cost(marker) - count(marker)
+    if around < limit and hasattr(count, "fresh"):
+        kept = truncate(text, limit - around, count, keep, by, marker)
+        if cost(kept) <= limit:
+            return kept
+    return truncate(text, limit, cost, keep, by, marker)
+
+
 def _holder(payload: Any, count: Count, framing: Framing) -> tuple[str, Count, Callable[[str], Any]] | None:
     """Return a payload's text, what the payload costs with any other, and the payload with it."""
     if isinstance(payload, str):
