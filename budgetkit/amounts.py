@@ -54,9 +54,7 @@ def check_tokens(what: str, value: object) -> int:
         )
     number = int(value.__index__())
     if number < 0:
-        raise ValueError(
-            f"{what} is {number:,}; tokens are whole numbers of 0 or more; give 0 to switch it off"
-        )
+        raise ValueError(f"{what} is {number:,}; tokens are whole numbers of 0 or more; give 0 to switch it off")
     return number
 
 
@@ -216,18 +214,14 @@ def apportion(total: int, weights: Sequence[float]) -> tuple[int, ...]:
     check_tokens("total", total)
     exact = [Fraction(str(weight)) for weight in weights]
     if any(weight < 0 for weight in exact) or not sum(exact):
-        raise ValueError(
-            f"weights are {list(weights)!r}; they must be 0 or more with one above 0; mend the list"
-        )
+        raise ValueError(f"weights are {list(weights)!r}; they must be 0 or more with one above 0; mend the list")
     whole = sum(exact)
     return _largest_remainder([total * weight / whole for weight in exact], total)
 
 
 def _largest_remainder(quotas: Sequence[Fraction], total: int) -> tuple[int, ...]:
     parts = [int(quota) for quota in quotas]
-    by_remainder = sorted(
-        range(len(parts)), key=lambda i: parts[i] - quotas[i]
-    )  # stable: first of equals first
+    by_remainder = sorted(range(len(parts)), key=lambda i: parts[i] - quotas[i])  # stable: first of equals first
     for i in by_remainder[: total - sum(parts)]:
         parts[i] += 1
     return tuple(parts)

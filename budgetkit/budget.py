@@ -224,9 +224,7 @@ class Budget:
     def asked(self) -> tuple[Allocation, ...]:
         """Allocations in the order in which they are asked: required first."""
         by_pool = self.order == "pool"
-        return tuple(
-            sorted(self.allocations, key=lambda a: (not a.required, by_pool and a.cap is None, -a.importance))
-        )
+        return tuple(sorted(self.allocations, key=lambda a: (not a.required, by_pool and a.cap is None, -a.importance)))
 
     def cap(self, section: str) -> int:
         """Return the most that a section may count on.
@@ -299,9 +297,7 @@ class Budget:
         return replace(
             self,
             window=window,
-            reserves=tuple(
-                _changed(r, "size", lines[r.name]) if r.name in lines else r for r in self.reserves
-            ),
+            reserves=tuple(_changed(r, "size", lines[r.name]) if r.name in lines else r for r in self.reserves),
             allocations=tuple(
                 _changed(a, "cap", lines[a.section]) if a.section in lines else a for a in self.allocations
             ),

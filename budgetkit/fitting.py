@@ -169,11 +169,7 @@ def _let_go(reasons: Ints, reason: int, units: Units, limit: int, overflow: Over
     standing = reasons == FITS
     if not standing.all():
         units = Units(units.tokens[standing], units.scores[standing], units.unit)
-    stays = (
-        fill(units, limit, how)
-        if overflow == "truncate"
-        else np.full(len(units.tokens), units.total <= limit)
-    )
+    stays = fill(units, limit, how) if overflow == "truncate" else np.full(len(units.tokens), units.total <= limit)
     reasons[np.flatnonzero(standing)[~stays]] = reason
 
 

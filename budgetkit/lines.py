@@ -126,9 +126,7 @@ class Allocation:
     def __repr__(self) -> str:
         defaults = type(self).__dataclass_fields__
         changed = [n for n in defaults if n != "section" and getattr(self, n) != defaults[n].default]
-        return (
-            f"Allocation({', '.join([repr(self.section), *(f'{n}={getattr(self, n)!r}' for n in changed)])})"
-        )
+        return f"Allocation({', '.join([repr(self.section), *(f'{n}={getattr(self, n)!r}' for n in changed)])})"
 
 
 _CHOICES: dict[str, tuple[str, ...]] = {

@@ -122,9 +122,7 @@ class Decisions:
         position = range(len(self))[i]
         outcome = self._outcome(position)
         item = self.cuts.get(position, before)
-        return Decision(
-            item, before.section, before.tokens, int(self.kept[i]), outcome, REASONS[self.reasons[i]]
-        )
+        return Decision(item, before.section, before.tokens, int(self.kept[i]), outcome, REASONS[self.reasons[i]])
 
     def __iter__(self) -> Iterator[Decision]:
         return (self[i] for i in range(len(self)))
@@ -136,9 +134,7 @@ class Decisions:
     def items(self) -> list[Item]:
         """The items that stay, whole or cut, in their order."""
         whole = self.columns.items
-        return [
-            self.cuts.get(i, whole[i]) for i in range(len(self)) if i in self.cuts or self.reasons[i] == FITS
-        ]
+        return [self.cuts.get(i, whole[i]) for i in range(len(self)) if i in self.cuts or self.reasons[i] == FITS]
 
     def dropped(self, section: str, reason: int) -> int:
         """Return how many items of a section were dropped for one reason.
@@ -322,9 +318,7 @@ class Plan:
           section  cap  demand  limit  granted  cut  dropped_by_cap  dropped_by_window
         0  system   30      40     30       30   10               0                  0
         """
-        rows = [
-            (g.section, self.budget.caps[g.section], g.demand, g.limit, g.granted, g.cut) for g in self.grants
-        ]
+        rows = [(g.section, self.budget.caps[g.section], g.demand, g.limit, g.granted, g.cut) for g in self.grants]
         frame = pd.DataFrame(rows, columns=["section", "cap", "demand", "limit", "granted", "cut"])
         for name, reason in (("dropped_by_cap", OVER_CAP), ("dropped_by_window", WINDOW_FULL)):
             frame[name] = [self.decisions.dropped(g.section, reason) for g in self.grants]

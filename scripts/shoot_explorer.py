@@ -86,7 +86,8 @@ def _around(page: Page) -> FloatRect:
 
 
 def _write(server: Server, name: str, code: str) -> None:
-    cell: dict[str, object] = {"cell_type": "code", "id": "explorer", "metadata": {}, "outputs": [], "execution_count": None}
+    cell: dict[str, object] = {"cell_type": "code", "id": "explorer", "metadata": {}, "outputs": []}
+    cell["execution_count"] = None
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     document = {"cells": [cell | {"source": CELL.format(code)}], "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
     (server.root / "notebooks" / name).write_text(json.dumps(document))

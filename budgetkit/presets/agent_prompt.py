@@ -91,10 +91,7 @@ def agent_prompt(window: Window | None = None, *configurations: Mapping[str, Any
     return Budget(
         size,
         [Reserve("output", _amount("output_reserve", settings["output_reserve"]) or 0, serves="output")],
-        [
-            _allocation(section, rule, drops, settings["enabled"])
-            for section, rule in settings["allocations"].items()
-        ],
+        [_allocation(section, rule, drops, settings["enabled"]) for section, rule in settings["allocations"].items()],
         kind=kind,
         deficit="signed",
         undeclared="pool",
@@ -143,9 +140,7 @@ def _amount(what: str, value: object) -> Amount | None:
         return value
     if isinstance(value, str) and value.strip().endswith("%"):
         return _percent(what, value.strip()[:-1])
-    raise ValueError(
-        f"{what} is {value!r}; known are tokens (500), a percentage ('12.5%') and None; give one"
-    )
+    raise ValueError(f"{what} is {value!r}; known are tokens (500), a percentage ('12.5%') and None; give one")
 
 
 def _percent(what: str, number: str) -> Share:
@@ -160,6 +155,4 @@ def _percent(what: str, number: str) -> Share:
 def _check_keys(what: str, given: Mapping[str, Any], known: set[str]) -> None:
     unknown = sorted(set(given) - known)
     if unknown:
-        raise ValueError(
-            f"{what} has {quoted(unknown)}; known are {', '.join(sorted(known))}; remove or rename it"
-        )
+        raise ValueError(f"{what} has {quoted(unknown)}; known are {', '.join(sorted(known))}; remove or rename it")
