@@ -10,10 +10,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from budgetkit import assembly, cost, figures, policies, presets, prompt_cache, state
+    from budgetkit import accuracy, assembly, corpora, cost, figures, policies, presets, prompt_cache, state
     from budgetkit.amounts import Share
     from budgetkit.budget import Budget
-    from budgetkit.counters import counter
+    from budgetkit.counters import calibrate, counter
     from budgetkit.evidence import evidence
     from budgetkit.explorer import BudgetExplorer
     from budgetkit.fitting import fit
@@ -43,9 +43,12 @@ __all__ = [
     "Reserve",
     "Share",
     "Trace",
+    "accuracy",
     "allocate",
     "allocate_many",
     "assembly",
+    "calibrate",
+    "corpora",
     "cost",
     "counter",
     "evidence",
@@ -88,6 +91,7 @@ _HOME = {
     "losses": "replay",
     "outlook": "replay",
     "evidence": "evidence",
+    "calibrate": "counters",
     "counter": "counters",
     "FRAMINGS": "framing",
     "Framing": "framing",
@@ -98,7 +102,7 @@ _HOME = {
     "load_traces": "trace",
     "BudgetExplorer": "explorer",
 }
-_MODULES = {"assembly", "cost", "figures", "policies", "presets", "prompt_cache", "state"}
+_MODULES = {"accuracy", "assembly", "corpora", "cost", "figures", "policies", "presets", "prompt_cache", "state"}
 
 
 def __getattr__(name: str) -> Any:

@@ -21,6 +21,7 @@ PUBLIC = {
     *("Message", "Trace", "load_trace", "load_traces", "BudgetExplorer"),
     *("Replay", "replay", "rank_policies", "evidence", "losses", "evidence_shares", "outlook"),
     *("presets", "state", "assembly", "figures", "policies", "prompt_cache", "cost"),
+    *("corpora", "accuracy", "calibrate"),
 }
 
 # Towers, and within each the floors from the ground up. A module may import what stands on a lower floor of
@@ -35,8 +36,8 @@ TOWERS = {
         {"fitting"},
         {"presets", "sweep"},
     ],
-    "text": [{"counters", "message", "endpoints"}, {"framing"}, {"truncation"}, {"trace"}, {"evidence"}],
-    "meeting": [{"schema"}, {"assembly", "state", "replay"}],
+    "text": [{"counters", "message", "endpoints", "corpora"}, {"framing"}, {"truncation"}, {"trace"}, {"evidence"}],
+    "meeting": [{"schema"}, {"assembly", "state", "replay", "accuracy"}],
     "faces": [{"figures"}, {"explorer"}],
 }
 BELOW = {
@@ -50,6 +51,7 @@ BELOW = {
 # Each outside world has one door; an empty set means that nobody goes there.
 DOORS = {
     "tiktoken": {"counters"},
+    **dict.fromkeys(("tokenizers", "mistral_common", "litellm"), {"counters"}),
     "plotly": {"figures", "explorer"},
     "ipywidgets": {"explorer"},
     "anywidget": {"explorer"},

@@ -95,7 +95,7 @@ def test_the_unit_can_be_named_or_given() -> None:
         ("chars/four", {}, ValueError, "a ratio of 'four' units a token"),
         ("chars/nan", {}, ValueError, "a ratio of 'nan' units a token"),
         ("chars/4", {"rounding": "up"}, ValueError, "rounding 'up'; known are floor, ceil, nearest; use one"),
-        ("chars/4", {"unit": "word"}, ValueError, "unit 'word'; known are codepoint, utf16, byte; use one"),
+        ("chars/4", {"unit": "line"}, ValueError, "unit 'line'; known are codepoint, utf16, byte, word; use one"),
         (
             "chars/4",
             {"minimum": -1},
@@ -196,6 +196,72 @@ by_model = st.sampled_from(models()).map(counter)
 @given(conventions | by_model | st.sampled_from(encoding_names()).map(counter))
 def test_a_counters_name_makes_it_again(made: Counter) -> None:
     assert counter(made.name) == made
+
+
+@pytest.mark.parametrize(
+    ("rule", "name", "hello"),
+    [
+        ("octopus", "utf16/4", 2),
+        ("langchain", "chars/4 (ceil, minimum 0)", 3),
+        ("praisonai", "chars/4 (minimum 0)", 2),
+        ("ibex", "bytes/4 (ceil, minimum 0)", 3),
+        ("ibex-runes", "chars/3.5 (ceil, minimum 0)", 4),
+    ],
+)
+def test_the_rules_of_other_systems_go_by_their_names(rule: str, name: str, hello: int) -> None:
+    """S3, P4, P6, P12: what each counts for "Hello world", framing apart."""
+    assert counter(rule) == counter(name)
+    assert counter(rule)("Hello world") == hello
+
+
+def test_words_are_what_stands_between_blanks() -> None:
+    assert counter("words/0.75", rounding="nearest").many(["three words here", ""]) == [4, 1]
+
+
+def test_a_calibrated_estimate_says_so_with_slope_source_and_date() -> None:
+    claude, gemini = counter("calibrated:claude-opus-4-7"), counter("calibrated:gemini-2.5-pro")
+    assert not claude.exact
+    assert claude.name == (
+        "claude-opus-4-7 (calibrated estimate: 1.611 x cl100k_base, llm-tokens-atlas 0.2.0, read 2026-11-21)"
+    )
+    assert claude("Hello world") == round(2 * 1.611) == claude.many(["Hello world"])[0]
+    assert gemini("x" * 400) == round(100 * 1.165)
+    with pytest.raises(
+        ValueError, match="no published slope for 'gpt-9'; there are claude-.*; use one of them, or fit"
+    ):
+        counter("calibrated:gpt-9")
+
+
+def test_a_slope_is_fitted_to_what_the_provider_counted() -> None:
+    texts = ["Hello world", "one two three four five six"]
+    mine = budgetkit.calibrate(counter("cl100k_base"), texts, [4, 12], model="mine")
+    assert (mine.slope, mine.spread) == (2.0, 0.0)
+    assert mine.name == "mine (calibrated estimate: 2 x cl100k_base, fitted to 2 texts)"
+    assert mine.many(texts) == [4, 12]
+    with pytest.raises(ValueError, match="1 texts and 2 counts; each text needs the provider's count; give as many"):
+        budgetkit.calibrate(counter("cl100k_base"), ["a"], [1, 2])
+
+
+def test_tokenizers_from_outside_are_extras_and_say_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("budgetkit.counters.foreign.find_spec", lambda library: None)
+    with pytest.raises(ImportError, match=r"tokenizer of litellm, which is not installed; it is an extra; run: pip"):
+        counter("litellm:anthropic_tokenizer.json")("Hello")
+
+
+@pytest.mark.parametrize(
+    ("library", "name"),
+    [
+        ("litellm", "litellm:anthropic_tokenizer.json"),
+        ("mistral_common", "mistral:tekken_240911.json"),
+        ("mistral_common", "mistral:tokenizer.model.v1"),
+    ],
+)
+def test_tokenizers_that_libraries_carry_count_without_the_network(library: str, name: str) -> None:
+    pytest.importorskip(library)
+    foreign = counter(name)
+    assert foreign("") == 0
+    assert 2 <= foreign("Hello world") <= 4
+    assert counter(foreign.name) == foreign
 
 
 def test_every_counter_keeps_the_protocol() -> None:

@@ -7,42 +7,37 @@ What a message, a tool schema or a request costs beyond its text is framing, not
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
+from budgetkit.counters.calibrated import CalibratedCounter, calibrate, published
 from budgetkit.counters.characters import CharacterCounter, Unit
 from budgetkit.counters.encodings import encoding_names
 from budgetkit.counters.exact import ExactCounter
+from budgetkit.counters.foreign import ForeignCounter
+from budgetkit.counters.protocol import Counter
+from budgetkit.counters.rules import RULES
 from budgetkit.models import DEFAULT_ENCODING, Model, model
 
-__all__ = ["CharacterCounter", "Counter", "ExactCounter", "counter", "encoding_names"]
+if TYPE_CHECKING:
+    from budgetkit.counters.estimate import EstimateCounter
+
+__all__ = [
+    "RULES",
+    "CalibratedCounter",
+    "CharacterCounter",
+    "Counter",
+    "EstimateCounter",
+    "ExactCounter",
+    "ForeignCounter",
+    "calibrate",
+    "counter",
+    "encoding_names",
+]
 
 
-@runtime_checkable
-class Counter(Protocol):
-    """Anything that turns a text into a number of tokens."""
-
-    @property
-    def name(self) -> str:
-        """What to call it wherever its number is shown; says when the number is a guess or a stand-in's."""
-        ...
-
-    @property
-    def exact(self) -> bool:
-        """Whether its number is the one that the model itself would count."""
-        ...
-
-    def __call__(self, text: str) -> int:
-        """Count one text, in tokens."""
-        ...
-
-    def many(self, texts: Sequence[str]) -> list[int]:
-        """Count several texts, in tokens each."""
-        ...
-
-
-_UNITS: dict[str, Unit] = {"chars": "codepoint", "utf16": "utf16", "bytes": "byte"}
-_RATIO = re.compile(r"(?P<unit>chars|utf16|bytes)/(?P<ratio>[^ ]+)(?: \((?P<conventions>.*)\))?")
+_UNITS: dict[str, Unit] = {"chars": "codepoint", "utf16": "utf16", "bytes": "byte", "words": "word"}
+_RATIO = re.compile(r"(?P<unit>chars|utf16|bytes|words)/(?P<ratio>[^ ]+)(?: \((?P<conventions>.*)\))?")
 _MINIMUM = re.compile(r"minimum (\d+)")
 _STAND_IN = re.compile(r"(?P<model>.+) \((?P<encoding>\w+) stands in\)")
 
@@ -53,15 +48,17 @@ def counter(name: str | Model, *, unknown: str = "raise", **conventions: Any) ->
     Parameters
     ----------
     name : str or Model
-        A model (``"gpt-4o"``), an encoding (``"o200k_base"``), a ratio (``"chars/4"``, ``"bytes/4"``,
-        ``"utf16/3.5"``), or the name of any counter made here. A model whose own encoding is not public is
-        counted with another, which the counter's name says.
+        A model (``"gpt-4o"``), an encoding (``"o200k_base"``), an estimate of one (``"estimate:o200k_base"``), a
+        ratio (``"chars/4"``, ``"bytes/4"``, ``"utf16/3.5"``, ``"words/0.75"``), another system's rule
+        (:data:`RULES`), a published slope (``"calibrated:claude-opus-4-7"``), a tokenizer that is an extra
+        (:class:`ForeignCounter`), or the name of any counter made here. A model whose own encoding is not public
+        is counted with another, which the counter's name says.
     unknown : str
         What to do with a name that is none of these: ``"raise"`` an error, or count it with the counter named
         here, such as ``"cl100k_base"`` or ``"chars/4"``; ``"default"`` is ``"cl100k_base"``.
     **conventions
         For a ratio: ``rounding`` ("floor", "ceil", "nearest"), ``minimum`` (in tokens), ``unit``
-        ("codepoint", "utf16", "byte"), as in :class:`CharacterCounter`.
+        ("codepoint", "utf16", "byte", "word"), as in :class:`CharacterCounter`.
 
     Returns
     -------
@@ -85,7 +82,7 @@ def counter(name: str | Model, *, unknown: str = "raise", **conventions: Any) ->
     """
     if not isinstance(name, str | Model):
         raise TypeError(f"a counter of {name!r}; counters go by name or model; give 'gpt-4o' or 'chars/4', say")
-    if isinstance(name, str) and (ratio := _RATIO.fullmatch(name)):
+    if isinstance(name, str) and (ratio := _RATIO.fullmatch(RULES.get(name, name))):
         return _by_ratio(ratio, conventions)
     if conventions:
         raise ValueError(
@@ -96,6 +93,8 @@ def counter(name: str | Model, *, unknown: str = "raise", **conventions: Any) ->
         return _of_model(name)
     if name in encoding_names():
         return ExactCounter(name)
+    if found := _by_prefix(name):
+        return found
     if (noted := _STAND_IN.fullmatch(name)) and noted["encoding"] in encoding_names():
         return ExactCounter(noted["encoding"], model=noted["model"], stand_in=True)
     try:
@@ -103,8 +102,9 @@ def counter(name: str | Model, *, unknown: str = "raise", **conventions: Any) ->
     except ValueError as no_model:
         if unknown == "raise":
             raise ValueError(
-                f"no counter {name!r}; there are ratios ('chars/4', 'bytes/4', 'utf16/4'), encodings "
-                f"({', '.join(encoding_names())}) and the models of budgetkit.models.models(); "
+                f"no counter {name!r}; there are ratios ('chars/4', 'bytes/4', 'words/0.75'), encodings "
+                f"({', '.join(encoding_names())}), estimates ('estimate:o200k_base') and "
+                "the models of budgetkit.models.models(); "
                 "use one, or say how to count an unknown model: unknown='cl100k_base' or unknown='chars/4'"
             ) from no_model
     return _stand_in(name, DEFAULT_ENCODING if unknown == "default" else unknown)
@@ -122,6 +122,35 @@ def _by_ratio(written: re.Match[str], conventions: dict[str, Any]) -> CharacterC
     if strange := [name for name in conventions if name not in known]:
         raise ValueError(f"no convention {strange[0]!r}; known are {', '.join(known)}; use one of them")
     return CharacterCounter(written["ratio"], **(read | conventions))
+
+
+def _by_prefix(name: str) -> Counter | None:
+    """Make the counters whose name says what they are before a colon, or by being a file's."""
+    kind, _, rest = name.partition(":")
+    if kind == "estimate":
+        return _estimate(rest)
+    if kind == "calibrated":
+        row = published(rest)
+        return CalibratedCounter(
+            row["model"], counter(row["counter"]), float(row["slope"]), f"{row['source']}, read {row['date']}"
+        )
+    return ForeignCounter(name) if kind in ("mistral", "litellm") or name.endswith(".json") else None
+
+
+def _estimate(encoding: str) -> EstimateCounter:
+    """Make an estimate; only now is numpy needed, which counting characters need not wait for."""
+    estimate = import_module("budgetkit.counters.estimate")
+    if encoding not in estimate.table_names():
+        known = ", ".join(estimate.table_names())
+        raise ValueError(f"no estimate of {encoding!r}; there are those of {known}; use one of them")
+    made: EstimateCounter = estimate.EstimateCounter(encoding)
+    return made
+
+
+def __getattr__(name: str) -> Any:
+    if name != "EstimateCounter":
+        raise AttributeError(f"budgetkit.counters has no {name!r}; it has {', '.join(__all__)}")
+    return import_module("budgetkit.counters.estimate").EstimateCounter
 
 
 def _of_model(model: Model) -> ExactCounter:

@@ -1,4 +1,4 @@
-"""Tokens guessed from the length of a text: so many characters, UTF-16 units or bytes a token.
+"""Tokens guessed from the length of a text: so many characters, UTF-16 units, bytes or words a token.
 
     tokens = max(minimum, round(length / ratio))
 
@@ -17,7 +17,7 @@ from budgetkit.amounts import check_tokens
 
 __all__ = ["CharacterCounter", "Rounding", "Unit"]
 
-Unit = Literal["codepoint", "utf16", "byte"]
+Unit = Literal["codepoint", "utf16", "byte", "word"]
 Rounding = Literal["floor", "ceil", "nearest"]
 
 
@@ -33,17 +33,22 @@ def _utf8_bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
+def _words(text: str) -> int:
+    return len(text.split())
+
+
 _SIZES: Final[dict[Unit, Callable[[str], int]]] = {
     "codepoint": _codepoints,
     "utf16": _utf16_units,
     "byte": _utf8_bytes,
+    "word": _words,
 }
 _ROUNDINGS: Final[dict[Rounding, Callable[[int, int], int]]] = {
     "floor": lambda units, ratio: units // ratio,
     "ceil": lambda units, ratio: -(-units // ratio),
     "nearest": lambda units, ratio: (2 * units + ratio) // (2 * ratio),
 }
-_PLURALS: Final[dict[Unit, str]] = {"codepoint": "chars", "utf16": "utf16", "byte": "bytes"}
+_PLURALS: Final[dict[Unit, str]] = {"codepoint": "chars", "utf16": "utf16", "byte": "bytes", "word": "words"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +66,9 @@ class CharacterCounter:
         Where a part of a token goes; ``"nearest"`` takes halves up.
     minimum : int
         Fewest tokens of any text, the empty one included.
-    unit : {"codepoint", "utf16", "byte"}
-        What length is measured in: Python's characters, C#'s and JavaScript's, or UTF-8's bytes.
+    unit : {"codepoint", "utf16", "byte", "word"}
+        What length is measured in: Python's characters, C#'s and JavaScript's, UTF-8's bytes, or what stands
+        between blanks.
 
     Raises
     ------
@@ -127,7 +133,7 @@ class CharacterCounter:
         Returns
         -------
         int
-            Code points, UTF-16 units or bytes.
+            Code points, UTF-16 units, bytes or words.
 
         Examples
         --------
@@ -144,7 +150,7 @@ class CharacterCounter:
         Parameters
         ----------
         units : int
-            Code points, UTF-16 units or bytes, as this counter measures.
+            Code points, UTF-16 units, bytes or words, as this counter measures.
 
         Returns
         -------

@@ -1,0 +1,112 @@
+"""Counters from other people's tokenizers, which are extras: Hugging Face's files, Mistral's, litellm's.
+
+``pip install budgetkit[tokenizers]`` brings the libraries. Nothing is downloaded: a ``tokenizer.json`` is a file that
+you have, mistral-common and litellm carry theirs inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+__all__ = ["ForeignCounter"]
+
+_EXTRAS: Final = {"mistral": "mistral_common", "litellm": "litellm", "tokenizer": "tokenizers"}
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignCounter:
+    """Count with a tokenizer from outside budgetkit.
+
+    Made by :func:`budgetkit.counter`. Nothing is loaded before the first count.
+
+    Parameters
+    ----------
+    name : str
+        The path of a ``tokenizer.json``; ``"mistral:"`` and the name of a file of mistral-common, such as
+        ``"mistral:tekken_240911.json"``; or ``"litellm:"`` and one of litellm's, such as
+        ``"litellm:anthropic_tokenizer.json"``, which is that of Claude 2 and no later one.
+
+    Examples
+    --------
+    >>> ForeignCounter("models/llama/tokenizer.json").exact
+    True
+    """
+
+    name: str
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is what the tokenizer itself counts: always."""
+        return True
+
+    def __call__(self, text: str) -> int:
+        """Count one text, in tokens, without special tokens around it."""
+        if not isinstance(text, str):
+            raise TypeError(f"asked to count {type(text).__name__}; {self.name} counts text; give a str, perhaps ''")
+        return _counting(self.name)(text)
+
+    def many(self, texts: Sequence[str]) -> list[int]:
+        """Count several texts, in tokens each."""
+        return [self(text) for text in texts]
+
+
+@cache
+def _counting(name: str) -> Callable[[str], int]:
+    house, colon, file = name.partition(":")
+    if colon and house == "mistral":
+        return _mistral(_inside("mistral_common", "data", file), file)
+    if colon and house == "litellm":
+        return _huggingface(_inside("litellm", "litellm_core_utils/tokenizers", file))
+    return _huggingface(Path(name))
+
+
+def _huggingface(path: Path) -> Callable[[str], int]:
+    tokenizer = _library("tokenizers").Tokenizer.from_file(str(path))
+    return lambda text: len(tokenizer.encode(_whole(text), add_special_tokens=False).ids)
+
+
+def _mistral(path: Path, file: str) -> Callable[[str], int]:
+    _library("mistral_common")
+    kind, made = ("tekken", "Tekkenizer") if file.startswith("tekken") else ("sentencepiece", "SentencePieceTokenizer")
+    maker: Any = getattr(import_module(f"mistral_common.tokens.tokenizers.{kind}"), made)
+    tokenizer = maker.from_file(path) if kind == "tekken" else maker(path)
+    return lambda text: len(tokenizer.encode(_whole(text), bos=False, eos=False))
+
+
+def _whole(text: str) -> str:
+    """Replace lone surrogates, which no tokenizer takes."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _inside(library: str, folder: str, file: str) -> Path:
+    """Find a file that a library carries, without importing the library."""
+    found = find_spec(library)
+    if found is None or found.origin is None:
+        raise _missing(library)
+    path = Path(found.origin).parent / folder / file
+    if not path.is_file():
+        known = ", ".join(
+            sorted(each.name for each in path.parent.glob("*") if each.is_file() and each.suffix != ".py")
+        )
+        raise ValueError(f"no tokenizer {file!r} in {library}; it carries {known}; use one of these")
+    return path
+
+
+def _library(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise _missing(name) from error
+
+
+def _missing(library: str) -> ImportError:
+    return ImportError(
+        f"asked for a tokenizer of {library}, which is not installed; it is an extra; "
+        "run: pip install 'budgetkit[tokenizers]'"
+    )

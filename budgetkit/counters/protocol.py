@@ -1,0 +1,31 @@
+"""Counter: what anything must offer that turns a text into a number of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+__all__ = ["Counter"]
+
+
+@runtime_checkable
+class Counter(Protocol):
+    """Anything that turns a text into a number of tokens."""
+
+    @property
+    def name(self) -> str:
+        """What to call it wherever its number is shown; says when the number is a guess or a stand-in's."""
+        ...
+
+    @property
+    def exact(self) -> bool:
+        """Whether its number is the one that the model itself would count."""
+        ...
+
+    def __call__(self, text: str) -> int:
+        """Count one text, in tokens."""
+        ...
+
+    def many(self, texts: Sequence[str]) -> list[int]:
+        """Count several texts, in tokens each."""
+        ...

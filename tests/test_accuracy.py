@@ -1,0 +1,129 @@
+"""From errors to buffers: comparing counters, filling windows, and what is certain without counting."""
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from budgetkit import accuracy, corpora
+from budgetkit.budget import Budget
+from budgetkit.corpora import Corpus, Document
+from budgetkit.counters import counter, encodings
+from budgetkit.lines import Reserve
+
+
+def errors_of(exact: list[int], estimate: list[int], name: str = "mine") -> pd.DataFrame:
+    frame = pd.DataFrame({"counter": name, "exact": exact, "estimate": estimate})
+    return frame.assign(error=frame["estimate"] / frame["exact"] - 1)
+
+
+def test_one_row_a_document_and_counter() -> None:
+    corpus = Corpus(
+        (Document("Hello world", "prose", "en", "mine", "a"), Document("", "prose", "en", "mine", "empty"))
+        + (Document("一二三四", "cjk prose", "zh", "mine", "b"),)
+    )
+    found = accuracy.compare(["chars/4", counter("bytes/4")], corpus, exact="cl100k_base")
+    columns = ["class", "document", "counter", "exact", "estimate"]
+    assert found[columns].to_numpy().tolist() == [
+        ["prose", "a", "chars/4", 2, 2],
+        ["cjk prose", "b", "chars/4", counter("cl100k_base")("一二三四"), 1],
+        ["prose", "a", "bytes/4", 2, 2],
+        ["cjk prose", "b", "bytes/4", counter("cl100k_base")("一二三四"), 3],
+    ]
+    assert found["error"].tolist()[0] == 0
+
+
+def test_no_documents_no_rows() -> None:
+    assert accuracy.compare(["chars/4"], Corpus(())).empty
+
+
+def test_a_summary_has_signed_and_absolute_error_quantiles_and_an_interval() -> None:
+    found = accuracy.summary(errors_of([100] * 4, [90, 100, 110, 140]), ["counter"]).iloc[0]
+    assert (found["n"], round(found["bias"], 3), round(found["mape"], 3), round(found["worst"], 3)) == (
+        4,
+        0.1,
+        0.15,
+        0.4,
+    )
+    assert found["mape_low"] < found["mape"] < found["mape_high"]
+
+
+def test_a_counter_that_is_right_needs_no_buffer_and_one_that_counts_half_needs_half() -> None:
+    right, half = errors_of([100] * 50, [100] * 50), errors_of([100] * 50, [50] * 50)
+    assert accuracy.buffer_for(right, 8_192).share == 0
+    buffer = accuracy.buffer_for(half, 8_192)
+    assert (buffer.share, buffer.low, buffer.high, buffer.warning) == (0.5, 0.5, 0.5, "")
+    assert buffer.reserve == Reserve("safety", buffer.reserve.size)
+    assert Budget(8_192, [buffer.reserve]).usable == 4_096
+
+
+def test_errors_of_many_documents_cancel_so_a_large_window_needs_less() -> None:
+    mixed = errors_of([100] * 60, [60, 140] * 30)
+    small, large = accuracy.buffer_for(mixed, 100), accuracy.buffer_for(mixed, 100_000)
+    assert small.share == pytest.approx(0.4)
+    assert large.share < 0.03
+
+
+def test_documents_that_come_together_do_not_cancel() -> None:
+    kinds = errors_of([100] * 60, [60] * 30 + [140] * 30).assign(kind=["a"] * 30 + ["b"] * 30)
+    assert accuracy.buffer_for(kinds, 100_000, together="kind").share == pytest.approx(0.4)
+
+
+def test_less_risk_asks_for_more_buffer() -> None:
+    errors = errors_of(list(range(50, 150)) * 2, [100] * 200)
+    shares = [accuracy.buffer_for(errors, 2_000, risk).share for risk in (0.5, 0.1, 0.01)]
+    assert shares == sorted(shares)
+    assert shares[0] < shares[-1]
+
+
+def test_the_buffer_keeps_its_promise_on_windows_that_were_not_drawn_for_it() -> None:
+    errors = errors_of(list(range(50, 150)) * 2, [100] * 200)
+    buffer = accuracy.buffer_for(errors, 2_000, risk=0.1)
+    outcome = accuracy.consequences(Budget(2_000, [buffer.reserve]), errors, seed=99).iloc[0]
+    assert 0.05 <= outcome["overflow"] <= 0.12
+
+
+def test_too_few_documents_are_said_to_be_too_few() -> None:
+    assert accuracy.buffer_for(errors_of([100] * 5, [90] * 5), 8_192).warning == (
+        "5 documents are too few for a risk of 0.05; 30 are needed; add texts"
+    )
+    assert "1000 are needed" in accuracy.buffer_for(errors_of([100] * 99, [90] * 99), 100, risk=0.01).warning
+
+
+@pytest.mark.parametrize("risk", [0, 1, -0.5])
+def test_a_risk_is_a_chance(risk: float) -> None:
+    with pytest.raises(ValueError, match="a risk is a chance between 0 and 1; give 0.05"):
+        accuracy.buffer_for(errors_of([1], [1]), 100, risk)
+
+
+def test_a_buffer_is_for_one_counter() -> None:
+    two = pd.concat([errors_of([1], [1], "a"), errors_of([1], [1], "b")])
+    with pytest.raises(ValueError, match=r"errors of 2 counters \(a, b\); a buffer is for one; choose its rows"):
+        accuracy.buffer_for(two, 100)
+
+
+def test_counting_too_many_wastes_and_counting_too_few_overflows() -> None:
+    errors = pd.concat([errors_of([50] * 9, [100] * 9, "high"), errors_of([100] * 9, [80] * 9, "low")])
+    found = accuracy.consequences({"chat": Budget(1_000, [Reserve("safety", 100)])}, errors).set_index("counter")
+    assert list(found.loc["high", ["usable", "filled", "wasted", "overflow"]]) == [900, 450, 450, 0]
+    assert list(found.loc["low", ["filled", "wasted", "overflow", "over"]]) == [1_125, 0, 1, 125]
+
+
+@pytest.mark.parametrize("encoding", ["o200k_base", "cl100k_base"])
+def test_the_longest_token_has_128_bytes(encoding: str) -> None:
+    built = encodings.encoding(encoding)
+    assert max(map(len, built.token_byte_values())) == 128
+
+
+@pytest.mark.parametrize("encoding", ["o200k_base", "cl100k_base"])
+@given(text=st.text(st.characters(codec=None, exclude_categories=())) | st.text("ab \n'", max_size=40))
+def test_bounds_enclose_the_count_of_any_text(encoding: str, text: str) -> None:
+    fewest, most = accuracy.bounds(text)
+    assert fewest <= counter(encoding)(text) <= most
+
+
+@pytest.mark.parametrize("encoding", ["o200k_base", "cl100k_base"])
+def test_bounds_enclose_the_count_of_the_mini_corpus_and_of_odd_text(encoding: str) -> None:
+    for document in corpora.shipped() + corpora.odd(documents=2):
+        fewest, most = accuracy.bounds(document.text)
+        assert fewest <= counter(encoding)(document.text) <= most
