@@ -7,6 +7,7 @@ values are whole 128ths of a token, so that sums are exact and the same on every
 from __future__ import annotations
 
 import io
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -24,7 +25,8 @@ SCALE: Final = 128
 #: The lowest bits of an entry of a hashed level, which tell its key from others in the same place.
 CHECK: Final = np.int16(63)
 _FOLDER = "estimates"
-_CHUNK = 2**15  # windows looked up at once: large enough for numpy, small enough for the cache
+_MANY = 8  # so many stretches are worth two threads
+_CHUNK = 2**16  # windows looked up at once: large enough for numpy, small enough for the cache
 
 Values = npt.NDArray[np.int16]
 
@@ -40,15 +42,15 @@ class Table:
     levels : dict of str to ndarray
         One table for each of `windows.LEVELS`. A window whose quad is held starts from its value, any other from the
         sum of its pair and shape; what is held of the rest is added.
-    run_pairs : ndarray of int16, shape (16384,)
-        What a window adds in a run of that pair of ASCII characters, measured.
+    runs : ndarray of int16, shape (65536,)
+        What a window adds in a run of that pair of ASCII characters, measured; by place, as `pair`.
     run_units : ndarray of int16, shape (65536,)
         What a window adds in a run of that one unit, measured; below 0 where it was not.
     """
 
     classes: npt.NDArray[np.uint8]
     levels: dict[str, Values]
-    run_pairs: Values
+    runs: Values
     run_units: Values
 
     def values(self, units: npt.NDArray[np.uint8] | npt.NDArray[np.uint16]) -> Values:
@@ -65,9 +67,18 @@ class Table:
             One value a window, 0 or more, in 128ths of a token.
         """
         found = np.empty(len(units) // 2 - CONTEXT, np.int16)
-        for start in range(0, len(found), _CHUNK):
+
+        def look_up(start: int) -> None:
             stop = min(start + _CHUNK, len(found))
             found[start:stop] = self._values(windows(units[2 * start : 2 * (stop + CONTEXT)], self.classes))
+
+        starts = range(0, len(found), _CHUNK)
+        if len(starts) < _MANY:
+            for start in starts:
+                look_up(start)
+        else:  # numpy lets two threads work at once
+            with ThreadPoolExecutor(2) as threads:
+                list(threads.map(look_up, starts))
         return found
 
     def _values(self, stretch: Windows) -> Values:
@@ -83,11 +94,13 @@ class Table:
 
     def _with_runs(self, total: Values, run: npt.NDArray[np.bool_], stretch: Windows) -> Values:
         at = np.flatnonzero(run)
-        first, second = stretch.ends(at)
-        ascii_pair = (first < 128) & (second < 128)
-        pair = np.where(ascii_pair, first.astype(np.intp) * 128 + second, 0)
-        known = np.where(ascii_pair, self.run_pairs[pair], np.where(first == second, self.run_units[first], -1))
-        total[at] = np.where(known >= 0, known, total[at])
+        known = self.runs.take(stretch.classes.view(np.uint16).take(at + CONTEXT))
+        if stretch.units is not None:  # classes do not tell units apart
+            first, second = stretch.ends(at)
+            ascii_pair = (first < 128) & (second < 128)
+            known = np.where(ascii_pair, known, np.where(first == second, self.run_units[first], -1))
+            known = np.where(known >= 0, known, total[at])
+        total[at] = known
         return total
 
 
@@ -161,4 +174,11 @@ def table(encoding: str) -> Table:
         )
     with np.load(io.BytesIO(read_bytes(f"{_FOLDER}/{encoding}.npz")), allow_pickle=False) as stored:
         levels = {name.removeprefix("level_"): stored[name] for name in stored if name.startswith("level_")}
-        return Table(stored["classes"], levels, stored["run_pairs"], stored["run_units"])
+        return Table(stored["classes"], levels, _by_pair(stored["run_pairs"]), stored["run_units"])
+
+
+def _by_pair(stored: Values) -> Values:
+    """Lay the runs of ASCII out so that a window's pair is the place of its run."""
+    runs = np.zeros((256, 256), np.int16)
+    runs[:128, :128] = stored.reshape(128, 128).T
+    return runs.reshape(-1)
