@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from pathlib import Path
 
-from benchmarks import arithmetic, browser, replaying, startup, traces
+from benchmarks import arithmetic, browser, counting, cutting, replaying, startup, traces
 from benchmarks.measure import Row, readable
 
 RESULTS = Path(__file__).parent / "results.md"
@@ -21,11 +21,13 @@ def main() -> None:
     """Run the groups that were asked for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--traces", type=Path, nargs="*", default=[], help="folders with conversations of your own")
-    groups_known = ("start", "plan", "traces", "replay", "browser")
+    groups_known = ("start", "count", "cut", "plan", "traces", "replay", "browser")
     parser.add_argument("--only", nargs="*", choices=groups_known, help="these groups alone")
     asked = parser.parse_args()
     groups = {
         "start": startup.rows,
+        "count": counting.rows,
+        "cut": cutting.rows,
         "plan": arithmetic.rows,
         "traces": lambda: traces.rows(asked.traces),
         "replay": replaying.rows,
@@ -45,11 +47,12 @@ def _printed(rows: Iterable[Row]) -> Iterator[Row]:
 
 def _line(row: Row) -> str:
     met = {None: "", True: "met", False: "missed"}[row.met]
-    return f"| {row.group} | {row.name} | {readable(row.median)} | {readable(row.p95)} | {row.target} | {met} |"
+    times = f"{readable(row.median)} | {readable(row.p95)}"
+    return f"| {row.group} | {row.name} | {times} | {row.target} | {met} | {row.note} |"
 
 
 def _page(rows: list[Row]) -> str:
-    head = "| group | what | median | p95 | target | |\n| --- | --- | --: | --: | --: | --- |"
+    head = "| group | what | median | p95 | target | | beside |\n| --- | --- | --: | --: | --: | --- | --- |"
     return "\n".join(
         [
             "# What budgetkit costs in time",

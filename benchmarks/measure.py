@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 import statistics
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,7 @@ class Row:
     repeats: int
     target: str = ""
     met: bool | None = None
+    note: str = ""
 
 
 def interleaved(cases: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, list[float]]:
@@ -42,6 +43,25 @@ def row(group: str, name: str, seconds: list[float], limit: float | None = None,
     median, p95 = statistics.median(each), each[min(len(each) - 1, int(0.95 * len(each)))]
     target = "" if limit is None else f"< {readable(limit)}"
     return Row(group, name, median, p95, len(each), target, None if limit is None else median < limit)
+
+
+def rows_beside(
+    group: str,
+    seconds: Mapping[str, list[float]],
+    baseline: str,
+    ratios: Mapping[str, float],
+    notes: Mapping[str, str],
+    limits: Mapping[str, float] | None = None,
+) -> Iterator[Row]:
+    """Sum up cases beside one of them; `ratios` are how many times as fast as it a case is to be."""
+    slowest = statistics.median(seconds[baseline])
+    for name, each in seconds.items():
+        found = row(group, name, each, (limits or {}).get(name))
+        times = slowest / found.median
+        said = [notes.get(name, ""), "" if name == baseline else f"{times:.3g} times as fast"]
+        if name in ratios:
+            found = replace(found, target=f"{ratios[name]:g} times as fast", met=times >= ratios[name])
+        yield replace(found, note=", ".join(filter(None, said)))
 
 
 def readable(seconds: float) -> str:

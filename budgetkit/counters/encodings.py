@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["counting", "counting_many", "encoding", "encoding_names", "mended", "tokens"]
 
 _BUILDING = threading.Lock()
+_CALL = 32_768  # code points
 _SEPARATOR = "<|endoftext|>"  # a special token of every shipped encoding
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _GZIP = 31  # zlib's window bits for "a gzip header and the largest window"
@@ -168,7 +169,7 @@ def counting_many(name: str) -> Callable[[Sequence[str]], list[int]]:
     to_buffer = getattr(built._core_bpe, "encode_to_tiktoken_buffer", None)
     separator, allowed = built._special_tokens[_SEPARATOR], frozenset({_SEPARATOR})
 
-    def count_many(texts: Sequence[str]) -> list[int]:
+    def count_few(texts: Sequence[str]) -> list[int]:
         # One call for all texts, which special tokens keep apart, spares what a call costs for each of them. A
         # text that holds such a token as text, or that tiktoken refuses, is why there is the other way.
         joined = _SEPARATOR.join(texts)
@@ -179,7 +180,17 @@ def counting_many(name: str) -> Callable[[Sequence[str]], list[int]]:
         except ValueError:
             return [*map(counting(name), texts)]
 
-    return count_many
+    return lambda texts: [size for few in _in_calls(texts) for size in count_few(few)]
+
+
+def _in_calls(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Deal texts out to calls whose tokens still fit a processor's cache."""
+    start = length = 0
+    for end, text in enumerate(texts, start=1):
+        length += len(text)
+        if length >= _CALL or end == len(texts):
+            yield texts[start:end]
+            start, length = end, 0
 
 
 def _between(separator: int, buffer: Any) -> list[int]:

@@ -91,6 +91,8 @@ class ExactCounter:
         for text in texts:
             if not isinstance(text, str):
                 raise self._no_text(text)
+        if not any(len(text) > LARGE for text in texts):
+            return self._counted(texts)
         cut = [[*parts(text)] if len(text) > LARGE else [text] for text in texts]
         sizes = iter(self._counted([part for each in cut for part in each]))
         return [sum(next(sizes) for _ in each) for each in cut]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 __all__ = ["CountMemory"]
 
@@ -65,14 +65,14 @@ class CountMemory:
         int
             In tokens.
         """
-        key = text if len(text) <= _WHOLE else _digest(text)
+        key = _key(text)
         known = self._young.get(key)
         if known is not None:
             return known
         known = self._old.get(key)
         if known is None:
             known = counting(text)
-        self._remember(key, known)
+        self._remember({key: known})
         return known
 
     def count_many(self, texts: Sequence[str], counting: Callable[[Sequence[str]], list[int]]) -> list[int]:
@@ -95,15 +95,26 @@ class CountMemory:
         >>> CountMemory(limit=1_000_000).count_many(["a", "bb", "a"], lambda new: [len(text) for text in new])
         [1, 2, 1]
         """
-        keys: list[str | bytes] = [text if len(text) <= _WHOLE else _digest(text) for text in texts]
+        long = any(len(text) > _WHOLE for text in texts)
+        keys: list[str | bytes] = [_key(text) for text in texts] if long else [*texts]
+        sizes = [*map(self._young.get, keys)]
+        if None in sizes:
+            missing = {key: text for key, text, size in zip(keys, texts, sizes, strict=True) if size is None}
+            known = self._completed(missing, counting)
+            return [known[key] if size is None else size for key, size in zip(keys, sizes, strict=True)]
+        return sizes  # type: ignore[return-value]  # none is None
+
+    def _completed(
+        self, missing: Mapping[str | bytes, str], counting: Callable[[Sequence[str]], list[int]]
+    ) -> dict[str | bytes, int]:
+        """Recall what is old, count what is new, and remember both as young."""
         young, old = self._young, self._old
-        known = {key: found for key in keys if (found := young.get(key, old.get(key))) is not None}
-        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        known = {key: size for key in missing if (size := young.get(key, old.get(key))) is not None}
+        new = {key: text for key, text in missing.items() if key not in known}
         if new:
             known.update(zip(new, counting([*new.values()]), strict=True))
-        for key in known.keys() - young.keys():
-            self._remember(key, known[key])
-        return [known[key] for key in keys]
+        self._remember(known)
+        return known
 
     def forget(self) -> None:
         """Forget every count."""
@@ -112,16 +123,21 @@ class CountMemory:
             self._old: dict[str | bytes, int] = {}
             self._young_bytes = self._old_bytes = 0
 
-    def _remember(self, key: str | bytes, known: int) -> None:
-        size = sys.getsizeof(key) + _ENTRY
+    def _remember(self, counts: Mapping[str | bytes, int]) -> None:
         with self._lock:
-            if key in self._young:
-                return
-            if self._young_bytes + size > self.limit // 2:
-                self._old, self._old_bytes = self._young, self._young_bytes
-                self._young, self._young_bytes = {}, 0
-            self._young[key] = known
-            self._young_bytes += size
+            for key, known in counts.items():
+                size = sys.getsizeof(key) + _ENTRY
+                if key in self._young:
+                    continue
+                if self._young_bytes + size > self.limit // 2:
+                    self._old, self._old_bytes = self._young, self._young_bytes
+                    self._young, self._young_bytes = {}, 0
+                self._young[key] = known
+                self._young_bytes += size
+
+
+def _key(text: str) -> str | bytes:
+    return text if len(text) <= _WHOLE else _digest(text)
 
 
 def _digest(text: str) -> bytes:
