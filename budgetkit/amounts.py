@@ -91,8 +91,11 @@ class Share:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_exact", _exact_ratio(self.ratio))
-        check_tokens("at_least", self.at_least)
-        if self.at_most is not None and check_tokens("at_most", self.at_most) < self.at_least:
+        object.__setattr__(self, "at_least", check_tokens("at_least", self.at_least))
+        if self.at_most is None:
+            return
+        object.__setattr__(self, "at_most", check_tokens("at_most", self.at_most))
+        if self.at_most < self.at_least:
             raise ValueError(
                 f"at_least ({self.at_least:,}) is above at_most ({self.at_most:,}); "
                 "a clamp goes from low to high; swap or mend them"

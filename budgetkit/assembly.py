@@ -99,8 +99,8 @@ def _written(item: Item, context_role: str) -> dict[str, Any]:
 def describe(plan: Plan, count: Callable[[str], int], title: str = "Context budget") -> str:
     """Return the text that tells a model how its context is used, its own tokens counted in.
 
-    The first line sums up against the whole window; a section above 90 % of its limit is marked. The number
-    of used tokens contains this text and is never below the truth.
+    The first line sums up against the whole window; a section above 90 % of its cap, or of its limit where it
+    has none, is marked. The number of used tokens contains this text and is never below the truth.
 
     Parameters
     ----------

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeVar, get_args
 
-from budgetkit.amounts import ROUNDINGS, Amount, Rounding, Share, check_tokens, sizes
-from budgetkit.lines import Allocation, Line, Reserve, check_choice, quoted
+from budgetkit.amounts import ROUNDINGS, Amount, Rounding, check_tokens, sizes
+from budgetkit.lines import Allocation, Line, Reserve, check_all, check_choice, quoted
 
 WindowKind = Literal["shared", "input", "usable"]
 Order = Literal["importance", "pool"]
@@ -101,9 +101,12 @@ class Budget:
     name: str = ""
 
     def __post_init__(self) -> None:
-        check_tokens("window", self.window)
-        for name in ("reserves", "allocations"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+        object.__setattr__(self, "window", check_tokens("window", self.window))
+        if self.constrained_below is not None:
+            object.__setattr__(self, "constrained_below", check_tokens("constrained_below", self.constrained_below))
+        for name, kind in (("reserves", Reserve), ("allocations", Allocation)):
+            object.__setattr__(self, name, check_all(name, getattr(self, name), kind))
+        check_all("roles", [*self.roles.keys(), *self.roles.values(), self.name], str)
         object.__setattr__(self, "roles", dict(self.roles))
         for name, choices in _CHOICES.items():
             check_choice(name, getattr(self, name), choices)
@@ -114,10 +117,11 @@ class Budget:
 
     def _check_names(self) -> None:
         names = [r.name for r in self.reserves] + [a.section for a in self.allocations]
-        twice = sorted({n for n in names if names.count(n) > 1} | {n for n in names if n == "window"})
+        twice = sorted({n for n in ("window", *names) if ("window", *names).count(n) > 1})
         if twice:
             raise ValueError(
-                f"{quoted(twice)} names more than one line; the lines are window, {quoted(names)}; rename one"
+                f"{quoted(twice)} names more than one line; "
+                f"the lines are window, {quoted(dict.fromkeys(names))}; rename one"
             )
         known = {OUTPUT, *self.sections}
         for reserve in self.reserves:
@@ -166,21 +170,25 @@ class Budget:
     @cached_property
     def sizes(self) -> dict[str, int]:
         """Size of each reserve in tokens, by name, whether it claims room in the window or not."""
-        tokens = sizes([r.size for r in self.reserves], self.window, self.rounding)
-        return {r.name: size for r, size in zip(self.reserves, tokens, strict=True)}
+        return {r.name: tokens for r, tokens in zip(self.reserves, self._tokens, strict=False)}
+
+    @cached_property
+    def _tokens(self) -> tuple[int, ...]:
+        """Reserves and caps in tokens, rounded together, so that shares of one window sum as they should."""
+        caps = [a.cap for a in self.allocations if a.cap is not None]
+        return sizes([*(r.size for r in self.reserves), *caps], self.window, self.rounding)
 
     @cached_property
     def caps(self) -> dict[str, int | None]:
         """Cap of each section in tokens, by name; None for a section without one."""
-        capped = [a for a in self.allocations if a.cap is not None]
-        tokens = sizes([a.cap for a in capped if a.cap is not None], self.window, self.rounding)
-        known = {a.section: cap for a, cap in zip(capped, tokens, strict=True)}
+        capped = [a.section for a in self.allocations if a.cap is not None]
+        known = dict(zip(capped, self._tokens[len(self.reserves) :], strict=True))
         return {section: known.get(section) for section in self.sections}
 
     @cached_property
     def floors(self) -> dict[str, int]:
         """Floor of each section in tokens, by name."""
-        return {a.section: _in(a.floor, self.window) for a in self.allocations}
+        return {a.section: sizes([a.floor], self.window, self.rounding)[0] for a in self.allocations}
 
     @cached_property
     def held(self) -> dict[str, int]:
@@ -223,7 +231,7 @@ class Budget:
     @cached_property
     def asked(self) -> tuple[Allocation, ...]:
         """Allocations in the order in which they are asked: required first."""
-        by_pool = self.order == "pool"
+        by_pool = self.order == "pool" or self.compete == "item"  # competitors are asked together, last
         return tuple(sorted(self.allocations, key=lambda a: (not a.required, by_pool and a.cap is None, -a.importance)))
 
     def cap(self, section: str) -> int:
@@ -282,6 +290,7 @@ class Budget:
 
         Examples
         --------
+        >>> from budgetkit import Share
         >>> budget = Budget(8192, [Reserve("output", 1200)], [Allocation("history", 3000)])
         >>> budget.assign(output=Share(.25), history={"floor": 500}).shared_pool
         3144
@@ -343,7 +352,3 @@ def _changed(line: LineT, what: str, value: object) -> LineT:
         return value
     changes: dict[str, Any] = dict(value) if isinstance(value, Mapping) else {what: value}
     return replace(line, **changes)
-
-
-def _in(amount: Amount, window: int) -> int:
-    return amount.of(window) if isinstance(amount, Share) else amount

@@ -86,12 +86,18 @@ class _Choice:
         return allocation.cap is None and not allocation.required
 
     def required_cap(self, allocation: Allocation, cap: int | None) -> int | None:
-        # What is required never vanishes: its first item stays whole where nothing may cut it to the cap.
+        # What is required never vanishes: its first item stays whole where nothing can cut it to the cap.
         rows = self.columns.rows(allocation.section)
-        if cap is None or not len(rows) or (self.cut is not None and allocation.granularity != "item"):
+        if cap is None or not len(rows):
             return cap
         units = self.columns.units((allocation.section,), allocation.keep, (allocation.importance,))
-        return max(cap, int(units.tokens[0]))
+        filled = np.flatnonzero(units.tokens[: allocation.limit_items])
+        if not len(filled) or units.tokens[filled[0]] <= cap or self._can_cut(allocation, rows, units, filled[0], cap):
+            return cap
+        return int(units.tokens[filled[0]])
+
+    def _can_cut(self, allocation: Allocation, rows: Ints, units: Units, unit: int, room: int) -> bool:
+        return self._shorter(allocation, rows[units.unit == unit], room) is not None
 
     def take(self, allocation: Allocation, limit: int, cap: int | None, demand: int) -> int:
         together = self.pool if allocation in self.pool else (allocation,)
@@ -113,26 +119,33 @@ class _Choice:
         self.kept[rows] = np.where(stays, self.columns.tokens[rows], 0)
         if self.cut is not None and first.granularity != "item":
             room = limit - int(units.tokens[reasons == FITS].sum())
-            if room > 0 and not _drops_whole(first, units.total, limit, cap):
+            total = int(units.tokens[reasons != BEYOND_BEST].sum())
+            if room > 0 and not _drops_whole(first, total, limit, cap):
                 self._cut_first(first, rows, units, reasons, room)
 
     def _cut_first(self, allocation: Allocation, rows: Ints, units: Units, reasons: Ints, room: int) -> None:
         dropped = np.flatnonzero((reasons != FITS) & (reasons != BEYOND_BEST))
         if not len(dropped):
             return
-        members = np.flatnonzero(units.unit == dropped[0])
-        if len(members) > 1:  # a group stays or goes together, uncut
-            return
-        i = int(rows[members[0]])
-        shorter = self.cut(self.columns.items[i], room, allocation) if self.cut else None
+        members = rows[units.unit == dropped[0]]
+        shorter = self._shorter(allocation, members, room)
+        if shorter is not None:
+            i = int(members[0])
+            self.cuts[i], self.kept[i] = shorter, shorter.tokens
+
+    def _shorter(self, allocation: Allocation, members: Ints, room: int) -> Item | None:
+        # A group stays or goes together, uncut, also where its other members stand in another section.
+        if self.cut is None or allocation.granularity == "item" or self.columns.group[members[0]] >= 0:
+            return None
+        shorter = self.cut(self.columns.items[int(members[0])], room, allocation)
         if shorter is None or shorter.tokens == 0:
-            return
+            return None
         if shorter.tokens > room:
             raise ValueError(
                 f"cut returned an item of {shorter.tokens:,} tokens for a limit of {room:,} in section "
                 f"{allocation.section!r}; a cut must stay within its limit; check its counter and marker"
             )
-        self.cuts[i], self.kept[i] = shorter, shorter.tokens
+        return shorter
 
     def part_no_pair(self) -> None:
         """Drop what is left of a group of which another section dropped a part."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
 
 from budgetkit.amounts import Amount, Share, check_tokens
 
@@ -18,6 +18,7 @@ Overflow = Literal["truncate", "drop"]
 Keep = Literal["first", "newest", "best"]
 Fill = Literal["prefix", "skip", "knapsack"]
 Granularity = Literal["item", "line", "token"]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Reserve:
 
     def __post_init__(self) -> None:
         _check_name(self.name)
-        _check_amount(f"reserve {self.name!r}", self.size)
+        object.__setattr__(self, "size", _amount(f"reserve {self.name!r}", self.size))
 
     def __repr__(self) -> str:
         return f"Reserve({self.name!r}, {self.size!r}{f', serves={self.serves!r}' if self.serves else ''})"
@@ -109,12 +110,12 @@ class Allocation:
 
     def __post_init__(self) -> None:
         _check_name(self.section)
-        _check_amount(f"floor of {self.section!r}", self.floor)
-        if self.cap is not None:
-            _check_amount(f"cap of {self.section!r}", self.cap)
-        if self.limit_items is not None:
-            check_tokens(f"limit_items of {self.section!r}", self.limit_items)
-        check_tokens(f"weight of {self.section!r}", self.weight)
+        for name in ("floor", "cap", "weight", "limit_items"):
+            amount = getattr(self, name)
+            if amount is not None:
+                object.__setattr__(self, name, _amount(f"{name} of {self.section!r}", amount))
+        check_all(f"importance of {self.section!r}", [self.importance], int)
+        check_all(f"required of {self.section!r}", [self.required], bool)
         for name, choices in _CHOICES.items():
             check_choice(f"{name} of {self.section!r}", getattr(self, name), choices)
         if self.required and self.overflow == "drop":
@@ -165,14 +166,48 @@ class Line:
     tokens: int | None
 
 
-def _check_amount(what: str, amount: object) -> None:
-    if not isinstance(amount, Share):
-        check_tokens(what, amount)
+def _amount(what: str, amount: object) -> Amount:
+    return amount if isinstance(amount, Share) else check_tokens(what, amount)
 
 
 def _check_name(name: object) -> None:
     if not isinstance(name, str) or not name:
         raise ValueError(f"a line is named {name!r}; names are texts with at least one character; give one")
+
+
+def check_all(what: str, values: Iterable[object], kind: type[T]) -> tuple[T, ...]:
+    """Return values unchanged as a tuple, if all are of one kind.
+
+    Parameters
+    ----------
+    what : str
+        What they are; the error's first words.
+    values : iterable
+        The values.
+    kind : type
+        What each should be.
+
+    Returns
+    -------
+    tuple
+        The same values.
+
+    Raises
+    ------
+    TypeError
+        If one is of another kind.
+
+    Examples
+    --------
+    >>> check_all("sections", ["system"], str)
+    ('system',)
+    """
+    found = []
+    for value in values:
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise TypeError(f"{what}: {value!r} is a {type(value).__name__}; known is {kind.__name__}; give one")
+        found.append(value)
+    return tuple(found)
 
 
 def check_choice(what: str, value: object, choices: tuple[str, ...]) -> None:

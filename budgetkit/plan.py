@@ -74,7 +74,6 @@ class Decision:
     --------
     >>> import budgetkit as bk
     >>> budget = bk.Budget(100, (), [bk.Allocation("history", 50, keep="newest")])
-    >>> import budgetkit as bk
     >>> bk.fit(budget, [bk.Item("history", 40), bk.Item("history", 30)]).decisions[0].reason
     'over its cap'
     """
@@ -299,6 +298,13 @@ class Plan:
                     f"{grant.section} is required and needs {grant.granted:,} tokens, "
                     f"{grant.granted - cap:,} above its cap ({cap:,}); raise the cap, shorten the text, "
                     "or let it be cut (granularity and cut)."
+                )
+        for allocation in self.budget.allocations:
+            lost = self.decisions.dropped(allocation.section, OVER_CAP) if allocation.required else 0
+            if lost:
+                found.append(
+                    f"{allocation.section} is required and loses {lost:,} whole items over its cap "
+                    f"({self.budget.caps[allocation.section]:,}); raise the cap, or shorten what stands before them."
                 )
         return tuple(found)
 

@@ -91,9 +91,9 @@ def _index(demand: Demand, frame: pd.DataFrame) -> pd.DataFrame:
     return index.to_frame(index=False)
 
 
-def _sizes(budget: Budget, point: Mapping[str, Any]) -> dict[str, int]:
+def _sizes(budget: Budget, point: Mapping[str, Any]) -> dict[str, Any]:
     tokens = {line.name: line.tokens for line in budget} | {"window": budget.window}
-    return {name: tokens[name] or 0 for name in point}
+    return {name: tokens[name] if tokens[name] is not None else pd.NA for name in point}
 
 
 def cut_share(swept: pd.DataFrame, by: str | list[str]) -> pd.DataFrame:

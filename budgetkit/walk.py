@@ -124,9 +124,14 @@ def allocate_columns(budget: Budget, demands: Mapping[str, Ints], rows: int = 0)
     """
     budget = declaring(budget, demands)
     rows = max((len(column) for column in demands.values()), default=rows)
-    asked = {s: np.asarray(demands.get(s, np.zeros(rows)), dtype=np.int64) for s in budget.sections}
-    if any((column < 0).any() for column in asked.values()):
-        raise ValueError("a demand is negative; demands are tokens of 0 or more; check the columns of the frame")
+    given = {s: np.asarray(demands.get(s, np.zeros(rows, np.int64))) for s in budget.sections}
+    for section, column in given.items():
+        if not (column >= 0).all() or not (column % 1 == 0).all():
+            raise ValueError(
+                f"the demand of {section!r} has a number that is negative, missing or not whole; "
+                "demands are tokens of 0 or more; check that column of the frame"
+            )
+    asked = {section: column.astype(np.int64) for section, column in given.items()}
     found: dict[str, dict[str, Ints]] = {}
     steps = walk(budget, asked, _granted(np.minimum, np.where), least=np.minimum, most=np.maximum)
     for allocation, limit, granted in steps:
@@ -157,6 +162,7 @@ def walk(
     pool: Any = max(0, budget.unclaimed)
     promised = {s: least(floor, demand[s]) if floor else 0 for s, floor in budget.floors.items()}
     waiting: Any = sum(promised.values())
+    waiting_uncapped: Any = sum(promised[s] for s, cap in budget.caps.items() if cap is None)
     weights = sum(a.weight for a in budget.allocations)
     for allocation in budget.asked:
         section = allocation.section
@@ -165,7 +171,8 @@ def walk(
         waiting = waiting - promised[section]
         limit = room - waiting + held
         if uncapped and budget.pool != "open":
-            limit = least(limit, pool)
+            waiting_uncapped = waiting_uncapped - promised[section]
+            limit = least(limit, pool - (waiting_uncapped if budget.pool == "together" else 0))
         if allocation.weight:
             limit = limit * allocation.weight // weights  # the last one takes all that is left: no residue
             weights -= allocation.weight

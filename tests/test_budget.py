@@ -39,6 +39,14 @@ def test_what_the_window_holds_decides_whether_the_answer_claims_room(kind: str,
     assert (budget.usable, budget.sizes["output"]) == (usable, 1_228)
 
 
+@pytest.mark.parametrize("rounding", ["floor", "nearest", "largest_remainder"])
+def test_reserves_and_caps_are_rounded_together(rounding: str) -> None:
+    """Shares that sum to 1 claim the whole window with the largest remainder, and never more than it."""
+    lines = [bk.Allocation("a", bk.Share(0.5)), bk.Allocation("b", bk.Share(0.35))]
+    budget = bk.Budget(8_191, [bk.Reserve("output", bk.Share(0.15))], lines, deficit="signed", rounding=rounding)  # type: ignore[arg-type]
+    assert budget.shared_pool == {"floor": 2, "nearest": -1, "largest_remainder": 0}[rounding]
+
+
 @pytest.mark.parametrize(("deficit", "usable", "pool"), [("signed", -100, -900), ("clamp", 0, 0)])
 def test_deficit_is_signed_or_clamped(deficit: str, usable: int, pool: int) -> None:
     """The signed number is always to be had as `unclaimed`."""

@@ -149,6 +149,45 @@ def test_cut_is_asked_for_the_first_item_that_does_not_fit() -> None:
         bk.fit(budget, items, cut=lambda item, limit, _: replace(item, tokens=limit + 1))
 
 
+def test_a_member_of_a_group_is_never_cut() -> None:
+    """A result that does not fit is not shortened while its call goes: both go."""
+    lines = [
+        bk.Allocation("history", granularity="token"),
+        bk.Allocation("tool", 50, granularity="token", keep="newest"),
+    ]
+    items = [bk.Item("history", 10, group=1), bk.Item("tool", 80, group=1)]
+    plan = bk.fit(bk.Budget(200, (), lines), items, cut=lambda item, limit, _: replace(item, tokens=limit))
+    assert [d.outcome for d in plan.decisions] == ["dropped", "dropped"]
+
+
+def test_required_stays_whole_where_nothing_can_cut_it() -> None:
+    """A cut that finds nothing useful to keep does not make a system prompt vanish."""
+    line = bk.Allocation("system", 50, required=True, granularity="token")
+    items = [bk.Item("system", 0), bk.Item("system", 80), bk.Item("system", 30)]
+    plan = bk.fit(bk.Budget(1_000, (), [line]), items, cut=lambda item, limit, _: None)
+    assert [d.kept for d in plan.decisions] == [0, 80, 0]
+    assert any("system is required and loses 1 whole items over its cap (50)" in w for w in plan.warnings)
+
+
+def test_competing_items_do_not_overrun_a_window_with_caps_among_them() -> None:
+    """Competitors are asked together, after those with a cap."""
+    lines = [
+        bk.Allocation("a", importance=9, keep="best"),
+        bk.Allocation("b", 50, importance=7),
+        bk.Allocation("c", importance=5, keep="best"),
+    ]
+    budget = bk.Budget(100, (), lines, compete="item")
+    plan = bk.fit(budget, [bk.Item("a", 30), bk.Item("b", 50), bk.Item("c", 70)])
+    assert (granted(plan), plan.free) == ({"a": 30, "b": 50, "c": 0}, 20)
+
+
+def test_floors_do_not_stretch_the_pool() -> None:
+    """A promise to an uncapped section is kept out of what the others take of the pool."""
+    lines = [bk.Allocation("capped", 80), bk.Allocation("a", importance=9), bk.Allocation("b", floor=10, importance=1)]
+    plan = bk.allocate(bk.Budget(100, (), lines, pool="together"), {"a": 50, "b": 50})
+    assert (granted(plan)["a"], granted(plan)["b"], plan.shared_pool_use) == (10, 10, 20)
+
+
 @pytest.mark.parametrize(
     ("call", "error", "sentence"),
     [
@@ -162,7 +201,11 @@ def test_cut_is_asked_for_the_first_item_that_does_not_fit() -> None:
         (lambda b: bk.fit(b, [bk.Item("memroy", 1)]), LookupError, "its sections are 'memory'; add an Allocation"),
         (lambda b: bk.allocate(b, {})["memroy"], LookupError, "no section 'memroy'"),
         (lambda b: bk.allocate(b, {}).remainder, ValueError, "names no remainder"),
-        (lambda b: bk.allocate_many(b, pd.DataFrame({"memory": [-1]})), ValueError, "a demand is negative"),
+        (
+            lambda b: bk.allocate_many(b, pd.DataFrame({"memory": [-1]})),
+            ValueError,
+            "the demand of 'memory' has a number that is negative",
+        ),
     ],
 )
 def test_errors_say_what_was_asked_what_is_known_and_what_to_do(call: object, error: type, sentence: str) -> None:

@@ -6,6 +6,7 @@ import json
 import re
 
 import jsonschema
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -62,6 +63,27 @@ def test_a_plan_with_a_cut_item_round_trips() -> None:
     assert restored.decisions[0].outcome == "cut"
 
 
+def test_a_share_clamped_to_nothing_stays_nothing() -> None:
+    """0 is a limit, not the absence of one."""
+    budget = bk.Budget(100, [bk.Reserve("output", bk.Share(0.5, 0, 0))])
+    restored = state.from_yaml(state.to_yaml(budget))
+    assert isinstance(restored, bk.Budget)
+    assert (restored, restored.sizes["output"]) == (budget, 0)
+
+
+def test_numbers_of_numpy_are_saved_as_plain_numbers() -> None:
+    """A cap taken from a column of a frame is as good as one typed in."""
+    budget = presets.chat(8_192).assign(conversation=np.int64(1_000))  # type: ignore[arg-type]
+    assert state.from_yaml(state.to_yaml(budget)) == budget
+    assert type(budget.allocations[3].cap) is int
+
+
+PLAN = (
+    '{"budgetkit": 1, "plan": {"budget": {"window": 1}, "grants": [], "items": [], '
+    '"kept": %s, "reasons": %s, "cuts": %s}}'
+)
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
@@ -77,6 +99,17 @@ def test_a_plan_with_a_cut_item_round_trips() -> None:
         ('{"budgetkit": 1, "budget": {"window": 1, "reserves": 3}}', "reserves is a int"),
         ('{"budgetkit": 1, "budget": {"window": 1, "reserves": [{"name": "a", "size": {"ratio": 2}}]}}', "ratio is 2"),
         ('{"budgetkit": 1, "plan": {"budget": {"window": 1}}}', "plan lacks 'cuts', 'grants'"),
+        ('{"budgetkit": 1, "budget": {"window": 1, "constrained_below": "x"}}', "budget cannot be made of"),
+        ('{"budgetkit": 1, "budget": {"window": 1, "roles": {"user": 3}}}', "budget cannot be made of"),
+        ('{"budgetkit": 1, "budget": {"window": 1, "allocations": ["a"]}}', "allocation is a str"),
+        (
+            '{"budgetkit": 1, "budget": {"window": 1, "allocations": [{"section": "a", "importance": "hi"}]}}',
+            "allocation cannot be made of",
+        ),
+        (PLAN % ("[]", "null", "[]"), "reasons is a NoneType"),
+        (PLAN % ("[]", "[[]]", "[]"), "unknown [[]]"),
+        (PLAN % ("[]", "[]", "[7]"), "unknown [7]"),
+        (PLAN % ("5", "[]", "[]"), "kept is a int"),
         ("[" * 100_000, "saved state is no JSON"),
     ],
 )

@@ -113,4 +113,5 @@ def _call(name: str, value: Any) -> str:
 
 
 def _differs(value: Any, default: object) -> bool:
-    return bool(value != default and value not in ((), {}))
+    empty = isinstance(value, tuple | dict) and not value
+    return not empty and bool(value != default)

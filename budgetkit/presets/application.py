@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from budgetkit.amounts import Share
+from budgetkit.amounts import Amount, Share
 from budgetkit.budget import Budget
 from budgetkit.lines import Allocation, Fill, Keep, Reserve
 from budgetkit.presets.window import Window, window_of
@@ -27,7 +27,7 @@ ROLES = {
 }
 
 
-def chat(window: Window, *, output: float = 0.15, fill: Fill = "prefix", **changes: Any) -> Budget:
+def chat(window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix", **changes: Any) -> Budget:
     """Split a window for a conversation with moderate retrieval.
 
     System 10 %, memory 10 %, conversation 20 %, retrieval 25 %, answer 15 %; the shared pool has the rest.
@@ -36,8 +36,8 @@ def chat(window: Window, *, output: float = 0.15, fill: Fill = "prefix", **chang
     ----------
     window : int or Model
         Size of the context window, in tokens.
-    output : float, default 0.15
-        The answer's part of the window.
+    output : float, int or Share, default 0.15
+        Reserve for the answer: a part of the window, or tokens.
     fill : {"prefix", "skip", "knapsack"}
         Prefix as anchor documents it, or skip as its code does it.
     **changes
@@ -67,7 +67,7 @@ user=pool, shared_pool=1640)
     return _application("chat", window, output, caps, fill, changes)
 
 
-def rag(window: Window, *, output: float = 0.15, fill: Fill = "prefix", **changes: Any) -> Budget:
+def rag(window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix", **changes: Any) -> Budget:
     """Split a window in which retrieval dominates.
 
     System 10 %, memory 5 %, conversation 10 %, retrieval 40 %, answer 15 %; the shared pool has the rest.
@@ -76,8 +76,8 @@ def rag(window: Window, *, output: float = 0.15, fill: Fill = "prefix", **change
     ----------
     window : int or Model
         Size of the context window, in tokens.
-    output : float, default 0.15
-        The answer's part of the window.
+    output : float, int or Share, default 0.15
+        Reserve for the answer: a part of the window, or tokens.
     fill : {"prefix", "skip", "knapsack"}
         Prefix as anchor documents it, or skip as its code does it.
     **changes
@@ -106,7 +106,7 @@ def rag(window: Window, *, output: float = 0.15, fill: Fill = "prefix", **change
     return _application("rag", window, output, caps, fill, changes)
 
 
-def agent(window: Window, *, output: float = 0.15, fill: Fill = "prefix", **changes: Any) -> Budget:
+def agent(window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix", **changes: Any) -> Budget:
     """Split a window for an agent with tools.
 
     System 15 %, memory 10 %, conversation 15 %, retrieval 20 %, tool results 15 %, answer 15 %; the shared
@@ -116,8 +116,8 @@ def agent(window: Window, *, output: float = 0.15, fill: Fill = "prefix", **chan
     ----------
     window : int or Model
         Size of the context window, in tokens.
-    output : float, default 0.15
-        The answer's part of the window.
+    output : float, int or Share, default 0.15
+        Reserve for the answer: a part of the window, or tokens.
     fill : {"prefix", "skip", "knapsack"}
         Prefix as anchor documents it, or skip as its code does it.
     **changes
@@ -150,7 +150,7 @@ def agent(window: Window, *, output: float = 0.15, fill: Fill = "prefix", **chan
 def _application(
     name: str,
     window: Window,
-    output: float,
+    output: Amount | float,
     caps: Mapping[str, float],
     fill: Fill,
     changes: Mapping[str, Any],
@@ -181,7 +181,12 @@ def _application(
         "name": name,
         **changes,
     }
-    return Budget(size, [Reserve("output", Share(output), serves="output")], sections, **settings)
+    return Budget(
+        size,
+        [Reserve("output", Share(output) if isinstance(output, float) else output, serves="output")],
+        sections,
+        **settings,
+    )
 
 
 def _check_window(name: str, window: int, caps: Mapping[str, float]) -> None:

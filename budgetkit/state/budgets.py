@@ -103,7 +103,8 @@ def changed_fields(line: object) -> dict[str, Any]:
     changed = {}
     for f in fields(line):  # type: ignore[arg-type]
         value = getattr(line, f.name)
-        if f.init and value != f.default and value not in ((), {}):
+        empty = isinstance(value, tuple | dict) and not value
+        if f.init and not empty and value != f.default:
             changed[f.name] = _amount_to(value) if isinstance(value, Share) else value
     return changed
 
@@ -111,9 +112,8 @@ def changed_fields(line: object) -> dict[str, Any]:
 def _amount_to(amount: Amount) -> Any:
     if not isinstance(amount, Share):
         return amount
-    return {"ratio": str(Decimal(str(amount.ratio)))} | {
-        name: getattr(amount, name) for name in ("at_least", "at_most") if getattr(amount, name)
-    }
+    limits = {"at_least": amount.at_least or None, "at_most": amount.at_most}
+    return {"ratio": str(Decimal(str(amount.ratio)))} | {n: t for n, t in limits.items() if t is not None}
 
 
 def keys(what: str, data: object, known: set[str]) -> dict[str, Any]:
@@ -210,5 +210,5 @@ def made(what: str, kind: Callable[..., T], values: Mapping[str, Any]) -> T:
     """
     try:
         return kind(**values)
-    except (TypeError, AttributeError) as error:
+    except (TypeError, AttributeError, OverflowError) as error:
         raise ValueError(f"{what} cannot be made of {dict(values)!r}: {error}; mend that value") from None

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from budgetkit.amounts import check_tokens
 from budgetkit.items import Item
 from budgetkit.lines import quoted
 from budgetkit.plan import REASONS, Decisions, Grant, Plan
@@ -75,22 +76,29 @@ def plan_from(data: object) -> Plan:
     missing = sorted(parts - set(found))
     if missing:
         raise ValueError(f"plan lacks {quoted(missing)}; it has {quoted(sorted(parts))}; save it again")
-    grants = [made("grant", Grant, keys("grant", g, {f.name for f in fields(Grant)})) for g in found["grants"]]
-    return Plan(budget_from(found["budget"]), tuple(grants), _decisions_from(found))
+    grants = tuple(_grant_from(row) for row in rows("grants", found["grants"]))
+    return Plan(budget_from(found["budget"]), grants, _decisions_from(found))
+
+
+def _grant_from(row: object) -> Grant:
+    found = keys("grant", row, {f.name for f in fields(Grant)})
+    for name in {"demand", "limit", "granted"} & set(found):
+        check_tokens(f"{name} of a grant", found[name])
+    return made("grant", Grant, found)
 
 
 def _decisions_from(found: Mapping[str, Any]) -> Decisions:
     items = [_item_from(row) for row in rows("items", found["items"])]
-    unknown = sorted(set(found["reasons"]) - set(REASONS))
-    if unknown or not len(items) == len(found["kept"]) == len(found["reasons"]):
+    kept, reasons, cuts = (rows(name, found[name]) for name in ("kept", "reasons", "cuts"))
+    unknown = [r for r in reasons if r not in REASONS] + [i for i in cuts if i not in range(len(items))]
+    if unknown or not len(items) == len(kept) == len(reasons):
         raise ValueError(
-            f"plan has {len(items)} items, {len(found['kept'])} kept and {len(found['reasons'])} reasons, "
-            f"unknown {unknown}; there is one of each an item, of {quoted(REASONS)}; save it again"
+            f"plan has {len(items)} items, {len(kept)} kept and {len(reasons)} reasons, unknown {unknown}; "
+            f"there is one of each an item, of {quoted(REASONS)}; save it again"
         )
-    kept = np.array(found["kept"], dtype=np.int64)
-    cuts = {i: _cut(items[i], int(kept[i])) for i in found["cuts"]}
-    reasons = np.array([REASONS.index(r) for r in found["reasons"]], dtype=np.int8)
-    return Decisions(Items(items), kept, reasons, cuts)
+    tokens = made("kept", np.array, {"object": [check_tokens("kept", k) for k in kept], "dtype": np.int64})
+    numbers = np.array([REASONS.index(r) for r in reasons], dtype=np.int8)
+    return Decisions(Items(items), tokens, numbers, {i: _cut(items[i], kept[i]) for i in cuts})
 
 
 def _item_to(item: Item) -> dict[str, Any]:
