@@ -620,3 +620,32 @@ def test_as_many_steps_forward_as_back_lead_to_the_same_place(windows: list[int]
     for _ in range(steps):
         there = there.redo()
     assert there.now == history.now
+
+
+def test_a_saved_state_of_wrong_kinds_leaves_what_held() -> None:
+    """One sentence, and the budget, the picture and the steps back are as they were."""
+    explorer = BudgetExplorer("chat", window=8_192)
+    before = explorer.budget
+    explorer.load("budgetkit: 1\nbudget: {window: 100, constrained_below: x}")
+    assert explorer.budget == before
+    assert "budget cannot be made of" in explorer.status
+    assert not explorer.view.state["actions"]["undo"]
+
+
+def test_a_lock_names_a_line() -> None:
+    """Anything else says which lines there are, and locks of lines that a preset lacks are not shown."""
+    explorer = BudgetExplorer("agent", window=8_192)
+    explorer._do("lock", line="bogus", on=True)
+    assert "line 'bogus' was to be locked; the lines are output" in explorer.status
+    explorer.controls.lines["tool"].lock.value = True
+    assert explorer.config["locked"] == ["tool"]
+    explorer.controls.preset.value = "memory_engine"
+    assert explorer.config["locked"] == []
+
+
+def test_late_pieces_of_a_refused_file_are_answered_and_dropped() -> None:
+    """The page gets its answer, and nothing is kept of them."""
+    explorer = BudgetExplorer("chat", window=8_192)
+    file = {"kind": "file", "serial": "late", "name": "big.jsonl", "size": 99, "purpose": "trace"}
+    assert hear(explorer, {**file, "offset": 50}, b"x")[0] == {"kind": "file", "serial": "late"}
+    assert explorer._uploads._parts == {}

@@ -65,7 +65,9 @@ def lock(settings: Settings, found: Outcome, library: Library, line: str, on: bo
         kept = {name: size for name, size in settings.locks.items() if name != line}
         held = {line: settings.locks[line]} if line in settings.locks else {}
         return replace(settings, locks=kept, lines={**settings.lines, **held})
-    return replace(settings, locks={**settings.locks, line: sizes.get(line, 0)})
+    if line not in sizes:
+        raise LookupError(f"line {line!r} was to be locked; the lines are {', '.join(sizes)}; name one of them")
+    return replace(settings, locks={**settings.locks, line: sizes[line]})
 
 
 def choose_counter(settings: Settings, found: Outcome, library: Library, name: str) -> Settings:

@@ -21,7 +21,7 @@ from budgetkit.explorer.commands import command, taken
 from budgetkit.explorer.controls import Controls
 from budgetkit.explorer.library import Library
 from budgetkit.explorer.news import error, source, status
-from budgetkit.explorer.outcome import outcome
+from budgetkit.explorer.outcome import Outcome, outcome
 from budgetkit.explorer.scene import scene, shown_figures
 from budgetkit.explorer.settings import History, Settings
 from budgetkit.explorer.texts import texts
@@ -94,7 +94,8 @@ class BudgetExplorer:
         self._uploads = Uploads(self.view, self._library, self._do, self._refuse)
         self.view.on_msg(self._heard)
         self.view.observe(lambda change: self._draw(), "opened")
-        self._show()
+        self._show(self._pictured(self._history, self._found))
+        self._draw()
 
     def _taken_in(self, trace: str | Path | Trace | Sequence[Trace] | None) -> str | None:
         if trace is None:
@@ -126,7 +127,7 @@ class BudgetExplorer:
             "trace": now.trace,
             "conversation": now.conversation if now.trace else None,
             "turn": self._found.turn or None,
-            "locked": sorted(now.locks),
+            "locked": sorted({line.name for line in self.budget} & set(now.locks)),
             **to_dict(self.budget),
         }
 
@@ -183,19 +184,24 @@ class BudgetExplorer:
                 return
             try:
                 settings = command(kind)(self._history.now, self._found, self._library, **values)
-                found = outcome(settings, self._library)
+                self._go(self._history.then(settings, self._merged(merge)), ack)
             except PROBLEMS as problem:
                 self._refuse(problem, ack)
-                return
-            self._history, self._found = self._history.then(settings, self._merged(merge)), found
-            self._show(ack)
 
     def _walk(self, direction: str, ack: str = "") -> None:
         with self._lock:
-            history = self._history.undo() if direction == "undo" else self._history.redo()
-            self._found = outcome(history.now, self._library)
-            self._history = history
-            self._show(ack)
+            try:
+                self._go(self._history.undo() if direction == "undo" else self._history.redo(), ack)
+            except PROBLEMS as problem:
+                self._refuse(problem, ack)
+
+    def _go(self, history: History, ack: str) -> None:
+        """Take a step: all of it is worked out and pictured before anything that holds is let go."""
+        found = outcome(history.now, self._library)
+        state = self._pictured(history, found)
+        self._history, self._found = history, found
+        self._show(state, ack)
+        self._draw()
 
     def _merged(self, merge: str) -> str:
         """Name the step that a move belongs to: moves of one slider in quick succession are one."""
@@ -212,7 +218,7 @@ class BudgetExplorer:
         kind = content.get("kind", "")
         if kind == "plotly":
             view.send_plotly()
-        elif kind == "file":
+        elif kind == "file" and buffers:
             self._uploads.piece(content, bytes(buffers[0]))
         elif kind in ("undo", "redo"):
             self._walk(kind, str(content.get("id", "")))
@@ -221,25 +227,24 @@ class BudgetExplorer:
             self._do(kind, str(content.get("id", "")), str(content.get("gesture", "")), **values)
 
     def _refuse(self, problem: Exception, ack: str = "") -> None:
-        self._show(ack, error(problem))
+        with self._lock:
+            self._show(self._pictured(self._history, self._found, error(problem)), ack)
 
     def _report(self, text: str, progress: float) -> None:
         self.view.send({"kind": "status", "status": {"level": "busy", "text": text, "progress": progress}})
 
-    def _show(self, ack: str = "", told: dict[str, Any] | None = None) -> None:
-        with self._lock:
-            found, now = self._found, self._history.now
-            self._serial += 1
-            said = told or status(found)
-            state = scene(self._history, found, self._serial, said, source(now, found, self._library))
-            self.view.state = {**state, "ack": ack}  # first, so that the bar is painted before the charts are made
-            self._quiet = True
-            try:
-                self.controls.project(now, found)
-            finally:
-                self._quiet = False
-            if told is None:
-                self._draw()
+    def _pictured(self, history: History, found: Outcome, told: dict[str, Any] | None = None) -> dict[str, Any]:
+        self._serial += 1
+        said = told or status(found)
+        return scene(history, found, self._serial, said, source(history.now, found, self._library))
+
+    def _show(self, state: dict[str, Any], ack: str = "") -> None:
+        self.view.state = {**state, "ack": ack}  # first, so that the bar is painted before the charts are made
+        self._quiet = True
+        try:
+            self.controls.project(self._history.now, self._found)
+        finally:
+            self._quiet = False
 
     def _draw(self) -> None:
         with self._lock, self.view.hold_sync():

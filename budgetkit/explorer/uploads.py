@@ -43,9 +43,11 @@ class Uploads:
             The piece.
         """
         serial = str(content["serial"])
+        self._view.send({"kind": "file", "serial": serial})
+        if int(content["offset"]) and serial not in self._parts:
+            return  # a late piece of a file that was refused
         part = self._parts.setdefault(serial, bytearray())
         part += data
-        self._view.send({"kind": "file", "serial": serial})
         if len(part) > LARGEST:
             del self._parts[serial]
             self._refuse(ValueError(f"{content['name']} is larger than 20 MB; name the file by its path instead"))
