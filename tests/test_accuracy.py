@@ -5,10 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from budgetkit import accuracy, corpora
+from budgetkit import accuracy, corpora, figures
 from budgetkit.budget import Budget
+from budgetkit.claims import claims
 from budgetkit.corpora import Corpus, Document
 from budgetkit.counters import counter, encodings
+from budgetkit.counters.sample import Sample, sampled
 from budgetkit.lines import Reserve
 
 
@@ -127,3 +129,60 @@ def test_bounds_enclose_the_count_of_the_mini_corpus_and_of_odd_text(encoding: s
     for document in corpora.shipped() + corpora.odd(documents=2):
         fewest, most = accuracy.bounds(document.text)
         assert fewest <= counter(encoding)(document.text) <= most
+
+
+def test_the_documents_claims_stand_beside_what_is_measured() -> None:
+    found = claims(corpora.shipped()).set_index("claim")
+    assert found.loc["code", "said"] == 1.5
+    assert (
+        3
+        < float(found.loc["code", "low"])
+        <= float(found.loc["code", "measured"])
+        <= float(found.loc["code", "high"])
+        < 5
+    )
+    assert 1 < float(found.loc["CJK text", "measured"]) < 2
+    assert float(found.loc["95 % of texts are within", "low"]) > 15
+    assert list(found["measured"][-2:]) == [117_501, 13_106]
+    assert list(found["said"][-2:]) == [80_000, 8_000]
+
+
+def test_what_a_corpus_cannot_say_is_left_out() -> None:
+    corpus = Corpus((Document("Hello world", "prose", "en", "mine"),) * 3)
+    assert not {"code", "CJK text"} & set(claims(corpus)["claim"])
+
+
+@pytest.fixture(scope="module")
+def errors() -> pd.DataFrame:
+    return accuracy.compare(["chars/4", "estimate:o200k_base"], corpora.shipped() + corpora.odd(documents=3))
+
+
+def test_errors_by_class_are_drawn_one_point_a_document(errors: pd.DataFrame) -> None:
+    spec = figures.errors_by_class.spec(errors)
+    assert [trace["name"] for trace in spec["data"]] == ["chars/4", "estimate:o200k_base"]
+    assert sum(len(trace["y"]) for trace in spec["data"]) == len(errors)
+    assert "tokens, counted" in spec["data"][0]["text"][0]
+
+
+def test_errors_by_length_buffers_and_the_language_tax_have_their_tables(errors: pd.DataFrame) -> None:
+    assert figures.errors_by_length.table(errors)["n"].sum() == len(errors)
+    buffers = figures.buffers.table(errors, 8_192, risks=(0.1, 0.01))
+    assert (buffers.groupby("counter")["buffer"].diff().dropna() >= 0).all()
+    tax = figures.language_tax.table(errors, window=1_000)
+    assert tax.loc[tax["language"] == "en", "of_base"].iloc[0] == 1
+    assert tax.loc[tax["language"] == "am", "of_base"].iloc[0] < 0.5
+    specs = [figures.errors_by_length.spec(errors), figures.buffers.spec(errors, 8_192), figures.language_tax.spec(errors)]
+    assert all(spec["data"] for spec in specs)
+
+
+@pytest.mark.parametrize("encoding", ["o200k_base", "cl100k_base"])
+def test_a_sampled_count_is_near_and_its_interval_holds_the_true_one(encoding: str) -> None:
+    text = "\n\n".join(document.text for document in corpora.standard_library(most=60))[:1_000_000]
+    exact = counter(encoding)(text)
+    found = [sampled(text, encoding, seed) for seed in range(12)]
+    assert sum((sample.tokens / exact - 1) ** 2 for sample in found) / len(found) < 0.015**2
+    assert sum(sample.low <= exact <= sample.high for sample in found) >= 10
+
+
+def test_a_small_text_is_counted_whole() -> None:
+    assert sampled("Hello world") == Sample(2, 2, 2, 0)

@@ -7,6 +7,7 @@ Call a figure for plotly's; its ``spec`` is the same as plain data, its ``table`
     figures.waterfall.table(plan)    DataFrame
 """
 
+from budgetkit.figures.accuracy import buffers, errors_by_class, errors_by_length, language_tax
 from budgetkit.figures.conversations import conversations
 from budgetkit.figures.errors import counter_error
 from budgetkit.figures.outlook import fan
@@ -20,12 +21,16 @@ from budgetkit.figures.window import waterfall, window
 
 __all__ = [
     "Question",
+    "buffers",
     "caching",
     "colour",
     "conversations",
     "counter_error",
     "dropping",
+    "errors_by_class",
+    "errors_by_length",
     "fan",
+    "language_tax",
     "ranking",
     "sections",
     "spending",

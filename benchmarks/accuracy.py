@@ -1,0 +1,200 @@
+"""Accuracy and speed of every counter side by side, on any folders; writes ``benchmarks/accuracy.md``.
+
+    python -m benchmarks.accuracy [FOLDER ...] [--exact o200k_base]
+
+Without a folder: the mini-corpus, odd text, Python's library and the installed packages. The estimator's tables were
+learned from the sources in ``data/estimates/sources.json``; where a folder holds one of them the page says so, since
+an error on what was learned from says little.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections import Counter as Tally
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from tqdm.auto import tqdm
+
+from budgetkit import accuracy, corpora, files
+from budgetkit.corpora import Corpus, Document
+from budgetkit.counters import counter, encodings
+from budgetkit.counters.sample import sampled
+
+RESULTS = Path(__file__).parent / "accuracy.md"
+COUNTERS = ["chars/4", "chars/3.5 (ceil, minimum 0)", "bytes/4", "utf16/4", "words/0.75", "cl100k_base", "o200k_base"]
+MOST_A_SOURCE = 60  # pieces of one class, language and source
+LARGE = 1_500_000  # characters of a large document
+
+
+def main() -> None:
+    """Measure on the folders that were given and write the page."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.accuracy", description=__doc__.partition("\n")[0])
+    parser.add_argument("folders", nargs="*", type=Path)
+    parser.add_argument("--exact", default="o200k_base", choices=["o200k_base", "cl100k_base"])
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    asked = parser.parse_args()
+    whole = gathered(asked.folders)
+    began = time.perf_counter()
+    names = [name for name in (*COUNTERS, f"estimate:{asked.exact}") if name != asked.exact]
+    everything = accuracy.compare(names, whole, asked.exact, progress=True)
+    seconds = time.perf_counter() - began
+    pieces = chosen(whole.pieces(most=6))
+    errors = accuracy.compare(names, pieces, asked.exact, progress=True)
+    page = [
+        f"# How wrong the counters are, against {asked.exact}",
+        "",
+        f"{len(whole):,} documents, {whole.characters / 1e6:.1f} million characters, "
+        f"{len(whole.problems)} not readable; "
+        f"all of them under {len(names) + 1} counters in {seconds:.0f} s. {learned(whole)}",
+        "",
+        "Pieces of 500 to 2,000 characters, at most 60 of a class, language and source; absolute errors in percent.",
+        "",
+        *table(overall(errors)),
+        "",
+        *table(speeds(whole, names, asked.exact)),
+        "",
+        "Large documents (one class each, 1.5 million characters) by slices, eight seeds each:",
+        "",
+        *table(slices(whole, asked.exact)),
+        "",
+        "By class and language:",
+        "",
+        *table(by_class(errors)),
+        "",
+        f"{len(everything):,} rows in all.",
+    ]
+    asked.out.write_text("\n".join(page) + "\n", encoding="utf-8")
+    print("\n".join(page[:24]))
+
+
+def gathered(folders: Sequence[Path]) -> Corpus:
+    """Read the folders, or what any machine has."""
+    if not folders:
+        return corpora.shipped() + corpora.odd() + corpora.standard_library() + corpora.packages(most=3)
+    found = Corpus(())
+    for folder in folders:
+        found += corpora.folder(folder)
+    return found
+
+
+def chosen(pieces: Corpus) -> Corpus:
+    """Take no more than so many pieces of one class, language and source."""
+    taken: Tally[tuple[str, str, str]] = Tally()
+    kept = []
+    for piece in pieces:
+        key = (piece.kind, piece.language, piece.source)
+        taken[key] += 1
+        if taken[key] <= MOST_A_SOURCE:
+            kept.append(piece)
+    return Corpus(tuple(kept), pieces.problems)
+
+
+def learned(corpus: Corpus) -> str:
+    """Say how much of it the estimator has learned from."""
+    known = {row["source"] for row in json.loads(files.read_bytes("estimates/sources.json"))["sources"]}
+    seen = sum(len(d.text) for d in corpus if d.source.rpartition(" ")[0] in known or d.source in known)
+    share = 100 * seen / max(corpus.characters, 1)
+    return f"The estimator has learned from sources that make up {share:.0f} % of this text."
+
+
+def overall(errors: pd.DataFrame) -> pd.DataFrame:
+    """Give each counter's mean of class means, its quantiles over all pieces, and its bias."""
+    rows = []
+    for name, group in errors.groupby("counter", sort=False):
+        size = group["error"].abs() * 100
+        classes = size.groupby([group["class"], group["language"]])
+        means = classes.mean()[classes.size() >= 8]
+        rows.append({"counter": name, "classes": len(means), "mean of class means": means.mean(), "mean": size.mean()})
+        rows[-1] |= {
+            "p95": size.quantile(0.95),
+            "worst": size.max(),
+            "bias": 100 * group["error"].mean(),
+            "n": len(size),
+        }
+    return pd.DataFrame(rows)
+
+
+def by_class(errors: pd.DataFrame) -> pd.DataFrame:
+    """Give each class its mean absolute error under each counter."""
+    size = errors.assign(error=errors["error"].abs() * 100)
+    shown = size.pivot_table(index=["class", "language"], columns="counter", values="error", sort=False)
+    return shown.assign(n=errors.groupby(["class", "language"]).size() // errors["counter"].nunique()).reset_index()
+
+
+def speeds(corpus: Corpus, names: Sequence[str], exact: str, repeats: int = 5) -> pd.DataFrame:
+    """Time each counter on one large text and on 2,000 messages, in turn with tiktoken's own encode."""
+    joined = "\n".join(d.text for d in corpus if d.kind not in ("odd",))[:2_000_000]
+    messages = [joined[start : start + 60 + start % 400] for start in range(0, min(len(joined), 900_000), 450)]
+    encode = encodings.encoding(exact).encode
+    cases = {"tiktoken": lambda texts: [len(encode(text, disallowed_special=())) for text in texts]}
+    cases |= {
+        name: counter(name).many for name in names if not counter(name).exact and "base" not in name.split(":")[0]
+    }
+    times: dict[tuple[str, int], list[float]] = {}
+    for _ in range(repeats):
+        for name, case in cases.items():
+            for place, texts in enumerate(([joined], messages)):
+                began = time.perf_counter()
+                case(texts)
+                times.setdefault((name, place), []).append(time.perf_counter() - began)
+    middle = {key: statistics.median(seconds) for key, seconds in times.items()}
+    size = len(joined.encode("utf-8", "replace")) / 1e6
+    return pd.DataFrame(
+        {
+            "counter": name,
+            "MB/s, large text": size / middle[name, 0],
+            "times tiktoken": middle["tiktoken", 0] / middle[name, 0],
+            "microseconds a message": middle[name, 1] / len(messages) * 1e6,
+            "times tiktoken, messages": middle["tiktoken", 1] / middle[name, 1],
+        }
+        for name in cases
+    )
+
+
+def slices(corpus: Corpus, exact: str, seeds: int = 8) -> pd.DataFrame:
+    """Measure sampled counts of large documents: error, interval, coverage, speed."""
+    count = encodings.counting(exact)
+    rows = []
+    for (kind, language), text in tqdm(large(corpus).items(), desc="large documents"):
+        began = time.perf_counter()
+        truth = count(text)
+        whole = time.perf_counter() - began
+        began = time.perf_counter()
+        found = [sampled(text, exact, seed) for seed in range(seeds)]
+        each = (time.perf_counter() - began) / seeds
+        error = np.array([sample.tokens / truth - 1 for sample in found])
+        covered = np.mean([sample.low <= truth <= sample.high for sample in found])
+        row = {"class": kind, "language": language, "rms error, %": 100 * float(np.sqrt((error**2).mean()))}
+        row |= {"half interval, %": 100 * np.mean([sample.error for sample in found]), "covered, %": 100 * covered}
+        rows.append(row | {"times tiktoken": whole / each})
+    frame = pd.DataFrame(rows)
+    return pd.concat([frame, frame.mean(numeric_only=True).to_frame().T.assign(**{"class": "mean", "language": ""})])
+
+
+def large(corpus: Corpus) -> dict[tuple[str, str], str]:
+    """Join the documents of each class and language that has enough of them."""
+    joined: dict[tuple[str, str], list[Document]] = {}
+    for document in corpus:
+        joined.setdefault((document.kind, document.language), []).append(document)
+    texts = {key: "\n".join(d.text for d in documents)[:LARGE] for key, documents in joined.items()}
+    return {key: text for key, text in texts.items() if len(text) >= 500_000}
+
+
+def table(frame: pd.DataFrame) -> list[str]:
+    """Write a frame as a Markdown table, numbers with one decimal."""
+    head = [str(column) for column in frame.columns]
+    lines = [f"| {' | '.join(head)} |", f"|{'|'.join(' --- ' for _ in head)}|"]
+    for row in frame.itertuples(index=False):
+        cells = [f"{cell:,.1f}" if isinstance(cell, float) else str(cell) for cell in row]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+if __name__ == "__main__":
+    main()
