@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import statistics
 import time
 from collections import Counter as Tally
@@ -96,11 +97,13 @@ def chosen(pieces: Corpus) -> Corpus:
 
 
 def learned(corpus: Corpus) -> str:
-    """Say how much of it the estimator has learned from."""
-    known = {row["source"] for row in json.loads(files.read_bytes("estimates/sources.json"))["sources"]}
-    seen = sum(len(d.text) for d in corpus if d.source.rpartition(" ")[0] in known or d.source in known)
+    """Say how much of it the estimator may have learned from: text of packages that its sources name too."""
+    rows = json.loads(files.read_bytes("estimates/sources.json"))["sources"]
+    names = {row["source"].lower() for row in rows if not row["source"].startswith("generated")}
+    words = names | {word for name in names for word in re.split(r"[-\s]+", name)}
+    seen = sum(len(d.text) for d in corpus if {d.source.lower(), d.source.rpartition(" ")[0].lower()} & words)
     share = 100 * seen / max(corpus.characters, 1)
-    return f"The estimator has learned from sources that make up {share:.0f} % of this text."
+    return f"Sources of the same names, which the estimator has learned from, make up {share:.0f} % of this text."
 
 
 def overall(errors: pd.DataFrame) -> pd.DataFrame:
