@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import random
+import statistics
 from collections.abc import Callable, Iterator
 
 import budgetkit as bk
-from benchmarks.measure import Row, interleaved, row
+from benchmarks.measure import Row, interleaved, row, rows_beside
 from budgetkit.pruning import Items
 
+FIT, MOVE = "budgetkit, fit of counted items", "budgetkit, fit again after a move"
+_MEDIANS: dict[tuple[str, int], float] = {}
 SECTIONS = ("system", "memory", "retrieval", "conversation", "tool", "examples", "user")
 
 
@@ -36,16 +40,27 @@ def _items(count: int) -> Iterator[Row]:
     items, budget = _conversation(count)
     columns = Items(items)
     windows = iter(range(10**9))
-    cases: dict[str, Callable[[], object]] = {
-        "budgetkit, fit of counted items": lambda: bk.fit(budget, items),
-        "budgetkit, fit again after a move": lambda: bk.fit(
-            budget.assign(window=budget.window + next(windows)), columns
-        ),
+    own: dict[str, Callable[[], object]] = {
+        FIT: lambda: bk.fit(budget, items),
+        MOVE: lambda: bk.fit(budget.assign(window=budget.window + next(windows)), columns),
     }
-    cases |= _anchor(items, budget.window) | _langchain(items, budget.window)
-    limits = {"budgetkit, fit of counted items": 4e-3} if count == 10_000 else {}
-    for name, found in interleaved(cases, 30).items():
-        yield row(f"{count:,} items", name, found, limits.get(name))
+    peers = _anchor(items, budget.window) | _langchain(items, budget.window) | _litellm(items, budget.window)
+    seconds = interleaved(own | peers, 30 if count < 10_000 else 15)
+    limits = {FIT: 4e-3} if count == 10_000 else {}
+    best = min(peers, key=lambda name: statistics.median(seconds[name]), default=FIT)
+    ratios = {FIT: 4.0, MOVE: 20.0} if peers and count == 10_000 else {}
+    yield from rows_beside(f"{count:,} items", seconds, best, ratios, _notes(count, seconds), limits)
+
+
+def _notes(count: int, seconds: dict[str, list[float]]) -> dict[str, str]:
+    """Say how many times as long each takes as for a tenth of the items; n log n would be 10 to 13."""
+    found = {}
+    for name, each in seconds.items():
+        median = statistics.median(each)
+        if before := _MEDIANS.get((name, count // 10)):
+            found[name] = f"{median / before:.3g} times as long as for {count // 10:,}"
+        _MEDIANS[name, count] = median
+    return found
 
 
 def _conversation(count: int) -> tuple[list[bk.Item], bk.Budget]:
@@ -102,3 +117,15 @@ def _langchain(items: list[bk.Item], window: int) -> dict[str, Callable[[], obje
             theirs, max_tokens=window, token_counter=count, strategy="last"
         )
     }
+
+
+def _litellm(items: list[bk.Item], window: int) -> dict[str, Callable[[], object]]:
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # or it asks the network first
+    try:
+        from litellm.utils import trim_messages
+    except ImportError:
+        return {}
+    if len(items) > 100:
+        return {}  # it counts text anew at every step: minutes
+    theirs = [{"role": ("user", "assistant")[i % 2], "content": "word " * item.tokens} for i, item in enumerate(items)]
+    return {"litellm, trim_messages, text counted": lambda: trim_messages(theirs, max_tokens=window)}

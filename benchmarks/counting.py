@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import sysconfig
 from collections.abc import Callable, Iterator
@@ -97,6 +98,7 @@ def _grown(texts: list[str]) -> Iterator[Row]:
 
 
 def _litellm(texts: list[str]) -> dict[str, Callable[[], list[int]]]:
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # or it asks the network first
     try:
         from litellm import token_counter
     except ImportError:

@@ -26,6 +26,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
+_SKIP_ROUNDS = 8
 KNAPSACK_CELLS = 2_000_000_000  # units times limit: beyond it the table takes minutes and gigabytes
 
 
@@ -118,15 +119,31 @@ def fill(units: Units, limit: int, how: Fill = "prefix") -> Flags:
 
 
 def _skip(units: Units, limit: int, first: int, stays: Flags) -> None:
-    sizes = units.tokens[first:].tolist()
-    smallest_after = list(accumulate(reversed(sizes), min))[::-1]
+    # In rounds: of what still fits by itself, the first ones that fit together stay. Few rounds do, but sizes that
+    # fall one by one would make it as many as there are units, so the rest is walked.
     room = limit - (int(units._ends[first - 1]) if first else 0)
-    for i, (size, smallest) in enumerate(zip(sizes, smallest_after, strict=True), first):
+    places, sizes = np.arange(first, len(stays)), units.tokens[first:]
+    for _ in range(_SKIP_ROUNDS):
+        fits = sizes <= room
+        places, sizes = places[fits], sizes[fits]
+        if not len(sizes):
+            return
+        ends = np.cumsum(sizes)
+        together = int(np.searchsorted(ends, room, side="right"))
+        stays[places[:together]] = True
+        room -= int(ends[together - 1])
+        places, sizes = places[together:], sizes[together:]
+    _skip_one_by_one(places.tolist(), sizes.tolist(), room, stays)
+
+
+def _skip_one_by_one(places: list[int], sizes: list[int], room: int, stays: Flags) -> None:
+    smallest_after = list(accumulate(reversed(sizes), min))[::-1]
+    for place, size, smallest in zip(places, sizes, smallest_after, strict=True):
         if smallest > room:
             return
         if size <= room:
             room -= size
-            stays[i] = True
+            stays[place] = True
 
 
 def _knapsack(units: Units, limit: int) -> Flags:
@@ -185,7 +202,7 @@ class Items:
         self.importance: Floats = _or_nan([item.importance for item in self.items])
         self.sections = tuple(dict.fromkeys(sections))
         codes = {name: code for code, name in enumerate(self.sections)}
-        self.section: Ints = np.array([*map(codes.__getitem__, sections)], dtype=np.int64)
+        self.section: Ints = np.fromiter(map(codes.__getitem__, sections), np.int64, len(sections))
         self.group = _group_codes([item.group for item in self.items])
         self._rows = {name: np.flatnonzero(self.section == code) for name, code in codes.items()}
         self._units: dict[tuple[tuple[str, ...], Keep, tuple[int, ...]], Units] = {}
@@ -251,9 +268,11 @@ class Items:
     def _make_units(self, sections: tuple[str, ...], keep: Keep, importance: tuple[int, ...]) -> Units:
         rows = self.rows(*sections)
         unit, count = _unit_numbers(self.group[rows])
-        tokens, scores = np.zeros(count, np.int64), np.zeros(count)
-        np.add.at(tokens, unit, self.tokens[rows])
-        np.add.at(scores, unit, self.scores[rows])
+        tokens, scores = self.tokens[rows], self.scores[rows]
+        if count < len(rows):
+            tokens, scores = np.zeros(count, np.int64), np.zeros(count)
+            np.add.at(tokens, unit, self.tokens[rows])
+            np.add.at(scores, unit, self.scores[rows])
         if keep == "best":
             order = self._best_first(rows, unit, count, dict(zip(sections, importance, strict=True)))
         else:
@@ -266,9 +285,11 @@ class Items:
         of_section = np.array([importance.get(name, 0) for name in self.sections], dtype=np.float64)
         own = self.importance[rows]
         weight = np.where(np.isnan(own), of_section[self.section[rows]], own)
-        top_weight, top_score = np.full(count, -np.inf), np.full(count, -np.inf)
-        np.maximum.at(top_weight, unit, weight)
-        np.maximum.at(top_score, unit, self.scores[rows])
+        top_weight, top_score = weight, self.scores[rows]
+        if count < len(rows):
+            top_weight, top_score = np.full(count, -np.inf), np.full(count, -np.inf)
+            np.maximum.at(top_weight, unit, weight)
+            np.maximum.at(top_score, unit, self.scores[rows])
         return np.lexsort((-top_score, -top_weight))  # stable: the first of equals first
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import budgetkit as bk
 from budgetkit.plan import OVER_CAP, WINDOW_FULL, Plan
-from budgetkit.pruning import Items
+from budgetkit.pruning import Items, Units, fill
 from tests.strategies import DEMANDS, ITEMS, budgets
 
 
@@ -346,3 +346,15 @@ def test_knapsack_equals_trying_every_choice(items: list[bk.Item], limit: int) -
             best = max(best, sum(item.score for item in chosen))
     assert sum(item.score for item in plan.decisions.items) == best
     assert np.all(plan.decisions.kept.sum() <= limit)
+
+
+@given(st.lists(st.integers(0, 60), max_size=80), st.integers(0, 400))
+def test_skip_keeps_what_walking_unit_by_unit_keeps(sizes: list[int], limit: int) -> None:
+    """The slow twin: one unit after the other, each that still fits; sizes that fall one by one among them."""
+    for units in (sizes, sorted(sizes, reverse=True), sorted(sizes)):
+        room, kept = limit, []
+        for size in units:
+            kept.append(size <= room)
+            room -= size if size <= room else 0
+        columns = Units(np.array(units, dtype=np.int64), np.zeros(len(units)), np.arange(len(units)))
+        assert fill(columns, limit, "skip").tolist() == kept
