@@ -61,6 +61,20 @@ def test_a_text_is_estimated_alike_in_small_and_in_large_stretches(batch: list[s
     assert int(whole.sum(dtype=np.int64)) == pytest.approx(128 * ROUGH.prefixes(text)[-1])
 
 
+@given(texts, st.lists(st.integers(0, 200), min_size=1, max_size=6))
+def test_what_lies_between_places_adds_up_from_whole_windows(text: str, chosen: list[int]) -> None:
+    places = sorted({0, len(text), *(place for place in chosen if place < len(text))})
+    between = ROUGH.between(text, places)
+    assert len(between) == len(places) - 1
+    assert float(between.sum()) == pytest.approx(int(ROUGH._values(text).sum(dtype=np.int64)) / 128 if text else 0)
+    ends = [len(text[:place].encode("utf-16-le", "surrogatepass")) // 2 for place in places]
+    values = ROUGH._values(text)
+    sums = [
+        int(values[-(-a // 2) : -(-b // 2)].sum(dtype=np.int64)) / 128 for a, b in zip(ends, ends[1:], strict=False)
+    ]
+    assert between.tolist() == pytest.approx(sums)
+
+
 @given(texts, st.integers(0, 100))
 def test_what_is_said_to_fit_is_estimated_to_fit_and_one_more_character_is_not(text: str, limit: int) -> None:
     cut = ROUGH.fitting(text, limit)

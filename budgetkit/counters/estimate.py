@@ -151,9 +151,11 @@ class EstimateCounter:
         >>> bool(abs(first - second) < 1), bool(abs(first + second - 400) < 20)
         (True, True)
         """
-        after = np.concatenate([[0], np.cumsum(self._values(text), dtype=np.int64)])
-        ends = np.asarray(places) if len(after) - 1 == -(-len(text) // 2) else _unit_ends(text)[np.asarray(places)]
-        tokens: npt.NDArray[np.float64] = np.diff(after[-(-ends // 2)]) / SCALE
+        units = self._units(self._checked(text))
+        values = table(self.encoding).values(units)
+        ends = -(-_units_before(text, units[2 * CONTEXT :], np.asarray(places)) // 2)
+        sums = np.add.reduceat(np.append(values, 0), ends, dtype=np.int64)[:-1]
+        tokens: npt.NDArray[np.float64] = np.where(ends[1:] > ends[:-1], sums, 0) / SCALE
         return tokens
 
     def _checked(self, text: str) -> str:
@@ -211,6 +213,14 @@ def _row(data: bytes, width: int) -> Row:
 def _rounded(value: int, length: int) -> int:
     """Turn 128ths into tokens, at least one for a text that is not empty."""
     return max((value + SCALE // 2) // SCALE, min(length, 1))
+
+
+def _units_before(text: str, units: Row, places: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """Give the number of units before some characters: one each, and one more for each beyond U+FFFF."""
+    pairs = np.flatnonzero((units & 0xFC00) == 0xD800) if units.dtype == np.uint16 else np.empty(0, np.intp)
+    if len(text) + len(pairs) != len(units) - (len(text) + len(pairs)) % 2:  # there are lone surrogates
+        return _unit_ends(text)[places]
+    return places + np.searchsorted(pairs - np.arange(len(pairs)), places)
 
 
 def _unit_ends(text: str) -> npt.NDArray[np.intp]:

@@ -25,7 +25,7 @@ __all__ = ["Sample", "sampled"]
 _SLICE: Final = 1_000  # characters
 _MOVE: Final = 60  # characters that an end is moved by at most
 _LEAST: Final = 24  # slices
-_SHARE: Final = 0.04  # of the text that is counted exactly
+_SHARE: Final = 0.02  # of the text that is counted exactly
 _SMALL: Final = 200_000  # characters; a shorter text is counted whole
 
 
