@@ -1,6 +1,8 @@
 """JSON values from a file, one a line, with the line they stand on.
 
-A file whose first line is no JSON by itself is tried as one document over many lines. Blank lines are skipped.
+A file whose first line is no JSON by itself is tried as one document over many lines. Blank lines are skipped. A
+line longer than a conversation can be, and blank lines without end, are refused when they are met, not when the
+memory is full.
 """
 
 from __future__ import annotations
@@ -10,7 +12,12 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
-__all__ = ["Numbered", "Placed", "Progress", "values"]
+__all__ = ["LONGEST_LINE", "MOST_BLANK", "Numbered", "Placed", "Progress", "values"]
+
+#: Bytes of the longest line, or of a document over many lines, that is read.
+LONGEST_LINE = 256 << 20
+#: Most blank lines in a row.
+MOST_BLANK = 2_000_000
 
 Numbered = tuple[int, Any]
 Progress = Callable[[int, int], object]
@@ -46,7 +53,7 @@ def values(stream: BinaryIO, name: str, progress: Progress | None = None) -> Ite
     Raises
     ------
     ValueError
-        If a line is not UTF-8 or not JSON; the error names the line.
+        If a line is not UTF-8 or not JSON, or is too long, or too many are blank; the error names the line.
 
     Examples
     --------
@@ -55,31 +62,57 @@ def values(stream: BinaryIO, name: str, progress: Progress | None = None) -> Ite
     [(1, {'role': 'user'}), (3, [1])]
     """
     first = True
-    for number, line in enumerate(_reported(stream, progress), start=1):
+    blank = 0
+    for number, line in enumerate(_reported(_lines(stream, name), stream, progress), start=1):
         if number == 1:
             line = line.removeprefix(_BYTE_ORDER_MARK)
         if line.isspace() or not line:
+            blank = _refuse_blanks(blank + 1, name, number)
             continue
+        blank = 0
         text = _decoded(line, name, number)
         try:
             value = _parsed(text.rstrip("\r\n"), name, number)
         except json.JSONDecodeError as error:
             if not first:
                 raise _broken(name, number, error) from None
-            rest = _decoded(stream.read(), name, number + 1)
+            rest = _decoded(_refuse_long(stream.read(LONGEST_LINE + 1), name, number), name, number + 1)
             yield number, _whole(text, rest, name, number, error)
             return
         yield number, value
         first = False
 
 
-def _reported(stream: BinaryIO, progress: Progress | None) -> Iterator[bytes]:
+def _lines(stream: BinaryIO, name: str) -> Iterator[bytes]:
+    for number, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), start=1):
+        yield _refuse_long(line, name, number)
+
+
+def _refuse_long(read: bytes, name: str, number: int) -> bytes:
+    if len(read) > LONGEST_LINE:
+        raise ValueError(
+            f"{name}, line {number}: more than {LONGEST_LINE >> 20} MiB without an end; a conversation takes "
+            "one line of less; look what wrote it"
+        )
+    return read
+
+
+def _refuse_blanks(blank: int, name: str, number: int) -> int:
+    if blank > MOST_BLANK:
+        raise ValueError(
+            f"{name}, line {number}: {blank:,} blank lines in a row; up to {MOST_BLANK:,} are skipped; "
+            "look what wrote it, or leave them out"
+        )
+    return blank
+
+
+def _reported(lines: Iterator[bytes], stream: BinaryIO, progress: Progress | None) -> Iterator[bytes]:
     """Give the lines, and say now and then how far reading has come."""
     if progress is None:
-        yield from stream
+        yield from lines
         return
     total, read, told = _size(stream), 0, 0
-    for line in stream:
+    for line in lines:
         yield line
         read += len(line)
         if read - told >= _MEGABYTE:
