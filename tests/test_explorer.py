@@ -649,3 +649,9 @@ def test_late_pieces_of_a_refused_file_are_answered_and_dropped() -> None:
     file = {"kind": "file", "serial": "late", "name": "big.jsonl", "size": 99, "purpose": "trace"}
     assert hear(explorer, {**file, "offset": 50}, b"x")[0] == {"kind": "file", "serial": "late"}
     assert explorer._uploads._parts == {}
+
+
+def test_what_the_best_few_leave_out_is_not_blamed_on_the_window() -> None:
+    """Six passages, the best three stay, and no larger window would change that."""
+    explorer = BudgetExplorer("working_memory", "support-chat")
+    assert "knowledge keeps its best 3 items: raise limit_items" in explorer.status

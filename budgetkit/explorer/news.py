@@ -72,6 +72,9 @@ def _remedy(plan: Plan, lost: list[Grant]) -> str:
     cap = plan.budget.caps[worst.section]
     if cap is not None and worst.demand > cap and worst.limit >= cap:
         return f"Raise the cap of {worst.section}, or shorten it."
+    if worst.limit >= worst.demand:  # there was room for all of it
+        best = {a.section: a.limit_items for a in plan.budget.allocations}[worst.section]
+        return f"There is room; {worst.section} keeps its best {best} items: raise limit_items, or bring fewer."
     return f"Lower a reserve or a cap to leave {worst.section} more, or choose a larger window."
 
 
