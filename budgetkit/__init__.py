@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from budgetkit import accuracy, assembly, corpora, cost, figures, policies, presets, prompt_cache, state
+    from budgetkit import accuracy, assembly, corpora, cost, figures, policies, presets, prompt_cache, state, streaming
     from budgetkit.amounts import Share
     from budgetkit.budget import Budget
     from budgetkit.counters import calibrate, counter
@@ -66,6 +66,7 @@ __all__ = [
     "rank_policies",
     "replay",
     "state",
+    "streaming",
     "sweep",
     "truncate",
 ]
@@ -103,6 +104,7 @@ _HOME = {
     "BudgetExplorer": "explorer",
 }
 _MODULES = {"accuracy", "assembly", "corpora", "cost", "figures", "policies", "presets", "prompt_cache", "state"}
+_MODULES |= {"streaming"}
 
 
 def __getattr__(name: str) -> Any:

@@ -21,13 +21,13 @@ PUBLIC = {
     *("Message", "Trace", "load_trace", "load_traces", "BudgetExplorer"),
     *("Replay", "replay", "rank_policies", "evidence", "losses", "evidence_shares", "outlook"),
     *("presets", "state", "assembly", "figures", "policies", "prompt_cache", "cost"),
-    *("corpora", "accuracy", "calibrate"),
+    *("corpora", "accuracy", "calibrate", "streaming"),
 }
 
 # Towers, and within each the floors from the ground up. A module may import what stands on a lower floor of
 # its own tower and what stands in the towers below it.
 TOWERS = {
-    "ground": [{"amounts", "files"}, {"items", "models"}],
+    "ground": [{"amounts", "files", "cluster"}, {"items", "models"}],
     "arithmetic": [
         {"lines"},
         {"pruning", "budget", "policies"},
@@ -37,7 +37,7 @@ TOWERS = {
         {"presets", "sweep"},
     ],
     "text": [{"counters", "message", "endpoints", "corpora"}, {"framing"}, {"truncation"}, {"trace"}, {"evidence"}],
-    "meeting": [{"schema"}, {"assembly", "state", "replay", "accuracy"}, {"claims"}],
+    "meeting": [{"schema"}, {"assembly", "state", "replay", "accuracy"}, {"claims", "streaming"}],
     "faces": [{"figures"}, {"explorer"}],
 }
 BELOW = {
