@@ -187,9 +187,9 @@ def compare_stream(
     characters : int
         Code points of a batch; a document stays whole.
 
-    Yields
-    ------
-    DataFrame
+    Returns
+    -------
+    iterator of DataFrame
         Rows as :func:`budgetkit.accuracy.compare` gives them, in the documents' order; joined they are what it gives
         of all documents, but for the order of the counters' rows.
 

@@ -1,0 +1,79 @@
+"""Feed the importers and the loader of saved states with bytes that find new ways through them.
+
+    pip install atheris
+    python -m tests.fuzz -max_total_time=600
+
+An error in words (ValueError, LookupError) is an answer; anything else stops the run and leaves the input in a file.
+It starts from the shipped conversations, one body of each provider's format and saved states. Not collected by
+pytest; what it finds becomes a test of its own.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import atheris  # type: ignore[import-not-found,unused-ignore]
+
+with atheris.instrument_imports(include=["budgetkit"]):
+    import budgetkit as bk
+    from budgetkit.budget import Budget
+    from budgetkit.state import from_json, from_yaml, to_json, to_yaml
+    from budgetkit.trace import load_traces
+
+COUNT = bk.counter("chars/4")
+REFUSALS = (ValueError, LookupError)
+BODIES: tuple[Any, ...] = (
+    {"messages": [{"role": "user", "content": "hello"}], "tools": [{"type": "function", "function": {"name": "f"}}]},
+    {"system": "be kind", "messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a"}]}]},
+    {"contents": [{"role": "user", "parts": [{"text": "hello"}, {"functionCall": {"name": "f", "args": {}}}]}]},
+    {"input": [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hello"}]}]},
+    {"trajectory": [{"role": "user", "content": "x"}], "traj": [{"role": "ai", "text": "y"}], "info": {}},
+    {"request": {"model": "m", "messages": []}, "response": {"usage": {"prompt_tokens": 3, "input_tokens": 4}}},
+    {"type": "user", "message": {"role": "user", "content": "hello"}, "uuid": "a", "parentUuid": None},
+)
+
+
+def read(data: bytes) -> None:
+    """Try one input; its first byte says by which reader."""
+    if not data:
+        return
+    which, rest = data[0] % 3, data[1:]
+    try:
+        if which == 0:
+            for trace in load_traces(io.BytesIO(rest)):
+                trace.demand(COUNT)
+        else:
+            text = rest.decode("utf-8", "surrogateescape")
+            (from_json if which == 1 else from_yaml)(text)
+    except REFUSALS as refusal:
+        assert str(refusal)
+
+
+def start(folder: Path) -> None:
+    """Write the inputs to start from."""
+    budgets = [bk.presets.PRESETS[name](8_192) for name in bk.presets.PRESETS]
+    plan = bk.fit(Budget(100, (), [bk.Allocation("a", 50, keep="best")]), [bk.Item("a", 30, 0.5), bk.Item("a", 40)])
+    conversations = [json.dumps(body) for body in BODIES]
+    conversations += ["\n".join(json.dumps(body) for body in BODIES[::-1])]
+    inputs = [b"\x00" + each.encode() for each in conversations]
+    inputs += [b"\x01" + to_json(each).encode() for each in (*budgets, plan)]
+    inputs += [b"\x02" + to_yaml(each).encode() for each in (*budgets, plan)]
+    for number, content in enumerate(inputs):
+        (folder / f"{number}").write_bytes(content)
+
+
+def main() -> None:
+    """Run until the time is up or something breaks."""
+    with tempfile.TemporaryDirectory() as folder:
+        start(Path(folder))
+        atheris.Setup([sys.argv[0], folder, "-max_len=4096", *sys.argv[1:]], read)
+        atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()
