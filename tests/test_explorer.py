@@ -18,7 +18,8 @@ import budgetkit as bk
 from budgetkit.amounts import Share
 from budgetkit.counters import Counter
 from budgetkit.explorer import BudgetExplorer
-from budgetkit.explorer.settings import History, Settings, moved, shortest_ratio
+from budgetkit.explorer.budget.settings import Settings, moved, shortest_ratio
+from budgetkit.explorer.steps import History
 from budgetkit.explorer.uploads import LARGEST
 from budgetkit.explorer.view import View, plotly_script
 from budgetkit.state import from_json, from_yaml, to_yaml
@@ -516,7 +517,7 @@ def test_each_message_of_the_page_is_acknowledged_whether_it_can_be_done_or_not(
 def test_a_file_comes_in_pieces_and_is_shown() -> None:
     explorer = BudgetExplorer("chat", window=8_192)
     content = json.dumps({"id": "one", "messages": [HELLO, ANSWER]}).encode()
-    file = {"kind": "file", "serial": "a", "purpose": "trace", "name": "mine.jsonl", "size": len(content)}
+    file = {"kind": "file", "serial": "a", "purpose": "file", "name": "mine.jsonl", "size": len(content)}
     assert hear(explorer, {**file, "offset": 0}, content[:20])[0] == {"kind": "file", "serial": "a"}
     assert explorer.config["trace"] is None
     hear(explorer, {**file, "offset": 20}, content[20:])
@@ -536,7 +537,7 @@ def test_a_set_up_comes_as_a_file_too() -> None:
     assert explorer.budget == bk.presets.rag(8_192)
 
 
-@pytest.mark.parametrize("purpose", ["trace", "setup"])
+@pytest.mark.parametrize("purpose", ["file", "setup"])
 def test_a_file_that_is_not_utf_8_is_said_so(purpose: str) -> None:
     explorer = BudgetExplorer("chat")
     hear(
@@ -550,7 +551,7 @@ def test_a_file_that_is_not_utf_8_is_said_so(purpose: str) -> None:
 
 def test_an_upload_that_grows_too_large_is_refused_here_as_well() -> None:
     explorer = BudgetExplorer("chat")
-    file = {"kind": "file", "serial": "d", "purpose": "trace", "name": "x.jsonl", "size": 10 * LARGEST, "offset": 0}
+    file = {"kind": "file", "serial": "d", "purpose": "file", "name": "x.jsonl", "size": 10 * LARGEST, "offset": 0}
     hear(explorer, file, b" " * (LARGEST + 1))
     assert explorer.status == "x.jsonl is larger than 20 MB; name the file by its path instead"
     assert explorer._uploads._parts == {}
@@ -646,7 +647,7 @@ def test_a_lock_names_a_line() -> None:
 def test_late_pieces_of_a_refused_file_are_answered_and_dropped() -> None:
     """The page gets its answer, and nothing is kept of them."""
     explorer = BudgetExplorer("chat", window=8_192)
-    file = {"kind": "file", "serial": "late", "name": "big.jsonl", "size": 99, "purpose": "trace"}
+    file = {"kind": "file", "serial": "late", "name": "big.jsonl", "size": 99, "purpose": "file"}
     assert hear(explorer, {**file, "offset": 50}, b"x")[0] == {"kind": "file", "serial": "late"}
     assert explorer._uploads._parts == {}
 

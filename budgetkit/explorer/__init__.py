@@ -1,5 +1,5 @@
-"""The explorer: a budget on sliders, its split drawn, and what it cuts from a conversation. The door to widgets."""
+"""The explorers: settings on widgets, and a view that draws what follows from them. The door to widgets."""
 
-from budgetkit.explorer.explorer import BudgetExplorer
+from budgetkit.explorer.budget import BudgetExplorer
 
 __all__ = ["BudgetExplorer"]

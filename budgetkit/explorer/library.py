@@ -112,6 +112,25 @@ class Library:
         name = path if path in shipped_traces() else Path(path).name
         return self.add(name, load_traces(path, self._reading(name)))
 
+    def take(self, given: str | Path | Trace | Sequence[Trace]) -> str:
+        """Take in conversations however they are given.
+
+        Parameters
+        ----------
+        given : str, path, Trace or sequence of Trace
+            A shipped trace's name, a file, or loaded ones.
+
+        Returns
+        -------
+        str
+            What they are called here.
+        """
+        if isinstance(given, Trace):
+            return self.add(given.id, [given])
+        if isinstance(given, str | Path):
+            return self.open(str(given))
+        return self.add(Path(given[0].source.split(", line")[0]).name or given[0].id, given)
+
     def conversations(self, name: str) -> list[Trace]:
         """Return the conversations of a file.
 

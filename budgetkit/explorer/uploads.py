@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from budgetkit.explorer.library import Library
 from budgetkit.explorer.view import View
 
 LARGEST = 20 * 1024 * 1024  # bytes; the page refuses larger files before it sends them
@@ -18,18 +17,15 @@ class Uploads:
     ----------
     view : View
         Where each piece is acknowledged.
-    library : Library
-        Where conversations go.
     do : callable
-        Takes the name of a command and its arguments.
+        Takes the name of a command and its arguments; a whole file is the command that its purpose names, with its
+        name and content.
     refuse : callable
         Takes an error, to be shown.
     """
 
-    def __init__(
-        self, view: View, library: Library, do: Callable[..., None], refuse: Callable[[Exception], None]
-    ) -> None:
-        self._view, self._library, self._do, self._refuse = view, library, do, refuse
+    def __init__(self, view: View, do: Callable[..., None], refuse: Callable[[Exception], None]) -> None:
+        self._view, self._do, self._refuse = view, do, refuse
         self._parts: dict[str, bytearray] = {}
 
     def piece(self, content: dict[str, Any], data: bytes) -> None:
@@ -38,7 +34,7 @@ class Uploads:
         Parameters
         ----------
         content : dict
-            serial, name, size (bytes), offset (bytes), and purpose ("trace" or "setup").
+            serial, name, size (bytes), offset (bytes), and purpose (a command).
         data : bytes
             The piece.
         """
@@ -52,22 +48,4 @@ class Uploads:
             del self._parts[serial]
             self._refuse(ValueError(f"{content['name']} is larger than 20 MB; name the file by its path instead"))
         elif len(part) >= int(content["size"]):
-            self._finish(str(content["purpose"]), str(content["name"]), bytes(self._parts.pop(serial)))
-
-    def _finish(self, purpose: str, name: str, content: bytes) -> None:
-        try:
-            if purpose == "setup":
-                self._do("load", text=_text(name, content))
-            else:
-                self._do("trace", name=self._library.read(name, content))
-        except (ValueError, LookupError, OSError) as problem:
-            self._refuse(problem)
-
-
-def _text(name: str, content: bytes) -> str:
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{name} is not UTF-8 at byte {error.start:,}; a saved state is text in UTF-8; save it in that encoding"
-        ) from None
+            self._do(str(content["purpose"]), name=str(content["name"]), content=bytes(self._parts.pop(serial)))

@@ -1,4 +1,4 @@
-"""The anywidget view: what the kernel says of the budget, drawn in the page.
+"""The anywidget view: what the kernel says, drawn in the page.
 
 The page's code is plain modules in ``view/``, put one behind the other; nothing is built or fetched. plotly's own
 JavaScript is not among them: a page asks for it once, whatever number of explorers it shows.
@@ -7,15 +7,15 @@ JavaScript is not among them: a page asks for it once, whatever number of explor
 from __future__ import annotations
 
 import gzip
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import anywidget
 import traitlets as t
 
-#: What may be drawn, in order; each has a trait of its own, so that only what changed is sent.
-FIGURES = ("waterfall", "sections", "turns", "errors", "conversations")
-_PARTS = ("dom", "plotly", "page", "courier", "bar", "handles", "charts", "files", "panels", "view")
+_PARTS = ("dom", "plotly", "page", "courier", "bar", "handles", "window", "charts", "files", "panels", "reader", "view")
 _FOLDER = Path(__file__).parent / "view"
 
 
@@ -41,21 +41,48 @@ def plotly_script() -> bytes:
 class View(anywidget.AnyWidget):
     """The picture beside the controls.
 
-    Its traits are what the page shows; what a hand does there comes back as messages.
+    Its traits are what the page shows; what a hand does there comes back as messages. A kind of view names its
+    figures and gives each a trait ``figure_...`` of its own, so that only what changed is sent.
     """
 
     _esm = _source()
     _css = (_FOLDER / "view.css").read_text("utf-8")
     state = t.Dict().tag(sync=True)
     texts = t.Dict().tag(sync=True)
-    figures = t.List(list(FIGURES)).tag(sync=True)
+    reader = t.Dict().tag(sync=True)
     opened = t.List(t.Unicode()).tag(sync=True)
-    figure_waterfall = t.Dict().tag(sync=True)
-    figure_sections = t.Dict().tag(sync=True)
-    figure_turns = t.Dict().tag(sync=True)
-    figure_errors = t.Dict().tag(sync=True)
-    figure_conversations = t.Dict().tag(sync=True)
+    #: What may be drawn, in order.
+    figures = t.List(t.Unicode()).tag(sync=True)
+    #: The files that may be opened: purpose (the command that takes them), label and accept.
+    opens: Any = t.List().tag(sync=True)
 
     def send_plotly(self) -> None:
         """Send plotly's JavaScript to the page that asked for it."""
         self.send({"kind": "plotly"}, buffers=[plotly_script()])
+
+    def report(self, text: str, progress: float) -> None:
+        """Say how far something is that takes long.
+
+        Parameters
+        ----------
+        text : str
+            A sentence.
+        progress : float
+            From 0 to 1.
+        """
+        self.send({"kind": "status", "status": {"level": "busy", "text": text, "progress": progress}})
+
+    def draw(self, made: Mapping[str, dict[str, Any]], serial: int) -> None:
+        """Show figures; those that are as they were are not sent again.
+
+        Parameters
+        ----------
+        made : mapping of str to dict
+            By name; one that is missing is empty.
+        serial : int
+            Number of the state they belong to.
+        """
+        for name in self.figures:
+            drawn, new = getattr(self, f"figure_{name}"), made.get(name, {})
+            if {**drawn, "serial": 0} != {**new, "serial": 0}:
+                setattr(self, f"figure_{name}", {**new, "serial": serial})

@@ -128,7 +128,9 @@ function listen(charts, card) {
   });
   card.plot.on("plotly_unhover", () => charts.onHover(null));
   card.plot.on("plotly_click", (event) => {
-    if (card.key === "turns") charts.post({ kind: "turn", turn: event.points[0].x, gesture: "turn" });
+    const { click } = charts.model.get(`figure_${card.key}`);
+    const point = event.points[0];
+    if (click) charts.post({ kind: click, [click]: keyOf(event) ?? point.x, gesture: click });
   });
 }
 

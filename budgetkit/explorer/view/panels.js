@@ -44,6 +44,7 @@ function createActions(post) {
   const root = element("div", { class: "bk-actions", role: "toolbar", "aria-label": "Changes" }, ...Object.values(buttons));
   const paint = (actions) => {
     for (const name of ["undo", "redo", "reset"]) buttons[name].disabled = !actions[name];
+    buttons.pin.hidden = actions.pinned === undefined; // what has nothing to compare has no such button
     say(buttons.pin, actions.pinned ? "Unpin" : "Pin");
     put(buttons.pin, { "aria-pressed": actions.pinned });
   };
@@ -64,7 +65,7 @@ function undoByKey(box, post) {
 
 const FORMATS = { python: "Python", yaml: "YAML", json: "JSON" };
 
-function createTakeaway(model, open, report) {
+function createTakeaway(model, load, report) {
   const code = element("pre", { class: "bk-code", tabindex: 0, "aria-label": "This set-up as text" });
   const tabs = element("div", { class: "bk-tabs", role: "group", "aria-label": "Format" });
   const copy = element("button", { type: "button", class: "bk-button" }, "Copy");
@@ -82,8 +83,7 @@ function createTakeaway(model, open, report) {
     tabs.append(tab);
   }
   copy.addEventListener("click", async () => report(await copied(code, FORMATS[format])));
-  const load = fileButton("Load a set-up…", ".yaml,.yml,.json", open);
-  const header = element("div", { class: "bk-header" }, element("h3", {}, "Take this set-up with you"), load);
+  const header = element("div", { class: "bk-header" }, element("h3", {}, "Take this set-up with you"), ...load);
   const tools = element("div", { class: "bk-header" }, tabs, copy);
   return { root: element("section", { class: "bk-card bk-takeaway" }, header, tools, code), paint };
 }

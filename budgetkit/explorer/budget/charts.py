@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from budgetkit import figures
-from budgetkit.explorer.outcome import Outcome
+from budgetkit.explorer.budget.outcome import Outcome
+from budgetkit.explorer.drawing import chart
 from budgetkit.figures.question import Question
 from budgetkit.figures.turns import ALL
 from budgetkit.figures.window import takes_the_rest
@@ -39,8 +39,7 @@ def charts(found: Outcome, shown: Collection[str], opened: Collection[str]) -> d
 
 def _chart(name: str, found: Outcome, opened: bool) -> Data:
     question, table = _tables(name, found)
-    spec, note = question.draw(table), NOTES[name](table, found)
-    return {"title": question.title, "note": note, "spec": spec, "table": _listed(table) if opened else None}
+    return chart(question, table, NOTES[name](table, found), opened, "turn" if name == "turns" else None)
 
 
 def _tables(name: str, found: Outcome) -> tuple[Question[...], pd.DataFrame]:
@@ -108,21 +107,3 @@ NOTES = {
     "errors": _errors_note,
     "conversations": _conversations_note,
 }
-
-
-def _listed(table: pd.DataFrame) -> Data:
-    numbers = [bool(pd.api.types.is_numeric_dtype(kind) and kind != np.bool_) for kind in table.dtypes]
-    columns = [
-        {"name": str(name).replace("_", " "), "number": number}
-        for name, number in zip(table.columns, numbers, strict=True)
-    ]
-    rows = [[_written(value) for value in row] for row in table.itertuples(index=False)]
-    return {"columns": columns, "rows": rows}
-
-
-def _written(value: Any) -> str:
-    if isinstance(value, bool | np.bool_):
-        return "yes" if value else ""
-    if isinstance(value, float):
-        return f"{value:,.4g}"
-    return f"{value:,}" if isinstance(value, int | np.integer) else str(value)

@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
 import ipywidgets as widgets
 
 from budgetkit.amounts import Amount, Share
+from budgetkit.explorer.boxes import AUTO, Do, bound
 from budgetkit.figures.palette import colour
 
-Do = Callable[..., None]
 STEP = 0.5  # percent of the window
-AUTO: dict[str, Any] = {"layout": {"width": "auto", "min_width": "0"}}
-
-
-def bound(widget: Any, low: int, high: int, value: int) -> None:
-    """Set a bounded widget's limits and value in an order that no check refuses.
-
-    Parameters
-    ----------
-    widget : bounded int widget
-        The widget.
-    low, high, value : int
-        In tokens; the limits widen where the value stands beyond them.
-    """
-    low, high = min(low, value), max(high, value)
-    widget.min, widget.max = min(widget.min, low), max(widget.max, high)
-    widget.value = value
-    widget.min, widget.max = low, high
 
 
 class Row:

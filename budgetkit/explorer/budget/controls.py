@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import ipywidgets as widgets
 
 from budgetkit.counters import encoding_names
+from budgetkit.explorer.boxes import AUTO, Do, bound, fill, group, options, row, sends, show
+from budgetkit.explorer.budget.outcome import Outcome
+from budgetkit.explorer.budget.rows import Limits, Row
+from budgetkit.explorer.budget.scene import lines_of
+from budgetkit.explorer.budget.settings import OWN, Settings, known_presets
 from budgetkit.explorer.library import Library
-from budgetkit.explorer.outcome import Outcome
-from budgetkit.explorer.rows import AUTO, Do, Limits, Row, bound
-from budgetkit.explorer.scene import lines_of
-from budgetkit.explorer.settings import OWN, Settings, known_presets
 from budgetkit.models import models
 
 WINDOWS = (2_048, 4_096, 8_192, 16_384, 32_768, 65_536, 128_000, 200_000, 400_000, 1_000_000, 1_047_576, 2_000_000)
@@ -72,20 +74,18 @@ class Controls:
         wide = [self.model, self.preset, self.counter, self.trace, self.path, self.conversation]
         for widget in wide:
             widget.add_class("bk-wide")
-        self._window_row = _row(self.window, self.window_box)
-        self._turn_row = _row(self.turn, self.turn_box)
-        self._reserves, self._sections, self._asked = _group("Reserves"), _group("Sections"), _group("Sizes asked for")
-        start = _group("Model and window", self.model, self.preset, self._window_row)
-        self._conversation = _group(
+        self._window_row = row(self.window, self.window_box)
+        self._turn_row = row(self.turn, self.turn_box)
+        self._reserves, self._sections, self._asked = group("Reserves"), group("Sections"), group("Sizes asked for")
+        start = group("Model and window", self.model, self.preset, self._window_row)
+        self._conversation = group(
             "Conversation", self.trace, self.path, self.conversation, self._turn_row, self.counter
         )
         groups = [start, self._reserves, self._sections, self._conversation, self._asked]
         self.widget = widgets.VBox(groups).add_class("bk-controls")
 
     def _listen(self) -> None:
-        def on(widget: Any, kind: str, name: str, merge: str = "", **more: Any) -> None:
-            widget.observe(lambda change: self._do(kind, merge=merge, **{name: change["new"]}, **more), "value")
-
+        on = partial(sends, self._do)
         on(self.model, "model", "name")
         on(self.preset, "preset", "name")
         on(self.window, "line", "tokens", "slider window", line="window")
@@ -138,10 +138,10 @@ class Controls:
         kinds = {name: kind for name, kind, _ in shape}
         reserves = [row.widget for name, row in self.lines.items() if kinds[name] == "reserve"]
         place = next(i for i, name in enumerate(kinds) if name == LIMITED) + 1
-        _fill(self._reserves, *reserves[:place], self.limits.widget, *reserves[place:])
-        _fill(self._sections, *(self.lines[name].widget for name in sections))
+        fill(self._reserves, *reserves[:place], self.limits.widget, *reserves[place:])
+        fill(self._sections, *(self.lines[name].widget for name in sections))
         self.demand = {section: self._asking(section) for section in sections}
-        _fill(self._asked, *self.demand.values())
+        fill(self._asked, *self.demand.values())
         for widget in gone:
             widget.close()
 
@@ -156,10 +156,10 @@ class Controls:
         names = [(TYPED_IN, None), *((name, name) for name in self._library.names)]
         options(self.trace, tuple(names), settings.trace)
         has_trace = found.demand is not None and settings.trace is not None
-        _show(self._asked, not has_trace)
-        _show(self._turn_row, has_trace)
+        show(self._asked, not has_trace)
+        show(self._turn_row, has_trace)
         traces = self._library.conversations(settings.trace) if has_trace and settings.trace is not None else []
-        _show(self.conversation, len(traces) > 1)
+        show(self.conversation, len(traces) > 1)
         if has_trace and found.demand is not None:
             labels = tuple((f"{i + 1}: {trace.id}", i) for i, trace in enumerate(traces))
             options(self.conversation, labels, settings.conversation)
@@ -169,40 +169,3 @@ class Controls:
             grant = next((g for g in found.plan.grants if g.section == section), None)
             if grant is not None and not has_trace:
                 box.value = grant.demand
-
-
-def options(widget: Any, choices: tuple[Any, ...], value: object) -> None:
-    """Set what can be chosen and what is.
-
-    Parameters
-    ----------
-    widget : selection widget
-        The widget.
-    choices : tuple of (str, value)
-        What can be chosen.
-    value : object
-        What is chosen.
-    """
-    if tuple(widget.options) != choices:
-        widget.options = choices
-    widget.value = value
-
-
-def _row(slider: Any, box: Any) -> Any:
-    return widgets.Box([slider, box.add_class("bk-number")]).add_class("bk-row")
-
-
-def _group(heading: str, *children: Any) -> Any:
-    title = widgets.HTML(f"<h4>{heading}</h4>").add_class("bk-heading")
-    return widgets.VBox([title, *children]).add_class("bk-group")
-
-
-def _fill(group: Any, *children: Any) -> None:
-    group.children = (group.children[0], *children)
-
-
-def _show(widget: Any, visible: bool) -> None:
-    if visible:
-        widget.remove_class("bk-hidden")
-    else:
-        widget.add_class("bk-hidden")

@@ -10,10 +10,9 @@ from dataclasses import replace
 
 from budgetkit.amounts import Amount, Share, check_tokens
 from budgetkit.budget import Budget
+from budgetkit.explorer.budget.outcome import Outcome, known_model
+from budgetkit.explorer.budget.settings import OWN, Settings, amounts_of, shortest_ratio
 from budgetkit.explorer.library import Library
-from budgetkit.explorer.outcome import Outcome, known_model
-from budgetkit.explorer.settings import OWN, Settings, amounts_of, shortest_ratio
-from budgetkit.lines import quoted
 from budgetkit.presets import PRESETS, preset
 from budgetkit.state import from_json, from_yaml
 
@@ -85,6 +84,11 @@ def open_path(settings: Settings, found: Outcome, library: Library, path: str) -
     return choose_trace(settings, found, library, library.open(path.strip()))
 
 
+def take_file(settings: Settings, found: Outcome, library: Library, name: str, content: bytes) -> Settings:
+    """Read a file that was sent, and show it."""
+    return choose_trace(settings, found, library, library.read(name, content))
+
+
 def choose_conversation(settings: Settings, found: Outcome, library: Library, number: int) -> Settings:
     """Show another conversation of the file, from 0, at its last turn."""
     return replace(settings, conversation=int(number), turn=None)
@@ -120,6 +124,16 @@ def load(settings: Settings, found: Outcome, library: Library, text: str) -> Set
     return taken(settings, budget)
 
 
+def take_setup(settings: Settings, found: Outcome, library: Library, name: str, content: bytes) -> Settings:
+    """Take the budget of a saved state that was sent as a file."""
+    try:
+        return load(settings, found, library, content.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{name} is not UTF-8 at byte {error.start:,}; a saved state is text in UTF-8; save it in that encoding"
+        ) from None
+
+
 def taken(settings: Settings, budget: Budget) -> Settings:
     """Return the settings that show a budget: as its preset where it is one, else as the user's own.
 
@@ -147,8 +161,7 @@ def taken(settings: Settings, budget: Budget) -> Settings:
         return plain
 
 
-Command = Callable[..., Settings]
-COMMANDS: dict[str, Command] = {
+COMMANDS: dict[str, Callable[..., Settings]] = {
     "model": choose_model,
     "preset": choose_preset,
     "line": move_line,
@@ -158,6 +171,8 @@ COMMANDS: dict[str, Command] = {
     "counter": choose_counter,
     "trace": choose_trace,
     "path": open_path,
+    "file": take_file,
+    "setup": take_setup,
     "conversation": choose_conversation,
     "turn": choose_turn,
     "demand": type_demand,
@@ -165,26 +180,3 @@ COMMANDS: dict[str, Command] = {
     "reset": reset,
     "load": load,
 }
-
-
-def command(kind: str) -> Command:
-    """Return a command by its name.
-
-    Parameters
-    ----------
-    kind : str
-        One of `COMMANDS`.
-
-    Returns
-    -------
-    callable
-        From settings, outcome and library to settings.
-
-    Raises
-    ------
-    LookupError
-        If there is none of that name.
-    """
-    if kind not in COMMANDS:
-        raise LookupError(f"no command {kind!r}; known are {quoted(COMMANDS)}; send one of them")
-    return COMMANDS[kind]

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from budgetkit.amounts import Amount, Share
-from budgetkit.explorer.outcome import Outcome
-from budgetkit.explorer.settings import History, Settings, amounts_of, usual, with_reserves
+from budgetkit.explorer.budget.outcome import Outcome
+from budgetkit.explorer.budget.settings import Settings, amounts_of, usual, with_reserves
+from budgetkit.explorer.steps import History
 from budgetkit.figures.palette import HATCHED, colour, ink
 from budgetkit.figures.question import short
 from budgetkit.figures.window import Claim, claims, takes_the_rest
@@ -19,7 +20,7 @@ from budgetkit.plan import Plan
 Data = dict[str, Any]
 
 
-def scene(history: History, found: Outcome, serial: int, status: Data, source: str) -> Data:
+def scene(history: History[Settings], found: Outcome, source: str) -> Data:
     """Return the state of the view.
 
     Parameters
@@ -28,10 +29,6 @@ def scene(history: History, found: Outcome, serial: int, status: Data, source: s
         The settings and what can be taken back.
     found : Outcome
         What follows from the settings.
-    serial : int
-        Number of this state, rising.
-    status : dict
-        As `status` returns it.
     source : str
         Where the demands come from.
 
@@ -44,8 +41,6 @@ def scene(history: History, found: Outcome, serial: int, status: Data, source: s
     changed = bool(settings.lines or settings.window is not None or settings.demand)
     actions = {"undo": bool(history.past), "redo": bool(history.future), "reset": changed}
     return {
-        "serial": serial,
-        "status": status,
         "source": source,
         "kpis": kpis(found),
         "bar": bar(settings, found),

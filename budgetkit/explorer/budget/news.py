@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from budgetkit.explorer.budget.outcome import Outcome
+from budgetkit.explorer.budget.settings import Settings
 from budgetkit.explorer.library import Library
-from budgetkit.explorer.outcome import Outcome
-from budgetkit.explorer.settings import Settings
 from budgetkit.plan import Grant, Plan
 
 Data = dict[str, Any]
@@ -110,20 +110,3 @@ def _counted(found: Outcome) -> str:
     if own:
         return f"counted exactly with {found.model.encoding}"
     return f"counted with {found.counter.name}, an estimate for {found.model.name}"
-
-
-def error(problem: Exception) -> Data:
-    """Return an error as the status of the view.
-
-    Parameters
-    ----------
-    problem : Exception
-        What was raised.
-
-    Returns
-    -------
-    dict
-        Level "error" and its sentence.
-    """
-    said = problem.args[0] if len(problem.args) == 1 and isinstance(problem.args[0], str) else str(problem)
-    return {"level": "error", "text": said or type(problem).__name__, "more": []}

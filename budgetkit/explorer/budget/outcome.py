@@ -12,8 +12,8 @@ import pandas as pd
 
 from budgetkit.budget import Budget
 from budgetkit.counters import Counter
+from budgetkit.explorer.budget.settings import Settings
 from budgetkit.explorer.library import Library
-from budgetkit.explorer.settings import Settings
 from budgetkit.figures.turns import Columns, columns_of, first_cut
 from budgetkit.fitting import fit
 from budgetkit.framing import Framing, framing_for

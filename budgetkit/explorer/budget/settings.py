@@ -1,8 +1,4 @@
-"""Settings: all that a hand can change in the explorer, as one value, and the values before it.
-
-The widgets are projections of this value and hold nothing of their own. A change takes one value to the next;
-undo and redo walk among those that were.
-"""
+"""Settings: all that a hand can change in the budget explorer, as one value."""
 
 from __future__ import annotations
 
@@ -21,7 +17,6 @@ from budgetkit.presets import PRESETS, preset
 OWN = "own"
 #: Reserves that have a slider even where the budget holds none: they claim nothing until they are moved.
 USUAL_RESERVES = (Reserve("output", 0, serves="output"), Reserve("safety", 0))
-STEPS_BACK = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,77 +294,6 @@ def shortest_ratio(tokens: int, window: int) -> Decimal:
         if scaled * window // 10**digits == tokens:
             return Decimal(scaled).scaleb(-digits)
     raise ArithmeticError(f"{tokens:,} of {window:,} tokens has no decimal of 40 digits")  # pragma: no cover
-
-
-@dataclass(frozen=True, slots=True)
-class History:
-    """The settings now, those before, and those taken back.
-
-    Parameters
-    ----------
-    now : Settings
-        What holds.
-    past, future : tuple of Settings
-        Oldest first; next first.
-    merge : str
-        What the last change was part of; a change that is part of the same replaces it.
-
-    Examples
-    --------
-    >>> history = History(Settings()).then(Settings(window=1_000)).then(Settings(window=2_000))
-    >>> history.undo().now.window, history.undo().redo().now.window
-    (1000, 2000)
-    """
-
-    now: Settings
-    past: tuple[Settings, ...] = ()
-    future: tuple[Settings, ...] = ()
-    merge: str = ""
-
-    def then(self, settings: Settings, merge: str = "") -> History:
-        """Return the history with one more value.
-
-        Parameters
-        ----------
-        settings : Settings
-            The next value; the same one again changes nothing.
-        merge : str
-            Moves of one drag share a name and are one step back.
-
-        Returns
-        -------
-        History
-            The next history.
-        """
-        if settings == self.now:
-            return self
-        if merge and merge == self.merge:
-            return replace(self, now=settings, future=())
-        return History(settings, (*self.past, self.now)[-STEPS_BACK:], (), merge)
-
-    def undo(self) -> History:
-        """Return the history one step back, or the same at its beginning.
-
-        Returns
-        -------
-        History
-            The next history.
-        """
-        if not self.past:
-            return self
-        return History(self.past[-1], self.past[:-1], (self.now, *self.future))
-
-    def redo(self) -> History:
-        """Return the history one step forward, or the same at its end.
-
-        Returns
-        -------
-        History
-            The next history.
-        """
-        if not self.future:
-            return self
-        return History(self.future[0], (*self.past, self.now), self.future[1:])
 
 
 def known_presets() -> tuple[tuple[str, str], ...]:
