@@ -15,8 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import Literal, get_args
+from typing import Final, Literal, get_args
 
+#: Most tokens of anything, over a trillion: millions of such numbers still add up in 64 bits.
+MOST_TOKENS: Final = 2**40
 Rounding = Literal["floor", "nearest", "largest_remainder"]
 ROUNDINGS: tuple[str, ...] = get_args(Rounding)
 
@@ -41,7 +43,7 @@ def check_tokens(what: str, value: object) -> int:
     TypeError
         If it is not a whole number (a bool or a float is not).
     ValueError
-        If it is negative.
+        If it is negative, or above `MOST_TOKENS`.
 
     Examples
     --------
@@ -55,6 +57,8 @@ def check_tokens(what: str, value: object) -> int:
     number = int(value.__index__())
     if number < 0:
         raise ValueError(f"{what} is {number:,}; tokens are whole numbers of 0 or more; give 0 to switch it off")
+    if number > MOST_TOKENS:
+        raise ValueError(f"{what} is {number:,}; tokens are at most {MOST_TOKENS:,}; look where that number comes from")
     return number
 
 

@@ -11,7 +11,7 @@ returns a changed one, which is all that a slider does.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal, TypeVar, get_args
 
@@ -286,7 +286,7 @@ class Budget:
         Raises
         ------
         LookupError
-            If there is no line of that name.
+            If there is no line of that name, or a mapping names no field of it.
 
         Examples
         --------
@@ -350,5 +350,10 @@ def unknown_section(sections: list[str], budget: Budget) -> LookupError:
 def _changed(line: LineT, what: str, value: object) -> LineT:
     if isinstance(value, type(line)):
         return value
-    changes: dict[str, Any] = dict(value) if isinstance(value, Mapping) else {what: value}
+    changes: dict[Any, Any] = dict(value) if isinstance(value, Mapping) else {what: value}
+    known = [each.name for each in fields(line)]
+    if unknown := [name for name in changes if name not in known]:
+        raise LookupError(
+            f"no field {quoted(unknown)} in {line!r}; its fields are {quoted(known)}; name one of them, or a new amount"
+        )
     return replace(line, **changes)

@@ -10,6 +10,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
+from budgetkit.amounts import MOST_TOKENS
+
 
 @dataclass(frozen=True, slots=True)
 class Item:
@@ -33,7 +35,7 @@ class Item:
     Raises
     ------
     ValueError
-        If ``tokens`` is negative or not a whole number.
+        If ``tokens`` is negative, not a whole number, or above `budgetkit.amounts.MOST_TOKENS`.
 
     Examples
     --------
@@ -55,8 +57,9 @@ count the item's text with a counter and pass that number
 
     def __post_init__(self) -> None:
         # The exact type is tested, not isinstance: True is an int, and True tokens are a mistake.
-        if type(self.tokens) is not int or self.tokens < 0:
+        if type(self.tokens) is not int or not 0 <= self.tokens <= MOST_TOKENS:
+            known = f"at most {MOST_TOKENS:,}" if type(self.tokens) is int and self.tokens > 0 else "at least 0"
             raise ValueError(
                 f"an item of section {self.section!r} was given {self.tokens!r} tokens; "
-                "tokens are whole numbers of at least 0; count the item's text with a counter and pass that number"
+                f"tokens are whole numbers of {known}; count the item's text with a counter and pass that number"
             )

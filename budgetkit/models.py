@@ -145,7 +145,7 @@ def model(name: str, unknown: Literal["default", "raise"] = "default", **overrid
     Raises
     ------
     ValueError
-        If nothing knows the name and ``unknown`` is ``"raise"``, or an override is out of its range.
+        If the name is empty, nothing knows it and ``unknown`` is ``"raise"``, or an override is out of its range.
     TypeError
         If an override is no field of a model.
 
@@ -163,6 +163,10 @@ def model(name: str, unknown: Literal["default", "raise"] = "default", **overrid
     """
     if unknown not in ("default", "raise"):
         raise ValueError(f"unknown={unknown!r}; known are default, raise; use one of them")
+    if not isinstance(name, str) or not name.strip():
+        raise ValueError(
+            f"a model named {name!r} was asked for; names are texts such as 'gpt-4o'; give one, or a window in tokens"
+        )
     found = _by_name(name) or _by_prefix(name) or _by_price_list(name)
     if found is None and unknown == "raise":
         raise ValueError(

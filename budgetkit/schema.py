@@ -41,6 +41,7 @@ def schema() -> dict[str, Any]:
             "reserve": _object(["name", "size"], name=TEXT, size=_ref("amount"), serves=TEXT),
             "allocation": _allocation(),
             "budget": _budget(),
+            "group": {"type": ["string", "number", "boolean", "null", "array"], "items": _ref("group")},
             "plan": _plan(),
         },
     }
@@ -94,7 +95,7 @@ def _plan() -> dict[str, Any]:
         tokens=TOKENS,
         score={"type": "number"},
         importance={"type": "integer"},
-        group={"type": ["string", "integer", "array"], "items": {"type": ["string", "integer"]}},
+        group=_ref("group"),
     )
     return _object(
         ["budget", "grants", "items", "kept", "reasons", "cuts"],

@@ -12,9 +12,11 @@ import pandas as pd
 
 from budgetkit.amounts import Amount
 from budgetkit.budget import Budget
+from budgetkit.lines import quoted
 from budgetkit.walk import allocate_columns
 
 Demand = Mapping[str, int] | pd.DataFrame
+_COLUMNS = ("section", "demand", "limit", "granted", "cut", "free", "shared_pool")
 
 
 def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataFrame:
@@ -40,7 +42,7 @@ def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataF
     Raises
     ------
     ValueError
-        If no line is named, more than two are, or one has no values.
+        If no line is named, more than two are, one has no values, or one is named as a column of the result.
     LookupError
         If a line or a section is unknown.
 
@@ -59,6 +61,10 @@ def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataF
         raise ValueError(
             f"sweep was given {len(values)} lines of {[len(v) for v in values.values()]} values; "
             "it moves one line or two, each with values; write sweep(budget, demand, output=range(0, 4_001, 500))"
+        )
+    if taken := [name for name in values if name in _COLUMNS]:
+        raise ValueError(
+            f"sweep was to move {quoted(taken)}; its table has columns {quoted(_COLUMNS)} of its own; rename the line"
         )
     points = [dict(zip(values, point, strict=True)) for point in product(*values.values())]
     frames = [_planned(budget, demand, point) for point in points]
@@ -123,8 +129,7 @@ def cut_share(swept: pd.DataFrame, by: str | list[str]) -> pd.DataFrame:
     2    2000        0.0
     """
     keys = [by] if isinstance(by, str) else list(by)
-    values = {"demand", "limit", "granted", "cut", "free", "shared_pool", "section"}
-    rows = [name for name in swept.columns if name not in values and name not in keys]
+    rows = [name for name in swept.columns if name not in _COLUMNS and name not in keys]
     whole = swept.groupby([*keys, *rows], sort=False, as_index=False)["cut"].sum().assign(section="any")
     both = pd.concat([whole, swept[[*keys, *rows, "section", "cut"]]])
     grouped = both.assign(is_cut=both["cut"] > 0).groupby([*keys, "section"], sort=True)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from budgetkit.amounts import check_tokens
+from budgetkit.amounts import MOST_TOKENS, check_tokens
 from budgetkit.budget import Budget, unknown_section
 from budgetkit.lines import Allocation
 from budgetkit.plan import Grant, Plan
@@ -126,10 +126,10 @@ def allocate_columns(budget: Budget, demands: Mapping[str, Ints], rows: int = 0)
     rows = max((len(column) for column in demands.values()), default=rows)
     given = {s: np.asarray(demands.get(s, np.zeros(rows, np.int64))) for s in budget.sections}
     for section, column in given.items():
-        if not (column >= 0).all() or not (column % 1 == 0).all():
+        if not ((column >= 0) & (column <= MOST_TOKENS) & (column % 1 == 0)).all():
             raise ValueError(
-                f"the demand of {section!r} has a number that is negative, missing or not whole; "
-                "demands are tokens of 0 or more; check that column of the frame"
+                f"the demand of {section!r} has a number that is negative, missing, not whole or too large; "
+                f"demands are tokens from 0 to {MOST_TOKENS:,}; check that column of the frame"
             )
     asked = {section: column.astype(np.int64) for section, column in given.items()}
     found: dict[str, dict[str, Ints]] = {}

@@ -3,9 +3,9 @@
     pip install atheris
     python -m tests.fuzz -max_total_time=600
 
-An error in words (ValueError, LookupError) is an answer; anything else stops the run and leaves the input in a file.
-It starts from the shipped conversations, one body of each provider's format and saved states. Not collected by
-pytest; what it finds becomes a test of its own.
+An error in words (ValueError, LookupError) is an answer, and for a saved state only a ValueError; what loads can be
+counted, looked at and saved again. Anything else stops the run and leaves the input in ``.fuzz/``. It starts from one
+body of each provider's format and saved states. Not collected by pytest; what it finds becomes a test of its own.
 """
 
 from __future__ import annotations
@@ -14,19 +14,21 @@ import io
 import json
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import atheris  # type: ignore[import-not-found,unused-ignore]
+import atheris  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 with atheris.instrument_imports(include=["budgetkit"]):
     import budgetkit as bk
     from budgetkit.budget import Budget
+    from budgetkit.plan import Plan
     from budgetkit.state import from_json, from_yaml, to_json, to_yaml
     from budgetkit.trace import load_traces
 
 COUNT = bk.counter("chars/4")
-REFUSALS = (ValueError, LookupError)
+FOUND = Path(".fuzz")
 BODIES: tuple[Any, ...] = (
     {"messages": [{"role": "user", "content": "hello"}], "tools": [{"type": "function", "function": {"name": "f"}}]},
     {"system": "be kind", "messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a"}]}]},
@@ -43,15 +45,33 @@ def read(data: bytes) -> None:
     if not data:
         return
     which, rest = data[0] % 3, data[1:]
+    if which == 0:
+        read_conversations(rest)
+    else:
+        read_state(rest.decode("utf-8", "surrogateescape"), from_json if which == 1 else from_yaml)
+
+
+def read_conversations(written: bytes) -> None:
+    """Load and count."""
     try:
-        if which == 0:
-            for trace in load_traces(io.BytesIO(rest)):
-                trace.demand(COUNT)
-        else:
-            text = rest.decode("utf-8", "surrogateescape")
-            (from_json if which == 1 else from_yaml)(text)
-    except REFUSALS as refusal:
+        for trace in load_traces(io.BytesIO(written)):
+            trace.demand(COUNT)
+    except (ValueError, LookupError) as refusal:
         assert str(refusal)
+
+
+def read_state(text: str, load: Callable[[str], Budget | Plan]) -> None:
+    """Load, look at all of it, and save again."""
+    try:
+        state: Budget | Plan = load(text)
+    except ValueError as refusal:
+        assert str(refusal)
+        return
+    if isinstance(state, Plan):
+        assert repr(state) and len(state.frame()) == len(state.grants) and state.warnings is not None
+        assert len(state.decisions.frame()) == len([*state.decisions])
+    saved = to_json(state)
+    assert to_json(from_json(saved)) == saved == to_json(from_yaml(to_yaml(state)))
 
 
 def start(folder: Path) -> None:
@@ -61,17 +81,20 @@ def start(folder: Path) -> None:
     conversations = [json.dumps(body) for body in BODIES]
     conversations += ["\n".join(json.dumps(body) for body in BODIES[::-1])]
     inputs = [b"\x00" + each.encode() for each in conversations]
-    inputs += [b"\x01" + to_json(each).encode() for each in (*budgets, plan)]
-    inputs += [b"\x02" + to_yaml(each).encode() for each in (*budgets, plan)]
+    states: list[Budget | Plan] = [*budgets, plan]
+    inputs += [b"\x01" + to_json(each).encode() for each in states]
+    inputs += [b"\x02" + to_yaml(each).encode() for each in states]
     for number, content in enumerate(inputs):
         (folder / f"{number}").write_bytes(content)
 
 
 def main() -> None:
     """Run until the time is up or something breaks."""
+    FOUND.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         start(Path(folder))
-        atheris.Setup([sys.argv[0], folder, "-max_len=4096", *sys.argv[1:]], read)
+        options = ("-max_len=4096", f"-artifact_prefix={FOUND}/")
+        atheris.Setup([sys.argv[0], folder, *options, *sys.argv[1:]], read)
         atheris.Fuzz()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from fractions import Fraction
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -74,3 +75,18 @@ def test_a_share_grows_with_the_window(window: int, more: int, percent: int) -> 
     """Monotone, clamped or not."""
     share = bk.Share(Decimal(percent) / 100, 10, 5_000)
     assert 10 <= share.of(window) <= share.of(window + more) <= 5_000
+
+
+def test_more_tokens_than_anything_has_are_refused_everywhere() -> None:
+    """In windows, reserves and demands, one or a column of them."""
+    budget = bk.Budget(100, (), [bk.Allocation("a")])
+    for make in (
+        lambda: bk.Budget(2**70),
+        lambda: bk.Share(0.1, 2**70),
+        lambda: budget.assign(a=2**70),
+        lambda: bk.allocate(budget, {"a": 2**70}),
+    ):
+        with pytest.raises(ValueError, match=r"is 1,180,591,620,717,411,303,424; tokens are at most .*; look where"):
+            make()
+    with pytest.raises(ValueError, match=r"demand of 'a' has a number that is .* too large; .*; check that column"):
+        bk.allocate_many(budget, pd.DataFrame({"a": [2**70]}))

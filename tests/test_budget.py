@@ -91,6 +91,13 @@ def test_repr_says_the_sizes() -> None:
             ValueError,
             "floor of 'a' (4) is above its cap (3)",
         ),
+        (lambda: BUDGET.assign(system={"flor": 1}), LookupError, "no field 'flor' in Allocation('system', cap=800"),
+        (
+            lambda: BUDGET.assign(output={"cap": 1}),
+            LookupError,
+            "no field 'cap' in Reserve('output', Share(0.15), serves",
+        ),
+        (lambda: BUDGET.assign(system={3: 1}), LookupError, "no field 3 in"),  # type: ignore[dict-item]
         (lambda: BUDGET.assign(histroy=1), LookupError, "no line 'histroy' in this budget; its lines are window"),
         (lambda: BUDGET.cap("memory"), LookupError, "no section 'memory' in this budget"),
         (

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from budgetkit.amounts import MOST_TOKENS
 from budgetkit.items import Item
 
 
@@ -37,3 +38,9 @@ def test_tokens_that_are_no_whole_number_are_refused_in_three_parts(tokens: Any)
     assert "'history'" in asked and repr(tokens) in asked
     assert "whole numbers of at least 0" in known
     assert "count" in remedy
+
+
+def test_tokens_that_no_column_could_add_up_are_refused_before_they_are_in_one() -> None:
+    assert Item("history", MOST_TOKENS).tokens == 2**40
+    with pytest.raises(ValueError, match=r"given 1180591620717411303424 tokens; .* at most 1,099,511,627,776; count"):
+        Item("history", 2**70)

@@ -159,6 +159,12 @@ def test_a_model_that_cannot_be_is_an_error_in_three_parts(
         model("gpt-4o", **overrides)
 
 
+@pytest.mark.parametrize("name", ["", "  ", None])
+def test_no_name_is_no_unknown_model(name: Any) -> None:
+    with pytest.raises(ValueError, match="a model named .* was asked for; names are texts such as 'gpt-4o'; give one"):
+        model(name)
+
+
 def test_unknown_takes_two_values() -> None:
     with pytest.raises(ValueError, match="unknown='guess'; known are default, raise; use one"):
         model("gpt-4o", unknown="guess")  # type: ignore[arg-type]

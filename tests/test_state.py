@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from enum import StrEnum
 
 import jsonschema
 import numpy as np
@@ -78,9 +79,43 @@ def test_numbers_of_numpy_are_saved_as_plain_numbers() -> None:
     assert type(budget.allocations[3].cap) is int
 
 
+class Kind(StrEnum):
+    """Names that are texts and more."""
+
+    MEMORY = "memory"
+
+
+def test_columns_of_numpy_and_enumerations_are_saved_as_what_they_stand_for() -> None:
+    """In items too, whose scores and groups often come from a frame."""
+    budget = bk.Budget(100, (), [bk.Allocation(Kind.MEMORY)])
+    item = bk.Item(Kind.MEMORY, 3, score=np.float32(0.5), importance=np.int8(2), group=("call", (np.int64(7),)))  # type: ignore[arg-type]
+    plan = bk.fit(budget, [item])
+    for restored in (state.from_json(state.to_json(plan)), state.from_yaml(state.to_yaml(plan))):
+        assert restored == plan
+        assert isinstance(restored, bk.Plan)
+        assert restored.decisions[0].item.group == ("call", (7,))
+        assert type(restored.budget.sections[0]) is str
+    SCHEMA.validate(json.loads(state.to_json(plan)))
+
+
+def test_a_group_that_no_file_can_hold_is_named() -> None:
+    """Before anything is written."""
+    plan = bk.fit(bk.Budget(100, (), [bk.Allocation("a")]), [bk.Item("a", 3, group=frozenset({1}))])
+    for save in (state.to_json, state.to_yaml):
+        with pytest.raises(ValueError, match=r"group of .* holds frozenset\(\{1\}\), a frozenset; texts, .*; give one"):
+            save(plan)
+
+
 PLAN = (
     '{"budgetkit": 1, "plan": {"budget": {"window": 1}, "grants": [], "items": [], '
     '"kept": %s, "reasons": %s, "cuts": %s}}'
+)
+
+
+ITEMS_OF_A = (
+    '{"budgetkit": 1, "plan": {"budget": {"window": 100, "allocations": [{"section": "a"}]}, '
+    '"grants": [{"section": "a", "demand": 30, "limit": 100, "granted": %s}], '
+    '"items": [{"section": "a", "tokens": 30%s}], "kept": [%s], "reasons": ["fits"], "cuts": []}}'
 )
 
 
@@ -110,6 +145,13 @@ PLAN = (
         (PLAN % ("[]", "[[]]", "[]"), "unknown [[]]"),
         (PLAN % ("[]", "[]", "[7]"), "unknown [7]"),
         (PLAN % ("5", "[]", "[]"), "kept is a int"),
+        (ITEMS_OF_A % ('"30!"', "", "30"), "grant cannot be made of"),
+        (ITEMS_OF_A % ("30", "", '"30"'), "kept cannot be made of"),
+        (ITEMS_OF_A % ("30", "", "1e999"), "kept cannot be made of"),
+        (ITEMS_OF_A % ("30", ', "group": {"a": 1}', "30"), "group of an item is {'a': 1}; groups are texts"),
+        (ITEMS_OF_A % ("30", ', "group": [[{}]]', "30"), "group of an item is {}; groups are texts"),
+        (ITEMS_OF_A % ("30", ', "importance": "high"', "30"), "could not convert"),
+        (ITEMS_OF_A.replace('"a", "demand"', '"b", "demand"') % ("30", "", "30"), "plan has grants for 'b'; the sec"),
         ("[" * 100_000, "saved state is no JSON"),
     ],
 )

@@ -56,3 +56,12 @@ def test_unknown_line() -> None:
     """The lines are listed."""
     with pytest.raises(LookupError, match="no line 'ouput' in this budget; its lines are window"):
         bk.sweep(presets.chat(8_192), DEMAND, ouput=[1])
+
+
+@pytest.mark.parametrize("name", ["free", "section", "shared_pool"])
+def test_a_line_named_as_a_column_of_the_table_is_refused_before_any_plan(name: str) -> None:
+    """A table cannot have two columns of one name."""
+    budget = bk.Budget(100, (), [bk.Allocation(name)])
+    with pytest.raises(ValueError, match=f"sweep was to move '{name}'; its table has columns 'section', .*; rename"):
+        bk.sweep(budget, {name: 3}, **{name: [1, 2]})
+    assert list(bk.sweep(budget, {name: 3}, window=[10])["section"]) == [name]

@@ -7,6 +7,7 @@ version is an error, so that nothing is lost in silence. The texts behind the it
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -14,12 +15,15 @@ import yaml
 
 from budgetkit.budget import Budget
 from budgetkit.plan import Plan
-from budgetkit.state.budgets import budget_from, budget_to, keys
+from budgetkit.state.budgets import budget_from, budget_to
+from budgetkit.state.plain import keys, plain
 from budgetkit.state.plans import plan_from, plan_to
 
 __all__ = ["from_dict", "from_json", "from_yaml", "to_dict", "to_json", "to_yaml"]
 
 VERSION = 1
+_HALVES = re.compile("[\ud800-\udfff]")
+_NEXT_LINE = "\x85"
 
 
 def to_dict(value: Budget | Plan) -> dict[str, Any]:
@@ -39,6 +43,8 @@ def to_dict(value: Budget | Plan) -> dict[str, Any]:
     ------
     TypeError
         If it is neither.
+    ValueError
+        If an item's group is something that plain data cannot hold.
 
     Examples
     --------
@@ -47,9 +53,9 @@ def to_dict(value: Budget | Plan) -> dict[str, Any]:
     {'budgetkit': 1, 'budget': {'window': 8192, 'reserves': [{'name': 'output', 'size': {'ratio': '0.15'}}]}}
     """
     if isinstance(value, Budget):
-        return {"budgetkit": VERSION, "budget": budget_to(value)}
+        return {"budgetkit": VERSION, "budget": plain(budget_to(value), "this budget")}
     if isinstance(value, Plan):
-        return {"budgetkit": VERSION, "plan": plan_to(value)}
+        return {"budgetkit": VERSION, "plan": plain(plan_to(value), "this plan")}
     raise TypeError(
         f"a {type(value).__name__} was to be saved; known are Budget and Plan; pass explorer.budget or explorer.plan"
     )
@@ -71,7 +77,7 @@ def from_dict(data: object) -> Budget | Plan:
     Raises
     ------
     ValueError
-        If the version or a key is unknown, or a value is none.
+        If the version or a key is unknown, or a value is none. Whatever is wrong in a file, no other error comes out.
 
     Examples
     --------
@@ -86,7 +92,12 @@ def from_dict(data: object) -> Budget | Plan:
         )
     if ("budget" in top) == ("plan" in top):
         raise ValueError("saved state holds both or none of 'budget' and 'plan'; one is known; keep one of them")
-    return budget_from(top["budget"]) if "budget" in top else plan_from(top["plan"])
+    try:
+        return budget_from(top["budget"]) if "budget" in top else plan_from(top["plan"])
+    except (TypeError, AttributeError, LookupError, ArithmeticError, RecursionError) as error:
+        raise ValueError(
+            f"saved state cannot be read: {error}; it was made by to_json or to_yaml; copy the whole text"
+        ) from error
 
 
 def to_json(value: Budget | Plan) -> str:
@@ -112,7 +123,9 @@ def to_json(value: Budget | Plan) -> str:
       }
     }
     """
-    return json.dumps(to_dict(value), indent=2, ensure_ascii=False)
+    text = json.dumps(to_dict(value), indent=2, ensure_ascii=False)
+    # Half a surrogate pair is a character to Python, and to no file.
+    return _HALVES.sub(lambda half: f"\\u{ord(half.group()):04x}", text)
 
 
 def from_json(text: str) -> Budget | Plan:
@@ -165,7 +178,9 @@ def to_yaml(value: Budget | Plan) -> str:
       - name: output
         size: 1200
     """
-    return yaml.safe_dump(to_dict(value), sort_keys=False, allow_unicode=True)
+    text: str = yaml.safe_dump(to_dict(value), sort_keys=False, allow_unicode=True)
+    # YAML reads this one as the end of a line, although it was written as it is.
+    return text if _NEXT_LINE not in text else yaml.safe_dump(to_dict(value), sort_keys=False)
 
 
 def from_yaml(text: str) -> Budget | Plan:

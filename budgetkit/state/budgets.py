@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from decimal import Decimal
 from typing import Any, TypeVar
 
 from budgetkit.amounts import Amount, Share
 from budgetkit.budget import Budget
-from budgetkit.lines import Allocation, Reserve, quoted
+from budgetkit.lines import Allocation, Reserve
+from budgetkit.state.plain import keys, made, rows
 
 T = TypeVar("T")
 
@@ -114,101 +115,3 @@ def _amount_to(amount: Amount) -> Any:
         return amount
     limits = {"at_least": amount.at_least or None, "at_most": amount.at_most}
     return {"ratio": str(Decimal(str(amount.ratio)))} | {n: t for n, t in limits.items() if t is not None}
-
-
-def keys(what: str, data: object, known: set[str]) -> dict[str, Any]:
-    """Return a mapping as a dict, if it has no unknown key.
-
-    Parameters
-    ----------
-    what : str
-        What it is; the error's first word.
-    data : object
-        What should be a mapping.
-    known : set of str
-        The keys it may have.
-
-    Returns
-    -------
-    dict
-        A copy.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be; the sentence says what is known.
-
-    Examples
-    --------
-    >>> keys("share", {"ratio": 0.1}, {"ratio"})
-    {'ratio': 0.1}
-    """
-    if not isinstance(data, Mapping):
-        raise ValueError(f"{what} is a {type(data).__name__}; it has keys {quoted(sorted(known))}; write a mapping")
-    unknown = sorted(str(key) for key in data if key not in known)
-    if unknown:
-        raise ValueError(f"{what} has unknown {quoted(unknown)}; known are {quoted(sorted(known))}; remove them")
-    return dict(data)
-
-
-def rows(what: str, rows: object) -> list[Any]:
-    """Return a list unchanged, if it is one.
-
-    Parameters
-    ----------
-    what : str
-        What it is; the error's first word.
-    rows : object
-        What should be a list.
-
-    Returns
-    -------
-    list
-        The same list.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be; the sentence says what is known.
-
-    Examples
-    --------
-    >>> rows("items", [])
-    []
-    """
-    if not isinstance(rows, list):
-        raise ValueError(f"{what} is a {type(rows).__name__}; it holds one mapping a line; write a list")
-    return rows
-
-
-def made(what: str, kind: Callable[..., T], values: Mapping[str, Any]) -> T:
-    """Make an object of plain values, any failure told as one kind of error.
-
-    Parameters
-    ----------
-    what : str
-        What it is; the error's first word.
-    kind : callable
-        Makes it.
-    values : mapping
-        Its arguments.
-
-    Returns
-    -------
-    object
-        What `kind` made.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be; the sentence says what is known.
-
-    Examples
-    --------
-    >>> made("share", Share, {"ratio": 0.1})
-    Share(0.1)
-    """
-    try:
-        return kind(**values)
-    except (TypeError, AttributeError, OverflowError) as error:
-        raise ValueError(f"{what} cannot be made of {dict(values)!r}: {error}; mend that value") from None

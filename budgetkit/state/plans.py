@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -12,8 +12,9 @@ from budgetkit.amounts import check_tokens
 from budgetkit.items import Item
 from budgetkit.lines import quoted
 from budgetkit.plan import REASONS, Decisions, Grant, Plan
-from budgetkit.pruning import Items
-from budgetkit.state.budgets import budget_from, budget_to, changed_fields, keys, made, rows
+from budgetkit.pruning import Ints, Items
+from budgetkit.state.budgets import budget_from, budget_to, changed_fields
+from budgetkit.state.plain import keys, made, rows
 
 
 def plan_to(plan: Plan) -> dict[str, Any]:
@@ -76,15 +77,22 @@ def plan_from(data: object) -> Plan:
     missing = sorted(parts - set(found))
     if missing:
         raise ValueError(f"plan lacks {quoted(missing)}; it has {quoted(sorted(parts))}; save it again")
+    budget = budget_from(found["budget"])
     grants = tuple(_grant_from(row) for row in rows("grants", found["grants"]))
-    return Plan(budget_from(found["budget"]), grants, _decisions_from(found))
+    if [grant.section for grant in grants] != [*budget.sections]:
+        raise ValueError(
+            f"plan has grants for {quoted(grant.section for grant in grants)}; the sections of its budget are "
+            f"{quoted(budget.sections)}; there is one grant for each, in order; save it again"
+        )
+    return Plan(budget, grants, _decisions_from(found))
 
 
 def _grant_from(row: object) -> Grant:
-    found = keys("grant", row, {f.name for f in fields(Grant)})
-    for name in {"demand", "limit", "granted"} & set(found):
-        check_tokens(f"{name} of a grant", found[name])
-    return made("grant", Grant, found)
+    return made("grant", _grant, keys("grant", row, {f.name for f in fields(Grant)}))
+
+
+def _grant(section: str, **tokens: int) -> Grant:
+    return Grant(section, **{name: check_tokens(name, number) for name, number in tokens.items()})
 
 
 def _decisions_from(found: Mapping[str, Any]) -> Decisions:
@@ -96,24 +104,33 @@ def _decisions_from(found: Mapping[str, Any]) -> Decisions:
             f"plan has {len(items)} items, {len(kept)} kept and {len(reasons)} reasons, unknown {unknown}; "
             f"there is one of each an item, of {quoted(REASONS)}; save it again"
         )
-    tokens = made("kept", np.array, {"object": [check_tokens("kept", k) for k in kept], "dtype": np.int64})
+    tokens = made("kept", _column, {"kept": kept})
     numbers = np.array([REASONS.index(r) for r in reasons], dtype=np.int8)
     return Decisions(Items(items), tokens, numbers, {i: _cut(items[i], kept[i]) for i in cuts})
+
+
+def _column(kept: list[object]) -> Ints:
+    return np.array([check_tokens("kept", tokens) for tokens in kept], dtype=np.int64)
 
 
 def _item_to(item: Item) -> dict[str, Any]:
     data = {"section": item.section, "tokens": item.tokens} | changed_fields(item)
     data.pop("payload", None)
-    if isinstance(item.group, tuple):
-        data["group"] = list(item.group)
     return data
 
 
 def _item_from(row: object) -> Item:
     found = keys("item", row, {f.name for f in fields(Item)} - {"payload"})
-    if isinstance(found.get("group"), list):
-        found["group"] = tuple(found["group"])
-    return made("item", Item, found)
+    return made("item", Item, found | {"group": _group_from(found.get("group"))})
+
+
+def _group_from(group: object) -> Hashable:
+    """Read a group, whose tuples are saved as lists."""
+    if isinstance(group, list):
+        return tuple(map(_group_from, group))
+    if isinstance(group, Mapping):
+        raise ValueError(f"group of an item is {group!r}; groups are texts, numbers and lists of them; write one")
+    return group
 
 
 def _cut(item: Item, tokens: int) -> Item:
