@@ -25,15 +25,14 @@ from budgetkit.amounts import Share, check_tokens
 from budgetkit.budget import Budget
 from budgetkit.corpora.document import Corpus
 from budgetkit.counters import Counter, counter
+from budgetkit.filling import FilledWindows, filled_windows, ratios
 from budgetkit.lines import Reserve
 
-__all__ = ["Buffer", "bounds", "buffer_for", "certify", "compare", "consequences", "summary"]
+__all__ = ["Buffer", "bounds", "buffer_for", "certify", "compare", "consequences", "read_off", "summary"]
 
 Floats = npt.NDArray[np.float64]
 _LONGEST_TOKEN: Final = 128  # bytes, in o200k_base and in cl100k_base; a test measures it
 _WORD_END: Final = re.compile(r"\S ")
-_WINDOWS: Final = 2_000  # windows filled at random
-_REPEATS: Final = 200  # resamples of the documents, for the uncertainty
 
 
 def compare(
@@ -220,43 +219,44 @@ def buffer_for(
     if len(names) != 1:
         raise ValueError(f"errors of {len(names)} counters ({', '.join(names)}); a buffer is for one; choose its rows")
     check_tokens("window", window)
-    random = np.random.default_rng(seed)
-    share = _share(_ratios(errors, window, random, together), risk)
-    repeated = [
-        _share(_ratios(_resampled(errors, random), window, random, together, 300), risk) for _ in range(_REPEATS)
-    ]
-    low, high = np.quantile(repeated, (0.025, 0.975))
+    filled = filled_windows(errors, window, together, seed)
+    return read_off(filled, errors, window, risk, together)
+
+
+def read_off(
+    filled: FilledWindows, errors: pd.DataFrame, window: int, risk: float, together: str | None = None
+) -> Buffer:
+    """Read the buffer of a risk off windows that are filled already; see :func:`buffer_for`.
+
+    Parameters
+    ----------
+    filled : FilledWindows
+        Filled with these errors, this window and `together`.
+    errors, window, risk, together
+        As in :func:`buffer_for`.
+
+    Returns
+    -------
+    Buffer
+        The same that :func:`buffer_for` finds.
+
+    Raises
+    ------
+    ValueError
+        If the risk is not between 0 and 1.
+
+    Examples
+    --------
+    >>> errors = pd.DataFrame({"counter": "mine", "exact": [110, 100, 90] * 40, "estimate": [100] * 120})
+    >>> filled = filled_windows(errors, 100)
+    >>> [read_off(filled, errors, 100, risk).share.__round__(3) for risk in (0.05, 0.5)]
+    [0.091, 0.0]
+    """
+    if not 0 < risk < 1:
+        raise ValueError(f"a risk of {risk!r}; a risk is a chance between 0 and 1; give 0.05 for one window in twenty")
     warning = _doubt(errors, window, risk, together)
-    return Buffer(share, float(low), float(high), risk, window, len(errors), str(names[0]), warning)
-
-
-def _share(ratios: Floats, risk: float) -> float:
-    return max(0.0, 1 - 1 / float(np.quantile(ratios, 1 - risk, method="higher")))
-
-
-def _resampled(errors: pd.DataFrame, random: np.random.Generator) -> pd.DataFrame:
-    return errors.iloc[random.integers(0, len(errors), len(errors))]
-
-
-def _ratios(
-    errors: pd.DataFrame, window: int, random: np.random.Generator, together: str | None, windows: int = _WINDOWS
-) -> Floats:
-    """Fill windows with documents drawn at random and give each one's exact tokens for an estimated one."""
-    groups = [errors] if together is None else [group for _, group in errors.groupby(together, observed=True)]
-    share = np.array([len(group) for group in groups]) / len(errors)
-    many = random.multinomial(windows, share)
-    return np.concatenate([_filled(g, window, random, int(n)) for g, n in zip(groups, many, strict=True)])
-
-
-def _filled(errors: pd.DataFrame, window: int, random: np.random.Generator, windows: int) -> Floats:
-    exact, estimate = errors["exact"].to_numpy(float), np.maximum(errors["estimate"].to_numpy(float), 1)
-    documents = max(1, round(window / estimate.mean()))
-    rounds = max(1, windows * documents // 2_000_000)  # so that memory stays small
-    found = []
-    for part in np.array_split(np.arange(windows), rounds):
-        drawn = random.integers(0, len(exact), (len(part), documents))
-        found.append(exact[drawn].sum(axis=1) / estimate[drawn].sum(axis=1))
-    return np.concatenate(found)
+    name = str(errors["counter"].iloc[0])
+    return Buffer(filled.share(risk), *filled.interval(risk), risk, window, len(errors), name, warning)
 
 
 def _doubt(errors: pd.DataFrame, window: int, risk: float, together: str | None) -> str:
@@ -303,14 +303,14 @@ def consequences(
     rows = []
     for budget_name, budget in named.items():
         for counter_name, group in errors.groupby("counter", observed=True):
-            ratios = _ratios(group, max(budget.usable, 1), np.random.default_rng(seed), together)
-            rows.append({"budget": budget_name, "counter": counter_name} | _outcome(budget, ratios))
+            filled = ratios(group, max(budget.usable, 1), together, seed)
+            rows.append({"budget": budget_name, "counter": counter_name} | _outcome(budget, filled))
     return pd.DataFrame(rows)
 
 
-def _outcome(budget: Budget, ratios: Floats) -> dict[str, float]:
+def _outcome(budget: Budget, ratio: Floats) -> dict[str, float]:
     usable, safety = max(budget.usable, 0), budget.sizes.get("safety", 0)
-    used = usable * ratios
+    used = usable * ratio
     over = used - usable - safety
     sizes = {"window": budget.window, "usable": usable, "safety": safety, "filled": used.mean()}
     above = over[over > 0].mean() if (over > 0).any() else 0.0

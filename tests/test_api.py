@@ -37,7 +37,7 @@ TOWERS = {
         {"presets", "sweep"},
     ],
     "text": [{"counters", "message", "endpoints", "corpora"}, {"framing"}, {"truncation"}, {"trace"}, {"evidence"}],
-    "meeting": [{"schema"}, {"assembly", "state", "replay", "accuracy"}, {"claims", "streaming"}],
+    "meeting": [{"schema", "filling"}, {"assembly", "state", "replay", "accuracy"}, {"claims", "streaming"}],
     "faces": [{"figures"}, {"explorer"}],
 }
 BELOW = {
