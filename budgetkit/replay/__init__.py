@@ -2,8 +2,18 @@
 
 from budgetkit.replay.losses import evidence_shares, losses
 from budgetkit.replay.outcome import Replay, rank_policies
-from budgetkit.replay.outlook import outlook, turn_sizes
+from budgetkit.replay.outlook import outlook, spent, turn_sizes
 from budgetkit.replay.replaying import replay
 from budgetkit.replay.requests import requests_of
 
-__all__ = ["Replay", "evidence_shares", "losses", "outlook", "rank_policies", "replay", "requests_of", "turn_sizes"]
+__all__ = [
+    "Replay",
+    "evidence_shares",
+    "losses",
+    "outlook",
+    "rank_policies",
+    "replay",
+    "requests_of",
+    "spent",
+    "turn_sizes",
+]

@@ -98,16 +98,36 @@ def outlook(
         drawn = paths(sizes, turns, start, samples, seed)
         found = first_over(drawn, {"first cut": budget.usable, "window full": budget.window})
         if prices is not None and money is not None:
-            spent = _spent(drawn, prices(model.name))
-            if spent is not None:
-                found = pd.concat([found, first_over(spent, {"money spent": money})], ignore_index=True)
+            cost = spent(drawn, prices(model.name))
+            if cost is not None:
+                found = pd.concat([found, first_over(cost, {"money spent": money})], ignore_index=True)
         found.insert(0, "model", model.name)
         frames.append(found)
     return pd.concat(frames, ignore_index=True)
 
 
-def _spent(drawn: Ints, prices: Prices) -> Floats | None:
-    """Return what has been spent up to each turn, or None where a price is not known; answers count as input only."""
+def spent(drawn: Ints, prices: Prices) -> Floats | None:
+    """Return what drawn conversations have cost up to each turn.
+
+    Parameters
+    ----------
+    drawn : int64 array, shape (samples, turns)
+        Size of the context at each turn, in tokens; rising from turn to turn.
+    prices : Prices
+        What the model costs.
+
+    Returns
+    -------
+    float64 array, shape (samples, turns), or None
+        In US dollars; None where a price is not known. Every request reads the last one from the cache and writes
+        what is new; answers count as input only.
+
+    Examples
+    --------
+    >>> from budgetkit.cost import Price
+    >>> spent(np.array([[1_000_000, 3_000_000]]), Prices("x", Price(2.0), cache_read=Price(0.5))).tolist()
+    [[2.0, 6.5]]
+    """
     write = prices.cache_write or prices.input
     if write is None or prices.cache_read is None:
         return None
