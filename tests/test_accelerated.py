@@ -8,8 +8,10 @@ import warnings
 from collections.abc import Callable
 from importlib.util import find_spec
 from types import SimpleNamespace
+from typing import Any
 from unittest import mock
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -29,9 +31,9 @@ def test_the_golden_counts_are_tiktokens() -> None:
         assert counts == [len(encodings.tokens(name, text)) for text in texts]
 
 
-def with_package(count: Callable[[str], int]) -> object:
+def with_package(count: Callable[[str], int], in_batch: object = None) -> object:
     """Pretend that a tokenizer is installed which counts like this."""
-    package = SimpleNamespace(get_encoding=lambda name: SimpleNamespace(count=count))
+    package = SimpleNamespace(get_encoding=lambda name: SimpleNamespace(count=count, encode_batch=in_batch))
     return mock.patch.multiple(
         accelerated, find_spec=mock.Mock(return_value=True), import_module=mock.Mock(return_value=package)
     )
@@ -53,6 +55,19 @@ def test_one_that_is_off_by_one_somewhere_is_left_out_with_a_warning() -> None:
     with (
         with_package(lambda text: right(text) + (text == "\x00")),  # type: ignore[attr-defined]
         pytest.warns(RuntimeWarning, match=r"quicktok was to count o200k_base, and it found .* in '\\x00'.*; tiktoken"),
+    ):
+        assert fresh() is None
+
+
+def test_one_that_is_wrong_only_where_many_texts_are_counted_at_once_is_left_out_too() -> None:
+    right = encodings.counting("o200k_base")
+
+    def in_batch(texts: list[str], *_: object) -> tuple[None, Any]:
+        return None, np.cumsum([0, *(right(text) + (len(texts) > 2 and text == "\x00") for text in texts)])
+
+    with (
+        with_package(right, in_batch),  # type: ignore[attr-defined]
+        pytest.warns(RuntimeWarning, match=r"it found .* in '\\x00'"),
     ):
         assert fresh() is None
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import random
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 from unittest import mock
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from budgetkit.counters import ExactCounter, encoding_names, encodings
+from budgetkit.counters import ExactCounter, batches, encoding_names, encodings
 from budgetkit.counters.exact import memory
 from budgetkit.counters.seams import LARGE, first_seam, is_seam, last_seam, parts
-from budgetkit.counters.threads import counted_in_threads, grouped
+from budgetkit.counters.threads import belongings, counted_in_threads, grouped
 from tests import hostile
 from tests.hostile import any_text, hostile_text, long_text
 
@@ -58,7 +60,7 @@ def test_groups_are_few_and_of_about_the_same_length() -> None:
     texts = ["x" * (i % 500) for i in range(10_000)]
     groups = grouped(texts, 2)
     assert [text for group in groups for text in group] == texts
-    assert len(groups) == 10 and max(sum(map(len, group)) for group in groups) < 262_144
+    assert len(groups) == 20 and max(sum(map(len, group)) for group in groups) < 131_072
     assert grouped(texts, 1) == [texts] and grouped(["short"] * 10, 2) == [["short"] * 10]
     assert grouped([], 2) == [[]]
 
@@ -98,7 +100,7 @@ def test_counts_add_up_at_every_seam_between_any_two_characters(name: str) -> No
 @given(texts=st.lists(hostile_text | any_text, max_size=30))
 def test_a_batch_counts_as_one_by_one(name: str, texts: list[str]) -> None:
     alone = [encodings.counting(name)(text) for text in texts]
-    assert encodings.counting_many(name)(texts) == alone
+    assert batches.counting_many(name)(texts) == alone
     assert ExactCounter(name).many(texts) == alone
 
 
@@ -142,7 +144,7 @@ def spy() -> Spy:
 
 def test_a_conversation_that_grew_by_a_turn_costs_the_new_turn_only(spy: Spy) -> None:
     messages = [f"message {number} says something" for number in range(500)]
-    with mock.patch.object(encodings, "counting_many", spy):
+    with mock.patch.object(batches, "counting_many", spy):
         ExactCounter("cl100k_base").many(messages)
         spy.lengths.clear()
         ExactCounter("cl100k_base").many([*messages, "what now?", "this now"])
@@ -153,7 +155,7 @@ def test_a_conversation_that_grew_by_a_turn_costs_the_new_turn_only(spy: Spy) ->
 def test_an_edit_in_a_large_document_costs_the_parts_around_it(spy: Spy, place: int) -> None:
     text = long_text(1_500_000)
     edited = f"{text[:place]} an edit {text[place:]}"
-    with mock.patch.object(encodings, "counting_many", spy):
+    with mock.patch.object(batches, "counting_many", spy):
         ExactCounter("cl100k_base")(text)
         spy.lengths.clear()
         counted = ExactCounter("cl100k_base")(edited)
@@ -162,7 +164,7 @@ def test_an_edit_in_a_large_document_costs_the_parts_around_it(spy: Spy, place: 
 
 
 def test_the_same_text_twice_in_a_batch_is_counted_once(spy: Spy) -> None:
-    with mock.patch.object(encodings, "counting_many", spy):
+    with mock.patch.object(batches, "counting_many", spy):
         assert ExactCounter("cl100k_base").many(["again", "again", "other"] * 3) == [1, 1, 1] * 3
     assert spy.lengths == [5, 5]
 
@@ -184,6 +186,36 @@ def test_a_failure_in_a_thread_reaches_the_caller() -> None:
 
     with pytest.raises(MemoryError, match="no room"):
         counted_in_threads(refuse, ["x" * 100_000] * 4)
+
+
+def test_the_thread_that_asks_counts_too_and_the_sizes_keep_their_order() -> None:
+    texts = [str(number) * 20_000 for number in range(40)]
+    met, threads = threading.Barrier(2, timeout=30), set()
+
+    def count_many(group: Sequence[str]) -> list[int]:
+        if threading.get_ident() not in threads:
+            threads.add(threading.get_ident())
+            met.wait()
+        return [len(text) for text in group]
+
+    with mock.patch("budgetkit.counters.threads._cores", return_value=2):
+        assert counted_in_threads(count_many, texts) == [len(text) for text in texts]
+    assert threading.get_ident() in threads
+
+
+def test_a_counting_thread_gets_a_tokenizer_of_its_own_once_it_has_counted_much() -> None:
+    texts = [long_text(30_000, seed) for seed in range(3)]
+    expected = [len(encodings.tokens("cl100k_base", text)) for text in texts]
+    own: dict[str, Any] = {}
+    with (
+        mock.patch.object(batches, "belongings", return_value=own),
+        mock.patch.object(batches, "OWN_AFTER", 100_000),
+        mock.patch.object(encodings, "another", wraps=encodings.another) as build,
+    ):
+        assert batches.counting_many("cl100k_base")(texts) == expected and not build.called
+        for _ in range(3):
+            assert batches.counting_many("cl100k_base")(texts) == expected
+    assert build.call_count == 1 and belongings() is None
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")

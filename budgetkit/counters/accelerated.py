@@ -14,9 +14,10 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import pairwise
 from typing import Any, Final
 
-from budgetkit.counters import encodings
+from budgetkit.counters import batches, encodings
 from budgetkit.files import read_bytes
 
 __all__ = ["WORTH_LOADING", "accelerated", "counting_many", "golden"]
@@ -50,7 +51,7 @@ def counting_many(name: str, characters: int) -> CountMany:
     [2]
     """
     faster = accelerated(name) if characters >= WORTH_LOADING else None
-    return faster or encodings.counting_many(name)
+    return faster or batches.counting_many(name)
 
 
 @cache
@@ -76,7 +77,7 @@ def accelerated(name: str) -> CountMany | None:
     if find_spec(_PACKAGE) is None or name not in golden()["counts"]:
         return None
     try:
-        count_many = _counting(name, import_module(_PACKAGE).get_encoding(name).count)
+        count_many = _counting(name, import_module(_PACKAGE).get_encoding(name))
         wrong = _wrong(name, count_many)
     except Exception as error:  # whatever an optional package does, counting goes on without it
         wrong = f"it raised {type(error).__name__}: {error}"
@@ -104,21 +105,33 @@ def golden() -> dict[str, Any]:
     return document
 
 
-def _counting(name: str, count: Callable[[str], int]) -> CountMany:
-    def one(text: str) -> int:
-        if _LONG_S in text:
-            return encodings.counting(name)(text)
-        try:
-            return count(text)
-        except (TypeError, UnicodeError):  # lone surrogates
-            return count(encodings.mended(text))
+def _counting(name: str, tokenizer: Any) -> CountMany:
+    count, in_batch = tokenizer.count, getattr(tokenizer, "encode_batch", None)
 
-    return lambda texts: [*map(one, texts)]
+    def one(text: str) -> int:
+        return encodings.counting(name)(text) if _LONG_S in text else int(count(encodings.mended(text)))
+
+    def many(texts: Sequence[str]) -> list[int]:
+        # One call for all of them, as one for each message costs as much as counting it.
+        joined = "".join(texts)
+        if in_batch is None or len(texts) < 2 or not _plain(joined):
+            return [*map(one, texts)]
+        ends: list[int] = in_batch(texts, 1, False)[1].tolist()
+        return [end - start for start, end in pairwise(ends)]
+
+    return many
+
+
+def _plain(text: str) -> bool:
+    return _LONG_S not in text and encodings.mended(text) == text
 
 
 def _wrong(name: str, count_many: CountMany) -> str:
-    texts, expected = golden()["texts"], golden()["counts"][name]
-    for text, right, found in zip(texts, expected, count_many(texts), strict=True):
-        if found != right:
-            return f"it found {found} tokens in {text[:40]!r}, where there are {right}"
+    texts, counts = golden()["texts"], golden()["counts"][name]
+    expected = dict(zip(texts, counts, strict=True))
+    plain = [*filter(_plain, texts)]
+    for batch in (plain, *([text] for text in texts), *([text, text] for text in texts)):
+        for text, found in zip(batch, count_many(batch), strict=True):
+            if found != expected[text]:
+                return f"it found {found} tokens in {text[:40]!r}, where there are {expected[text]}"
     return ""

@@ -95,7 +95,7 @@ class CountMemory:
         >>> CountMemory(limit=1_000_000).count_many(["a", "bb", "a"], lambda new: [len(text) for text in new])
         [1, 2, 1]
         """
-        long = any(len(text) > _WHOLE for text in texts)
+        long = max(map(len, texts), default=0) > _WHOLE
         keys: list[str | bytes] = [_key(text) for text in texts] if long else [*texts]
         sizes = [*map(self._young.get, keys)]
         if None in sizes:
@@ -109,10 +109,10 @@ class CountMemory:
     ) -> dict[str | bytes, int]:
         """Recall what is old, count what is new, and remember both as young."""
         young, old = self._young, self._old
-        known = {key: size for key in missing if (size := young.get(key, old.get(key))) is not None}
-        new = {key: text for key, text in missing.items() if key not in known}
+        known = {key: size for key in missing if (size := young.get(key, old.get(key))) is not None} if old else {}
+        new = {key: text for key, text in missing.items() if key not in known} if known else missing
         if new:
-            known.update(zip(new, counting([*new.values()]), strict=True))
+            known |= zip(new, counting([*new.values()]), strict=True)
         self._remember(known)
         return known
 
@@ -125,15 +125,23 @@ class CountMemory:
 
     def _remember(self, counts: Mapping[str | bytes, int]) -> None:
         with self._lock:
-            for key, known in counts.items():
-                size = sys.getsizeof(key) + _ENTRY
-                if key in self._young:
-                    continue
-                if self._young_bytes + size > self.limit // 2:
-                    self._old, self._old_bytes = self._young, self._young_bytes
-                    self._young, self._young_bytes = {}, 0
-                self._young[key] = known
+            size = sum(map(sys.getsizeof, counts)) + _ENTRY * len(counts)
+            if self._young_bytes + size <= self.limit // 2 and self._young.keys().isdisjoint(counts):
+                self._young |= counts
                 self._young_bytes += size
+                return
+            for key, known in counts.items():
+                self._remember_one(key, known)
+
+    def _remember_one(self, key: str | bytes, known: int) -> None:
+        size = sys.getsizeof(key) + _ENTRY
+        if key in self._young:
+            return
+        if self._young_bytes + size > self.limit // 2:
+            self._old, self._old_bytes = self._young, self._young_bytes
+            self._young, self._young_bytes = {}, 0
+        self._young[key] = known
+        self._young_bytes += size
 
 
 def _key(text: str) -> str | bytes:

@@ -1,7 +1,7 @@
 """Counting on all cores: few large tasks, for many small ones would wait for one another.
 
 A tokenizer lets other threads run while it counts. What does not pay is a task for every message: handing it
-over costs as much as counting it.
+over costs as much as counting it. The thread that asks counts too, from the end, until it meets the others.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, TypeVar
+from typing import Any, Final
 
-__all__ = ["counted_in_threads", "grouped"]
+__all__ = ["belongings", "counted_in_threads", "grouped"]
 
-T = TypeVar("T")
-_TASK: Final = 262_144  # most code points a task
+_TASK: Final = 131_072  # most code points a task
 _ALONE: Final = 65_536  # code points that one thread counts sooner than it would wake another
 _MOST_THREADS: Final = 8
 
@@ -43,7 +42,30 @@ def counted_in_threads(count_many: Callable[[Sequence[str]], list[int]], texts: 
     groups = grouped(texts, _cores())
     if len(groups) < 2:
         return count_many(texts)
-    return [size for sizes in _pool().map(count_many, groups) for size in sizes]
+    tasks = [_pool().submit(count_many, group) for group in groups]
+    try:
+        mine = {task: count_many(group) for task, group in zip(tasks[::-1], groups[::-1], strict=True) if task.cancel()}
+        return [size for task in tasks for size in (mine[task] if task in mine else task.result())]
+    finally:
+        for task in tasks:  # after a failure nobody waits for the others
+            task.cancel()
+
+
+def belongings() -> dict[str, Any] | None:
+    """Return what the thread that asks keeps for itself, if it is one of those that only count.
+
+    Returns
+    -------
+    dict or None
+        By name; None on any other thread, which may be gone after a single count.
+
+    Examples
+    --------
+    >>> belongings() is None
+    True
+    """
+    found: dict[str, Any] | None = getattr(_local, "belongings", None)
+    return found
 
 
 def grouped(texts: Sequence[str], threads: int) -> list[Sequence[str]]:
@@ -85,6 +107,11 @@ def _cores() -> int:
     return min(_MOST_THREADS, len(available(0)) if available else os.cpu_count() or 1)
 
 
+def _settle() -> None:
+    _local.belongings = {}
+
+
+_local = threading.local()
 _threads: ThreadPoolExecutor | None = None
 _making = threading.Lock()
 
@@ -93,7 +120,7 @@ def _pool() -> ThreadPoolExecutor:
     global _threads
     with _making:
         if _threads is None:
-            _threads = ThreadPoolExecutor(_cores(), thread_name_prefix="budgetkit-count")
+            _threads = ThreadPoolExecutor(max(1, _cores() - 1), "budgetkit-count", initializer=_settle)
         return _threads
 
 
