@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 from collections.abc import Iterable, Iterator
-from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from pathlib import Path
 
 from benchmarks import arithmetic, browser, counting, cutting, replaying, startup, traces
-from benchmarks.measure import Row, readable
+from benchmarks.measure import Row, machine, readable
 
 RESULTS = Path(__file__).parent / "results.md"
 VERSIONS = ("budgetkit", "tiktoken", "numpy", "pandas", "plotly", "jupyterlab", "astro-anchor", "langchain-core")
@@ -60,24 +57,13 @@ def _page(rows: list[Row]) -> str:
             "Written by `make bench`: every group side by side in one run, repeats interleaved. Compare figures",
             "within a group; absolute times are those of the machine.",
             "",
-            f"{_machine()}",
+            machine(*VERSIONS),
             "",
             head,
             *(_line(row) for row in rows),
             "",
         ]
     )
-
-
-def _machine() -> str:
-    installed = []
-    for name in VERSIONS:
-        try:
-            installed.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            continue
-    system = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
-    return f"{system}; {', '.join(installed)}."
 
 
 if __name__ == "__main__":

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gc
+import os
+import platform
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +73,15 @@ def readable(seconds: float) -> str:
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"
     return f"{seconds / 1e-9:.3g} ns"
+
+
+def machine(*packages: str) -> str:
+    """Say what the figures were measured on: cores, system, and those of the packages that are installed."""
+    installed = []
+    for name in packages:
+        try:
+            installed.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            continue
+    system = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    return f"{system}; {', '.join(installed)}."
