@@ -1,4 +1,4 @@
-"""Measure and write ``benchmarks/results.md``."""
+"""Measure, write ``benchmarks/results.md`` and draw it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
-from benchmarks import arithmetic, browser, counting, cutting, replaying, startup, traces
+from benchmarks import arithmetic, browser, counting, cutting, figure, replaying, startup, traces
 from benchmarks.measure import Row, machine, readable
 
 RESULTS = Path(__file__).parent / "results.md"
-VERSIONS = ("budgetkit", "tiktoken", "numpy", "pandas", "plotly", "jupyterlab", "astro-anchor", "langchain-core")
+PEERS = ("astro-anchor", "langchain-core", "litellm", "tokenizers", "quicktok-v1")
+VERSIONS = ("budgetkit", "tiktoken", "numpy", "pandas", "plotly", "jupyterlab", *PEERS)
 
 
 def main() -> None:
@@ -19,7 +20,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--traces", type=Path, nargs="*", default=[], help="folders with conversations of your own")
     groups_known = ("start", "count", "cut", "plan", "traces", "replay", "browser")
-    parser.add_argument("--only", nargs="*", choices=groups_known, help="these groups alone")
+    parser.add_argument("--only", nargs="*", choices=groups_known, help="these groups alone, shown and not stored")
     asked = parser.parse_args()
     groups = {
         "start": startup.rows,
@@ -34,6 +35,7 @@ def main() -> None:
     found = list(_printed(chain.from_iterable(make() for make in chosen)))
     if not asked.only:
         RESULTS.write_text(_page(found), encoding="utf-8")
+        figure.main()
 
 
 def _printed(rows: Iterable[Row]) -> Iterator[Row]:
@@ -58,6 +60,8 @@ def _page(rows: list[Row]) -> str:
             "within a group; absolute times are those of the machine.",
             "",
             machine(*VERSIONS),
+            "",
+            "![Times of budgetkit and its peers, side by side](results.svg)",
             "",
             head,
             *(_line(row) for row in rows),

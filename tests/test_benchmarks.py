@@ -1,0 +1,63 @@
+"""What the benchmarks make of the figures that they have stored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks import figure
+
+PAGE = """
+2 cores, Linux; budgetkit 0.1.0.
+
+| group | what | median | p95 | target | | beside |
+| --- | --- | --: | --: | --: | --- | --- |
+| a document of 2 characters | tiktoken, len(encode) | 182 ms | 1.2 s |  |  | same counts |
+| a document of 2 characters | rough | 1.07e+03 µs | 9 ms |  |  | +10.69 % of tokens, 1.71e+03 times as fast |
+| 900 messages | load and count | 3 s | 3 s | < 1 s | missed |  |
+| 10,000 messages | a | 1 ns | 1 ns |  |  |  |
+| 10,000 messages | b | 1 ns | 1 ns |  |  |  |
+| 10,000 messages | c | 1 ns | 1 ns |  |  |  |
+| 10,000 messages | budgetkit | 1 ns | 1 ns |  |  |  |
+| cut 5,000 of 8,674 tokens | budgetkit, head | 3 ms | 4 ms |  |  |  |
+| cut 1,000 of 1,355,125 tokens | budgetkit, head | 1 ms | 4 ms |  |  |  |
+| 100 items | litellm, trim_messages, text counted | 2 s | 4 s |  |  |  |
+| 100 items | budgetkit, fit | 1 ms | 4 ms |  |  |  |
+| 1,000 items | budgetkit, fit | 2 ms | 4 ms |  |  |  |
+| 1,000 items | budgetkit, fit again | 2 ms | 4 ms |  |  |  |
+"""
+
+
+def test_a_stored_table_is_read_back_in_seconds() -> None:
+    found = figure.times(PAGE)
+    assert found["a document of 2 characters"] == {
+        "tiktoken, len(encode)": (0.182, ""),
+        "rough": (pytest.approx(1.07e-3), "+10.69 % of tokens"),
+    }
+    assert found["900 messages"] == {"load and count": (3.0, "")}
+
+
+def test_the_figure_compares_where_there_are_peers_and_the_longest_cut() -> None:
+    titles = [title for title, _ in figure.panels(figure.times(PAGE))]
+    assert titles == [
+        "How long does it take to count\na document of 2 characters?",
+        "How long does it take to count\n10,000 messages?",
+        "How long does it take to\ncut 1,000 of 1,355,125 tokens?",
+    ]
+
+
+def test_names_of_lines_that_end_together_stand_apart() -> None:
+    heights = figure.apart({"a": [(1, 0.5), (10, 1.0)], "b": [(10, 1.0)], "alone": [(1, 1.0)], "far": [(10, 100.0)]})
+    assert heights["a"] == 1.0 == heights["alone"]
+    assert heights["b"] > 1.3
+    assert heights["far"] == 100.0
+
+
+def test_the_stored_results_can_be_drawn_and_the_same_way_twice(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib (extra: peers) is absent")
+    drawn = [tmp_path / name for name in ("first.svg", "second.svg", "stored.svg")]
+    for page, path in zip((PAGE, PAGE, figure.RESULTS.read_text(encoding="utf-8")), drawn, strict=True):
+        figure.draw(page, path)
+    assert drawn[0].read_bytes() == drawn[1].read_bytes()
+    assert b"assemble a window" in drawn[2].read_bytes()
