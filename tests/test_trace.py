@@ -33,9 +33,9 @@ def spoken(*messages: tuple[str, str] | Mapping[str, Any], **rest: Any) -> Trace
     return Trace("toy", tuple(map(Message, raw)), **rest)
 
 
-def asked(trace: Trace, turn: int, *sections: str) -> list[int]:
+def asked(trace: Trace, turn: int, *sections: str, framing: Framing = PLAIN) -> list[int]:
     """Return what one turn asks of some sections, one token a word."""
-    demand = trace.demand(words, framing=PLAIN)
+    demand = trace.demand(words, framing=framing)
     return [int(demand[section][turn]) for section in sections]
 
 
@@ -237,11 +237,34 @@ def test_tool_schemas_are_one_item_in_every_turn() -> None:
     assert trace.demand(words)["system"].nunique() == 1
 
 
-def test_a_turns_items_and_the_priming_are_the_request_to_the_token() -> None:
-    trace, count = load_trace("coding-agent"), counter("gpt-4o")
+@pytest.mark.parametrize("framing", ["openai", "openai-reasoning", "memory-engine", "text"])
+def test_what_a_turn_asks_for_is_its_request_to_the_token(framing: str) -> None:
+    """Messages, tool schemas and the priming that begins the answer: nothing of a request is left out."""
+    trace, count, framed = load_trace("coding-agent"), counter("gpt-4o"), FRAMINGS[framing]
+    demand = trace.demand(count, PRESET, framed)
     for turn in (1, 9, 27):
-        request = DEFAULT_FRAMING.request(trace.request(turn), count, trace.tools)
-        assert sum(item.tokens for item in trace.items(turn, count)) + DEFAULT_FRAMING.priming == request
+        request = framed.request(trace.request(turn), count, trace.tools)
+        assert sum(item.tokens for item in trace.items(turn, count, PRESET, framed)) == request
+        assert demand.loc[turn].sum() == request
+
+
+def test_the_priming_goes_with_the_message_that_opens_the_turn() -> None:
+    framing = Framing(priming=3)
+    trace = spoken(("system", "Be brief."), ("user", "a"), ("assistant", "b"), ("user", "c d"))
+    assert [(item.section, item.tokens) for item in trace.items(2, words, framing=framing)] == [
+        ("system", 2),
+        ("history", 1),
+        ("history", 1),
+        ("current", 2 + 3),
+    ]
+    assert asked(trace, 2, "system", "history", "current", framing=framing) == [2, 2, 5]
+
+
+def test_where_nobody_has_spoken_the_priming_goes_with_the_last_message() -> None:
+    framing = Framing(priming=3)
+    trace = spoken(("system", "Be brief."), ("system", "Be kind."))
+    assert [item.tokens for item in trace.items(1, words, framing=framing)] == [2, 2 + 3]
+    assert trace.demand(words, framing=framing)["system"].tolist() == [7]
 
 
 def test_everything_is_counted_once_however_often_one_asks() -> None:
@@ -601,7 +624,8 @@ def test_nothing_is_lost_and_nothing_comes_twice(trace: Trace) -> None:
         said = [item.payload for item in items if item.payload.role not in ("context", "tools")]
         assert said == list(trace.request(turn.number))
         assert sum(item.payload.role == "tools" for item in items) == len(trace.tools)
-        assert [item.tokens for item in items] == [_recounted(item, trace) for item in items]
+        beyond = [item.tokens - _recounted(item, trace) for item in items]
+        assert sum(beyond) == (DEFAULT_FRAMING.priming if said else 0)
 
 
 def _recounted(item: Item, trace: Trace) -> int:

@@ -28,8 +28,8 @@ _MOST_KEPT = 32
 class Trace:
     """Hold one conversation.
 
-    A request's priming belongs to no message, so no section is asked for it: it is ``framing.priming``, for the
-    budget to reserve.
+    A request's priming, the few tokens that begin the answer, is asked of the section of the message that opens the
+    turn, so that what a turn asks for is what ``framing.request`` counts of it, to the token.
 
     Parameters
     ----------
@@ -152,7 +152,8 @@ class Trace:
         -------
         list of Item
             In the order of the request: opening system messages, tool schemas, earlier turns, passages, this
-            turn. Each payload is a Message. A tool call and its results share a group.
+            turn. Each payload is a Message. A tool call and its results share a group, and the message that opens
+            the turn carries the priming.
 
         Raises
         ------

@@ -2,14 +2,16 @@
 
     demand(turn, section) = what earlier turns left in the section + what this turn puts there
 
-Tool schemas count in every turn, passages only in the turn that retrieved them. Everything is counted once, in
-one go; a turn's items are slices of what is kept here, and all turns' demand is two running sums a section.
+Tool schemas count in every turn, passages only in the turn that retrieved them. A request's priming, the few tokens
+that begin the answer, goes with the message that opens the turn, so that a turn's items sum to its request. Everything
+is counted once, in one go; a turn's items are slices of what is kept here, and all turns' demand is two running sums a
+section.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,11 +42,14 @@ class Counted:
         From the index of a message to the sizes of the passages retrieved for it.
     tools : int
         All tool schemas together.
+    priming : int
+        Once a request.
     """
 
     messages: Tokens
     passages: Mapping[int, Sequence[int]]
     tools: int
+    priming: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,8 @@ class Ledger:
         The tool schemas: one item, or none.
     retrieved : Mapping
         From the index of a message to the passages retrieved for it.
+    priming : int
+        What every request costs beyond its messages and schemas, in tokens.
     """
 
     opening: int
@@ -68,6 +75,7 @@ class Ledger:
     present: list[Item]
     schemas: list[Item]
     retrieved: Mapping[int, list[Item]]
+    priming: int = 0
 
     def items(self, turn: Turn) -> list[Item]:
         """List one turn's items in the order of its request.
@@ -80,17 +88,15 @@ class Ledger:
         Returns
         -------
         list of Item
-            Opening system messages, tool schemas, earlier turns, passages, this turn.
+            Opening system messages, tool schemas, earlier turns, passages, this turn. The turn's first message
+            carries the priming.
         """
+        past, present = self.past[: turn.start], self.present[turn.start : turn.sent]
+        if (carrier := self._carrier(turn)) is not None:
+            primed = replace(carrier, tokens=carrier.tokens + self.priming)
+            past, present = (past, [primed, *present[1:]]) if present else ([*past[:-1], primed], present)
         head = min(self.opening, turn.start)
-        earlier = self.past[head : turn.start]
-        return [
-            *self.past[:head],
-            *self.schemas,
-            *earlier,
-            *self._found(turn),
-            *self.present[turn.start : turn.sent],
-        ]
+        return [*past[:head], *self.schemas, *past[head:], *self._found(turn), *present]
 
     def demand(self, turns: Sequence[Turn], sections: Sequence[str]) -> pd.DataFrame:
         """Say what every turn's request asks of each section.
@@ -118,7 +124,16 @@ class Ledger:
             table[section] += sums[sents] - sums[starts]
         for row, item in extras:
             table[item.section][row] += item.tokens
+        for row, turn in enumerate(turns):
+            if (carrier := self._carrier(turn)) is not None:
+                table[carrier.section][row] += self.priming
         return pd.DataFrame(table, index=pd.RangeIndex(1, len(turns) + 1, name="turn"))
+
+    def _carrier(self, turn: Turn) -> Item | None:
+        """Find what carries the priming: the turn's first message, the last before a turn without any, or nothing."""
+        if turn.start < turn.sent:
+            return self.present[turn.start]
+        return self.past[turn.start - 1] if turn.start else None
 
     def _found(self, turn: Turn) -> list[Item]:
         return [item for index in range(turn.start, turn.sent) for item in self.retrieved.get(index, ())]
@@ -158,7 +173,7 @@ def count_all(
     rest = iter(sizes[len(messages) :])
     retrieved = {index: [next(rest) for _ in found] for index, found in contexts.items()}
     with_system = any(message.role == "system" for message in messages)
-    return Counted(counted, retrieved, framing.schemas(tools, count, with_system))
+    return Counted(counted, retrieved, framing.schemas(tools, count, with_system), framing.priming)
 
 
 def ledger(
@@ -200,6 +215,7 @@ def ledger(
         present,
         [Item(past_section(schemas, roles), counted.tools, payload=schemas)] if tools else [],
         {index: _retrieved(found, counted.passages[index], roles) for index, found in contexts.items()},
+        counted.priming,
     )
 
 
