@@ -27,7 +27,7 @@ _SHORTEST, _LONGEST = 16_384, 65_536  # code points a part
 _LETTER = "0-9A-Za-z\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fa5\uac00-\ud7a3"
 _MARK = '\\t\\n\\r !"#$%&()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f'
 _SEAM = re.compile(rf"(?<=\S) |(?<=[{_LETTER}])[{_MARK}]")
-_WINDOW = 256
+_WINDOW = 32
 # A part ends at a place that a few characters of the text itself single out, so that after an edit the same
 # parts come again. Rare beginnings of a word, of a line and of a phrase; looked for in this order.
 _RARE = "079JQZjqzЖЭЮжэюψξغظ"

@@ -79,7 +79,7 @@ def truncate(
     """
     _check(limit, keep, by)
     measure = measured(text, count)
-    if measure.fits(limit, keep == "tail"):
+    if measure.fits(limit, keep != "tail", keep != "head"):
         return text
     marker = MARKERS[keep] if marker is None else marker
     if not marker_inside:

@@ -19,8 +19,11 @@ Count = Callable[[str], int]
 CHARACTERS_A_TOKEN: Final = 4.0
 # A text may cost less than its own beginning by the few tokens that close up at the cut, never by half.
 _NEVER_HALF, _CHUNK = 2, 16
-_STRIDE, _SEAMLESS = 256, 4_096  # code points from one known seam to the next, and at most until there is one
 _NEAR, _FINE = 64, 12  # code points between seams that are told apart where a cut is
+_SEAMLESS = 4_096  # code points at most to look for a seam
+# Each step towards a limit goes most of the way that its tokens are worth, so that few steps do and none goes far
+# beyond; code points a token as found so far, but no more than this, for blanks say little of what follows.
+_MOST_OF_THE_WAY, _FIRST_RATE, _MOST_RATE = 0.8, 2.5, 8.0
 
 
 class Measure:
@@ -46,7 +49,7 @@ class Measure:
         """Count the text with a marker in place of what lies from `head` to `tail`, in tokens."""
         return self.count(f"{self.text[:head]}{marker}{self.text[tail:]}")
 
-    def fits(self, limit: int, backwards: bool = False) -> bool:
+    def fits(self, limit: int, front: bool = True, back: bool = False) -> bool:
         """Tell whether the whole text is within a limit, without counting a text that is far beyond it."""
         chunk = int(_NEVER_HALF * CHARACTERS_A_TOKEN * limit) + _CHUNK * _CHUNK
         if len(self.text) > 2 * chunk and self.count(self.text[:chunk]) > _NEVER_HALF * limit + _CHUNK:
@@ -81,14 +84,16 @@ class SeamMeasure(Measure):
         end = len(self.text) - end
         return before + self.count(f"{self.text[start:head]}{marker}{self.text[tail:end]}") + after
 
-    def fits(self, limit: int, backwards: bool = False) -> bool:
-        """Tell whether the whole text is within a limit, reading no further than that takes."""
-        side = self.sides[backwards]
-        side.go_beyond(limit)
-        self.rate = side.places[-1] / max(1, side.tokens[-1]) or CHARACTERS_A_TOKEN
-        if side.tokens[-1] > limit:
+    def fits(self, limit: int, front: bool = True, back: bool = False) -> bool:
+        """Tell whether the whole text is within a limit, reading no further than that takes from either end."""
+        sides = [side for side, is_read in zip(self.sides, (front, back), strict=True) if is_read]
+        for side in sides:
+            side.go_beyond(limit // len(sides))
+        read, tokens = sum(side.places[-1] for side in sides), sum(side.tokens[-1] for side in sides)
+        self.rate = read / max(1, tokens) or CHARACTERS_A_TOKEN
+        if tokens > limit and read <= len(self.text):
             return False
-        if side.places[-1] == len(self.text):
+        if len(sides) == 1 and read == len(self.text):
             return True
         return super().fits(limit)
 
@@ -114,37 +119,55 @@ class _Side:
         self.places, self.tokens = [0], [0]
 
     def known(self, kept: int) -> tuple[int, int]:
-        """Return the last known seam before the inner end of what is kept, and the tokens up to it."""
-        while kept - self.places[-1] > _STRIDE and self._go_on():
-            pass
+        """Return a seam little before the inner end of what is kept, and the tokens up to it."""
         before = max(0, bisect_left(self.places, kept) - 1)
+        if kept - self.places[before] > _NEAR:
+            before = self._insert(before, self._last(self.places[before], kept))
         return self.places[before], self.tokens[before]
 
     def go_beyond(self, limit: int) -> None:
         """Know seams up to the first one with more tokens than a limit, as far as there are any."""
-        while self.tokens[-1] <= limit and self._go_on():
-            pass
-
-    def _go_on(self) -> bool:
-        start = self.places[-1]
-        end = self._seam(start + _STRIDE, start + _SEAMLESS)
-        if end is None or start == len(self.text):
-            return False
-        self.places.append(end)
-        self.tokens.append(self.tokens[-1] + self._between(start, end))
-        return True
+        while self.tokens[-1] <= limit and self.places[-1] < len(self.text):
+            rate = min(_MOST_RATE, self.places[-1] / self.tokens[-1] if self.tokens[-1] else _FIRST_RATE)
+            end = self.places[-1] + self._step(limit - self.tokens[-1], rate)
+            found = self._seam(end, end + _SEAMLESS)
+            if found is None:
+                return
+            self._insert(len(self.places) - 1, found)
 
     def refine(self, limit: int) -> None:
         """Find, between the known seams that a limit lies between, the two that are next to it."""
         above = bisect_right(self.tokens, limit)
         while 0 < above < len(self.places) and self.places[above] - self.places[above - 1] > _FINE:
             start, end = self.places[above - 1], self.places[above]
-            middle = self._seam((start + end) // 2, end - 1) or self._seam(start + 1, end - 1)
+            rate = (end - start) / (self.tokens[above] - self.tokens[above - 1])
+            step = min((end - start) // 2, max((end - start) // 8, self._step(limit - self.tokens[above - 1], rate)))
+            middle = self._seam(start + step, end - 1) or self._seam(start + 1, end - 1)
             if middle is None or middle in (start, end):
                 return
-            self.places.insert(above, middle)
-            self.tokens.insert(above, self.tokens[above - 1] + self._between(start, middle))
+            self._insert(above - 1, middle)
             above = bisect_right(self.tokens, limit)
+
+    def _step(self, tokens: int, rate: float) -> int:
+        return max(_FINE, int(_MOST_OF_THE_WAY * rate * tokens))
+
+    def _insert(self, before: int, place: int) -> int:
+        """Know a seam after a known one; return where it stands."""
+        start = self.places[before]
+        if place > start:
+            before += 1
+            self.places.insert(before, place)
+            self.tokens.insert(before, self.tokens[before - 1] + self._between(start, place))
+        return before
+
+    def _last(self, start: int, stop: int) -> int:
+        """Return the last seam before `stop`, or `start` if there is none near."""
+        size, far = len(self.text), max(start, stop - _SEAMLESS)
+        if not self.backwards:
+            found = last_seam(self.text, far, stop)
+            return start if found == far else found
+        place = next_seam(self.text, size - stop + 1, size - far - 1)
+        return start if place is None else size - place
 
     def _seam(self, start: int, stop: int) -> int | None:
         """Return the first seam from `start` on, `stop` at most, or the text's end if it comes sooner."""
