@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from budgetkit.budget import Budget
     from budgetkit.counters import calibrate, counter
     from budgetkit.evidence import evidence
-    from budgetkit.explorer import BudgetExplorer
+    from budgetkit.explorer import BudgetExplorer, ConversationExplorer
     from budgetkit.fitting import fit
     from budgetkit.framing import FRAMINGS, Framing
     from budgetkit.items import Item
@@ -33,6 +33,7 @@ __all__ = [
     "Allocation",
     "Budget",
     "BudgetExplorer",
+    "ConversationExplorer",
     "Decision",
     "Framing",
     "Grant",
@@ -102,6 +103,7 @@ _HOME = {
     "load_trace": "trace",
     "load_traces": "trace",
     "BudgetExplorer": "explorer",
+    "ConversationExplorer": "explorer",
 }
 _MODULES = {"accuracy", "assembly", "corpora", "cost", "figures", "policies", "presets", "prompt_cache", "state"}
 _MODULES |= {"streaming"}

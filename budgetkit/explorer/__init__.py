@@ -1,5 +1,6 @@
 """The explorers: settings on widgets, and a view that draws what follows from them. The door to widgets."""
 
 from budgetkit.explorer.budget import BudgetExplorer
+from budgetkit.explorer.conversation import ConversationExplorer
 
-__all__ = ["BudgetExplorer"]
+__all__ = ["BudgetExplorer", "ConversationExplorer"]

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.figures.palette import ALARM, GREEN, ORANGE, PALE, PURPLE, SLATE, colour
-from budgetkit.figures.question import Question, Spec, label, layout, plain, rows, short
+from budgetkit.figures.question import Question, Spec, end_labels, label, layout, plain, rows, short
 from budgetkit.replay import Replay, rank_policies
 
 LINES = (SLATE, "#0072B2", GREEN, ORANGE, PURPLE, "#56B4E9", "#882255", "#999933")
@@ -51,7 +51,7 @@ def _draw_timeline(table: pd.DataFrame) -> Spec:
     shapes = [{**line, "line": {"color": ALARM, "dash": "dash", "width": 1.5}}]
     top = max(limit, int(once["limit"].max())) * 1.12
     more = {"annotations": notes, "shapes": shapes, "showlegend": True, "legend": {"orientation": "h", "y": -0.2}}
-    return {"data": traces, "layout": layout(340, _requests(), {"range": [0, top], "tickformat": "~s"}, **more)}
+    return {"data": traces, "layout": layout(340, _axis(table), {"range": [0, top], "tickformat": "~s"}, **more)}
 
 
 def _layer(table: pd.DataFrame, column: str, name: str, fill: str) -> Spec:
@@ -68,8 +68,14 @@ def _layer(table: pd.DataFrame, column: str, name: str, fill: str) -> Spec:
     }
 
 
-def _requests() -> dict[str, Any]:
-    return {"title": {"text": "request", "standoff": 4}, "showgrid": False, "nticks": _MOST_TICKS}
+def _requests(last: int, every_turn: bool) -> dict[str, Any]:
+    """Return the axis of the requests; where each turn makes one it is called by the turn."""
+    title = {"text": "turn" if every_turn else "request", "standoff": 4}
+    return {"title": title, "range": [1, max(2, last)], "showgrid": False, "nticks": _MOST_TICKS}
+
+
+def _axis(table: pd.DataFrame) -> dict[str, Any]:
+    return _requests(int(table["request"].max()), bool((table["request"] == table["turn"]).all()))
 
 
 def _caching_table(outcome: Replay) -> pd.DataFrame:
@@ -81,7 +87,7 @@ def _draw_caching(table: pd.DataFrame) -> Spec:
     traces = [_layer(table, kind, kind, _KINDS[kind]) for kind in kinds]
     more = {"hovermode": "x unified", "showlegend": True, "legend": {"orientation": "h", "y": -0.25}}
     y = {"tickformat": "~s", "rangemode": "tozero"}
-    return {"data": traces, "layout": layout(280, _requests(), y, **more)}
+    return {"data": traces, "layout": layout(280, _axis(table), y, **more)}
 
 
 def _spending_table(replays: Mapping[str, Replay]) -> pd.DataFrame:
@@ -93,7 +99,8 @@ def _spending_table(replays: Mapping[str, Replay]) -> pd.DataFrame:
         weighed = frame["cached"] * outcome.cache.read + frame["written"] * outcome.cache.write + frame["fresh"]
         spent = frame["cost"] if known else weighed + frame["summary_input"]
         unit = "US dollars" if known else "input tokens, weighed"
-        rows = {"policy": name, "request": frame["request"], "spent": spent.cumsum(), "unit": unit}
+        at = {"request": frame["request"], "turn": frame["turn"]}
+        rows = {"policy": name, **at, "spent": spent.cumsum(), "unit": unit}
         frames.append(pd.DataFrame(rows))
     return pd.concat(frames, ignore_index=True)
 
@@ -115,9 +122,20 @@ def _draw_spending(table: pd.DataFrame) -> Spec:
             }
         )
     unit = str(table["unit"].iloc[0])
-    y = {"title": {"text": unit}, "rangemode": "tozero", "tickformat": ",.2f" if unit == "US dollars" else "~s"}
-    more = {"hovermode": "x unified", "showlegend": True, "legend": {"orientation": "h", "y": -0.25}}
-    return {"data": traces, "layout": layout(300, _requests(), y, **more)}
+    notes = _spending_labels(table, policies)
+    top = 1.08 * max([float(table["spent"].max()), *(note["y"] for note in notes)])
+    form = ",.2~f" if unit == "US dollars" else "~s"
+    y = {"title": {"text": unit}, "range": [0, top or 1.0], "tickformat": form}
+    more = {"hovermode": "x unified", "annotations": notes}
+    return {"data": traces, "layout": layout(300, _axis(table), y, **more)}
+
+
+def _spending_labels(table: pd.DataFrame, policies: list[str]) -> list[Spec]:
+    """Name the lines at their ends, each with its colour."""
+    wide = table.pivot(index="request", columns="policy", values="spent").reset_index()
+    swatches = {name: LINES[i % len(LINES)] for i, name in enumerate(policies)}
+    texts = {name: f'<span style="color:{swatches[name]}">■</span> {label(name)}' for name in policies}
+    return end_labels(wide, texts, 0.085 * float(table["spent"].max()), "request")
 
 
 def _dropping_table(outcome: Replay) -> pd.DataFrame:
@@ -146,9 +164,10 @@ def _draw_dropping(table: pd.DataFrame) -> Spec:
             {"type": "scatter", "mode": "lines", "name": fate, "x": x, "y": y, "text": texts, "hoverinfo": "text"}
             | {"line": line}
         )
+    last, every_turn = int(table["first"].max()), bool((table["first"] <= table["turn"] + 1).all())
     y_axis = {"title": {"text": "message"}, "autorange": "reversed", "nticks": _MOST_TICKS}
     more = {"showlegend": True, "legend": {"orientation": "h", "y": -0.2}}
-    return {"data": traces, "layout": layout(340, _requests(), y_axis, **more)}
+    return {"data": traces, "layout": layout(340, _requests(last, every_turn), y_axis, **more)}
 
 
 def _ranking_table(replays: Mapping[str, Replay]) -> pd.DataFrame:
@@ -157,10 +176,7 @@ def _ranking_table(replays: Mapping[str, Replay]) -> pd.DataFrame:
 
 
 def _draw_ranking(table: pd.DataFrame) -> Spec:
-    texts = [
-        f"{row['relative_cost']:.2f} x, {row['cached_share']:.0%} cached, {short(row['dropped'])} dropped"
-        for row in rows(table)
-    ]
+    texts = [_ranked(row) for row in rows(table)]
     bar = {
         "type": "bar",
         "orientation": "h",
@@ -176,6 +192,12 @@ def _draw_ranking(table: pd.DataFrame) -> Spec:
     names = [label(name) for name in table["policy"]]
     y = {"autorange": "reversed", "tickvals": bar["y"], "ticktext": names, "showgrid": False, "zeroline": False}
     return {"data": [bar], "layout": layout(len(table) * 34 + 80, x, y)}
+
+
+def _ranked(row: dict[str, Any]) -> str:
+    kept = row.get("evidence", np.nan)
+    evidence = "" if np.isnan(kept) else f", {kept:.0%} of evidence"
+    return f"{row['relative_cost']:.2f}: {row['cached_share']:.0%} cached{evidence}"
 
 
 #: Draw each request by section, with the usable window and the requests at which something left the history.
