@@ -1,8 +1,17 @@
 """Texts by class, language and source; and what cannot be read."""
 
+from __future__ import annotations
+
+import csv
+import json
+import tomllib
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
+import yaml
 
 from budgetkit.corpora import Corpus, Document, folder, generate, odd, packages, rows, shipped, standard_library
 from budgetkit.corpora.generated import RECIPES
@@ -11,11 +20,39 @@ from budgetkit.corpora.generated import RECIPES
 def test_the_mini_corpus_has_languages_by_script_code_and_formats() -> None:
     frame = shipped().frame()
     languages = frame.groupby("class")["language"].agg(set)
-    assert len(languages["prose"] | languages["cjk prose"]) >= 20
     assert languages["cjk prose"] == languages["cjk mixed"] == {"ja", "ko", "zh-Hans", "zh-Hant"}
-    assert len(languages["code"]) >= 12
-    assert {"markdown", "html", "latex", "json", "csv", "log"} <= languages["markup"] | languages["data"]
+    assert {"markdown", "html", "latex", "json", "csv", "log", "yaml"} <= languages["markup"] | languages["data"]
     assert (frame["characters"] > 100).all()
+    assert len({(each.language, each.name) for each in shipped()}) == len(frame)
+
+
+def test_the_mini_corpus_is_small_and_no_language_is_a_single_page() -> None:
+    size = Counter[tuple[str, str]]()
+    for document in shipped():
+        size[document.kind, document.language] += len(document.text.encode())
+    assert 150_000 <= sum(size.values()) <= 300_000
+    assert sum(kind.endswith("prose") and size[kind, language] >= 2_400 for kind, language in size) >= 30
+    assert sum(kind == "code" and size[kind, language] >= 3_000 for kind, language in size) >= 15
+
+
+def test_what_the_mini_corpus_calls_data_or_python_can_be_read_as_such() -> None:
+    readers: dict[str, Callable[[str], object]] = {
+        "json": json.loads,
+        "toml": tomllib.loads,
+        "yaml": yaml.safe_load,
+        "xml": lambda text: ElementTree.fromstring(text.encode()),
+        "python": lambda text: compile(text, "mini-corpus", "exec"),
+    }
+    read = [readers[document.language](document.text) for document in shipped() if document.language in readers]
+    assert len(read) >= 10
+    for document in shipped().where(lambda each: each.language == "csv"):
+        widths = {len(row) for row in csv.reader(document.text.splitlines(), delimiter=_separator(document.text))}
+        assert len(widths) == 1, document.name
+
+
+def _separator(text: str) -> str:
+    head = text.partition("\n")[0]
+    return max(",;\t", key=head.count)
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
