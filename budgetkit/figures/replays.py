@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from budgetkit.figures.palette import ALARM, GREEN, ORANGE, PALE, PURPLE, SLATE, colour
-from budgetkit.figures.question import Question, Spec, end_labels, label, layout, plain, rows, short
+from budgetkit.figures.palette import ALARM, BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, SLATE, colour
+from budgetkit.figures.question import Question, Spec, label, layout, plain, rows, short
 from budgetkit.replay import Replay, rank_policies
 
-LINES = (SLATE, "#0072B2", GREEN, ORANGE, PURPLE, "#56B4E9", "#882255", "#999933")
+LINES = (GREY, BLUE, GREEN, ORANGE, PURPLE, "#56B4E9", "#882255", "#999933")
 _KINDS = {"cached": GREEN, "written": ORANGE, "fresh": PALE}
-_FATES = {"kept": SLATE, "shrunk": ORANGE, "summarised": PURPLE, "dropped": ALARM}
+_FATES = {"kept": GREY, "shrunk": ORANGE, "summarised": PURPLE, "dropped": ALARM}
 _MOST_TICKS = 8
 
 
@@ -39,7 +39,7 @@ def _draw_timeline(table: pd.DataFrame) -> Spec:
             "mode": "markers",
             "name": "cut",
             "x": cuts["request"].tolist(),
-            "y": [limit * 1.04] * len(cuts),
+            "y": [limit * 1.11] * len(cuts),
             "marker": {"symbol": "triangle-down", "color": ALARM, "size": 7},
             "text": [f"{short(size)} tokens left at request {at}" for size, at in cuts[["dropped", "request"]].values],
             "hoverinfo": "text",
@@ -49,7 +49,7 @@ def _draw_timeline(table: pd.DataFrame) -> Spec:
     notes[0]["text"] = f"usable window {limit:,}"
     line = {"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": limit, "y1": limit}
     shapes = [{**line, "line": {"color": ALARM, "dash": "dash", "width": 1.5}}]
-    top = max(limit, int(once["limit"].max())) * 1.12
+    top = max(limit, int(once["limit"].max())) * 1.16
     more = {"annotations": notes, "shapes": shapes, "showlegend": True, "legend": {"orientation": "h", "y": -0.2}}
     return {"data": traces, "layout": layout(340, _axis(table), {"range": [0, top], "tickformat": "~s"}, **more)}
 
@@ -85,9 +85,9 @@ def _caching_table(outcome: Replay) -> pd.DataFrame:
 def _draw_caching(table: pd.DataFrame) -> Spec:
     kinds = [kind for kind in _KINDS if kind != "fresh" or table["fresh"].any()]
     traces = [_layer(table, kind, kind, _KINDS[kind]) for kind in kinds]
-    more = {"hovermode": "x unified", "showlegend": True, "legend": {"orientation": "h", "y": -0.25}}
+    more = {"hovermode": "x unified", "showlegend": True, "legend": {"orientation": "h", "y": -0.2}}
     y = {"tickformat": "~s", "rangemode": "tozero"}
-    return {"data": traces, "layout": layout(280, _axis(table), y, **more)}
+    return {"data": traces, "layout": layout(340, _axis(table), y, **more)}
 
 
 def _spending_table(replays: Mapping[str, Replay]) -> pd.DataFrame:
@@ -123,19 +123,25 @@ def _draw_spending(table: pd.DataFrame) -> Spec:
         )
     unit = str(table["unit"].iloc[0])
     notes = _spending_labels(table, policies)
-    top = 1.08 * max([float(table["spent"].max()), *(note["y"] for note in notes)])
+    top = 1.05 * max([float(table["spent"].max()), *(note["y"] for note in notes)])
     form = ",.2~f" if unit == "US dollars" else "~s"
     y = {"title": {"text": unit}, "range": [0, top or 1.0], "tickformat": form}
-    more = {"hovermode": "x unified", "annotations": notes}
-    return {"data": traces, "layout": layout(300, _axis(table), y, **more)}
+    spec_layout = layout(320, _axis(table), y, hovermode="x unified", annotations=notes)
+    spec_layout["margin"]["r"] = 24 + 7 * max(len(label(name)) for name in policies)
+    return {"data": traces, "layout": spec_layout}
 
 
 def _spending_labels(table: pd.DataFrame, policies: list[str]) -> list[Spec]:
-    """Name the lines at their ends, each with its colour."""
-    wide = table.pivot(index="request", columns="policy", values="spent").reset_index()
-    swatches = {name: LINES[i % len(LINES)] for i, name in enumerate(policies)}
-    texts = {name: f'<span style="color:{swatches[name]}">■</span> {label(name)}' for name in policies}
-    return end_labels(wide, texts, 0.085 * float(table["spent"].max()), "request")
+    """Name the lines beside their ends, each with its colour, where none covers another."""
+    last = table[table["request"] == table["request"].max()].sort_values("spent", kind="stable")
+    gap = 0.075 * float(table["spent"].max())
+    found: list[Spec] = []
+    for policy, end, at in last[["policy", "spent", "request"]].itertuples(index=False):
+        swatch = f'<span style="color:{LINES[policies.index(policy) % len(LINES)]}">\u25a0</span>'
+        y = max(float(end), found[-1]["y"] + gap) if found else float(end)
+        place = {"x": int(at), "y": y, "xanchor": "left", "xshift": 4, "yanchor": "middle", "showarrow": False}
+        found.append({**place, "text": f"{swatch} {label(policy)}"})
+    return found
 
 
 def _dropping_table(outcome: Replay) -> pd.DataFrame:
@@ -176,28 +182,28 @@ def _ranking_table(replays: Mapping[str, Replay]) -> pd.DataFrame:
 
 
 def _draw_ranking(table: pd.DataFrame) -> Spec:
-    texts = [_ranked(row) for row in rows(table)]
     bar = {
         "type": "bar",
         "orientation": "h",
         "y": list(range(len(table))),
         "x": table["relative_cost"].tolist(),
-        "text": texts,
+        "text": [_ranked(row) for row in rows(table)],
         "textposition": "outside",
         "cliponaxis": False,
         "hoverinfo": "text",
         "marker": {"color": SLATE},
     }
-    x = {"range": [0, max(1.0, float(table["relative_cost"].max())) * 2.2], "tickformat": ".1f"}
+    x = {"range": [0, max(1.0, float(table["relative_cost"].max())) * 2.2], "tickformat": ".1f", "nticks": 5}
     names = [label(name) for name in table["policy"]]
     y = {"autorange": "reversed", "tickvals": bar["y"], "ticktext": names, "showgrid": False, "zeroline": False}
-    return {"data": [bar], "layout": layout(len(table) * 34 + 80, x, y)}
+    return {"data": [bar], "layout": layout(max(4, len(table)) * 54 + 60, x, y, bargap=0.45)}
 
 
 def _ranked(row: dict[str, Any]) -> str:
     kept = row.get("evidence", np.nan)
-    evidence = "" if np.isnan(kept) else f", {kept:.0%} of evidence"
-    return f"{row['relative_cost']:.2f}: {row['cached_share']:.0%} cached{evidence}"
+    cost = "" if np.isnan(row["cost"]) else f", ${row['cost']:,.2f}"
+    evidence = "" if np.isnan(kept) else f", {kept:.0%} evidence"
+    return f"{row['relative_cost']:.2f} x{cost}<br>{row['cached_share']:.0%} cached{evidence}"
 
 
 #: Draw each request by section, with the usable window and the requests at which something left the history.

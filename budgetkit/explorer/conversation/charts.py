@@ -11,7 +11,7 @@ from budgetkit import figures
 from budgetkit.explorer.conversation.outcome import Outcome
 from budgetkit.explorer.conversation.scene import FIGURES, dollars
 from budgetkit.explorer.drawing import listed
-from budgetkit.figures.palette import SLATE
+from budgetkit.figures.palette import GREY
 from budgetkit.figures.question import Question, short
 
 Data = dict[str, Any]
@@ -57,6 +57,8 @@ def _drawn(name: str, found: Outcome) -> tuple[pd.DataFrame, Data]:
     if name == "fan":
         budget = found.bare.plan.budget
         limits = {"usable": budget.usable, "window": budget.window}
+        if budget.usable > 0.85 * budget.window:
+            del limits["window"]  # two lines that close would be read as one
         table = found.spread.assign(**{f"limit: {limit}": at for limit, at in limits.items()})
         return table, figures.fan.draw(table)
     if name == "spending":
@@ -83,7 +85,7 @@ def marked(spec: Data, request: int) -> Data:
         Another specification that shares the data.
     """
     line = {"type": "line", "x0": request, "x1": request, "y0": 0, "y1": 1, "yref": "paper"}
-    here = {**line, "line": {"color": SLATE, "width": 1.5}}
+    here = {**line, "line": {"color": GREY, "width": 1.5}}
     layout = spec["layout"]
     return {**spec, "layout": {**layout, "shapes": [*layout.get("shapes", []), here]}}
 
@@ -99,7 +101,8 @@ def _timeline_note(table: pd.DataFrame, found: Outcome) -> str:
 def _caching_note(table: pd.DataFrame, found: Outcome) -> str:
     row = table.iloc[found.request - 1]
     parts = [f"{int(row[kind]):,} {kind}" for kind in ("cached", "written", "fresh")]
-    return f"{found.named(found.request).capitalize()}: {', '.join(parts)} tokens."
+    timed = "" if found.timed else " The messages carry no times, so every pause counts as short."
+    return f"{found.named(found.request).capitalize()}: {', '.join(parts)} tokens.{timed}"
 
 
 def _spending_note(table: pd.DataFrame, found: Outcome) -> str:

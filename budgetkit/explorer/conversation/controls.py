@@ -17,7 +17,7 @@ from budgetkit.explorer.conversation.library import Replays
 from budgetkit.explorer.conversation.numbers import Numbers
 from budgetkit.explorer.conversation.outcome import Outcome
 from budgetkit.explorer.conversation.rules import OWN as GIVEN
-from budgetkit.explorer.conversation.settings import LIFETIMES, Settings
+from budgetkit.explorer.conversation.settings import LIFETIMES, LONGEST, Settings
 from budgetkit.models import models
 from budgetkit.prompt_cache import CACHES
 
@@ -238,6 +238,6 @@ class Controls:
         for name, text in self.prices.items():
             price = getattr(found.run.prices, name)
             text.value = "" if price is None else f"{price.base:g}"
-        bound(self.horizon, 10, 1_000, settings.horizon)
-        self.horizon_box.value = settings.horizon
+        bound(self.horizon, 10, LONGEST, round(found.horizon, -1))
+        self.horizon_box.value = found.horizon
         self.money.value = settings.money

@@ -166,7 +166,7 @@ class ConversationExplorer(Explorer[Settings, Outcome, Replays]):
             "cache": found.rules,
             "lifetime": found.run.cache.lifetime,
             "prices": {"source": found.run.prices.source, "date": found.run.prices.date},
-            "horizon": now.horizon,
+            "horizon": found.horizon,
             "money": now.money,
             **to_dict(found.budget),
         }

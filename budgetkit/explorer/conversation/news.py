@@ -6,7 +6,6 @@ from typing import Any
 
 from budgetkit.explorer.budget.settings import Settings as BudgetSettings
 from budgetkit.explorer.conversation.outcome import Outcome
-from budgetkit.replay.requests import pauses
 
 Data = dict[str, Any]
 
@@ -84,10 +83,9 @@ def _money(found: Outcome) -> list[str]:
 
 def _pauses(found: Outcome) -> list[str]:
     lifetime = found.run.cache.lifetime
-    if lifetime is None or not found.run.cache.breakpoints and found.rules == "none":
+    if lifetime is None or found.run.cache.breakpoints == ():
         return []
-    known = pauses(found.trace.messages, found.shown.outcome.placed.requests)
-    late = int((known > lifetime).sum())
+    late = int((found.pauses > lifetime).sum())
     if not late:
         return []
     return [f"The cache is gone at {late:,} requests, which come more than {lifetime:,.0f} s after the one before."]
@@ -127,14 +125,4 @@ def _kept(found: Outcome) -> str:
     if cache.breakpoints == ():
         return ""
     lifetime = "" if cache.lifetime is None else f", kept {cache.lifetime:,.0f} s"
-    timed = (
-        ""
-        if cache.lifetime is None or _timed(found)
-        else " (the messages carry no times, so every pause counts as short)"
-    )
-    return f", from {cache.minimum:,} tokens{lifetime}{timed}" if cache.minimum else f"{lifetime}{timed}"
-
-
-def _timed(found: Outcome) -> bool:
-    known = pauses(found.trace.messages, found.shown.outcome.placed.requests)
-    return bool((known == known).any())
+    return f", from {cache.minimum:,} tokens{lifetime}" if cache.minimum else lifetime

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
@@ -21,12 +20,13 @@ from budgetkit.explorer.conversation.choices import policy_of
 from budgetkit.explorer.conversation.library import Replays, Run
 from budgetkit.explorer.conversation.replayed import Compared, Replayed
 from budgetkit.explorer.conversation.rules import prompt_cache
-from budgetkit.explorer.conversation.settings import Settings
+from budgetkit.explorer.conversation.settings import LONGEST, Settings
 from budgetkit.forecast import first_over
 from budgetkit.framing import framing_for
 from budgetkit.policies import Policy
-from budgetkit.pruning import Ints
-from budgetkit.replay import spent
+from budgetkit.pruning import Floats, Ints
+from budgetkit.replay import spent, turn_sizes
+from budgetkit.replay.requests import pauses
 from budgetkit.trace import DEFAULT_ROLES, Trace
 
 
@@ -136,6 +136,21 @@ class Outcome:
         return f"request {request:,} (turn {self.turn_of(request):,})"
 
     @cached_property
+    def pauses(self) -> Floats:
+        """Seconds before each request; NaN where nobody knows."""
+        return pauses(self.trace.messages, self.shown.outcome.placed.requests)
+
+    @property
+    def horizon(self) -> int:
+        """How many turns the forecast draws."""
+        return int(self.drawn.shape[1])
+
+    @property
+    def timed(self) -> bool:
+        """Whether the prompt cache can be seen to run out: some pauses are known, or nothing depends on them."""
+        return self.run.cache.lifetime is None or bool((self.pauses == self.pauses).any())
+
+    @cached_property
     def ahead(self) -> pd.DataFrame:
         """At which turn drawn conversations pass each limit, as :func:`budgetkit.forecast.first_over` says."""
         budget = self.bare.plan.budget
@@ -188,7 +203,7 @@ def outcome(settings: Settings, library: Replays) -> Outcome:
     )
     policies = {name: policy_of(name, settings.given, settings.parameters, settings.floor) for name in settings.chosen}
     replays = library.replayed(run, policies)
-    drawn, spread = library.drawn(run, settings.horizon)
+    drawn, spread = library.drawn(run, settings.horizon or _horizon(run))
     requests = len(replays[settings.main].outcome.over)
     return Outcome(
         bare,
@@ -215,25 +230,16 @@ def _roles(settings: Settings, budget: Budget) -> dict[str, str]:
     return roles
 
 
+def _horizon(run: Run) -> int:
+    """Look so far ahead that the window is full in the middle of what is seen."""
+    sizes = turn_sizes(run.trace, run.count, run.framing)
+    turns = 2 * run.budget.window / max(1.0, float(sizes.mean()))
+    return int(min(LONGEST, max(20, -(-turns // 10) * 10)))
+
+
 def _prices(settings: Settings, model: str, rules: str, library: Replays) -> Prices:
     found = settings.given_prices or library.prices(model, settings.on, rules == "anthropic-1h")
     if not settings.prices:
         return found
     typed: dict[str, Any] = {name: Price(price) for name, price in settings.prices.items()}
     return replace(found, source=f"{found.source}; {', '.join(sorted(typed))} typed in", **typed)
-
-
-def relative(replayed: Replayed) -> float:
-    """Return what the input costs against the same input without a cache.
-
-    Parameters
-    ----------
-    replayed : Replayed
-        One replay.
-
-    Returns
-    -------
-    float
-        1.0 where nothing is cached.
-    """
-    return float(np.round(replayed.totals["relative_cost"], 6))

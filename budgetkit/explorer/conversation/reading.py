@@ -114,7 +114,7 @@ def _blocks(found: Outcome, standing: Standing, shown: set[int]) -> Iterator[Dat
 def _gap(found: Outcome, hidden: list[int], absent: set[int]) -> Data:
     tokens = sum(int(found.shown.outcome.placed.ledger.past[slot].tokens) for slot in hidden)
     gone = sum(slot in absent for slot in hidden)
-    which = f"#{hidden[0] + 1:,}" if len(hidden) == 1 else f"#{hidden[0] + 1:,} to #{hidden[-1] + 1:,}"
+    which = f"#{hidden[0]:,}" if len(hidden) == 1 else f"#{hidden[0]:,} to #{hidden[-1]:,}"
     label = f"{which}: {len(hidden):,} messages not shown here" if len(hidden) > 1 else f"{which} not shown here"
     state = "all still sent" if not gone else "all gone" if gone == len(hidden) else f"{gone:,} gone"
     return {"label": label, "mark": f"{tokens:,} tokens, {state}", "level": "gap", "pieces": []}
@@ -130,7 +130,7 @@ def _block(found: Outcome, slot: int, is_absent: bool) -> Data:
     tokens = int(found.shown.outcome.placed.ledger.past[slot].tokens)
     fate, level = _fate(found, slot, is_absent)
     mark = f"{tokens:,} tokens" + (f", {fate}" if fate else "")
-    return {"label": f"#{slot + 1:,} {_speaker(message)}", "mark": mark, "level": level, "pieces": _pieces(message)}
+    return {"label": f"#{slot:,} {_speaker(message)}", "mark": mark, "level": level, "pieces": _pieces(message)}
 
 
 def _speaker(message: Message) -> str:

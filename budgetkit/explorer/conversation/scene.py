@@ -10,7 +10,7 @@ from budgetkit.explorer.steps import History
 from budgetkit.figures.question import short
 
 Data = dict[str, Any]
-FIGURES = ("timeline", "caching", "spending", "ranking", "dropping", "fan")
+FIGURES = ("timeline", "caching", "dropping", "fan", "spending", "ranking")
 
 
 def scene(history: History[Settings], found: Outcome, start: Settings, source: str) -> Data:
@@ -59,10 +59,10 @@ def _kpi(key: str, label: str, value: str, tip: str, change: str = "", level: st
 
 def _first(found: Outcome) -> Data:
     first = found.shown.first_loss
-    value = "never" if first is None else f"{found.run.by} {first:,}"
+    value, label = ("none", "first loss") if first is None else (f"{first:,}", f"{found.run.by} of the first loss")
     change = f"turn {found.turn_of(first):,}" if first is not None and found.run.by == "request" else ""
     tip = f"The first request from which something is missing under {found.main!r}"
-    return _kpi("first", "first loss", value, tip, change)
+    return _kpi("first", label, value, tip, change)
 
 
 def _totals(found: Outcome) -> list[Data]:

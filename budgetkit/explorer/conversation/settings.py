@@ -18,6 +18,7 @@ from budgetkit.replay.requests import By
 LIFETIMES: Final[Mapping[str, float | None]] = MappingProxyType(
     {"5 minutes": 300.0, "10 minutes": 600.0, "1 hour": 3_600.0, "24 hours": 86_400.0, "for ever": None}
 )
+LONGEST: Final = 1_000  # turns that a forecast looks ahead by itself
 AT_FIRST: Final = ("oldest first", "down to a mark", "tool results first")
 
 
@@ -55,8 +56,8 @@ class Settings:
         Prices that were typed in, in dollars for a million tokens.
     request : int, optional
         Which request is read, from 1; without it the last.
-    horizon : int
-        How many turns the forecast draws.
+    horizon : int, optional
+        How many turns the forecast draws; without it so many that the window is full.
     money : float
         What may be spent, in US dollars; 0 for no limit.
     """
@@ -75,7 +76,7 @@ class Settings:
     given_prices: Prices | None = None
     prices: Mapping[str, float] = field(default_factory=dict)
     request: int | None = None
-    horizon: int = 200
+    horizon: int | None = None
     money: float = 1.0
 
     def choose(self, name: str, on: bool) -> Settings:

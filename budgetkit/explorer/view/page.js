@@ -20,8 +20,9 @@ function nameControls(box) {
     if (readout) put(handle, { "aria-valuetext": readout });
   }
   for (const input of box.querySelectorAll(".bk-row input[type=number]")) {
-    put(input, { "aria-label": `${labelOf(input.closest(".bk-row"))}, tokens` });
+    put(input, { "aria-label": input.title || `${labelOf(input.closest(".bk-row"))}, tokens` });
   }
+  for (const list of box.querySelectorAll(".bk-pair select[title]")) put(list, { "aria-label": list.title });
   for (const button of box.querySelectorAll(".widget-toggle-button")) {
     put(button, { "aria-pressed": button.classList.contains("mod-active"), "aria-label": button.title || null });
   }
