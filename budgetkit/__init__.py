@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from budgetkit.budget import Budget
     from budgetkit.counters import calibrate, counter
     from budgetkit.evidence import evidence
-    from budgetkit.explorer import BudgetExplorer, ConversationExplorer
+    from budgetkit.explorer import AccuracyExplorer, BudgetExplorer, ConversationExplorer
     from budgetkit.fitting import fit
     from budgetkit.framing import FRAMINGS, Framing
     from budgetkit.items import Item
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FRAMINGS",
+    "AccuracyExplorer",
     "Allocation",
     "Budget",
     "BudgetExplorer",
@@ -102,6 +103,7 @@ _HOME = {
     "Trace": "trace",
     "load_trace": "trace",
     "load_traces": "trace",
+    "AccuracyExplorer": "explorer",
     "BudgetExplorer": "explorer",
     "ConversationExplorer": "explorer",
 }

@@ -24,6 +24,10 @@ WINDOWS: Final = 2_000  # windows filled at random
 REPEATS: Final = 200  # resamples of the documents, for the uncertainty
 _EACH: Final = 300  # windows of one resample
 _AT_ONCE: Final = 2_000_000  # documents drawn at once, so that memory stays small
+# Most documents drawn for one window, and for one of a resample. A window that holds more of them spreads less about
+# the mean, by the root of how many more: the spread is scaled, the mean is exact.
+_DRAWN: Final = 2_000
+_DRAWN_AGAIN: Final = 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +114,8 @@ def filled_windows(errors: pd.DataFrame, window: int, together: str | None = Non
     """
     random = np.random.default_rng(seed)
     sizes = _Sizes.of(errors, together)
-    ratio = sizes.ratios(window, random, WINDOWS)
-    repeated = [sizes.resampled(random).ratios(window, random, _EACH) for _ in range(REPEATS)]
+    ratio = sizes.ratios(window, random, WINDOWS, _DRAWN)
+    repeated = [sizes.resampled(random).ratios(window, random, _EACH, _DRAWN_AGAIN) for _ in range(REPEATS)]
     return FilledWindows(ratio, np.array(repeated))
 
 
@@ -134,7 +138,7 @@ def ratios(errors: pd.DataFrame, window: int, together: str | None = None, seed:
     >>> set(ratios(errors, window=1_000).tolist())
     {0.5}
     """
-    return _Sizes.of(errors, together).ratios(window, np.random.default_rng(seed), WINDOWS)
+    return _Sizes.of(errors, together).ratios(window, np.random.default_rng(seed), WINDOWS, _DRAWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,13 +158,15 @@ class _Sizes:
         drawn = random.integers(0, len(self.exact), len(self.exact))
         return _Sizes(self.exact[drawn], self.estimate[drawn], self.group[drawn])
 
-    def ratios(self, window: int, random: np.random.Generator, windows: int) -> Floats:
+    def ratios(self, window: int, random: np.random.Generator, windows: int, most: int) -> Floats:
         """Fill windows; which group fills one is chosen as often as it has documents."""
         order = np.argsort(self.group, kind="stable")
         exact, estimate = self.exact[order], self.estimate[order]
         many = np.bincount(self.group)
-        means = np.bincount(self.group, self.estimate) / np.maximum(many, 1)
-        fill = np.maximum(1, np.rint(window / np.maximum(means, 1))).astype("int64")  # documents in a window
+        sums = np.bincount(self.group, self.estimate)
+        documents = np.maximum(1, np.rint(window * many / np.maximum(sums, 1))).astype("int64")  # in a window
+        fill = np.minimum(documents, most)
+        mean, narrower = np.bincount(self.group, self.exact) / np.maximum(sums, 1), np.sqrt(fill / documents)
         chosen = self.group[random.integers(0, len(exact), windows)]
         starts = np.cumsum(many) - many
         found = []
@@ -169,7 +175,8 @@ class _Sizes:
             room = np.repeat(many[part], fill[part])
             drawn = (random.random(len(room), dtype="float32") * room).astype("int64")
             drawn = np.minimum(drawn, room - 1) + np.repeat(starts[part], fill[part])
-            found.append(np.add.reduceat(exact[drawn], first) / np.add.reduceat(estimate[drawn], first))
+            ratio = np.add.reduceat(exact[drawn], first) / np.add.reduceat(estimate[drawn], first)
+            found.append(np.where(narrower[part] < 1, mean[part] + (ratio - mean[part]) * narrower[part], ratio))
         return np.concatenate(found)
 
 

@@ -18,7 +18,7 @@ PACKAGE = Path(budgetkit.__file__).parent
 PUBLIC = {
     *("Share", "Item", "Reserve", "Allocation", "Budget", "allocate", "allocate_many", "fit", "sweep"),
     *("Plan", "Grant", "Decision", "model", "counter", "Framing", "FRAMINGS", "truncate"),
-    *("Message", "Trace", "load_trace", "load_traces", "BudgetExplorer"),
+    *("Message", "Trace", "load_trace", "load_traces", "BudgetExplorer", "AccuracyExplorer"),
     "ConversationExplorer",
     *("Replay", "replay", "rank_policies", "evidence", "losses", "evidence_shares", "outlook"),
     *("presets", "state", "assembly", "figures", "policies", "prompt_cache", "cost"),
@@ -35,7 +35,7 @@ TOWERS = {
         {"plan", "history", "prompt_cache", "cost", "billing", "forecast"},
         {"walk", "retention"},
         {"fitting"},
-        {"presets", "sweep"},
+        {"presets", "sweep", "batch"},
     ],
     "text": [{"counters", "message", "endpoints", "corpora"}, {"framing"}, {"truncation"}, {"trace"}, {"evidence"}],
     "meeting": [{"schema", "filling"}, {"assembly", "state", "replay", "accuracy"}, {"claims", "streaming"}],

@@ -44,6 +44,7 @@ function createActions(post) {
   const root = element("div", { class: "bk-actions", role: "toolbar", "aria-label": "Changes" }, ...Object.values(buttons));
   const paint = (actions) => {
     for (const name of ["undo", "redo", "reset"]) buttons[name].disabled = !actions[name];
+    if (actions.reset_tip) put(buttons.reset, { title: actions.reset_tip });
     buttons.pin.hidden = actions.pinned === undefined; // what has nothing to compare has no such button
     say(buttons.pin, actions.pinned ? "Unpin" : "Pin");
     put(buttons.pin, { "aria-pressed": actions.pinned });

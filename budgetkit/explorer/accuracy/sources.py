@@ -1,0 +1,134 @@
+"""Sources: texts by the path of a folder, a file or a glob, and the texts that are there without any."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from budgetkit.corpora import Corpus, Document, Problem, folder, odd, rows, shipped, standard_library
+from budgetkit.corpora.reading import text_of
+from budgetkit.explorer.accuracy.settings import BOTH, LIBRARY, ODD, SHIPPED
+from budgetkit.trace import load_traces
+
+#: Texts that every installation has.
+KNOWN: Final[dict[str, Callable[[], Corpus]]] = {
+    SHIPPED: shipped,
+    ODD: lambda: odd(documents=5),
+    BOTH: lambda: shipped() + odd(documents=2),
+    LIBRARY: standard_library,
+}
+TABLES: Final = (".jsonl", ".csv", ".tsv")
+USUAL: Final = ("text", "content", "message", "body", "prompt", "document")
+_GLOB = re.compile(r"[*?\[]")
+
+
+def read(path: str) -> Corpus:
+    r"""Read the texts at a path.
+
+    Parameters
+    ----------
+    path : str
+        A folder, a file, or a glob such as ``notes/**/*.md``; "~" is the home folder. Tables (JSONL, CSV, TSV) give
+        a document a row, of the column "text" or the one that has the longest texts; a file of conversations
+        gives one a message.
+
+    Returns
+    -------
+    Corpus
+        At least one document, and what could not be read.
+
+    Raises
+    ------
+    ValueError
+        If there is no text in it.
+    OSError
+        If nothing is there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as mine:
+    ...     _ = (Path(mine) / "notes.md").write_text("# Notes"), (Path(mine) / "talk.txt").write_text("Hello")
+    ...     names = [document.name for document in read(f"{mine}/*.md")]
+    >>> names
+    ['notes.md']
+    """
+    place = Path(path).expanduser()
+    if _GLOB.search(path) and not place.exists():
+        corpus = _glob(place)
+    elif place.suffix.lower() in TABLES and place.is_file():
+        corpus = _table(place)
+    else:
+        corpus = folder(place)
+    kept = corpus.where(lambda document: bool(document.text))
+    if not kept.documents:
+        raise ValueError(f"{path} was to be read; {_nothing(corpus)}; give a folder, a text file, a table or a glob")
+    return kept
+
+
+def _nothing(corpus: Corpus) -> str:
+    if not corpus.problems:
+        return "no text is there"
+    first, many = corpus.problems[0], len(corpus.problems)
+    return f"none of its {many:,} files or rows is text, the first: {Path(first.name).name}, {first.reason}"
+
+
+def _glob(place: Path) -> Corpus:
+    """Split a path where its first wildcard is."""
+    fixed = 0
+    while not _GLOB.search(place.parts[fixed]):
+        fixed += 1
+    return folder(Path(*place.parts[:fixed]), str(Path(*place.parts[fixed:])))
+
+
+def _table(path: Path) -> Corpus:
+    text = text_of(path, 10**9)
+    if isinstance(text, Problem):
+        return Corpus((), (text,))
+    first = _first_rows(text, path.suffix.lower())
+    if any("messages" in row for row in first):
+        return _conversations(path)
+    return rows(path, _column(first))
+
+
+def _first_rows(text: str, suffix: str) -> list[dict[str, object]]:
+    """Read the first rows; what is none is left to the reader, which names it."""
+    head = text.lstrip().splitlines()[:20]
+    if suffix != ".jsonl":
+        return [
+            dict(row)
+            for row in csv.DictReader(io.StringIO("\n".join(head)), delimiter="\t" if suffix == ".tsv" else ",")
+        ]
+    found = []
+    for line in head:
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue
+        found += [row] if isinstance(row, dict) else []
+    return found
+
+
+def _column(first: list[dict[str, object]]) -> str:
+    lengths: dict[str, int] = {}
+    for row in first:
+        for name, value in row.items():
+            if isinstance(value, str):
+                lengths[name] = lengths.get(name, 0) + len(value)
+    usual = [name for name in USUAL if name in lengths]
+    return usual[0] if usual else max(lengths, key=lengths.__getitem__, default="text")
+
+
+def _conversations(path: Path) -> Corpus:
+    traces = load_traces(str(path))
+    found = [
+        Document(message.text, message.role, "conversation", path.name, f"{trace.id}, message {number}")
+        for trace in traces
+        for number, message in enumerate(trace.messages, 1)
+    ]
+    return Corpus(tuple(found))
