@@ -6,7 +6,7 @@ A provider keeps what it has computed for the beginning of a request and takes i
 request begins with exactly the same. How it does so differs in four numbers: the shortest prefix it keeps, the
 steps in which it measures, how long it keeps it, and where it looks. Two ways of looking:
 
-- *automatic* (OpenAI): any beginning, rounded down to a step;
+- *automatic* (OpenAI, Gemini): any beginning, rounded down to a step;
 - *breakpoints* (Anthropic): only up to marks that the caller sets, here after the opening (tool schemas and
   system messages) and at the end of each request; from a mark it looks back over a limited number of blocks.
 """
@@ -150,7 +150,12 @@ class PromptCache:
 
 _ANTHROPIC = "Anthropic, Prompt caching; read 2026-11-21: marks on at most 4 blocks, 20 blocks looked back"
 
-#: Prompt caches of providers; reading multipliers are those of the prices where these are known.
+_GOOGLE = (
+    "Google, Gemini API, Context caching, implicit; read 2026-11-22: no hit is promised, so this is the best case; "
+    "cached tokens cost a tenth, writing costs nothing extra; no lifetime is published, 300 s stand for 'a short time'"
+)
+
+#: Prompt caches of providers; a replay takes the price of reading from the model's prices where these are known.
 CACHES: Final[Mapping[str, PromptCache]] = MappingProxyType(
     {
         "none": PromptCache(breakpoints=(), source="no prompt cache"),
@@ -161,12 +166,14 @@ CACHES: Final[Mapping[str, PromptCache]] = MappingProxyType(
             1.0,
             0.5,
             600,
-            source="OpenAI, Prompt caching; read 2026-11-21: from 1,024 tokens, by 128",
+            source="OpenAI, Prompt caching; read 2026-11-21: from 1,024 tokens, by 128; reading costs half (gpt-4o)",
         ),
         "anthropic": PromptCache(1024, 1, 1.25, 0.1, 300, ("head", "end"), 20, _ANTHROPIC),
         "anthropic-1h": PromptCache(1024, 1, 2.0, 0.1, 3600, ("head", "end"), 20, _ANTHROPIC),
         "anthropic-4096": PromptCache(
             4096, 1, 1.25, 0.1, 300, ("head", "end"), 20, f"{_ANTHROPIC}; Opus 4.5 and 4.6, Haiku 4.5"
         ),
+        "gemini": PromptCache(4096, 1, 1.0, 0.1, 300, source=f"{_GOOGLE}; Gemini 3 from 4,096 tokens"),
+        "gemini-2048": PromptCache(2048, 1, 1.0, 0.1, 300, source=f"{_GOOGLE}; Gemini 2.5 from 2,048 tokens"),
     }
 )

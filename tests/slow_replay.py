@@ -96,7 +96,8 @@ def _request(trace: bk.Trace, request: Any, roles: Any) -> list[tuple[str, Any, 
     """List (kind, key, section, tokens) in the order in which they stand in the prompt."""
 
     def listed(slots: range, section: Any) -> list[tuple[str, Any, str, int]]:
-        return [("message", i, section(trace.messages[i], roles), len(trace.messages[i].text)) for i in slots]
+        sent = (i for i in slots if _is_paired(trace, i))
+        return [("message", i, section(trace.messages[i], roles), len(trace.messages[i].text)) for i in sent]
 
     opening = next((i for i, m in enumerate(trace.messages) if m.role != "system"), len(trace.messages))
     head = min(opening, request.start)
@@ -111,6 +112,16 @@ def _request(trace: bk.Trace, request: Any, roles: Any) -> list[tuple[str, Any, 
         *passages,
         *listed(range(request.start, request.sent), present_section),
     ]
+
+
+def _is_paired(trace: bk.Trace, slot: int) -> bool:
+    """Say whether a call has all its results, and a result a call that has."""
+    said = trace.messages[slot]
+    if said.tool_call_id:
+        callers = [i for i in range(slot) if said.tool_call_id in {call.id for call in trace.messages[i].tool_calls}]
+        return bool(callers) and _is_paired(trace, callers[-1])
+    later = {message.tool_call_id for message in trace.messages[slot:]}
+    return all(call.id in later for call in said.tool_calls)
 
 
 class _History:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import budgetkit as bk
 from budgetkit.billing import fit_bill
 from budgetkit.framing import Framing
-from budgetkit.trace import readings, unanswered
+from budgetkit.trace import readings, unpaired
 
 COUNTED = [100, 150, 260, 400, 420]
 BILLED = [235, 290, 441, 610, 655]
@@ -55,7 +55,7 @@ def test_readings_leave_out_what_was_never_sent_again() -> None:
     ]
     usage = [{"message_index": 1, "context_tokens": 110}, {"message_index": 3, "context_tokens": 131}]
     trace = bk.Trace("toy", tuple(map(bk.Message, raw)), fields={"usage": usage})
-    assert unanswered(trace) == [1]
+    assert unpaired(trace) == [1]
     assert readings(trace, len, Framing(priming=1)).to_dict("list") == {
         "message_index": [1, 3],
         "counted": [11, 31],

@@ -132,6 +132,24 @@ def test_tool_results_shrink_to_a_placeholder_and_stay_with_their_call() -> None
     assert replayed(AGENT, window(100), newest).messages()["fate"].tolist()[:3] == ["dropped", "dropped", "dropped"]
 
 
+def test_a_call_that_was_broken_off_is_in_no_request_and_costs_its_output_all_the_same() -> None:
+    """Of two calls one has a result; providers refuse both, so their message and that result are left out."""
+    calls = [{"id": name, "type": "function", "function": {"name": "", "arguments": ""}} for name in ("x", "y")]
+    broken = [message("assistant", 70, tool_calls=calls), message("tool", 30, tool_call_id="x")]
+    trace = bk.Trace("stopped", (message("user", 10), *broken, message("user", 5), message("assistant", 3)))
+    outcome = replayed(trace, window(1_000), policies.OldestFirst())
+    assert outcome.frame()[["sent", "output"]].to_numpy().tolist() == [[10, 70], [15, 3]]
+    assert outcome.present(2) == [0, 3]
+    assert outcome.absent(2) == []
+    assert outcome.messages()["fate"].tolist() == ["kept", "not sent", "not sent", "kept", "kept"]
+    assert outcome.messages()["first"].isna().tolist() == [False, True, True, False, True]
+
+
+def test_a_result_without_a_call_is_in_no_request() -> None:
+    trace = bk.Trace("cut out", (message("tool", 30, tool_call_id="x"), message("user", 5)))
+    assert replayed(trace, window(1_000), policies.OldestFirst()).frame()["sent"].tolist() == [5]
+
+
 def test_by_request_an_agent_sends_one_for_each_answer() -> None:
     """The same trace makes four requests; while the turn runs, its own calls are history where the table says so."""
     frame = replayed(AGENT, window(1_000, ROLES), policies.OldestFirst(), by="request").frame()
@@ -258,6 +276,28 @@ def test_a_cache_forgets_after_its_lifetime() -> None:
     assert split(CACHES["anthropic"], [0, 2_000, 2_500], pauses=np.array([np.nan, 299, 301]))[0] == [0, 2_000, 0]
 
 
+def test_gemini_reads_any_beginning_from_its_minimum_on_and_charges_nothing_for_writing() -> None:
+    """Implicit caching: from 2,048 tokens with Gemini 2.5; Gemini 3 asks for 4,096."""
+    assert split(CACHES["gemini-2048"], [0, 2_000, 2_300]) == [[0, 0, 2_300], [0, 2_500, 300]]
+    assert split(CACHES["gemini"], [0, 2_000, 2_300]) == [[0, 0, 0], [0, 0, 0]]
+    assert CACHES["gemini"].relative_cost(cached=900, written=100, fresh=0) == pytest.approx(0.19)
+
+
+def test_every_cache_says_where_its_numbers_come_from() -> None:
+    assert all(cache.source for cache in CACHES.values())
+
+
+def test_what_reading_costs_is_taken_from_the_prices_where_they_say_it() -> None:
+    """gpt-4o reads at half price, gpt-5 at a tenth, by genai-prices."""
+    shares = {}
+    for name in ("gpt-4o", "gpt-5"):
+        known = bk.cost.prices(name, date(2026, 11, 21))
+        shares[name] = replayed(
+            TOY, window(100), policies.OldestFirst(), cache=CACHES["openai"], prices=known
+        ).cache.read
+    assert shares == {"gpt-4o": pytest.approx(0.5), "gpt-5": pytest.approx(0.1)}
+
+
 def test_a_prefix_below_the_minimum_is_neither_read_nor_written() -> None:
     assert split(CACHES["anthropic-4096"], [0, 2_000, 2_500]) == [[0, 0, 0], [0, 0, 0]]
 
@@ -265,6 +305,18 @@ def test_a_prefix_below_the_minimum_is_neither_read_nor_written() -> None:
 def test_times_of_messages_are_the_pauses_between_requests() -> None:
     times = ["2026-11-21T10:00:00Z", None, "2026-11-21T10:04:00Z", None, "2026-11-21T10:10:00Z"]
     raw = [{"role": "assistant" if at is None else "user", "content": "x" * 2_000, "timestamp": at} for at in times]
+    trace = bk.Trace("slow", tuple(map(bk.Message, raw)))
+    frame = replayed(trace, window(100_000), policies.OldestFirst(), cache=CACHES["anthropic"]).frame()
+    assert frame["cached"].tolist() == [0, 2_000, 0]
+
+
+def test_a_pause_is_measured_from_the_last_known_time() -> None:
+    """Nobody knows when the second request was made, but from the first to the third it is an hour."""
+    times = ["2026-11-21T10:00:00Z", None, None, None, "2026-11-21T11:00:00Z"]
+    raw = [
+        {"role": "assistant" if i % 2 else "user", "content": "x" * 2_000, "timestamp": at}
+        for i, at in enumerate(times)
+    ]
     trace = bk.Trace("slow", tuple(map(bk.Message, raw)))
     frame = replayed(trace, window(100_000), policies.OldestFirst(), cache=CACHES["anthropic"]).frame()
     assert frame["cached"].tolist() == [0, 2_000, 0]

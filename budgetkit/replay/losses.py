@@ -49,8 +49,9 @@ def losses(outcome: Replay, found: pd.DataFrame | None = None) -> pd.DataFrame:
     # An answer is given to the request that ends before it; all else is first sent with the one that ends after it.
     at = np.where(asks[later], np.searchsorted(sents, later, "left"), np.searchsorted(sents, later, "right"))
     in_time = at < len(sents)
+    sent = ~outcome.placed.unsent[needs]
     gone, shrunk = (np.array(column, dtype=np.int64)[needs] for column in (outcome.kept.gone, outcome.kept.shrunk))
-    there = ((gone == NEVER) | (gone > at)) & ((shrunk == NEVER) | (shrunk > at))
+    there = sent & ((gone == NEVER) | (gone > at)) & ((shrunk == NEVER) | (shrunk > at))
     needed = np.bincount(at[in_time], minlength=len(sents))
     present = np.bincount(at[in_time & there], minlength=len(sents))
     return pd.DataFrame(

@@ -14,7 +14,7 @@ from budgetkit.history import NEVER, SHRUNK, SUMMARISED
 from budgetkit.policies import Policy
 from budgetkit.prompt_cache import PromptCache
 from budgetkit.pruning import Floats, Ints
-from budgetkit.replay.prefix import Placed
+from budgetkit.replay.prefix import UNSENT, Placed
 from budgetkit.retention import Kept
 from budgetkit.trace import Trace
 
@@ -153,11 +153,13 @@ class Replay:
         DataFrame
             Columns message (index in the trace), turn, role, section, tokens, first (the first request that
             holds it), shrunk and gone (the request at which it became a placeholder, and from which on it is
-            missing; Int64, missing for never), and fate: "kept", "shrunk", "summarised" or "dropped".
+            missing; Int64, missing for never), and fate: "kept", "shrunk", "summarised", "dropped" or "not sent".
         """
         kept, ledger = self.kept, self.placed.ledger
         sents = self.placed.sents
         first = np.searchsorted(sents, np.arange(len(ledger.past)), "right") + 1
+        first = np.where(self.placed.unsent, len(sents) + 1, first)
+        fates = [_fate(state, gone) for state, gone in zip(kept.state, kept.gone, strict=True)]
         return pd.DataFrame(
             {
                 "message": np.arange(len(ledger.past)),
@@ -170,7 +172,7 @@ class Replay:
                 "first": _when(np.where(first > len(sents), NEVER, first - 1)),
                 "shrunk": _when(np.array(kept.shrunk)),
                 "gone": _when(np.array(kept.gone)),
-                "fate": [_fate(state, gone) for state, gone in zip(kept.state, kept.gone, strict=True)],
+                "fate": np.where(self.placed.unsent, UNSENT, fates),
             }
         )
 
@@ -225,7 +227,9 @@ class Replay:
         """
         self._check(request)
         sent = self.placed.requests[request - 1].sent
-        return [slot for slot, gone in enumerate(self.kept.gone[:sent]) if not NEVER < gone < request]
+        unsent = self.placed.unsent
+        there = (slot for slot, gone in enumerate(self.kept.gone[:sent]) if not NEVER < gone < request)
+        return [slot for slot in there if not unsent[slot]]
 
     def _demand(self) -> Ints:
         entered = np.bincount(

@@ -9,14 +9,17 @@ to another length than before.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
 from budgetkit.items import Item
 from budgetkit.pruning import Flags, Ints
-from budgetkit.trace import Turn
-from budgetkit.trace.ledger import Ledger
+from budgetkit.trace import Ledger, Turn
+
+#: Section of the messages that no request holds.
+UNSENT: Final = "not sent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,11 @@ class Placed:
         return np.array([item.tokens for item in self.ledger.past], dtype=np.int64)
 
     @property
+    def unsent(self) -> Flags:
+        """Which messages no request holds."""
+        return _in(self.ledger.past, UNSENT)
+
+    @property
     def schemas(self) -> int:
         """Size of the tool schemas."""
         return sum(item.tokens for item in self.ledger.schemas)
@@ -77,7 +85,7 @@ class Placed:
         return int(opening.sum()) + self.schemas
 
 
-def place(ledger: Ledger, requests: Sequence[Turn], section: str) -> Placed:
+def place(ledger: Ledger, requests: Sequence[Turn], section: str, unsent: Sequence[int] = ()) -> Placed:
     """Say which messages can be pruned, and from which request on.
 
     Parameters
@@ -88,6 +96,8 @@ def place(ledger: Ledger, requests: Sequence[Turn], section: str) -> Placed:
         Its requests.
     section : str
         The section that is pruned.
+    unsent : sequence of int
+        The messages that no request holds; they weigh nothing.
 
     Returns
     -------
@@ -95,6 +105,7 @@ def place(ledger: Ledger, requests: Sequence[Turn], section: str) -> Placed:
         A message of the running turn can be pruned at once where the role table says that it belongs to the
         section already, else when its turn has passed.
     """
+    ledger = _without(ledger, unsent)
     later = _in(ledger.past, section)
     now = _in(ledger.present, section)
     starts = np.array([r.start for r in requests], dtype=np.int64)
@@ -166,6 +177,14 @@ def equal_prefix(placed: Placed, limits: Ints, equal_to: Ints, pruned: Ints, sen
     equal += np.where(again & (equal_to >= starts), passages, 0)
     before = np.concatenate((sent[:1], sent[:-1]))
     return np.minimum(np.where(limits >= 0, equal, 0), np.minimum(sent, before))
+
+
+def _without(ledger: Ledger, unsent: Sequence[int]) -> Ledger:
+    """Take messages out of all requests; they keep their places."""
+    past, present = list(ledger.past), list(ledger.present)
+    for slot in unsent:
+        past[slot] = present[slot] = Item(UNSENT, 0, payload=past[slot].payload)
+    return replace(ledger, past=past, present=present) if unsent else ledger
 
 
 def _in(items: Sequence[Item], section: str) -> Flags:

@@ -3,6 +3,10 @@
 At each request the budget says how much history there may be, by the one walk that plans every window; the
 policy says what leaves; what is kept of the last request says what the provider's prompt cache can hold. Texts
 are counted once, when the trace is first asked; replaying again under another policy counts nothing.
+
+A tool call whose result never comes, because the answer was broken off, is in no request: providers refuse it, and
+recorded sessions show that programs leave it out (see :func:`budgetkit.trace.unpaired`). It has cost its output all
+the same.
 """
 
 from __future__ import annotations
@@ -25,8 +29,7 @@ from budgetkit.replay.outcome import Replay
 from budgetkit.replay.prefix import Placed, boundaries, equal_prefix, place
 from budgetkit.replay.requests import By, answers, pauses, requests_of
 from budgetkit.retention import Kept, Measure, Visit, retain
-from budgetkit.trace import DEFAULT_ROLES, Trace
-from budgetkit.trace.ledger import Ledger
+from budgetkit.trace import DEFAULT_ROLES, Ledger, Trace, unpaired
 from budgetkit.trace.sections import Roles, past_section
 from budgetkit.walk import allocate, allocate_columns, declaring
 
@@ -69,7 +72,8 @@ def replay(
     by : {"turn", "request"}
         One request a turn, or one for each answer of the model.
     cache : PromptCache
-        The provider's prompt cache, one of :data:`budgetkit.prompt_cache.CACHES` or your own.
+        The provider's prompt cache, one of :data:`budgetkit.prompt_cache.CACHES` or your own. Where the prices say
+        what reading from it costs, that counts.
     prices : Prices, optional
         What tokens cost; see :func:`budgetkit.cost.prices`.
 
@@ -98,14 +102,13 @@ def replay(
     roles = (budget.roles or DEFAULT_ROLES) if roles is None else roles
     framing = DEFAULT_FRAMING if framing is None else framing
     requests = requests_of(trace, by)
-    ledger = trace._ledger(count, roles, framing)
-    placed = place(ledger, requests, section or past_section(_user(trace), roles))
+    ledger = trace.ledger(count, roles, framing)
+    placed = place(ledger, requests, section or past_section(_user(trace), roles), unpaired(trace))
     sizes = _sizes(placed, budget, roles)
     slots = _slots(trace, placed, policy)
     kept = retain(slots, sizes.visits(placed), policy, _measure(trace, policy, count, framing))
-    return _outcome(
-        trace, placed, sizes, kept, policy, answers(trace.messages, placed.tokens, requests, by), cache, prices
-    )
+    output = answers(trace.messages, trace.counts(count, framing), requests, by)
+    return _outcome(trace, placed, sizes, kept, policy, output, cache, prices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,9 +224,17 @@ def _outcome(
     head = np.minimum(placed.head(), sent)
     new = np.diff(placed.sents, prepend=0)
     cached, written = cache.split(sent, head, equal, pauses(trace.messages, placed.requests), new)
+    cache = _at_prices(cache, prices)
     return Replay(
         trace, sizes.budget, policy, cache, placed, kept, columns, granted, over, equal, cached, written, output, prices
     )
+
+
+def _at_prices(cache: PromptCache, prices: Prices | None) -> PromptCache:
+    """Take from a model's prices what reading from its cache costs; models of one provider differ in that."""
+    if prices is None or prices.input is None or prices.cache_read is None or not prices.input.base:
+        return cache
+    return replace(cache, read=prices.cache_read.base / prices.input.base)
 
 
 def _shrink_others(sizes: _Sizes, section: str, history: Ints, over: Ints, granted: dict[str, Ints]) -> Ints:

@@ -99,10 +99,13 @@ def pauses(messages: Sequence[Message], requests: Sequence[Turn]) -> Floats:
     Returns
     -------
     float64 array, shape (requests,)
-        NaN where nobody knows, and for the first.
+        Since the last request whose time is known; NaN where nobody knows, and for the first.
     """
     times = np.array([_seconds(messages[r.sent - 1].raw) for r in requests])
-    return np.concatenate(([np.nan], np.diff(times))) if len(times) else times
+    known = np.flatnonzero(~np.isnan(times))
+    found = np.full(len(times), np.nan)
+    found[known[1:]] = np.diff(times[known])
+    return found
 
 
 def _seconds(raw: Mapping[str, Any]) -> float:

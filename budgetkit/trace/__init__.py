@@ -2,14 +2,16 @@
 
 from budgetkit.message import Message
 from budgetkit.trace.conversation import Trace
+from budgetkit.trace.ledger import Ledger
 from budgetkit.trace.loading import iter_traces, load_trace, load_traces, shipped_traces
-from budgetkit.trace.readings import readings, unanswered
+from budgetkit.trace.readings import readings, unpaired
 from budgetkit.trace.saving import to_line, usage_frame
 from budgetkit.trace.sections import DEFAULT_ROLES
 from budgetkit.trace.turns import Turn
 
 __all__ = [
     "DEFAULT_ROLES",
+    "Ledger",
     "Message",
     "Trace",
     "Turn",
@@ -19,6 +21,6 @@ __all__ = [
     "readings",
     "shipped_traces",
     "to_line",
-    "unanswered",
+    "unpaired",
     "usage_frame",
 ]

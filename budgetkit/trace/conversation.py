@@ -132,7 +132,7 @@ class Trace:
         """
         roles = DEFAULT_ROLES if roles is None else roles
         sections = [] if callable(roles) else list(roles.values())
-        return self._ledger(count, roles, framing or DEFAULT_FRAMING).demand(self.turns, sections)
+        return self.ledger(count, roles, framing).demand(self.turns, sections)
 
     def items(self, turn: int, count: Count, roles: Roles | None = None, framing: Framing | None = None) -> list[Item]:
         """List what stands to be kept or cut at one turn.
@@ -160,8 +160,7 @@ class Trace:
         ValueError
             If the conversation has no such turn.
         """
-        roles = DEFAULT_ROLES if roles is None else roles
-        return self._ledger(count, roles, framing or DEFAULT_FRAMING).items(self._turn(turn))
+        return self.ledger(count, roles, framing).items(self._turn(turn))
 
     def request(self, turn: int) -> tuple[Message, ...]:
         """Return the messages of one turn's last request, passages left out.
@@ -183,6 +182,31 @@ class Trace:
         """
         return self.messages[: self._turn(turn).sent]
 
+    def ledger(self, count: Count, roles: Roles | None = None, framing: Framing | None = None) -> Ledger:
+        """Place every message in its section, counted once, for those who walk through all turns.
+
+        Parameters
+        ----------
+        count : callable
+            From text to tokens.
+        roles : mapping or callable, optional
+            A role table (see :mod:`budgetkit.trace.sections`), or a function from a message to its section.
+        framing : Framing, optional
+            What a message costs beyond its text; OpenAI's when left out.
+
+        Returns
+        -------
+        Ledger
+            Each message once its turn has passed and while it lasts, tool schemas and passages, in tokens; the
+            same object when asked again.
+        """
+        roles = DEFAULT_ROLES if roles is None else roles
+        framing = framing or DEFAULT_FRAMING
+        return self._once(
+            ("ledger", count, framing, roles_key(roles)),
+            lambda: ledger(self.messages, self.contexts, self.tools, self._counted(count, framing), roles),
+        )
+
     def _turn(self, number: int) -> Turn:
         if not 1 <= number <= len(self.turns):
             raise ValueError(
@@ -195,12 +219,6 @@ class Trace:
         return self._once(
             ("counted", count, framing),
             lambda: count_all(self.messages, self.contexts, self.tools, count, framing),
-        )
-
-    def _ledger(self, count: Count, roles: Roles, framing: Framing) -> Ledger:
-        return self._once(
-            ("ledger", count, framing, roles_key(roles)),
-            lambda: ledger(self.messages, self.contexts, self.tools, self._counted(count, framing), roles),
         )
 
     def _once(self, key: Hashable, make: Callable[[], Made]) -> Made:

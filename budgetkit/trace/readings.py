@@ -11,11 +11,11 @@ from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.saving import usage_frame
 
-__all__ = ["readings", "unanswered"]
+__all__ = ["readings", "unpaired"]
 
 
-def unanswered(trace: Trace) -> list[int]:
-    """List the answers that are never sent again, because a tool that they call was never answered.
+def unpaired(trace: Trace) -> list[int]:
+    """List the messages that no request can hold: tool calls without all their results, and results without a call.
 
     Parameters
     ----------
@@ -25,21 +25,37 @@ def unanswered(trace: Trace) -> list[int]:
     Returns
     -------
     list of int
-        Indices of messages. No provider takes a call without its result, so a program whose answer was broken
-        off leaves it out of all later requests.
+        Indices of messages, ascending: messages with a call whose result never comes, the results of their other
+        calls, and results of calls that are not there. A call or a result that carries no id is taken as paired.
+
+    Notes
+    -----
+    Providers refuse a call without its result, so a program whose answer was broken off leaves it out of all later
+    requests. Measured on a recorded coding session: one such message counts 5,565 tokens (cl100k_base), and the
+    provider read 37,752 tokens before it and 37,811 after it.
 
     Examples
     --------
     >>> import budgetkit as bk
-    >>> unanswered(bk.load_trace("support-chat"))
-    []
+    >>> call = {"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "look"}}]}
+    >>> said = [{"role": "user", "content": "Look."}, call, {"role": "user", "content": "Stop, never mind."}]
+    >>> unpaired(bk.Trace("broken off", tuple(map(bk.Message, said))))
+    [1]
     """
-    answered = {message.tool_call_id for message in trace.messages}
-    return [
-        index
-        for index, message in enumerate(trace.messages)
-        if any(call.id not in answered for call in message.tool_calls if call.id)
-    ]
+    callers: dict[str, int] = {}
+    waiting: set[tuple[int, str]] = set()
+    results: list[tuple[int, int | None]] = []
+    for index, message in enumerate(trace.messages):
+        for call in message.tool_calls:
+            if call.id:
+                callers[call.id] = index
+                waiting.add((index, call.id))
+        if answers := message.tool_call_id:
+            caller = callers.get(answers)
+            results.append((index, caller))
+            waiting.discard((-1 if caller is None else caller, answers))
+    broken = {index for index, _ in waiting}
+    return sorted(broken | {index for index, caller in results if caller is None or caller in broken})
 
 
 def readings(trace: Trace, count: Callable[[str], int], framing: Framing | None = None) -> pd.DataFrame:
@@ -68,7 +84,7 @@ def readings(trace: Trace, count: Callable[[str], int], framing: Framing | None 
     """
     framing = DEFAULT_FRAMING if framing is None else framing
     tokens = trace.counts(count, framing).copy()
-    tokens[unanswered(trace)] = 0
+    tokens[unpaired(trace)] = 0
     before = np.concatenate(([0], np.cumsum(tokens)))
     with_system = any(message.role == "system" for message in trace.messages)
     fixed = framing.priming + framing.schemas(trace.tools, count, with_system)
