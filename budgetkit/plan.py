@@ -13,6 +13,7 @@ import pandas as pd
 from budgetkit.budget import Budget, unknown_section
 from budgetkit.items import Item
 from budgetkit.pruning import Ints, Items
+from budgetkit.remainder import remainder
 
 Outcome = Literal["kept", "cut", "dropped"]
 FITS, OVER_CAP, WINDOW_FULL, BEYOND_BEST, PAIR = range(5)
@@ -250,20 +251,16 @@ class Plan:
 
     @property
     def remainder(self) -> int:
-        """Limit of the budget's remainder, in tokens; with a signed deficit what is missing, below 0.
+        """What is left for the budget's remainder, in tokens, whatever it asks for itself; below 0 what is missing.
 
         Raises
         ------
         ValueError
             If the budget names no remainder.
         """
-        if self.budget.remainder is None:
-            raise ValueError(
-                f"this budget names no remainder; its sections are {', '.join(self.budget.sections)}; "
-                "pass remainder=... to Budget"
-            )
-        limit = self[self.budget.remainder].limit
-        return min(limit, self.free) if self.budget.deficit == "signed" and self.free < 0 else limit
+        columns = {g.section: {"demand": g.demand, "limit": g.limit, "granted": g.granted} for g in self.grants}
+        found: int = remainder(self.budget, columns)
+        return found
 
     @property
     def is_constrained(self) -> bool:

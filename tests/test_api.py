@@ -32,10 +32,12 @@ TOWERS = {
     "arithmetic": [
         {"lines"},
         {"pruning", "budget", "policies"},
+        {"remainder"},
         {"plan", "history", "prompt_cache", "cost", "billing", "forecast"},
         {"walk", "retention"},
         {"fitting"},
-        {"presets", "sweep", "batch"},
+        {"presets", "sweep", "stacks"},
+        {"batch"},
     ],
     "text": [{"counters", "message", "endpoints", "corpora"}, {"framing"}, {"truncation"}, {"trace"}, {"evidence"}],
     "meeting": [{"schema", "filling"}, {"assembly", "state", "replay", "accuracy"}, {"claims", "streaming"}],

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import budgetkit as bk
 from budgetkit import presets
@@ -55,7 +57,36 @@ def test_history_floor_is_kept_even_where_the_window_is_overrun() -> None:
     budget = presets.working_memory(10_000, output=1_000)
     plan = bk.allocate(budget, {"system": 8_000, "history": 9_000})
     assert (plan["history"].granted, plan.free) == (4_000, -3_000)
-    assert plan.remainder == -3_000
+    assert plan.remainder == 10_000 - 1_000 - 8_000
+    assert "overrun by 3,000 tokens" in plan.warnings[0]
+
+
+@pytest.mark.parametrize("history", [0, 1_804, 1_805, 3_000, 900_000])
+def test_history_budget_is_what_the_others_leave_whatever_the_history_asks(history: int) -> None:
+    """000's subtraction is signed and does not know the history; that its floor overruns is told beside it."""
+    demand = {"system": 2_000, "current": 100, "history": history}
+    assert bk.allocate(presets.working_memory(8_000), demand).remainder == 8_000 - 4_096 - 2_000 - 100
+    assert bk.allocate(presets.working_memory(3_000), demand).remainder == 3_000 - 4_096 - 2_000 - 100
+
+
+@given(st.integers(0, 20_000), *(st.integers(0, 9_000) for _ in range(3)))
+def test_history_budget_is_one_subtraction_in_any_window(window: int, system: int, current: int, history: int) -> None:
+    """Document 000's formula, whatever is asked; its budget shows a deficit as a negative number."""
+    plan = bk.allocate(presets.working_memory(window), {"system": system, "current": current, "history": history})
+    assert plan.remainder == window - 4_096 - system - current
+
+
+def test_a_remainder_with_a_cap_is_never_above_it() -> None:
+    """anchor's conversation may have 20 % of the window, however much more is free."""
+    assert bk.allocate(presets.chat(8_192), {}).remainder == 1_638
+
+
+def test_a_remainder_that_others_are_promised_a_part_of() -> None:
+    """Who is asked later keeps its promise; what it takes beyond that was left to it."""
+    lines = [bk.Allocation("history", importance=9), bk.Allocation("notes", floor=100, importance=1)]
+    budget = bk.Budget(1_000, (), lines, remainder="history")
+    for history in (0, 500, 5_000):
+        assert bk.allocate(budget, {"history": history, "notes": 700}).remainder == 900
 
 
 def test_memory_is_0_when_messages_fill_the_window() -> None:
