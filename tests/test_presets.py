@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -137,18 +138,65 @@ def test_lists_are_cut_by_their_type() -> None:
 @pytest.mark.parametrize(
     ("configuration", "sentence"),
     [
-        ({"total": 9}, "configuration has 'total'; known are"),
-        ({"sections": {"a": {"max": 9}}}, "section 'a' has 'max'; known are max_tokens, priority"),
+        ({"total": 9}, "context_budget has 'total'; known are"),
+        ({"sections": {"a": {"max": 9}}}, "section 'a' has 'max'; known are enabled, max_tokens, priority"),
         ({"sections": {"a": {"priority": "top"}}}, "priority of 'a' is 'top'; known are required, high, medium, low"),
         ({"sections": {"a": {"max_tokens": "9"}}}, "max_tokens of 'a' is '9'; known are tokens (500), a percentage"),
         ({"sections": {"a": {"max_tokens": "120%"}}}, "is '120%'; a percentage lies between 0% and 100%"),
         ({"overflow_policy": "burn"}, "overflow_policy is 'burn'; known are truncate_low_priority"),
+        ({"allocations": {"rag_memories": 600}}, "section 'rag_memories' is 600; known is a mapping, such as"),
+        ({"allocations": {"a": {"priority": ["high"]}}}, "priority of 'a' is ['high']; known are required, high"),
+        ({"allocations": ["a"]}, "allocations is ['a']; known is a mapping"),
+        ({"enabled": "no"}, "enabled of context_budget is 'no'; known are true and false"),
+        ({"sections": {"a": {"enabled": "no"}}}, "enabled of section 'a' is 'no'; known are true and false"),
+        ({"total_tokens": "4000"}, "total_tokens is '4000'"),
+        ({"context_budget": 4_000}, "context_budget is 4000; known is a mapping"),
+        ({"agent": {"model": "gpt-4o"}}, "agent has 'model'; its budget stands under context_budget"),
+        ({1: 2, "total": 3}, "context_budget has '1', 'total'; known are"),
+        (["x"], "configuration is ['x']; known is a mapping"),
     ],
 )
-def test_configuration_errors(configuration: dict[str, object], sentence: str) -> None:
-    """One clear sentence each."""
-    with pytest.raises(ValueError, match=re.escape(sentence)):
+def test_configuration_errors(configuration: Any, sentence: str) -> None:
+    """One clear sentence each, of the kind that every other field gives."""
+    with pytest.raises((ValueError, TypeError), match=re.escape(sentence)):
         presets.agent_prompt(None, configuration)
+
+
+@pytest.mark.parametrize(
+    "empty",
+    [
+        None,
+        {},
+        {"context_budget": None},
+        {"agent": {"context_budget": None}},
+        {"sections": None},
+        {"allocations": {"rag_memories": None}},
+        {"total_tokens": None, "overflow_policy": None, "enabled": None},
+    ],
+)
+def test_an_empty_key_says_nothing(empty: dict[str, Any] | None) -> None:
+    """YAML reads "sections:" with nothing behind it as None; the defaults stand."""
+    assert presets.agent_prompt(None, empty) == presets.agent_prompt()
+
+
+def test_document_003_is_read_out_of_the_file_it_stands_in() -> None:
+    """Its schema has the budget under agent, among other settings of the agent and of the system."""
+    file = {"agent": {"model": "gpt-4o", **DOCUMENT_003}, "logging": {"level": "info"}}
+    assert presets.agent_prompt(None, file) == presets.agent_prompt(None, DOCUMENT_003)
+
+
+def test_a_section_that_is_switched_off_gets_nothing() -> None:
+    """003: disabled sections use no budget, a required one among them, and also where no cap is kept."""
+    off = {"sections": {"rag_memories": {"enabled": False}, "system_prompt": {"enabled": False}}}
+    for budget in (presets.agent_prompt(None, off), presets.agent_prompt(None, off, {"enabled": False})):
+        items = [bk.Item("rag_memories", 10), bk.Item("system_prompt", 10), bk.Item("working_memory", 10)]
+        assert {g.section for g in bk.fit(budget, items).grants if g.granted} == {"working_memory"}
+
+
+def test_a_configuration_in_the_place_of_the_window() -> None:
+    """The sentence says where it goes."""
+    with pytest.raises(ValueError, match=re.escape("write agent_prompt(None, configuration)")):
+        presets.agent_prompt(DOCUMENT_003)  # type: ignore[arg-type]
 
 
 def test_unknown_preset() -> None:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from budgetkit.amounts import Amount, Share
+from budgetkit.amounts import Amount, Share, check_tokens
 from budgetkit.budget import Budget
-from budgetkit.lines import Allocation, Granularity, Keep, Reserve, quoted
+from budgetkit.lines import Allocation, Granularity, Keep, Reserve, check_choice, quoted
 from budgetkit.presets.window import Window, window_of
 
 PRIORITIES = {"required": 10, "high": 8, "medium": 5, "low": 2}
@@ -48,7 +48,7 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
-def agent_prompt(window: Window | None = None, *configurations: Mapping[str, Any]) -> Budget:
+def agent_prompt(window: Window | None = None, *configurations: Mapping[str, Any] | None) -> Budget:
     """Plan #195: a cap and a priority class for each section of an agent's prompt.
 
     Required sections come first, then high, medium and low; a section over its cap is cut by its type. When
@@ -59,9 +59,11 @@ def agent_prompt(window: Window | None = None, *configurations: Mapping[str, Any
     window : int or Model, optional
         Total tokens, before the output reserve; without it the last configuration's ``total_tokens``.
     *configurations : mapping
-        Laid over the system's defaults in order, such as an agent's own; each as the document writes it,
-        with or without its outer ``context_budget``. ``max_tokens`` takes tokens, a percentage ("12.5%") or
-        None for no cap; ``sections`` is read like ``allocations``; ``enabled: false`` lifts every cap.
+        Laid over the system's defaults in order, such as an agent's own; each as the document writes it, bare,
+        or inside ``context_budget``, or that inside ``agent``, whose other settings are left alone.
+        ``max_tokens`` takes tokens, a percentage ("12.5%") or None for no cap; ``sections`` is read like
+        ``allocations``. ``enabled: false`` lifts every cap; inside a section it switches that section off. A
+        key with nothing behind it, as YAML reads "sections:", says nothing.
 
     Returns
     -------
@@ -71,7 +73,7 @@ def agent_prompt(window: Window | None = None, *configurations: Mapping[str, Any
     Raises
     ------
     ValueError
-        If a key, a priority or a policy is unknown, or an amount is no amount.
+        If a key, a priority or a policy is unknown, an amount is no amount, or a mapping is none.
 
     Notes
     -----
@@ -85,8 +87,13 @@ def agent_prompt(window: Window | None = None, *configurations: Mapping[str, Any
     >>> agent_prompt(8_000, {"context_budget": {"allocations": mine}}).cap("rag_memories")
     1600
     """
+    if isinstance(window, Mapping):
+        raise ValueError(
+            "agent_prompt was given a mapping as its window; the window stands first, tokens, a Model or None, "
+            "and configurations follow; write agent_prompt(None, configuration)"
+        )
     settings = _overlaid(configurations)
-    size, kind = window_of(settings["total_tokens"] if window is None else window)
+    size, kind = window_of(check_tokens("total_tokens", settings["total_tokens"]) if window is None else window)
     drops = settings["overflow_policy"] == "drop_low_priority"
     return Budget(
         size,
@@ -100,35 +107,75 @@ def agent_prompt(window: Window | None = None, *configurations: Mapping[str, Any
     )
 
 
-def _overlaid(configurations: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def _overlaid(configurations: Iterable[Mapping[str, Any] | None]) -> dict[str, Any]:
     settings = DEFAULTS | {"allocations": dict(DEFAULTS["allocations"])}
     for configuration in configurations:
-        inner = dict(configuration.get("context_budget", configuration))
-        rules = inner.pop("sections", {}) | inner.pop("allocations", {})
-        _check_keys("configuration", inner, {*DEFAULTS, "sections"})
+        inner = _given("context_budget", _inner(configuration), {*DEFAULTS, "sections"})
+        rules = {name: inner.pop(name, None) for name in ("sections", "allocations")}
         settings |= inner
-        for section, rule in rules.items():
-            _check_keys(f"section {section!r}", rule, {"max_tokens", "priority"})
-            settings["allocations"][section] = settings["allocations"].get(section, {}) | rule
-    if settings["overflow_policy"] not in POLICIES:
-        raise ValueError(
-            f"overflow_policy is {settings['overflow_policy']!r}; known are {', '.join(POLICIES)}; choose one"
-        )
+        for name, sections in rules.items():
+            for section, rule in _mapping(name, sections).items():
+                given = _rule(section, rule)
+                settings["allocations"][section] = settings["allocations"].get(section, {}) | given
+    check_choice("overflow_policy", settings["overflow_policy"], POLICIES)
+    _check_switch("enabled of context_budget", settings["enabled"])
     return settings
 
 
-def _allocation(section: str, rule: Mapping[str, Any], drops: bool, enabled: bool) -> Allocation:
-    priority = rule.get("priority", "medium")
-    if priority not in PRIORITIES:
+def _inner(configuration: object) -> object:
+    """Take the budget out of the settings that stand around it in a file."""
+    outer = _mapping("configuration", configuration)
+    if "agent" in outer and "context_budget" not in outer:
+        outer = _mapping("agent", outer["agent"])
+        if "context_budget" not in outer:
+            raise ValueError(
+                f"agent has {quoted(outer)}; its budget stands under context_budget; "
+                "add it, or leave this configuration out"
+            )
+    return outer.get("context_budget", outer)
+
+
+def _rule(section: object, rule: object) -> dict[str, Any]:
+    given = _mapping(f"section {section!r}", rule)
+    cap = {"max_tokens": given["max_tokens"]} if "max_tokens" in given else {}  # None is no cap, not nothing said
+    return _given(f"section {section!r}", given, {"max_tokens", "priority", "enabled"}) | cap
+
+
+def _given(what: str, mapping: object, known: set[str]) -> dict[str, Any]:
+    given = _mapping(what, mapping)
+    unknown = sorted(str(key) for key in given if key not in known)
+    if unknown:
+        raise ValueError(f"{what} has {quoted(unknown)}; known are {', '.join(sorted(known))}; remove or rename it")
+    return {key: value for key, value in given.items() if value is not None}
+
+
+def _mapping(what: str, value: object) -> dict[Any, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
         raise ValueError(
-            f"priority of {section!r} is {priority!r}; known are {', '.join(PRIORITIES)}; choose one of them"
+            f"{what} is {value!r}; known is a mapping, such as "
+            "{'sections': {'rag_memories': {'max_tokens': 600}}}; write one, or leave it empty"
         )
+    return dict(value)
+
+
+def _check_switch(what: str, value: object) -> None:
+    if not isinstance(value, bool):
+        raise ValueError(f"{what} is {value!r}; known are true and false; write one of them, without quotes")
+
+
+def _allocation(section: str, rule: Mapping[str, Any], drops: bool, enabled: bool) -> Allocation:
+    priority, shown = rule.get("priority", "medium"), rule.get("enabled", True)
+    check_choice(f"priority of {section!r}", priority, tuple(PRIORITIES))
+    _check_switch(f"enabled of section {section!r}", shown)
     keep, granularity = KEEPS.get(section, ("first", "token"))
+    cap = _amount(f"max_tokens of {section!r}", rule.get("max_tokens", 500))
     return Allocation(
         section,
-        _amount(f"max_tokens of {section!r}", rule.get("max_tokens", 500)) if enabled else None,
+        0 if not shown else cap if enabled else None,
         importance=PRIORITIES[priority],
-        required=priority == "required",
+        required=priority == "required" and shown,  # what is required keeps its first item, even over a cap of 0
         when_full="drop" if drops and priority == "low" else "truncate",
         keep=keep,
         granularity=granularity,
@@ -150,9 +197,3 @@ def _percent(what: str, number: str) -> Share:
         raise ValueError(
             f"{what} is '{number}%'; a percentage lies between 0% and 100%; write it like '12.5%'"
         ) from None
-
-
-def _check_keys(what: str, given: Mapping[str, Any], known: set[str]) -> None:
-    unknown = sorted(set(given) - known)
-    if unknown:
-        raise ValueError(f"{what} has {quoted(unknown)}; known are {', '.join(sorted(known))}; remove or rename it")
