@@ -31,7 +31,8 @@ TOWERS = {
     "ground": [{"amounts", "files", "cluster"}, {"items", "models"}],
     "arithmetic": [
         {"lines"},
-        {"pruning", "budget", "policies"},
+        {"fills", "budget", "policies"},
+        {"pruning"},
         {"remainder"},
         {"plan", "history", "prompt_cache", "cost", "billing", "forecast"},
         {"walk", "retention"},

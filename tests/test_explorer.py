@@ -440,15 +440,41 @@ def test_the_turn_says_what_is_planned() -> None:
     assert explorer.config["turn"] == 12
 
 
-def test_the_first_cut_is_the_first_turn_that_does_not_fit() -> None:
-    explorer = BudgetExplorer("working_memory", conversation(200), window=6_000)
-    demand = conversation(200).demand(bk.counter("gpt-4o"), explorer.budget.roles)
-    cut = bk.allocate_many(explorer.budget, demand).query("cut > 0")
-    assert kpi(explorer, "first") == ("none" if cut.empty else f"turn {cut['turn'].min()}")
-    explorer.controls.window_box.value = 2_000
-    cut = bk.allocate_many(explorer.budget, demand).query("cut > 0")
-    assert not cut.empty
-    assert kpi(explorer, "first") == f"turn {cut['turn'].min()}"
+@pytest.mark.parametrize(
+    ("preset", "trace", "window"),
+    [
+        ("working_memory", "support-chat", 8_000),
+        ("chat", "support-chat", 16_384),
+        ("agent", "coding-agent", 16_384),
+        ("agent_prompt", "mixed-language", 8_192),
+    ],
+)
+def test_every_turn_is_planned_as_the_chosen_one_is(preset: str, trace: str, window: int) -> None:
+    """The figure over the turns, the first cut and the figure of one turn tell one story, item by item."""
+    explorer = BudgetExplorer(preset, trace, window=window)
+    explorer.view.opened = ["turns"]
+    drawn: Any = explorer.view.figure_turns["table"]
+    names = [column["name"] for column in drawn["columns"]]
+    for row in drawn["rows"][::7] + drawn["rows"][-1:]:
+        told = dict(zip(names, row, strict=True))
+        explorer.controls.turn.value = int(told["turn"])
+        rest = explorer.budget.remainder
+        grants = explorer.plan.grants if rest is None else [explorer.plan[rest]]
+        assert told["granted"] == f"{sum(grant.granted for grant in grants):,}"
+        assert told["demand"] == f"{sum(grant.demand for grant in grants):,}"
+        assert told["cut"] == f"{sum(grant.cut for grant in explorer.plan.grants):,}"
+        assert rest is None or told["limit"] == f"{explorer.plan[rest].limit:,}"
+    cuts = [row[0] for row in drawn["rows"] if row[names.index("cut")] != "0"]
+    assert kpi(explorer, "first") == (f"turn {cuts[0]}" if cuts else "none")
+
+
+def test_the_first_cut_knows_of_the_best_few_and_of_whole_items() -> None:
+    """Six passages in the first turn and the best three stay: that is a cut, however large the window is."""
+    assert kpi(BudgetExplorer("working_memory", "support-chat"), "first") == "turn 1"
+    required = bk.Budget(4_000, (), [bk.Allocation("system", 3, required=True)], undeclared="pool")
+    explorer = BudgetExplorer(required, conversation(3))
+    assert explorer.plan["system"].granted > 3, "what is required stays whole over its cap"
+    assert kpi(explorer, "first") == "none"
 
 
 def test_of_many_conversations_one_is_shown_and_all_are_counted() -> None:

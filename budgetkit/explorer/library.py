@@ -205,7 +205,7 @@ class Library:
         """
         trace = self.conversations(name)[conversation]
         key = (name, conversation, count.name, tuple(roles.items()), framing, "demand")
-        return self._once(key, lambda: self._count(name, trace, count, roles, framing))
+        return self.once(key, lambda: self._count(name, trace, count, roles, framing))
 
     def demands(self, name: str, count: Counter, roles: Mapping[str, str], framing: Framing) -> pd.DataFrame:
         """Return what each turn of each conversation of a file asks of each section.
@@ -229,7 +229,7 @@ class Library:
                 frames[i] = self.demand(name, i, count, roles, framing)
             return pd.concat(frames, names=["conversation"]).fillna(0).astype("int64")
 
-        return self._once((name, count.name, tuple(roles.items()), framing, "demands"), every)
+        return self.once((name, count.name, tuple(roles.items()), framing, "demands"), every)
 
     def items(
         self, name: str, conversation: int, turn: int, count: Counter, roles: Mapping[str, str], framing: Framing
@@ -250,7 +250,28 @@ class Library:
         """
         trace = self.conversations(name)[conversation]
         key = (name, conversation, turn, count.name, tuple(roles.items()), framing)
-        return self._once(key, lambda: Items(trace.items(turn, count, roles or None, framing)))
+        return self.once(key, lambda: Items(trace.items(turn, count, roles or None, framing)))
+
+    def once(self, key: tuple[Hashable, ...], make: Callable[[], T]) -> T:
+        """Return what was made for a key before, or make it.
+
+        Parameters
+        ----------
+        key : tuple
+            The name of a file, and whatever else it depends on; a file that is read anew is let go of.
+        make : callable
+            Makes it.
+
+        Returns
+        -------
+        object
+            What was made.
+        """
+        if key not in self._counted:
+            if len(self._counted) > MOST:
+                self._counted.clear()
+            self._counted[key] = make()
+        return self._counted[key]  # type: ignore[return-value]
 
     def _count(
         self, name: str, trace: Trace, count: Counter, roles: Mapping[str, str], framing: Framing
@@ -258,13 +279,6 @@ class Library:
         if len(self._traces.get(name, ())) == 1 and len(trace.messages) > 200:
             self.report(f"Counting {trace.id}: {len(trace.messages):,} messages with {count.name}", 0)
         return trace.demand(count, roles or None, framing)
-
-    def _once(self, key: Hashable, make: Callable[[], T]) -> T:
-        if key not in self._counted:
-            if len(self._counted) > MOST:
-                self._counted.clear()
-            self._counted[key] = make()
-        return self._counted[key]  # type: ignore[return-value]
 
     def _reading(self, name: str) -> Callable[[int, int], None]:
         def progress(done: int, whole: int) -> None:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from budgetkit.batch import Batch, columns_of, frame_of
 from budgetkit.budget import Budget
 from budgetkit.figures.palette import SLATE, colour
 from budgetkit.figures.question import Question, Spec, label, layout, plain, rows
-from budgetkit.figures.turns import ALL, columns_of
-from budgetkit.walk import allocate_columns
+from budgetkit.figures.turns import ALL
 
 ROW = 30  # pixels for one bar and the space around it
 
 
-def _table(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
-    codes, _ = pd.factorize(demands.index.get_level_values(0))
+def _table(budget: Budget, demands: pd.DataFrame | Batch) -> pd.DataFrame:
+    codes, _ = pd.factorize(frame_of(demands).index.get_level_values(0))
     count = int(codes.max()) + 1 if len(codes) else 0
-    columns = allocate_columns(budget, columns_of(demands))
+    columns = columns_of(demands, budget)
     hit = {section: np.bincount(codes, c["cut"] > 0, count) > 0 for section, c in columns.items()}
     hit = {ALL: np.logical_or.reduce([*hit.values(), np.zeros(count, dtype=bool)]), **hit}
     cut = [int(h.sum()) for h in hit.values()]

@@ -10,20 +10,20 @@ from __future__ import annotations
 
 import pandas as pd
 
+from budgetkit.batch import Batch, columns_of, frame_of
 from budgetkit.budget import Budget
 from budgetkit.figures.palette import ALARM, SLATE, colour
 from budgetkit.figures.question import Question, Spec, end_labels, layout, plain
-from budgetkit.figures.turns import ALL, columns_of, followed
-from budgetkit.walk import allocate_columns
+from budgetkit.figures.turns import ALL, followed
 
 
-def _table(budget: Budget, exact: pd.DataFrame, rough: pd.DataFrame) -> pd.DataFrame:
-    sums = exact.sum(axis=1), rough.sum(axis=1)
-    limits = [followed(budget, allocate_columns(budget, columns_of(d)))["limit"] for d in (exact, rough)]
+def _table(budget: Budget, exact: pd.DataFrame | Batch, rough: pd.DataFrame | Batch) -> pd.DataFrame:
+    sums = frame_of(exact).sum(axis=1), frame_of(rough).sum(axis=1)
+    limits = [followed(budget, columns_of(demand, budget))["limit"] for demand in (exact, rough)]
     error = (sums[1] - sums[0]).to_numpy()
     return pd.DataFrame(
         {
-            "turn": exact.index.to_numpy(),
+            "turn": sums[0].index.to_numpy(),
             "line": budget.remainder or ALL,
             "exact": sums[0].to_numpy(),
             "rough": sums[1].to_numpy(),

@@ -1,7 +1,8 @@
 """How what is left and what is asked of it go on over the turns of a conversation.
 
 The *followed* quantity is the budget's remainder (its history, memory or conversation); a budget that names
-none is followed as a whole: all that is asked against what is usable.
+none is followed as a whole: all that is asked against what is usable. Demands of a frame can be cut anywhere; a
+`budgetkit.batch.Batch` has items, and then every turn is planned as `fit` plans it.
 """
 
 from __future__ import annotations
@@ -11,30 +12,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from budgetkit.batch import Batch, Columns, columns_of, frame_of
 from budgetkit.budget import Budget
 from budgetkit.figures.palette import ALARM, SLATE, colour, translucent
 from budgetkit.figures.question import Question, Spec, end_labels, layout, plain, rows
 from budgetkit.pruning import Ints
-from budgetkit.walk import allocate_columns
 
-Columns = dict[str, dict[str, Ints]]
 ALL = "all sections"
-
-
-def columns_of(demand: pd.DataFrame) -> dict[str, Ints]:
-    """Return a frame's columns as arrays, as `allocate_columns` takes them.
-
-    Parameters
-    ----------
-    demand : DataFrame, shape (rows, sections)
-        Demands in tokens.
-
-    Returns
-    -------
-    dict
-        An int64 array by section.
-    """
-    return {str(name): demand[name].to_numpy() for name in demand.columns}
 
 
 def followed(budget: Budget, columns: Columns) -> dict[str, Ints]:
@@ -45,7 +29,7 @@ def followed(budget: Budget, columns: Columns) -> dict[str, Ints]:
     budget : Budget
         The budget.
     columns : dict
-        What `allocate_columns` returns.
+        What `columns_of` returns.
 
     Returns
     -------
@@ -65,7 +49,7 @@ def first_cut(columns: Columns) -> tuple[int, str] | None:
     Parameters
     ----------
     columns : dict
-        What `allocate_columns` returns.
+        What `columns_of` returns.
 
     Returns
     -------
@@ -80,26 +64,29 @@ def first_cut(columns: Columns) -> tuple[int, str] | None:
     return row, max(cuts, key=lambda section: int(cuts[section][row]))
 
 
-def _table(budget: Budget, demand: pd.DataFrame, turn: int | None = None, pinned: Budget | None = None) -> pd.DataFrame:
-    columns = allocate_columns(budget, columns_of(demand))
+def _table(
+    budget: Budget, demand: pd.DataFrame | Batch, turn: int | None = None, pinned: Budget | None = None
+) -> pd.DataFrame:
+    columns = columns_of(demand, budget)
     shown = followed(budget, columns)
     first = first_cut(columns)
+    index = frame_of(demand).index
     table = pd.DataFrame(
         {
-            "turn": demand.index.to_numpy(),
+            "turn": index.to_numpy(),
             "line": budget.remainder or ALL,
             "demand": shown["demand"],
             "limit": shown["limit"],
             "granted": shown["granted"],
-            "cut": sum((c["cut"] for c in columns.values()), np.zeros(len(demand), dtype=np.int64)),
-            "chosen": demand.index.to_numpy() == turn,
+            "cut": sum((c["cut"] for c in columns.values()), np.zeros(len(index), dtype=np.int64)),
+            "chosen": index.to_numpy() == turn,
             "first_cut": "",
         }
     )
     if first is not None:
         table.loc[first[0], "first_cut"] = first[1]
     if pinned is not None:
-        table["pinned_limit"] = followed(pinned, allocate_columns(pinned, columns_of(demand)))["limit"]
+        table["pinned_limit"] = followed(pinned, columns_of(demand, pinned))["limit"]
     return table
 
 

@@ -10,19 +10,19 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
+from budgetkit.batch import Batch
 from budgetkit.budget import Budget
 from budgetkit.counters import Counter
+from budgetkit.explorer.budget.requests import Requests
 from budgetkit.explorer.budget.settings import Settings
 from budgetkit.explorer.library import Library
-from budgetkit.figures.turns import Columns, columns_of, first_cut
+from budgetkit.figures.turns import first_cut
 from budgetkit.fitting import fit
-from budgetkit.framing import Framing, framing_for
+from budgetkit.framing import framing_for
 from budgetkit.models import Model, UnknownModelWarning, model
 from budgetkit.plan import Plan
 from budgetkit.presets import PRESETS
-from budgetkit.pruning import Items
-from budgetkit.truncation import cutter
-from budgetkit.walk import allocate, allocate_columns
+from budgetkit.walk import allocate
 
 ROUGH = "chars/4"
 
@@ -43,18 +43,16 @@ class Outcome:
         What was counted with.
     turn : int
         The chosen turn, from 1; 0 without a trace.
-    demand : DataFrame, optional
-        Demands of all turns.
-    columns : dict
-        Grants of all turns, as `allocate_columns` gives them.
+    turns : Batch, optional
+        The requests of all turns.
     first_cut : tuple of int and str, optional
         The first turn that loses something, and the section that loses most there.
     pinned : Plan, optional
         The pinned budget's plan of the same turn.
-    compared : tuple of two frames and two names, optional
-        Demands by the exact and by a rough counter, and what the counters are called.
-    conversations : DataFrame, optional
-        Demands of all conversations, of a file that has several.
+    compared : tuple of two batches and two names, optional
+        The turns by the exact and by a rough counter, and what the counters are called.
+    conversations : Batch, optional
+        The turns of all conversations, of a file that has several.
     note : str
         What the user should know, such as a model that nobody knows.
     """
@@ -64,13 +62,17 @@ class Outcome:
     plan: Plan
     counter: Counter
     turn: int = 0
-    demand: pd.DataFrame | None = None
-    columns: Columns | None = None
+    turns: Batch | None = None
     first_cut: tuple[int, str] | None = None
     pinned: Plan | None = None
-    compared: tuple[pd.DataFrame, pd.DataFrame, str, str] | None = None
-    conversations: pd.DataFrame | None = None
+    compared: tuple[Batch, Batch, str, str] | None = None
+    conversations: Batch | None = None
     note: str = ""
+
+    @property
+    def demand(self) -> pd.DataFrame | None:
+        """What every turn asks of every section, in tokens; None without a trace."""
+        return None if self.turns is None else self.turns.demand
 
 
 def outcome(settings: Settings, library: Library) -> Outcome:
@@ -108,102 +110,38 @@ def outcome(settings: Settings, library: Library) -> Outcome:
 
 def _with_trace(settings: Settings, library: Library, bare: Outcome) -> Outcome:
     name, which, budget = str(settings.trace), settings.conversation, bare.plan.budget
-    framing = framing_for(bare.model.name)
     traces = library.conversations(name)
     if not 0 <= which < len(traces):
         raise LookupError(
             f"conversation {which} of {name} was asked for; it has {len(traces)}, from 0 to {len(traces) - 1}; "
             "choose one of them"
         )
-    demand = library.demand(name, which, bare.counter, budget.roles, framing)
-    turn = min(settings.turn or len(demand), len(demand))
-    items = library.items(name, which, turn, bare.counter, budget.roles, framing)
-    columns = allocate_columns(budget, columns_of(demand))
-    first = first_cut(columns)
+    requests = Requests(library, name, budget, bare.counter, framing_for(bare.model.name))
+    turns = requests.turns(which)
+    turn = min(settings.turn or len(turns.demand), len(turns.demand))
+    items = requests.items(which, turn)
+    first = first_cut(turns.columns(budget))
     held = settings.pinned
-    pinned = None if held is None else planned(shown(held, budget), items, bare.counter, framing)
-    other = Counted(library, name, which, budget, bare)
     return replace(
         bare,
-        plan=planned(budget, items, bare.counter, framing),
+        plan=fit(budget, items, requests.cut),
         turn=turn,
-        demand=demand,
-        columns=columns,
-        first_cut=None if first is None else (int(demand.index[first[0]]), first[1]),
-        pinned=pinned,
-        compared=other.compared(demand),
-        conversations=library.demands(name, bare.counter, budget.roles, framing) if len(traces) > 1 else None,
+        turns=turns,
+        first_cut=None if first is None else (int(turns.demand.index[first[0]]), first[1]),
+        pinned=None if held is None else fit(shown(held, budget), items, requests.cut),
+        compared=_compared(requests, which, bare.model),
+        conversations=requests.every() if len(traces) > 1 else None,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """One conversation, to be counted with another counter.
-
-    Parameters
-    ----------
-    library : Library
-        Where the counts are.
-    name, which : str and int
-        The file and the conversation of it.
-    budget : Budget
-        Whose role table holds.
-    bare : Outcome
-        With the model and the chosen counter.
-    """
-
-    library: Library
-    name: str
-    which: int
-    budget: Budget
-    bare: Outcome
-
-    def compared(self, demand: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, str, str]:
-        """Return the demands by the model's counter and by a rough one.
-
-        Parameters
-        ----------
-        demand : DataFrame
-            The demands by the chosen counter.
-
-        Returns
-        -------
-        tuple
-            Exact frame, rough frame, and the names of their counters.
-        """
-        own = self.library.counter(None, self.bare.model)
-        chosen = self.bare.counter
-        if getattr(chosen, "encoding", None) == getattr(own, "encoding", ""):
-            rough = self.library.counter(ROUGH, self.bare.model)
-            return demand, self._demand(rough), chosen.name, rough.name
-        return self._demand(own), demand, own.name, chosen.name
-
-    def _demand(self, count: Counter) -> pd.DataFrame:
-        framing = framing_for(self.bare.model.name)
-        return self.library.demand(self.name, self.which, count, self.budget.roles, framing)
-
-
-def planned(budget: Budget, items: Items, count: Counter, framing: Framing) -> Plan:
-    """Return the plan of one turn.
-
-    Parameters
-    ----------
-    budget : Budget
-        With a signed deficit.
-    items : Items
-        What stands to be kept or cut.
-    count : Counter
-        From text to tokens, for sections that are cut inside an item.
-    framing : Framing
-        What a message costs beyond its text.
-
-    Returns
-    -------
-    Plan
-        One grant a section, one decision an item.
-    """
-    inside = any(a.granularity != "item" for a in budget.allocations)
-    return fit(budget, items, cutter(count, framing) if inside else None)
+def _compared(requests: Requests, which: int, model: Model) -> tuple[Batch, Batch, str, str]:
+    """Return a conversation by the model's counter and by a rough one, and what the counters are called."""
+    library, chosen = requests.library, requests.counter
+    own = library.counter(None, model)
+    if getattr(chosen, "encoding", None) == getattr(own, "encoding", ""):
+        rough = library.counter(ROUGH, model)
+        return requests.turns(which), replace(requests, counter=rough).turns(which), chosen.name, rough.name
+    return replace(requests, counter=own).turns(which), requests.turns(which), own.name, chosen.name
 
 
 def shown(pinned: Budget, budget: Budget) -> Budget:

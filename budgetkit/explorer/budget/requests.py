@@ -1,0 +1,144 @@
+"""Requests: what the turns of a conversation, or of all conversations of a file, ask of a budget's sections.
+
+They are counted once; planning them with another budget counts nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from budgetkit.batch import Batch
+from budgetkit.budget import Budget
+from budgetkit.counters import Counter
+from budgetkit.explorer.library import Library
+from budgetkit.fitting import Cut
+from budgetkit.framing import Framing
+from budgetkit.items import Item
+from budgetkit.lines import Allocation
+from budgetkit.pruning import Items
+from budgetkit.truncation import cutter
+
+#: Turns of a file that are planned item by item on every move; the sections of a longer one are cut anywhere.
+MOST_TURNS = 5_000
+_MOST_CUTS = 20_000
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """The requests of a file under one counter.
+
+    Parameters
+    ----------
+    library : Library
+        Where the counts are.
+    name : str
+        Which file.
+    budget : Budget
+        Whose role table holds.
+    counter : Counter
+        From text to tokens.
+    framing : Framing
+        What a message costs beyond its text.
+    """
+
+    library: Library
+    name: str
+    budget: Budget
+    counter: Counter
+    framing: Framing
+
+    def turns(self, which: int) -> Batch:
+        """Return the turns of one conversation.
+
+        Parameters
+        ----------
+        which : int
+            Which conversation, from 0.
+
+        Returns
+        -------
+        Batch
+            Item by item.
+        """
+        return self._once(("turns", which), lambda: self._of(which))
+
+    def items(self, which: int, turn: int) -> Items:
+        """Return what stands to be kept or cut at one turn.
+
+        Parameters
+        ----------
+        which : int
+            Which conversation, from 0.
+        turn : int
+            Which turn, from 1.
+
+        Returns
+        -------
+        Items
+            In columns.
+        """
+        return self.library.items(self.name, which, turn, self.counter, self.budget.roles, self.framing)
+
+    def every(self) -> Batch:
+        """Return the turns of all conversations.
+
+        Returns
+        -------
+        Batch
+            Item by item, up to `MOST_TURNS` turns.
+        """
+        return self._once(("every",), self._of_all)
+
+    @property
+    def cut(self) -> Cut:
+        """How an item is cut inside; each cut is made once."""
+        return self._once(("cut",), lambda: remembered(cutter(self.counter, self.framing)))
+
+    def _of(self, which: int) -> Batch:
+        demand = self.library.demand(self.name, which, self.counter, self.budget.roles, self.framing)
+        return Batch(demand, lambda row: self.items(which, row + 1), self.cut)
+
+    def _of_all(self) -> Batch:
+        demand = self.library.demands(self.name, self.counter, self.budget.roles, self.framing)
+        if len(demand) > MOST_TURNS:
+            return Batch(demand)
+        traces = self.library.conversations(self.name)
+
+        def items(row: int) -> Items:
+            which, turn = demand.index[row]
+            return Items(traces[which].items(turn, self.counter, self.budget.roles or None, self.framing))
+
+        return Batch(demand, items, self.cut)
+
+    def _once(self, what: tuple[Hashable, ...], make: Callable[[], T]) -> T:
+        key = (self.name, self.counter.name, tuple(self.budget.roles.items()), self.framing, "requests", *what)
+        return self.library.once(key, make)
+
+
+def remembered(cut: Cut) -> Cut:
+    """Return a cut that is made once for the same item and room.
+
+    Parameters
+    ----------
+    cut : callable
+        As `budgetkit.fit` takes it.
+
+    Returns
+    -------
+    callable
+        The same, with a memory of bounded size.
+    """
+    made: dict[tuple[Hashable, ...], tuple[Item, Item | None]] = {}
+
+    def once(item: Item, limit: int, allocation: Allocation) -> Item | None:
+        key = (id(item.payload), item.tokens, limit, allocation.keep, allocation.granularity)
+        if key not in made:
+            if len(made) > _MOST_CUTS:
+                made.clear()
+            made[key] = (item, cut(item, limit, allocation))  # the item is kept, so that its address stays its own
+        return made[key][1]
+
+    return once
