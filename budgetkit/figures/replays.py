@@ -187,16 +187,15 @@ def _draw_ranking(table: pd.DataFrame) -> Spec:
         "orientation": "h",
         "y": list(range(len(table))),
         "x": table["relative_cost"].tolist(),
-        "text": [_ranked(row) for row in rows(table)],
-        "textposition": "outside",
-        "cliponaxis": False,
-        "hoverinfo": "text",
+        "hovertemplate": "%{x:.2f} of what it would cost without a cache<extra></extra>",
         "marker": {"color": SLATE},
     }
+    beside = {"xanchor": "left", "xshift": 6, "align": "left", "showarrow": False}
+    notes = [{**beside, "x": row["relative_cost"], "y": i, "text": _ranked(row)} for i, row in enumerate(rows(table))]
     x = {"range": [0, max(1.0, float(table["relative_cost"].max())) * 2.2], "tickformat": ".1f", "nticks": 5}
     names = [label(name) for name in table["policy"]]
     y = {"autorange": "reversed", "tickvals": bar["y"], "ticktext": names, "showgrid": False, "zeroline": False}
-    return {"data": [bar], "layout": layout(max(4, len(table)) * 54 + 60, x, y, bargap=0.45)}
+    return {"data": [bar], "layout": layout(max(4, len(table)) * 54 + 60, x, y, bargap=0.45, annotations=notes)}
 
 
 def _ranked(row: dict[str, Any]) -> str:

@@ -129,10 +129,10 @@ def _dropping_note(table: pd.DataFrame, found: Outcome) -> str:
 def _fan_note(table: pd.DataFrame, found: Outcome) -> str:
     parts = []
     for row in found.ahead.to_dict("records"):
-        if row["median"] is pd.NA:
+        if pd.isna(row["median"]):
             continue
         limit = f" ({dollars(row['limit'])})" if row["event"] == "money spent" else f" ({short(row['limit'])})"
-        high = "later" if row["high"] is pd.NA else f"{row['high']:,}"
+        high = "later" if pd.isna(row["high"]) else f"{row['high']:,}"
         parts.append(f"{row['event']}{limit}: turn {row['median']:,} ({row['low']:,} to {high})")
     drawn = f"{len(found.drawn):,} conversations drawn from the {len(found.trace.turns):,} turns of this one, unpruned."
     return f"{drawn} {'; '.join(parts).capitalize() if parts else 'No limit is reached in the turns drawn'}."

@@ -53,10 +53,9 @@ class Replayed:
     def first_loss(self) -> int | None:
         """The first request from which something has left the history, from 1."""
         kept = self.outcome.kept
-        left = [at for at in (*kept.gone, *kept.shrunk) if at != NEVER]
-        cut = self.outcome.sections().query("cut > 0")["request"]
-        found = [min(left) + 1] * bool(left) + [int(cut.min())] * bool(len(cut))
-        return min(found, default=None)
+        left = [at + 1 for at in (*kept.gone, *kept.shrunk) if at != NEVER]
+        cut = self.outcome.sections().query("cut > 0")["request"].tolist()
+        return min((*left, *cut), default=None)
 
     @cached_property
     def fates(self) -> list[str]:

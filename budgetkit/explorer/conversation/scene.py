@@ -59,10 +59,10 @@ def _kpi(key: str, label: str, value: str, tip: str, change: str = "", level: st
 
 def _first(found: Outcome) -> Data:
     first = found.shown.first_loss
-    value, label = ("none", "first loss") if first is None else (f"{first:,}", f"{found.run.by} of the first loss")
-    change = f"turn {found.turn_of(first):,}" if first is not None and found.run.by == "request" else ""
+    value = "none" if first is None else f"turn {found.turn_of(first):,}"
+    change = f"request {first:,}" if first is not None and found.run.by == "request" else ""
     tip = f"The first request from which something is missing under {found.main!r}"
-    return _kpi("first", label, value, tip, change)
+    return _kpi("first", "first loss", value, tip, change)
 
 
 def _totals(found: Outcome) -> list[Data]:
