@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from budgetkit.budget import Budget
+from budgetkit.fills import Ints, Units, fill
 from budgetkit.items import Item
 from budgetkit.lines import Allocation, Fill, Overflow
 from budgetkit.plan import BEYOND_BEST, FITS, OVER_CAP, PAIR, WINDOW_FULL, Decisions, Grant, Plan
-from budgetkit.pruning import Ints, Items, Units, fill
+from budgetkit.pruning import Items
 from budgetkit.walk import checked, declaring, walk
 
 Cut = Callable[[Item, int, Allocation], Item | None]
@@ -179,6 +180,8 @@ def _reasons(allocation: Allocation, units: Units, limit: int, cap: int | None) 
 
 
 def _let_go(reasons: Ints, reason: int, units: Units, limit: int, overflow: Overflow, how: Fill) -> None:
+    if units.total <= limit:
+        return  # all of them fit, so any of them do
     standing = reasons == FITS
     if not standing.all():
         units = Units(units.tokens[standing], units.scores[standing], units.unit)

@@ -358,3 +358,18 @@ def test_skip_keeps_what_walking_unit_by_unit_keeps(sizes: list[int], limit: int
             room -= size if size <= room else 0
         columns = Units(np.array(units, dtype=np.int64), np.zeros(len(units)), np.arange(len(units)))
         assert fill(columns, limit, "skip").tolist() == kept
+
+
+@pytest.mark.parametrize("count", [1, 50, 3_000])
+@pytest.mark.parametrize("scores", [(0.5,), (0.0, -0.0, 0.1, 0.7), (float("inf"), 1.0, float("-inf"))])
+@pytest.mark.parametrize("importance", [(None,), (None, 3, 9)])
+def test_the_best_come_first_and_the_first_of_equals_before_the_others(
+    count: int, scores: tuple[float, ...], importance: tuple[int | None, ...]
+) -> None:
+    chance = np.random.default_rng(20261121)
+    items = [
+        bk.Item("retrieval", number, scores[a % len(scores)], importance[b % len(importance)])
+        for number, (a, b) in enumerate(chance.integers(0, 12, (count, 2)).tolist())
+    ]
+    best = sorted(items, key=lambda item: (5 if item.importance is None else item.importance, item.score), reverse=True)
+    assert Items(items).units(("retrieval",), "best", (5,)).tokens.tolist() == [item.tokens for item in best]
