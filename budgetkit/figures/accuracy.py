@@ -112,12 +112,15 @@ def _draw_buffers(table: pd.DataFrame) -> Spec:
     x_axis = {
         "type": "log",
         "title": {"text": "accepted chance of an overflow"},
-        "ticksuffix": " %",
+        "tickvals": sorted({100 * risk for risk in table["risk"]}),
+        "ticktext": [f"{risk:g} %" for risk in sorted({100 * risk for risk in table["risk"]})],
+        "tickangle": 0,
+        "minor": {"showgrid": False},
         "autorange": "reversed",
     }
     y_axis = {"title": {"text": "safety buffer, of the window"}, "ticksuffix": " %", "rangemode": "tozero"}
     legend = {"orientation": "h", "y": 1.1, "x": 0}
-    return {"data": lines, "layout": layout(340, x_axis, y_axis, showlegend=True, legend=legend)}
+    return {"data": lines, "layout": layout(340, x_axis, y_axis, showlegend=len(lines) > 1, legend=legend)}
 
 
 def _tax(errors: pd.DataFrame, window: int = 128_000, base: str = "en") -> pd.DataFrame:
@@ -141,11 +144,14 @@ def _draw_tax(table: pd.DataFrame) -> Spec:
         "y": [f"{name} ({plain(kind)})" for name, kind in zip(names, table["class"], strict=True)],
         "x": table["characters_in_window"].tolist(),
         "text": [f"{100 * share:.0f} %" for share in table["of_base"]],
+        "textposition": "outside",
+        "cliponaxis": False,
         "marker": {"color": [ALARM if share < 0.5 else SLATE for share in table["of_base"]]},
         "hovertemplate": "%{x:,} characters<extra></extra>",
     }
-    x = {"title": {"text": "characters that fill the window"}, "tickformat": "~s"}
-    return {"data": [bar], "layout": layout(max(300, 22 * len(table) + 90), x, {"showgrid": False})}
+    x: Spec = {"title": {"text": "characters that fill the window"}, "tickformat": "~s"}
+    x |= {"range": [0, 1.09 * max(table["characters_in_window"])]}
+    return {"data": [bar], "layout": layout(max(300, 19 * len(table) + 80), x, {"showgrid": False})}
 
 
 #: Draw each document's error, by class and counter.

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from budgetkit.figures.palette import ALARM, BLUE
-from budgetkit.figures.question import INK, Question, Spec, label, layout, plain
+from budgetkit.figures.question import INK, Question, Spec, label, layout, plain, short
 
 Floats = npt.NDArray[np.float64]
 MOST = 600  # points; more are a cloud
@@ -119,7 +119,13 @@ def _held(table: pd.DataFrame) -> tuple[list[float], float, list[str]]:
 def _axis(error: list[float], end: float) -> Spec:
     low = min(-5.0, float(np.floor(min(error) / 10) * 10))
     reach = end - low
-    return {"range": [low - 0.03 * reach, end + 0.03 * reach], "ticksuffix": " %", "nticks": 8, "zerolinewidth": 2}
+    return {
+        "range": [low - 0.03 * reach, end + 0.03 * reach],
+        "ticksuffix": " %",
+        "nticks": 6,
+        "tickangle": 0,
+        "zerolinewidth": 2,
+    }
 
 
 def _draw_strip(table: pd.DataFrame) -> Spec:
@@ -152,21 +158,25 @@ def _size(share: float) -> str:
 def _draw_lengths(table: pd.DataFrame) -> Spec:
     error, end, marks = _held(table)
     marks = [mark.replace("right", "up") for mark in marks]
-    x = {"type": "log", "title": {"text": "characters of a document", "standoff": 4}, "dtick": 1}
-    x |= {"minor": {"showgrid": False}, "showgrid": False, "tickformat": ",", "range": _decades(table["characters"])}
-    y = {**_axis(error, end), "title": {"text": "error", "standoff": 4}}
-    line = _middles(table["characters"].to_numpy(float), np.array(error))
+    x: Spec = {"type": "log", "title": {"text": "characters of a document", "standoff": 4}}
+    reach = _decades(table["characters"])
+    x |= {"minor": {"showgrid": False}, "showgrid": False, "tickangle": 0, "range": reach, **_round_ticks(reach)}
+    y = {**_axis(error, end), "title": {"text": "error", "standoff": 4}, "nticks": 9}
+    line = _middles(table["number"].to_numpy(), table["characters"].to_numpy(float), np.array(error))
     data = [*_points(table, table["characters"].tolist(), error, symbol=marks), line]
     return {"data": data, "layout": layout(300, x, y, meta={"top": 8})}
 
 
-def _middles(size: Floats, error: Floats) -> Spec:
+def _middles(number: Floats, size: Floats, error: Floats) -> Spec:
     """Draw the median of stretches that hold as many documents each."""
     order = np.argsort(size, kind="stable")
     stretches = [part for part in np.array_split(order, max(1, min(7, len(order) // 6))) if len(part)]
-    middles = [(float(np.median(size[part])), float(np.median(error[part]))) for part in stretches]
-    x, y = zip(*middles, strict=True)
-    line: Spec = {"type": "scatter", "mode": "lines+markers", "x": list(x), "y": [round(v, 2) for v in y]}
+    x = [float(np.median(size[part])) for part in stretches]
+    y = [float(np.median(error[part])) for part in stretches]
+    near = [
+        int(number[part[np.argmin(np.abs(error[part] - middle))]]) for part, middle in zip(stretches, y, strict=True)
+    ]
+    line: Spec = {"type": "scatter", "mode": "lines+markers", "x": x, "y": [round(v, 2) for v in y], "customdata": near}
     line |= {"line": {"color": INK, "width": 2.5}, "marker": {"symbol": "diamond", "size": 7}}
     return line | {"hovertemplate": "median %{y:+.1f} % near %{x:,.0f} characters<extra></extra>"}
 
@@ -177,17 +187,29 @@ def _decades(values: pd.Series[int], *others: pd.Series[int]) -> list[float]:
     return [float(np.log10(low)) - 0.1, float(np.log10(max(high, 2 * low))) + 0.1]
 
 
+def _round_ticks(reach: list[float], most: int = 6) -> Spec:
+    """Return round numbers on a logarithmic axis: decades, and 2 and 5 between them where there is room."""
+    powers = range(int(np.floor(reach[0])), int(np.ceil(reach[1])) + 1)
+    inside: list[int] = []
+    for steps in ((1, 2, 5), (1, 3), (1,)):
+        every = [step * 10**power for power in powers if power >= 0 for step in steps]
+        inside = [value for value in every if reach[0] <= np.log10(value) <= reach[1]]
+        if len(inside) <= most:
+            break
+    return {"tickvals": inside, "ticktext": [short(value) for value in inside]}
+
+
 def _draw_agreement(table: pd.DataFrame) -> Spec:
     reach = _decades(table["exact"], table["estimate"])
     ends = [10 ** reach[0], 10 ** reach[1]]
     same: Spec = {"type": "scatter", "mode": "lines", "x": ends, "y": ends, "hoverinfo": "skip"}
     same |= {"line": {"color": INK, "width": 1.5, "dash": "dash"}}
-    axis = {"type": "log", "range": reach, "dtick": 1, "tickformat": ",", "minor": {"showgrid": False}}
+    axis = {"type": "log", "range": reach, "tickangle": 0, "minor": {"showgrid": False}, **_round_ticks(reach)}
     x = {**axis, "title": {"text": "exact, tokens", "standoff": 4}}
     y = {**axis, "title": {"text": "estimate, tokens", "standoff": 4}}
     estimate = table["estimate"].clip(lower=1).tolist()
     data = [same, *_points(table, table["exact"].tolist(), estimate)]
-    note = {"x": reach[1], "y": reach[1], "text": "right", "showarrow": False, "xanchor": "right", "yanchor": "top"}
+    note = {"x": reach[1], "y": reach[1], "text": "exact", "showarrow": False, "xanchor": "right", "yanchor": "top"}
     return {"data": data, "layout": layout(300, x, y, annotations=[{**note, "yshift": -14}], meta={"top": 8})}
 
 

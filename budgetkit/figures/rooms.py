@@ -57,7 +57,7 @@ def _draw(table: pd.DataFrame) -> Spec:
     low, high = min(0, *table["tokens"]), max(0, *table["tokens"])
     reach = max(1, high - low)
     x = {"title": {"text": "tokens", "standoff": 4}, "tickformat": "~s", "nticks": 6, "zerolinewidth": 2}
-    x |= {"range": [low - 0.16 * reach if low else 0, high + 0.16 * reach]}
+    x |= {"range": [low - 0.42 * reach if low else 0, high + 0.28 * reach]}
     y = {"autorange": "reversed", "showgrid": False}
     return {"data": [bar], "layout": layout(max(190, 26 * len(names) + 60), x, y, meta={"top": 6})}
 

@@ -12,6 +12,7 @@ from budgetkit.figures.palette import BLUE, GREEN, ORANGE
 from budgetkit.figures.question import INK, Question, Spec, label, layout
 
 Floats = npt.NDArray[np.float64]
+_LINE = 0.065  # height of a line of a label, of the figure's
 _KINDS = {"estimate": BLUE, "chosen": ORANGE, "exact": GREEN}
 
 
@@ -33,30 +34,52 @@ def _draw(table: pd.DataFrame) -> Spec:
     low, high = float(np.log10(min(x))), float(np.log10(max(x)))
     reach = [low - 0.25 * max(1.0, high - low), high + 0.1 * max(1.0, high - low)]
     top = max(5.0, 1.12 * max(y))
-    x_axis: Spec = {"type": "log", "range": reach, "title": {"text": "MB of text a second, on this machine", "standoff": 4}}
+    x_axis: Spec = {
+        "type": "log",
+        "range": reach,
+        "title": {"text": "MB a second, on this machine", "standoff": 4},
+    }
     x_axis |= {"tickformat": "~s", "dtick": 1, "showgrid": False}
     y_axis = {"range": [-0.08 * top, top], "ticksuffix": " %", "title": {"text": "mean absolute error", "standoff": 4}}
-    notes = _labels(np.log10(x), y, names, reach, 0.075 * top)
+    notes = _labels(np.log10(x), np.array(y), names, reach, top)
     return {"data": [dots], "layout": layout(330, x_axis, y_axis, annotations=notes, meta={"top": 8})}
 
 
-def _labels(x: Floats, y: list[float], names: list[str], reach: list[float], gap: float) -> list[Spec]:
-    """Name each point, those to the right from the left, none over another."""
+def _labels(x: Floats, y: Floats, names: list[str], reach: list[float], top: float) -> list[Spec]:
+    """Name the points, those that fall together once; those to the right from the left, none over another."""
+    heaps = _heaps(x / (reach[1] - reach[0]), y / top)
     middle = sum(reach) / 2
     notes = []
     for is_right in (False, True):
-        side = [place for place in np.argsort(y, kind="stable") if (x[place] > middle) == is_right]
+        side = [heap for heap in heaps if (x[heap[0]] > middle) == is_right]
         height = -np.inf
-        for place in side:
-            height = max(y[place], height + gap)
-            notes.append(_label(float(x[place]), y[place], height, names[place], is_right))
+        for heap in sorted(side, key=lambda heap: float(y[heap].mean())):
+            text = "<br>".join(", ".join(names[each] for each in heap[i : i + 2]) for i in range(0, len(heap), 2))
+            half = _LINE * (text.count("<br>") + 1) / 2 * top
+            height = max(float(y[heap].mean()), height + half)
+            at = float(x[heap].min() if is_right else x[heap].max())
+            notes.append(_label(at, float(y[heap].mean()), height, text, is_right))
+            height += half
     return notes
+
+
+def _heaps(x: Floats, y: Floats) -> list[list[int]]:
+    """Gather points that lie nearer together than a label is high."""
+    heaps: list[list[int]] = []
+    for place in np.argsort(y, kind="stable").tolist():
+        near = (heap for heap in heaps if abs(x[heap[0]] - x[place]) < 0.1 and abs(y[heap[0]] - y[place]) < _LINE)
+        heap = next(near, None)
+        if heap is None:
+            heaps.append([place])
+        else:
+            heap.append(place)
+    return heaps
 
 
 def _label(x: float, y: float, height: float, name: str, is_right: bool) -> Spec:
     shift = -26 if is_right else 26
     note: Spec = {"x": x, "y": y, "text": name, "ax": shift, "ay": height, "ayref": "y", "showarrow": True}
-    note |= {"xanchor": "right" if is_right else "left", "yanchor": "middle"}
+    note |= {"xanchor": "right" if is_right else "left", "yanchor": "middle", "align": "right" if is_right else "left"}
     return note | {"arrowhead": 0, "arrowwidth": 1, "arrowcolor": INK, "standoff": 6}
 
 

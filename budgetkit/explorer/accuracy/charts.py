@@ -95,8 +95,8 @@ def ratios(found: Outcome) -> dict[str, float]:
     ratio = found.filled.ratios
     worst = float(np.quantile(ratio, 1 - found.settings.risk, method="higher"))
     return {
-        "really, in half the windows": float(np.median(ratio)),
-        f"really, in {100 * found.settings.risk:g} of 100": worst,
+        "really, typical": float(np.median(ratio)),
+        f"really, {100 * found.settings.risk:g} in 100": worst,
     }
 
 
@@ -210,7 +210,13 @@ def _rooms_note(table: pd.DataFrame, found: Outcome) -> str:
     pool = table[table["line"] == table["line"].iloc[0]].set_index("case")["tokens"]
     name = found.budget.name or "the budget"
     told = f"The shared pool of {name} looks like {pool.iloc[0]:,} tokens; in half the windows it is {pool.iloc[1]:,}"
-    return f"{told}, and with the buffer {pool.iloc[-1]:,} can be relied on.".replace("-", "\u2212")
+    history = table[table["line"] == found.budget.remainder]
+    stays = f" The {found.budget.remainder} budget is not touched." if _is_same(history) else ""
+    return f"{told}, and with the buffer {pool.iloc[-1]:,} can be relied on.{stays}".replace("-", "\u2212")
+
+
+def _is_same(rooms: pd.DataFrame) -> bool:
+    return len(rooms) > 0 and rooms["tokens"].nunique() == 1
 
 
 def _lengths_note(table: pd.DataFrame, found: Outcome) -> str:

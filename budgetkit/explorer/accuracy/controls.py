@@ -23,8 +23,9 @@ CHEAP = ("chars/4", "chars/3.5", "bytes/4", "utf16/4", "words/0.75", *RULES)
 ESTIMATES = ("estimate:o200k_base", "estimate:cl100k_base")
 RISKS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 PIECES = (100, 200, 500, 1_000, 2_000, 5_000, 10_000)
+WHOLE, MIXED = 0, ""  # ipywidgets takes None for nothing chosen
 TOGETHER = (
-    ("texts of all kinds", None),
+    ("texts of all kinds", MIXED),
     ("one class", "class"),
     ("one language", "language"),
     ("one source", "source"),
@@ -63,7 +64,7 @@ class Controls:
         self.classes = widgets.SelectMultiple(description="Classes", rows=6, **AUTO)
         self.pieces = widgets.Dropdown(description="Cut to", **AUTO)
         self.length = widgets.SelectionRangeSlider(description="Length", options=[("1", 1), ("2", 2)], **AUTO)
-        self.risk = widgets.SelectionSlider(description="Risk", options=[("5 %", 0.05)], readout=False, **AUTO)
+        self.risk = widgets.SelectionSlider(description="Risk, %", options=[("5 %", 0.05)], readout=False, **AUTO)
         self.risk_box = widgets.BoundedFloatText(
             min=0.01, max=99, step=0.1, tooltip="Windows of 100 that may overflow", **AUTO
         )
@@ -84,21 +85,22 @@ class Controls:
         groups = [
             group("Counting", self.counter, self.exact),
             group("Texts", self.corpus, self.path, self.classes, self.pieces, self.length),
-            group("Risk", row(self.risk, self.risk_box), self.together),
+            group("Accepted overflows", row(self.risk, self.risk_box), self.together),
             group("Budget that feels it", self.model, self.preset, row(self.window, self.window_box)),
             group("Text to read, worst first", self.document),
         ]
         self.widget = widgets.VBox(groups).add_class("bk-controls")
 
     def _listen(self) -> None:
-        on = partial(sends, self._do)
+        do = self._do
+        on = partial(sends, do)
         on(self.counter, "counter", "name")
         on(self.exact, "exact", "name")
         on(self.corpus, "corpus", "name")
         on(self.classes, "classes", "names")
-        on(self.pieces, "pieces", "characters")
+        self.pieces.observe(lambda change: do("pieces", characters=change["new"] or None), "value")
         on(self.risk, "risk", "chance", "slider risk")
-        on(self.together, "together", "column")
+        self.together.observe(lambda change: do("together", column=change["new"] or None), "value")
         on(self.model, "model", "name")
         on(self.preset, "preset", "name")
         on(self.window, "window", "tokens", "slider window")
@@ -126,14 +128,14 @@ class Controls:
         self.exact.value = settings.exact or found.model.encoding
         options(self.corpus, tuple((name, name) for name in self._library.names), settings.corpus)
         cut = sorted({*PIECES, settings.pieces} - {None}, key=lambda size: size or 0)
-        whole = (("whole documents", None), *((f"about {n:,} characters", n) for n in cut))
-        options(self.pieces, whole, settings.pieces)
+        whole = (("whole documents", WHOLE), *((f"about {n:,} characters", n) for n in cut))
+        options(self.pieces, whole, settings.pieces or WHOLE)
         self._project_classes(settings, found)
         self._project_lengths(settings, found)
         chances = sorted({*RISKS, settings.risk})
         options(self.risk, tuple((f"{100 * chance:g} %", chance) for chance in chances), settings.risk)
         self.risk_box.value = round(100 * settings.risk, 4)
-        self.together.value = settings.together
+        self.together.value = settings.together or MIXED
         self._project_budget(settings, found)
         self._project_documents(found)
 

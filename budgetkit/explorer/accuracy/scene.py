@@ -61,41 +61,58 @@ def kpis(found: Outcome) -> list[Data]:
     return [*_errors(found), *_costs(found)]
 
 
+def shortened(name: str, longest: int) -> str:
+    """Return a name that a key figure has room for.
+
+    Parameters
+    ----------
+    name : str
+        Any.
+    longest : int
+        In characters.
+
+    Returns
+    -------
+    str
+        A long one loses its end.
+
+    Examples
+    --------
+    >>> shortened("chars/4", 20), shortened("chars/4 (ceil, minimum 0)", 12)
+    ('chars/4', 'chars/4 (ce…')
+    """
+    return name if len(name) <= longest else f"{name[: longest - 1]}…"
+
+
 def _errors(found: Outcome) -> list[Data]:
     error = found.errors["error"]
     size = error.abs()
     name = called(found.counter)
     worst = f"worst {percent(float(error.iloc[int(size.to_numpy().argmax())]))}"
+    side = "counts too few" if error.mean() < 0 else "counts too many" if error.mean() > 0 else ""
+    shown = shortened(name, 26)
     return [
-        _kpi("mape", "mean absolute error", held(size.mean()), name, f"How far {name} is off, over all documents"),
-        _kpi("bias", "mean signed error", percent(error.mean()), "", "Below 0: counted too few tokens"),
-        _kpi(
-            "p95", "95 of 100 documents within", held(float(size.quantile(0.95))), worst, "95th percentile of the error"
-        ),
+        _kpi("mape", "mean error", held(size.mean()), shown, f"Mean absolute error of {name}, over all documents"),
+        _kpi("bias", "mean bias", percent(error.mean()), side, "Mean signed error; below 0: too few tokens"),
+        _kpi("p95", "95 of 100 within", held(float(size.quantile(0.95))), worst, "95th percentile of the error's size"),
     ]
 
 
 def _costs(found: Outcome) -> list[Data]:
-    buffer, costs, safe = found.buffer, found.costs, found.safe_costs
-    name = found.budget.name or "the budget"
+    now, buffer, costs, safe = found.settings, found.buffer, found.costs, found.safe_costs
+    name = shortened(found.budget.name or "the budget", 20)
     overflow = float(costs["overflow"])
-    within = f"with the buffer {held(safe['overflow'])}"
-    tokens = f"{found.safe.sizes['safety']:,} tokens; {sure(buffer)}"
     idle = max(0.0, safe["usable"] + safe["safety"] - safe["filled"])
-    wasted = f"of {costs['usable']:,.0f}; with the buffer {idle:,.0f}"
-    waste = "Usable tokens that stay empty, on average; a buffer that is not needed stays empty, too"
-    tip = f"Share of the window to hold back so that at most {100 * found.settings.risk:g} of 100 windows overflow"
-    level = "alarm" if overflow > found.settings.risk else ""
+    risk = f"{100 * now.risk:g}"
+    tip = f"Share of the window to hold back so that at most {risk} of 100 windows overflow; {sure(buffer)}"
+    waste = f"Usable tokens that stay empty, on average, of {costs['usable']:,.0f}; an idle buffer is wasted, too"
+    tokens = f"{found.safe.sizes['safety']:,} tokens at {risk} % risk"
+    often = f"with the buffer {held(safe['overflow'])}"
+    level = "alarm" if overflow > now.risk else ""
     return [
-        _kpi("buffer", f"honest buffer at {100 * found.settings.risk:g} % risk", held(buffer.share), tokens, tip),
-        _kpi(
-            "wasted",
-            f"tokens wasted in {name}",
-            f"{costs['wasted']:,.0f}",
-            wasted,
-            waste,
-        ),
-        _kpi("overflow", f"windows overflow in {name}", held(overflow), within, "As the budget is now", level),
+        _kpi("buffer", "honest buffer", held(buffer.share), tokens, tip),
+        _kpi("wasted", f"wasted in {name}", f"{costs['wasted']:,.0f}", f"with the buffer {idle:,.0f}", waste),
+        _kpi("overflow", f"overflow in {name}", held(overflow), often, "Windows that overflow as the budget is", level),
     ]
 
 

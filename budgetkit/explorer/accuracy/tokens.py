@@ -102,15 +102,15 @@ def reading(text: str, title: str, exact: Counter, count: Counter) -> Data:
     Returns
     -------
     dict
-        title, note and blocks, one a line.
+        title, note, blocks, one a line, and the click that it follows.
     """
     if not isinstance(exact, ExactCounter):
         note = f"{exact.name} counts tokens and does not show them; choose an encoding such as o200k_base to see them."
-        return {"title": title, "note": note, "blocks": []}
+        return {"title": title, "note": note, "blocks": [], "follows": "document"}
     shown = beginning_of(text)
     tokens = tokens_of(shown, exact)[:_MOST]
     blocks = [_block(first, last, line, count) for first, last, line in lines(tokens)]
-    return {"title": title, "note": _note(text, tokens, exact, count), "blocks": blocks}
+    return {"title": title, "note": _note(text, tokens, exact, count), "blocks": blocks, "follows": "document"}
 
 
 def beginning_of(text: str) -> str:

@@ -7,7 +7,7 @@ const painted = () => new Promise((resolve) => requestAnimationFrame(() => setTi
 
 function createCharts(model, alive, post, dragging) {
   const root = element("div", { class: "bk-charts" });
-  const charts = { root, model, post, alive, dragging, dirty: new Set(), running: false, hover: null, cards: new Map(), onHover: () => {} };
+  const charts = { root, model, post, alive, dragging, dirty: new Set(), running: false, hover: null, cards: new Map(), onHover: () => {}, onClick: () => {} };
   charts.arrange = (keys) => arrangeCards(charts, keys);
   charts.draw = (key) => {
     charts.dirty.add(key);
@@ -130,6 +130,7 @@ function listen(charts, card) {
   card.plot.on("plotly_click", (event) => {
     const { click } = charts.model.get(`figure_${card.key}`);
     const point = event.points[0];
+    if (click) charts.onClick(click);
     if (click) charts.post({ kind: click, [click]: keyOf(event) ?? point.x, gesture: click });
   });
 }

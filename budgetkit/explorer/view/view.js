@@ -33,6 +33,7 @@ function render({ model, el }) {
     charts.highlight(key);
   };
   charts.onHover = hover;
+  charts.onClick = reader.expect;
   if (pane) pane.onHover(hover);
 
   const drawState = () => {
