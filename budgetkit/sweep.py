@@ -16,6 +16,8 @@ from budgetkit.lines import quoted
 from budgetkit.walk import allocate_columns
 
 Demand = Mapping[str, int] | pd.DataFrame
+#: Where a sweep's table keeps the names of the lines that were moved, in `DataFrame.attrs`.
+LINES = "lines"
 _COLUMNS = ("section", "demand", "limit", "granted", "cut", "free", "shared_pool")
 
 
@@ -36,8 +38,8 @@ def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataF
     -------
     DataFrame
         Tidy: one row for each value (or pair of values), row of `demand` and section. Columns: the lines
-        (tokens, int64), the names of the index of a frame, section, demand, limit, granted, cut (int64,
-        tokens), free and shared_pool (int64, tokens, signed).
+        (tokens, int64; ``attrs["lines"]`` has their names), the names of the index of a frame, section, demand,
+        limit, granted, cut (int64, tokens), free and shared_pool (int64, tokens, signed).
 
     Raises
     ------
@@ -68,7 +70,9 @@ def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataF
         )
     points = [dict(zip(values, point, strict=True)) for point in product(*values.values())]
     frames = [_planned(budget, demand, point) for point in points]
-    return pd.concat(frames, ignore_index=True)
+    swept = pd.concat(frames, ignore_index=True)
+    swept.attrs[LINES] = list(values)  # a column such as "conversation" may as well be one of the demand's
+    return swept
 
 
 def _planned(budget: Budget, demand: Demand, point: Mapping[str, Any]) -> pd.DataFrame:

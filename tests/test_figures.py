@@ -151,6 +151,40 @@ def test_sweep_map_needs_two_lines() -> None:
         figures.sweep_map(swept)
 
 
+def test_sweep_line_needs_one_line() -> None:
+    """Two lines in one curve would be summed."""
+    swept = bk.sweep(OCTOPUS, {"history": 900}, window=[1_000, 4_000], output=[0, 500])
+    with pytest.raises(ValueError, match=r"2 moved lines \('window', 'output'\); it shows one; .* or draw sweep_map"):
+        figures.sweep_line.table(swept)
+
+
+def test_sweeps_of_many_demands_show_their_mean_and_say_so() -> None:
+    """Three turns of 2,000, 6,000 and 9,000 ask for 5,667 of history in the mean, and lose what is over 8,500."""
+    swept = bk.sweep(OCTOPUS, GROWING, window=[12_000, 20_000])
+    table = figures.sweep_line.table(swept)
+    history = table[table["section"] == "history"].round(1)
+    assert plain(history, "window", "demand", "granted", "cut", "demands") == [
+        (12_000, 5_666.7, 5_500.0, 166.7, 3),
+        (20_000, 5_666.7, 5_666.7, 0.0, 3),
+    ]
+    assert figures.sweep_line.spec(swept)["layout"]["yaxis"]["title"]["text"] == "tokens, mean of 3 demands"
+    with pytest.raises(ValueError, match="1 moved line; it shows two"):
+        figures.sweep_map.table(swept)
+
+
+def test_sweep_map_of_many_demands_begins_where_one_of_them_is_cut() -> None:
+    swept = bk.sweep(OCTOPUS, GROWING, window=[12_000, 20_000], output=[0, 2_000])
+    assert plain(figures.sweep_map.table(swept).round(1), "window", "output", "cut", "demands") == [
+        (12_000, 0, 0.0, 3),
+        (12_000, 2_000, 166.7, 3),
+        (20_000, 0, 0.0, 3),
+        (20_000, 2_000, 0.0, 3),
+    ]
+    heat, edge = figures.sweep_map.spec(swept)["data"]
+    assert heat["colorbar"]["title"]["text"] == "cut, tokens, mean of 3 demands"
+    assert edge["contours"]["start"] * 3 == 0.5
+
+
 def test_sweep_map_draws_a_line_where_the_first_token_is_cut() -> None:
     swept = bk.sweep(OCTOPUS, {"history": 5_000}, window=[6_000, 8_000], output=[0, 3_000])
     heat, edge = figures.sweep_map.spec(swept)["data"]
