@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import figure
+from benchmarks.measure import row
 
 PAGE = """
 2 cores, Linux; budgetkit 0.1.0.
@@ -27,6 +28,25 @@ PAGE = """
 | 1,000 items | budgetkit, fit | 2 ms | 4 ms |  |  |  |
 | 1,000 items | budgetkit, fit again | 2 ms | 4 ms |  |  |  |
 """
+
+
+@pytest.mark.parametrize(
+    ("limits", "target", "met"),
+    [
+        ({}, "", None),
+        ({"limit": 0.070}, "< 70 ms", True),
+        ({"limit": 0.070, "limit_p95": 0.110}, "< 70 ms, p95 < 110 ms", False),
+        ({"limit": 0.070, "limit_p95": 0.210}, "< 70 ms, p95 < 210 ms", True),
+        ({"limit": 0.040, "limit_p95": 0.210}, "< 40 ms, p95 < 210 ms", False),
+    ],
+)
+def test_a_figure_is_met_where_its_median_and_its_95th_percentile_are(
+    limits: dict[str, float], target: str, met: bool | None
+) -> None:
+    """Two of twenty moves take 200 ms: the median is 50 ms, and the 95th percentile is not."""
+    found = row("browser", "slider to paint", [0.050] * 18 + [0.200] * 2, **limits)  # type: ignore[arg-type]
+    assert (found.median, found.p95) == (0.050, 0.200)
+    assert (found.target, found.met) == (target, met)
 
 
 def test_a_stored_table_is_read_back_in_seconds() -> None:
