@@ -463,7 +463,7 @@ def test_every_turn_is_planned_as_the_chosen_one_is(preset: str, trace: str, win
         assert told["granted"] == f"{sum(grant.granted for grant in grants):,}"
         assert told["demand"] == f"{sum(grant.demand for grant in grants):,}"
         assert told["cut"] == f"{sum(grant.cut for grant in explorer.plan.grants):,}"
-        assert rest is None or told["limit"] == f"{explorer.plan[rest].limit:,}"
+        assert rest is None or told["limit"] == f"{explorer.plan.remainder:,}"
     cuts = [row[0] for row in drawn["rows"] if row[names.index("cut")] != "0"]
     assert kpi(explorer, "first") == (f"turn {cuts[0]}" if cuts else "none")
 

@@ -125,6 +125,22 @@ def test_turns_follow_the_remainder_and_mark_the_first_cut() -> None:
     assert notes == ["kept = limit 6,500", "asked 9,000", "first cut: turn 3, history"]
 
 
+def test_turns_show_what_the_key_figure_shows_where_a_floor_overruns() -> None:
+    """The history keeps its floor of 4,000, and the line says what was left for it: the same subtraction."""
+    budget = bk.presets.working_memory(10_000)
+    table = figures.turns.table(budget, GROWING)
+    assert plain(table, "demand", "limit", "granted") == [
+        (2_000, 10_000 - 4_096 - 1_500, 2_000),
+        (6_000, 10_000 - 4_096 - 1_500, 4_404),
+        (9_000, 10_000 - 4_096 - 1_500, 4_404),
+    ]
+    narrow = figures.turns.table(budget.assign(window=5_000), GROWING)
+    last = bk.allocate(budget.assign(window=5_000), LAST)
+    assert list(narrow["limit"]) == [5_000 - 4_096 - 1_500] * 3
+    assert (last.remainder, last["history"].granted) == (5_000 - 4_096 - 1_500, 4_000)
+    assert list(narrow["granted"]) == [2_000, 4_000, 4_000]
+
+
 def test_turns_of_a_budget_without_a_remainder_follow_all_that_is_asked() -> None:
     table = figures.turns.table(ANCHOR, pd.DataFrame({"system": [500], "memory": [700]}, index=[1]))
     assert plain(table, "line", "demand", "limit", "granted") == [("all sections", 1_200, 6_992, 1_200)]

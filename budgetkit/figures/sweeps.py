@@ -84,7 +84,7 @@ def _map_table(swept: pd.DataFrame) -> pd.DataFrame:
             f"a map was asked for of {len(moved)} moved line; it shows two; "
             "write sweep(budget, demand, window=[...], output=[...]), or draw sweep_line"
         )
-    whole = swept.groupby([*moved, *_demand_names(swept, moved)], sort=False, as_index=False)["cut"].sum()
+    whole = swept.groupby([*moved, *_demand_names(swept, moved)], sort=False, as_index=False)[["cut"]].sum()
     return _means(whole, moved, ["cut"]).sort_values(moved, ignore_index=True)
 
 

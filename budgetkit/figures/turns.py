@@ -17,12 +17,14 @@ from budgetkit.budget import Budget
 from budgetkit.figures.palette import ALARM, SLATE, colour, translucent
 from budgetkit.figures.question import Question, Spec, end_labels, layout, plain, rows
 from budgetkit.pruning import Ints
+from budgetkit.remainder import remainder
+from budgetkit.walk import declaring
 
 ALL = "all sections"
 
 
 def followed(budget: Budget, columns: Columns) -> dict[str, Ints]:
-    """Return what is asked, allowed and granted of the remainder, row by row.
+    """Return what is asked, left and granted of the remainder, row by row.
 
     Parameters
     ----------
@@ -34,10 +36,12 @@ def followed(budget: Budget, columns: Columns) -> dict[str, Ints]:
     Returns
     -------
     dict
-        Arrays demand, limit and granted, in tokens.
+        Arrays demand, limit and granted, in tokens; limit is what `Plan.remainder` is of each row, below the
+        granted where a floor overruns the window.
     """
     if budget.remainder is not None:
-        return columns[budget.remainder]
+        left: Ints = remainder(declaring(budget, columns), columns, np.minimum, np.maximum)
+        return columns[budget.remainder] | {"limit": left}
     demand = sum((c["demand"] for c in columns.values()), np.zeros(1, dtype=np.int64))
     granted = sum((c["granted"] for c in columns.values()), np.zeros(1, dtype=np.int64))
     return {"demand": demand, "limit": np.full(len(demand), budget.usable), "granted": granted}
