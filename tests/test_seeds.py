@@ -13,6 +13,7 @@ import budgetkit as bk
 from budgetkit import assembly, presets, state
 from budgetkit.fitting import fit
 from budgetkit.plan import OVER_CAP
+from budgetkit.truncation import cutter
 
 OCTOPUS = {"system": 1_200, "procedure": 300, "knowledge": 1_500, "episodes": 400, "current": 100}
 
@@ -73,8 +74,8 @@ EMOJI = "\U0001f389\U0001f680\U0001f525\U0001f469‍\U0001f469‍\U0001f467‍\U
         (lambda: bk.counter("o200k_base"), 23),
     ],
 )
-def test_s5_length_depends_on_the_unit(counter: Callable[[], Callable[[str], int]], tokens: int) -> None:
-    """.NET counts UTF-16 units, Python code points; neither is near the truth for emoji."""
+def test_s5_document_000_length_depends_on_the_unit(counter: Callable[[], Callable[[str], int]], tokens: int) -> None:
+    """000's .NET counts UTF-16 units, Python code points; neither is near the truth for emoji."""
     assert len(EMOJI.encode("utf-16-le")) // 2 == 24
     assert len(EMOJI) == 15
     assert len(EMOJI.encode()) == 54
@@ -157,7 +158,7 @@ def test_s11_document_003_visibility() -> None:
     assert "- working_memory: 780/800 (near its limit)\n" in text
 
 
-def test_s11_budget_text_is_counted_inside_the_budget() -> None:
+def test_s11_document_003_budget_text_is_counted_inside_the_budget() -> None:
     """The text's own tokens are in the number that it shows, and it is left out where it has no room."""
     count = bk.counter("gpt-4o")
     plan = bk.allocate(presets.agent_prompt(), {"system_prompt": 450})
@@ -189,6 +190,28 @@ def test_s12_document_003_halving_can_exceed_the_cap_and_waste_half_of_it() -> N
         assert 0.9 * cap <= kept <= cap
 
 
+def _lines_left(text: str, cap: int, count: Callable[[str], int], newest: bool) -> str:
+    """A twin of the strategies that 003 sketches for lists: let go of line after line, but never of the last."""
+    lines = text.split("\n")
+    while count("\n".join(lines)) > cap and len(lines) > 1:
+        lines = lines[1:] if newest else lines[:-1]
+    return "\n".join(lines) + "\n[cut]"
+
+
+@pytest.mark.parametrize(("section", "newest"), [("action_history", True), ("rag_memories", False)])
+def test_s12_document_003_lists_stop_at_one_line_and_can_exceed_the_cap(section: str, newest: bool) -> None:
+    """One long line stays whole there, and its marker comes on top; here neither a text nor a plan exceeds the cap."""
+    count = bk.counter("o200k_base")
+    text = "\n".join(f"{i} looked for the invoice in every drawer " * 8 for i in range(5))
+    assert count(_lines_left(text, 20, count, newest)) > 20
+    assert 0 < count(bk.truncate(text, 20, count, keep="tail" if newest else "head", by="line")) <= 20
+    budget = presets.agent_prompt(None, {"sections": {section: {"max_tokens": 20}}})
+    item = bk.Item(section, count(text), payload=text)
+    plan = fit(budget, [item], cutter(count))
+    assert 0 < plan[section].granted <= 20
+    assert count(plan.decisions.items[0].payload) == plan[section].granted
+
+
 def test_s13_document_003_priority_classes() -> None:
     """Required is never starved, then high, medium, low; a disabled section has 0."""
     rules = {"system_prompt": {"max_tokens": 500}, "rag_memories": {"max_tokens": 0}}
@@ -203,6 +226,16 @@ def test_s13_document_003_priority_classes() -> None:
         "recent_events": 0,
         "subscribed_artifacts": 0,
     }
+
+
+@pytest.mark.parametrize(("window", "medium", "low"), [(2_300, [600, 400, 0], 0), (2_800, [600, 400, 400], 100)])
+def test_s13_document_003_medium_comes_before_low(window: int, medium: list[int], low: int) -> None:
+    """Required 500 and high 800 are there; low gets nothing before every medium section has its cap."""
+    budget = presets.agent_prompt(window)
+    plan = bk.allocate(budget, {s: 1_000 for s in budget.sections})
+    assert [plan[s].granted for s in ("system_prompt", "working_memory")] == [500, 800]
+    assert [plan[s].granted for s in ("rag_memories", "action_history", "subscribed_artifacts")] == medium
+    assert plan["recent_events"].granted == low
 
 
 def test_s14_document_004_shared_pool() -> None:
@@ -307,8 +340,8 @@ def test_s19_document_004_overflow(rule: dict[str, object], names: str, tokens: 
 
 
 @pytest.mark.parametrize("reserve", [1_000, 1_001])
-def test_s20_reserve_that_leaves_nothing_raises(reserve: int) -> None:
-    """A reserve of the whole window, or more, is an error."""
+def test_s20_document_004_reserve_that_leaves_nothing_raises(reserve: int) -> None:
+    """004: a reserve of the whole window, or more, is an error."""
     with pytest.raises(ValueError, match="leave nothing of the window"):
         bk.Budget(1_000, [bk.Reserve("output", reserve)], [bk.Allocation("history")])
 
