@@ -15,7 +15,8 @@ from budgetkit.figures.palette import GREY
 from budgetkit.figures.question import Question, short
 
 Data = dict[str, Any]
-BY_REQUEST = ("timeline", "caching", "spending", "dropping")
+MARKED = ("timeline", "caching", "dropping")
+BY_REQUEST = (*MARKED, "spending")
 QUESTIONS: Mapping[str, Question[...]] = {name: getattr(figures, name) for name in FIGURES}
 MOST_ROWS = 1_000  # of a table; the whole of it is a cell away
 
@@ -47,7 +48,7 @@ def _chart(name: str, found: Outcome, opened: bool) -> Data:
     return {
         "title": QUESTIONS[name].title,
         "note": note,
-        "spec": marked(spec, found.request) if by_request else spec,
+        "spec": marked(spec, found.request) if name in MARKED else spec,
         "table": listed(table.head(MOST_ROWS)) if opened else None,
         "click": "request" if by_request else None,
     }

@@ -146,7 +146,7 @@ class ConversationExplorer(Explorer[Settings, Outcome, Replays]):
     @property
     def forecast(self) -> pd.DataFrame:
         """At which turn drawn conversations pass each limit, as :func:`budgetkit.forecast.first_over` says."""
-        return self._found.ahead
+        return self._found.ahead.copy()
 
     @property
     def config(self) -> dict[str, Any]:

@@ -19,12 +19,12 @@ from budgetkit.evidence import evidence
 from budgetkit.explorer.conversation.replayed import Compared, Replayed
 from budgetkit.explorer.conversation.settings import Settings
 from budgetkit.explorer.library import Library, Report
-from budgetkit.forecast import paths
+from budgetkit.forecast import first_over, paths
 from budgetkit.framing import Framing
 from budgetkit.policies import Policy
 from budgetkit.prompt_cache import PromptCache
 from budgetkit.pruning import Ints
-from budgetkit.replay import replay, turn_sizes
+from budgetkit.replay import replay, spent, turn_sizes
 from budgetkit.replay.requests import By
 from budgetkit.state import to_json
 from budgetkit.trace import Trace
@@ -157,6 +157,34 @@ class Replays(Library):
             return run.trace, found, figures.fan.table(found)
 
         return self._keep(("drawn", id(run.trace), run.count.name, run.framing, turns), draw)[1:]
+
+    def ahead(self, run: Run, drawn: Ints, money: float) -> pd.DataFrame:
+        """Return at which turn drawn conversations pass each limit.
+
+        Parameters
+        ----------
+        run : Run
+            Whose budget and prices hold.
+        drawn : array, shape (samples, turns)
+            What `drawn` returned.
+        money : float
+            What may be spent, in US dollars; 0 for no limit.
+
+        Returns
+        -------
+        DataFrame
+            As :func:`budgetkit.forecast.first_over` says.
+        """
+
+        def pass_them() -> tuple[Ints, pd.DataFrame]:
+            limits = {"first cut": run.budget.usable, "window full": run.budget.window}
+            found = [first_over(drawn, limits)]
+            cost = spent(drawn, run.prices) if money else None
+            if cost is not None:
+                found.append(first_over(cost, {"money spent": money}))
+            return drawn, pd.concat(found, ignore_index=True)
+
+        return self._keep((id(drawn), run.budget.usable, run.budget.window, run.prices, money), pass_them)[1]
 
     def prices(self, model: str, on: date | None, hour: bool) -> Prices:
         """Return what a model costs.

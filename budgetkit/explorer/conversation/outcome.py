@@ -21,11 +21,10 @@ from budgetkit.explorer.conversation.library import Replays, Run
 from budgetkit.explorer.conversation.replayed import Compared, Replayed
 from budgetkit.explorer.conversation.rules import prompt_cache
 from budgetkit.explorer.conversation.settings import LONGEST, Settings
-from budgetkit.forecast import first_over
 from budgetkit.framing import framing_for
 from budgetkit.policies import Policy
 from budgetkit.pruning import Floats, Ints
-from budgetkit.replay import spent, turn_sizes
+from budgetkit.replay import turn_sizes
 from budgetkit.replay.requests import pauses
 from budgetkit.trace import DEFAULT_ROLES, Trace
 
@@ -58,8 +57,8 @@ class Outcome:
         Conversations drawn from the turns of this one, in tokens.
     spread : DataFrame
         How they spread, turn by turn.
-    money : float
-        What may be spent, in US dollars; 0 for no limit.
+    ahead : DataFrame
+        At which turn they pass each limit, as :func:`budgetkit.forecast.first_over` says.
     notes : tuple of str
         What the user should know, such as a model that nobody knows.
     """
@@ -75,7 +74,7 @@ class Outcome:
     conversations: int
     drawn: Ints
     spread: pd.DataFrame
-    money: float
+    ahead: pd.DataFrame
     notes: tuple[str, ...]
 
     @property
@@ -150,16 +149,6 @@ class Outcome:
         """Whether the prompt cache can be seen to run out: some pauses are known, or nothing depends on them."""
         return self.run.cache.lifetime is None or bool((self.pauses == self.pauses).any())
 
-    @cached_property
-    def ahead(self) -> pd.DataFrame:
-        """At which turn drawn conversations pass each limit, as :func:`budgetkit.forecast.first_over` says."""
-        budget = self.bare.plan.budget
-        found = [first_over(self.drawn, {"first cut": budget.usable, "window full": budget.window})]
-        money = spent(self.drawn, self.run.prices) if self.money else None
-        if money is not None:
-            found.append(first_over(money, {"money spent": self.money}))
-        return pd.concat(found, ignore_index=True)
-
 
 def outcome(settings: Settings, library: Replays) -> Outcome:
     """Work out what follows from the settings.
@@ -217,7 +206,7 @@ def outcome(settings: Settings, library: Replays) -> Outcome:
         len(traces),
         drawn,
         spread,
-        settings.money,
+        library.ahead(run, drawn, settings.money),
         tuple(filter(None, (bare.note, note))),
     )
 
