@@ -7,7 +7,7 @@ import pandas as pd
 
 from budgetkit.accuracy import buffer_for, summary
 from budgetkit.figures.palette import ALARM, SLATE
-from budgetkit.figures.question import Question, Spec, layout, plain
+from budgetkit.figures.question import Question, Spec, label, layout, plain
 
 _OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", SLATE)
 _MOST_POINTS = 3_000
@@ -137,11 +137,11 @@ def _tax(errors: pd.DataFrame, window: int = 128_000, base: str = "en") -> pd.Da
 
 
 def _draw_tax(table: pd.DataFrame) -> Spec:
-    names = [plain(f"{language}") for language in table["language"]]
+    names = [label(str(language), 20) for language in table["language"]]
     bar = {
         "type": "bar",
         "orientation": "h",
-        "y": [f"{name} ({plain(kind)})" for name, kind in zip(names, table["class"], strict=True)],
+        "y": [f"{name} ({label(str(kind), 16)})" for name, kind in zip(names, table["class"], strict=True)],
         "x": table["characters_in_window"].tolist(),
         "text": [f"{100 * share:.0f} %" for share in table["of_base"]],
         "textposition": "outside",

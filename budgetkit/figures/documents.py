@@ -65,7 +65,7 @@ def _points(table: pd.DataFrame, x: Sequence[float], y: Sequence[float], **marke
     """Draw the documents, each with a hover that tells it, and a ring around the one that is read."""
     one: Spec = {"type": "scatter", "mode": "markers", "x": list(x), "y": list(y), "text": _told(table)}
     colours = [ALARM if error < 0 else BLUE for error in table["error"]]
-    one |= {"marker": {"size": 7, "opacity": 0.6, "color": colours, **marker}, "cliponaxis": False}
+    one |= {"marker": {"size": 7, "opacity": 0.72, "color": colours, **marker}, "cliponaxis": False}
     one |= {"customdata": table["number"].tolist(), "hovertemplate": "%{text}<extra></extra>"}
     ring = [place for place, is_read in enumerate(table["read"]) if is_read]
     around: Spec = {"type": "scatter", "mode": "markers", "hoverinfo": "skip", "cliponaxis": False}
@@ -122,7 +122,7 @@ def _axis(error: list[float], end: float) -> Spec:
     return {
         "range": [low - 0.03 * reach, end + 0.03 * reach],
         "ticksuffix": " %",
-        "nticks": 6,
+        "nticks": 5,
         "tickangle": 0,
         "zerolinewidth": 2,
     }

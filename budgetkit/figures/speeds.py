@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from budgetkit.figures.palette import BLUE, GREEN, ORANGE
-from budgetkit.figures.question import INK, Question, Spec, label, layout
+from budgetkit.figures.question import INK, Question, Spec, layout, plain
 
 Floats = npt.NDArray[np.float64]
 _LINE = 0.065  # height of a line of a label, of the figure's
@@ -27,7 +27,7 @@ def _table(errors: Mapping[str, float], speeds: Mapping[str, float], kinds: Mapp
 def _draw(table: pd.DataFrame) -> Spec:
     x, y = table["megabytes_a_second"].tolist(), (100 * table["error"]).round(2).tolist()
     colours = [_KINDS[kind] for kind in table["kind"]]
-    names = [label(str(name), 30) for name in table["counter"]]
+    names = [_called(str(name)) for name in table["counter"]]
     dots: Spec = {"type": "scatter", "mode": "markers", "x": x, "y": y, "text": names, "cliponaxis": False}
     dots |= {"marker": {"size": 11, "color": colours, "line": {"color": INK, "width": 1}}}
     dots |= {"hovertemplate": "<b>%{text}</b><br>%{x:,.3~g} MB a second<br>%{y:.1f} % off on average<extra></extra>"}
@@ -43,6 +43,11 @@ def _draw(table: pd.DataFrame) -> Spec:
     y_axis = {"range": [-0.08 * top, top], "ticksuffix": " %", "title": {"text": "mean absolute error", "standoff": 4}}
     notes = _labels(np.log10(x), np.array(y), names, reach, top)
     return {"data": [dots], "layout": layout(330, x_axis, y_axis, annotations=notes, meta={"top": 8})}
+
+
+def _called(name: str, longest: int = 38) -> str:
+    """Return a counter's name that the figure has room for; what it is stands at its beginning."""
+    return plain(name if len(name) <= longest else f"{name[: longest - 1]}…")
 
 
 def _labels(x: Floats, y: Floats, names: list[str], reach: list[float], top: float) -> list[Spec]:

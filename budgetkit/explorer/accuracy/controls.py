@@ -191,7 +191,7 @@ def round_sizes(low: int, high: int) -> list[int]:
     Examples
     --------
     >>> round_sizes(450, 2_000)[:4]
-    [470, 500, 530, 560]
+    [480, 510, 540, 580]
     """
     steps = np.geomspace(max(low, 1), max(high, low + 1, 2), _STEPS + 1)[1:-1]
     rounded = {int(float(f"{step:.2g}")) for step in steps}

@@ -326,7 +326,7 @@ def batches(texts: Sequence[str]) -> list[Sequence[str]]:
     Examples
     --------
     >>> [len(batch) for batch in batches(["a" * 300_000] * 5)]
-    [2, 1, 1, 1]
+    [1, 1, 1, 2]
     """
     ends = np.cumsum([len(text) for text in texts]) // BATCH
     places = [*np.flatnonzero(np.diff(ends, prepend=ends[:1])).tolist(), len(texts)]

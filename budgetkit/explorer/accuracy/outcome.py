@@ -133,7 +133,7 @@ def outcome(settings: Settings, library: Texts) -> Outcome:
         budget,
         safe,
         kept_deficit(safe, settings.budget.base(model).deficit),
-        typed_demand(settings.budget, budget),
+        typical(settings.budget, budget),
         costs,
         safe_costs,
         read(settings, errors),
@@ -171,6 +171,25 @@ def costs_of(
 
 def _first(rows: pd.DataFrame) -> dict[str, Any]:
     return {str(name): value for name, value in rows.iloc[0].items()}
+
+
+def typical(settings: BudgetSettings, budget: Budget) -> dict[str, int]:
+    """Return what each section asks for: the preset's typical sizes; of a budget of the user's own, its caps.
+
+    Parameters
+    ----------
+    settings : budget settings
+        What is set.
+    budget : Budget
+        The budget that follows.
+
+    Returns
+    -------
+    dict of str to int
+        In tokens, one for each section.
+    """
+    known = typed_demand(settings, budget)
+    return known if any(known.values()) else {section: cap or 0 for section, cap in budget.caps.items()}
 
 
 def reference(settings: Settings, model: Model, library: Texts) -> Counter:

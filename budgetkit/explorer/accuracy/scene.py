@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from budgetkit.counters import CalibratedCounter, Counter
 from budgetkit.explorer.accuracy.library import Texts
 from budgetkit.explorer.accuracy.news import called, held, source, sure
 from budgetkit.explorer.accuracy.outcome import Outcome
@@ -61,6 +62,29 @@ def kpis(found: Outcome) -> list[Data]:
     return [*_errors(found), *_costs(found)]
 
 
+def named(count: Counter) -> str:
+    """Return a counter's name for a key figure, with the word "estimate" where it is one.
+
+    Parameters
+    ----------
+    count : Counter
+        Any.
+
+    Returns
+    -------
+    str
+        Without where a calibrated slope comes from.
+
+    Examples
+    --------
+    >>> from budgetkit.counters import counter
+    >>> named(counter("chars/4")), named(counter("calibrated:claude-opus-4-7"))
+    ('chars/4 (estimate)', 'claude-opus-4-7 (estimate)')
+    """
+    name = shortened(count.model if isinstance(count, CalibratedCounter) else count.name, 24)
+    return name if count.exact or "estimate" in name else f"{name} (estimate)"
+
+
 def shortened(name: str, longest: int) -> str:
     """Return a name that a key figure has room for.
 
@@ -90,7 +114,7 @@ def _errors(found: Outcome) -> list[Data]:
     name = called(found.counter)
     worst = f"worst {percent(float(error.iloc[int(size.to_numpy().argmax())]))}"
     side = "counts too few" if error.mean() < 0 else "counts too many" if error.mean() > 0 else ""
-    shown = shortened(name, 26)
+    shown = named(found.counter)
     return [
         _kpi("mape", "mean error", held(size.mean()), shown, f"Mean absolute error of {name}, over all documents"),
         _kpi("bias", "mean bias", percent(error.mean()), side, "Mean signed error; below 0: too few tokens"),

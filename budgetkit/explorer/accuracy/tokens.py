@@ -62,7 +62,7 @@ def tokens_of(text: str, exact: ExactCounter) -> list[Token]:
     Examples
     --------
     >>> [(token.text, token.shared) for token in tokens_of("Hi 🌵", ExactCounter("o200k_base"))]
-    [('Hi', 1), (' 🌵', 3), ('', 3), ('', 3)]
+    [('Hi', 1), (' 🌵', 2), ('', 2)]
     """
     found: list[Token] = []
     held: list[tuple[int, bytes]] = []
