@@ -31,7 +31,7 @@ from budgetkit.trace import Trace
 
 T = TypeVar("T")
 MOST_REPLAYS = 64
-SAMPLES = 1_000
+SAMPLES = 500  # as many as `outlook` draws
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,8 @@ class Standing:
     ----------
     there, absent : list of int
         Indices of messages in the request, and of those that have left before it.
+    shrunk : list of int
+        Those in the request of which a placeholder is left.
     summaries : dict of int to (int, int, int)
         By the index of the message in whose place a summary stands: the request that wrote it (from 1), how many
         messages it replaced, and its length in tokens.
@@ -30,6 +32,7 @@ class Standing:
 
     there: list[int]
     absent: list[int]
+    shrunk: list[int]
     summaries: dict[int, tuple[int, int, int]]
 
 
@@ -76,12 +79,15 @@ def standing_at(found: Outcome) -> Standing:
             break
         replaced = sum(summaries.pop(each, (0, 1, 0))[1] for each in slots)
         summaries[slot] = (at + 1, replaced, tokens)
-    return Standing(outcome.present(request), outcome.absent(request), summaries)
+    there = outcome.present(request)
+    shrunk = [slot for slot in there if NEVER < outcome.kept.shrunk[slot] < request]
+    return Standing(there, outcome.absent(request), shrunk, summaries)
 
 
 def _chosen(standing: Standing) -> set[int]:
-    """Choose what is shown: the opening, what left last, and the newest."""
-    return {*standing.there[:FIRST], *standing.there[-NEWEST:], *standing.absent[-GONE:], *standing.summaries}
+    """Choose what is shown: the opening, what left or shrank last, and the newest."""
+    gone = {*standing.absent[-GONE:], *standing.shrunk[-GONE:], *standing.summaries}
+    return {*standing.there[:FIRST], *standing.there[-NEWEST:], *gone}
 
 
 def _note(found: Outcome, standing: Standing, shown: set[int]) -> str:
