@@ -126,11 +126,14 @@ def models() -> tuple[Model, ...]:
 def model(name: str, unknown: Literal["default", "raise"] = "default", **overrides: Any) -> Model:
     """Look a model up: by its exact name, by the longest prefix of it, in genai-prices, or by default.
 
+    Where a prefix would pass a wrong window on, as "o1" would to "o1-preview", the longer name has a row of its own
+    in the table: genai-prices takes a fifth of a second to import, which a dated name should not cost.
+
     Parameters
     ----------
     name : str
         ``"gpt-4o"``, or with a date, ``"gpt-4o-2024-08-06"``, or with a provider, ``"openai/gpt-4o"``. Upper
-        and lower case are the same.
+        and lower case are the same, and blanks around it do not count.
     unknown : {"default", "raise"}
         What to do with a name that nothing knows: take a window of 8,192 tokens and cl100k_base, with a
         warning, or raise.
@@ -167,6 +170,7 @@ def model(name: str, unknown: Literal["default", "raise"] = "default", **overrid
         raise ValueError(
             f"a model named {name!r} was asked for; names are texts such as 'gpt-4o'; give one, or a window in tokens"
         )
+    name = name.strip()
     found = _by_name(name) or _by_prefix(name) or _by_price_list(name)
     if found is None and unknown == "raise":
         raise ValueError(

@@ -14,6 +14,7 @@ import csv
 import json
 import sys
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,10 @@ LISTED: dict[tuple[str, str, str, str], str] = {
         gpt-4o gpt-4o-mini gpt-4o-2024-05-13 gpt-4-turbo gpt-4 gpt-4-1106-preview gpt-3.5-turbo
         gpt-3.5-turbo-16k gpt-4.1 gpt-4.1-mini gpt-4.1-nano o1 o3 o3-mini o3-pro o4-mini
         gpt-5-chat-latest gpt-5.1-chat-latest gpt-5.2-chat-latest gpt-5.3-chat-latest gpt-5-pro
-        gpt-5.4 gpt-5.4-pro gpt-5.5 gpt-5.5-pro gpt-5.6-cyber""",
+        gpt-5.4 gpt-5.4-pro gpt-5.5 gpt-5.5-pro gpt-5.6-cyber
+        gpt-5-chat gpt-4o-transcribe gpt-4o-mini-transcribe""",
+    ("OpenAI", "shared", "o200k_base", "azure/us/"): "o1-preview",
+    ("OpenAI", "input", "o200k_base", "azure/"): "gpt-5.1-chat gpt-5.2-chat",
     ("OpenAI", "shared", "o200k_base", "azure/"): "gpt-4-32k gpt-4-0125-preview o1-mini",
     ("OpenAI", "shared", "o200k_base", "azure_ai/"): "gpt-oss-120b",
     ("OpenAI", "shared", "o200k_base", "together_ai/openai/"): "gpt-oss-20b",
@@ -48,7 +52,9 @@ LISTED: dict[tuple[str, str, str, str], str] = {
     ("Google", "input", "o200k_base", "gemini/"): """
         gemini-2.5-pro gemini-2.5-flash gemini-2.5-flash-lite gemini-3-flash-preview gemini-3.1-pro-preview
         gemini-3.1-flash-lite gemini-3.5-flash gemini-3.5-flash-lite gemini-3.6-flash gemini-3.7-flash
-        gemini-3.8-flash""",
+        gemini-3.8-flash gemini-2.5-flash-image gemini-3.1-flash-lite-image gemini-2.5-flash-preview-tts
+        gemini-2.5-pro-preview-tts gemini-3.8-flash-tts gemini-3.8-flash-lite-tts
+        gemini-2.5-flash-native-audio-latest gemini-2.5-flash-native-audio-preview-12-2025""",
     ("Google", "shared", "o200k_base", "gemini/"): "gemini-4-argon gemma-4-31b-it",
     ("DeepSeek", "shared", "o200k_base", "deepseek/"): """
         deepseek-chat deepseek-reasoner deepseek-flash deepseek-v4-flash deepseek-v4-pro""",
@@ -71,8 +77,15 @@ LISTED: dict[tuple[str, str, str, str], str] = {
         grok-4.20 grok-4.3 grok-4.5 grok-4.6 grok-4.7 grok-build-0.1 grok-code-fast-1""",
 }
 
+#: (provider, provider in genai-prices) -> models that only genai-prices knows, and that a shorter name would
+#: otherwise pass a wrong window on to. It says nothing of answers.
+PRICED: dict[tuple[str, str], str] = {
+    ("OpenAI", "openai"): "gpt-4-vision-preview gpt-4o-realtime-preview gpt-4o-mini-realtime-preview",
+    ("Google", "google"): "gemini-2.5-flash-tts gemini-2.5-pro-tts gemini-2.5-flash-lite-preview-tts",
+}
 
-def rows(registry: dict[str, dict[str, Any]], version: str, date: str) -> Iterator[dict[str, object]]:
+
+def rows(registry: dict[str, dict[str, Any]], release: str, date: str) -> Iterator[dict[str, object]]:
     """Yield one row a listed model, in the order of the list."""
     for (provider, kind, stand_in, prefix), names in LISTED.items():
         for name in names.split():
@@ -87,7 +100,27 @@ def rows(registry: dict[str, dict[str, Any]], version: str, date: str) -> Iterat
                 "encoding": encoding,
                 "encoding_is_own": "yes" if own else "no",
                 "framing": framing(name),
-                "source": f"litellm {version}, {prefix + name}",
+                "source": f"litellm {release}, {prefix + name}",
+                "date": date,
+            }
+
+
+def priced(date: str) -> Iterator[dict[str, object]]:
+    """Yield one row a model that only genai-prices knows."""
+    for (provider, maker), names in PRICED.items():
+        for name in names.split():
+            found, entry = get_snapshot().find_provider_model(name, None, maker, None)
+            encoding, own = counted_with(name, "o200k_base")
+            yield {
+                "name": name,
+                "provider": provider,
+                "window": entry.context_window,
+                "kind": "input" if provider == "Google" else "shared",
+                "max_output": "",
+                "encoding": encoding,
+                "encoding_is_own": "yes" if own else "no",
+                "framing": framing(name),
+                "source": f"genai-prices {version('genai-prices')}, {found.id}/{entry.id}",
                 "date": date,
             }
 
@@ -116,13 +149,14 @@ def differing(name: str, window: int) -> str:
     return f"{known.context_window:,}" if known.context_window not in (None, window) else ""
 
 
-def main(registry: str, version: str, date: str) -> None:
+def main(registry: str, release: str, date: str) -> None:
     """Write the table and print where the two sources disagree."""
-    table = list(rows(json.loads(Path(registry).read_text("utf-8")), version, date))
+    table = [*rows(json.loads(Path(registry).read_text("utf-8")), release, date), *priced(date)]
     with CSV.open("w", encoding="utf-8", newline="") as out:
         out.write(
-            f"# Windows and maximum outputs from litellm {version}, encodings from tiktoken's model table; "
-            f"read {date} by scripts/build_models.py; columns in data/README.md\n"
+            f"# Windows and maximum outputs from litellm {release} and genai-prices {version('genai-prices')}, as each "
+            f"row says, encodings from tiktoken's model table; read {date} by scripts/build_models.py; "
+            "columns in data/README.md\n"
         )
         writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
         writer.writeheader()

@@ -85,8 +85,8 @@ def test_the_exact_name_comes_first() -> None:
     assert model("gpt-4o").provenance == "exact name gpt-4o"
 
 
-@pytest.mark.parametrize("name", ["openai/gpt-4o", "openrouter/openai/gpt-4o", "GPT-4o"])
-def test_a_providers_path_and_the_case_do_not_matter(name: str) -> None:
+@pytest.mark.parametrize("name", ["openai/gpt-4o", "openrouter/openai/gpt-4o", "GPT-4o", " gpt-4o\n"])
+def test_a_providers_path_the_case_and_blanks_around_do_not_matter(name: str) -> None:
     assert model(name) == model("gpt-4o")
 
 
@@ -105,6 +105,41 @@ def test_then_the_longest_prefix_that_ends_at_a_hyphen(name: str, prefix: str, w
     assert found.name == name
     assert found.window == window
     assert found.provenance.startswith(f"prefix {prefix} of ")
+
+
+@pytest.mark.parametrize(
+    ("name", "window", "shorter"),
+    [
+        ("o1-preview", 128_000, "o1"),
+        ("o1-preview-2024-09-12", 128_000, "o1"),
+        ("gpt-4o-realtime-preview", 32_000, "gpt-4o"),
+        ("gpt-4o-mini-realtime-preview-2024-12-17", 16_000, "gpt-4o-mini"),
+        ("gpt-4o-transcribe", 16_000, "gpt-4o"),
+        ("gpt-4-vision-preview", 128_000, "gpt-4"),
+        ("gpt-5-chat", 128_000, "gpt-5"),
+        ("gpt-5.1-chat", 111_616, "gpt-5.1"),
+        ("gemini-2.5-flash-preview-tts", 8_192, "gemini-2.5-flash"),
+        ("gemini-2.5-flash-image", 65_536, "gemini-2.5-flash"),
+    ],
+)
+def test_a_variant_with_another_window_has_a_row_of_its_own(name: str, window: int, shorter: str) -> None:
+    """As a prefix its family's name would pass on a window that it does not have."""
+    assert model(name, unknown="raise").window == window != model(shorter).window
+
+
+def test_what_genai_prices_alone_knows_is_the_number_that_it_gives() -> None:
+    """Rows taken from there carry its version, and agree with it as long as that version is installed."""
+    from importlib.metadata import version
+
+    from genai_prices.data_snapshot import get_snapshot
+
+    taken = [known for known in models() if known.source.startswith("genai-prices")]
+    assert {"gpt-4-vision-preview", "gpt-4o-realtime-preview"} < {known.name for known in taken}
+    for known in taken:
+        release, _, place = known.source.removeprefix("genai-prices ").partition(", ")
+        if release == version("genai-prices"):
+            _, entry = get_snapshot().find_provider_model(known.name, None, place.partition("/")[0], None)
+            assert (entry.id, entry.context_window) == (place.partition("/")[2], known.window)
 
 
 def test_a_prefix_ends_at_a_hyphen_and_nowhere_else() -> None:
