@@ -18,7 +18,8 @@ import budgetkit as bk
 from budgetkit.amounts import Share
 from budgetkit.counters import Counter
 from budgetkit.explorer import BudgetExplorer
-from budgetkit.explorer.budget.settings import Settings, moved, shortest_ratio
+from budgetkit.explorer.budget.lines import moved, shortest_ratio
+from budgetkit.explorer.budget.settings import Settings
 from budgetkit.explorer.steps import History
 from budgetkit.explorer.uploads import LARGEST
 from budgetkit.explorer.view import View, plotly_script
@@ -191,6 +192,35 @@ def test_a_model_with_an_input_window_keeps_its_kind_at_another_size() -> None:
     assert made_by(explorer.texts["python"]) == explorer.budget
 
 
+def test_where_the_answer_comes_on_top_of_the_window_every_place_says_so() -> None:
+    """gpt-5 takes 272,000 tokens of input; 40,800 reserved for the answer claim nothing of them, and are not none."""
+    explorer = BudgetExplorer("chat", model="gpt-5")
+    output = next(s for s in explorer.view.state["bar"]["segments"] if s["key"] == "output")
+    assert (output["tokens"], output["text"]) == (0, "40,800 on top")
+    assert output["tip"] == "output: 40,800 tokens; the answer comes on top of it"
+    assert explorer.controls.lines["output"].slider.description == "output, on top"
+    window = explorer.view.state["kpis"][0]
+    assert (window["label"], window["tip"]) == (
+        "input window",
+        "input window: 272,000 tokens; the answer comes on top of it",
+    )
+    assert "The answer comes on top of it." in explorer.view.state["bar"]["hint"]
+    explorer.controls.model.value = "gpt-4o"
+    assert explorer.controls.lines["output"].slider.description == "output"
+    assert explorer.view.state["kpis"][0]["label"] == "context window"
+
+
+def test_what_sections_leave_of_the_shared_pool_is_not_called_the_shared_pool() -> None:
+    explorer = BudgetExplorer("chat", conversation(3), window=8_192)
+    pool = next(s for s in explorer.view.state["bar"]["segments"] if s["kind"] == "pool")
+    user = explorer.plan["user"].granted
+    assert (pool["name"], pool["tokens"]) == ("left of pool", explorer.budget.shared_pool - user)
+    assert "user took the rest of the shared pool" in pool["tip"]
+    explorer.controls.lines["user"].box.value = 500
+    pool = next(s for s in explorer.view.state["bar"]["segments"] if s["kind"] == "pool")
+    assert (pool["name"], pool["text"]) == ("shared pool", kpi(explorer, "pool"))
+
+
 # --- more than there is: drawn and signed, never an error -----------------------------------------
 
 
@@ -204,6 +234,27 @@ def test_over_commitment_is_signed_drawn_and_says_how_to_mend_it() -> None:
     assert sum(s["tokens"] for s in explorer.view.state["bar"]["segments"]) > 8_192
     explorer.controls.lines["output"].slider.value = 15
     assert explorer.budget == bk.presets.chat(8_192), "and it raises again where it did"
+
+
+def test_every_section_that_loses_is_named_with_what_would_mend_it_the_largest_loss_first() -> None:
+    sections = [bk.Allocation("system", 3), bk.Allocation("history", 40, keep="newest"), bk.Allocation("notes")]
+    budget = bk.Budget(60, (), sections, undeclared="pool", roles={"user": "history", "assistant": "notes"})
+    explorer = BudgetExplorer(budget)
+    explorer.controls.demand["system"].value = 10
+    explorer.controls.demand["history"].value = 90
+    explorer.controls.demand["notes"].value = 20
+    assert explorer.status == (
+        "What is asked loses 60 tokens: history 50, system 7, notes 3. "
+        "Raise the caps of history and system, or shorten them. "
+        "Lower a reserve or a cap to leave notes more, or choose a larger window."
+    )
+
+
+def test_too_much_claimed_does_not_hide_what_is_lost() -> None:
+    explorer = BudgetExplorer("chat", conversation(40), window=1_000)
+    explorer.controls.lines["output"].slider.value = 60
+    assert "exceed the window" in explorer.status
+    assert explorer.view.state["status"]["more"][0].startswith("Turn 40 loses ")
 
 
 # --- errors: one sentence, and what held still holds ----------------------------------------------
@@ -245,6 +296,19 @@ def test_a_broken_file_names_its_line_and_leaves_the_conversation(tmp_path: Path
     assert level(explorer) == "error"
     assert "line 2" in explorer.status
     assert explorer.config["trace"] == "toy"
+
+
+def test_a_path_that_cannot_be_read_gives_way_to_the_last_one_that_could(tmp_path: Path) -> None:
+    good = tmp_path / "good.jsonl"
+    good.write_text('{"messages": [{"role": "user", "content": "Hi"}]}\n')
+    explorer = BudgetExplorer("chat", conversation(3), window=8_192)
+    explorer.controls.path.value = "no/such.jsonl"
+    assert ("no/such.jsonl" in explorer.status, explorer.controls.path.value) == (True, "")
+    explorer.controls.path.value = str(good)
+    explorer.controls.path.value = "no/such.jsonl"
+    assert ("no/such.jsonl" in explorer.status, explorer.controls.path.value) == (True, str(good))
+    explorer.controls.trace.value = "support-chat"
+    assert explorer.controls.path.value == "", "what is shown is no longer that file"
 
 
 def test_a_constructor_that_cannot_says_why() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import budgetkit as bk
 from budgetkit import figures
 from budgetkit.figures.palette import POOL, colour, ink, luminance
-from budgetkit.figures.question import Question, Spec
+from budgetkit.figures.question import Question, Spec, end_labels
 from budgetkit.figures.window import claims
 
 ANCHOR = bk.Budget(
@@ -122,7 +122,7 @@ def test_turns_follow_the_remainder_and_mark_the_first_cut() -> None:
         (3, 9_000, 6_500, 6_500, 2_500, False, "history"),
     ]
     notes = [note["text"] for note in figures.turns.spec(OCTOPUS, GROWING)["layout"]["annotations"]]
-    assert notes == ["kept = limit 6,500", "asked 9,000", "first cut: turn 3, history"]
+    assert notes == ["kept = limit 6,500", "asked 9,000", "first cut: turn 3"]
 
 
 def test_turns_show_what_the_key_figure_shows_where_a_floor_overruns() -> None:
@@ -139,6 +139,32 @@ def test_turns_show_what_the_key_figure_shows_where_a_floor_overruns() -> None:
     assert list(narrow["limit"]) == [5_000 - 4_096 - 1_500] * 3
     assert (last.remainder, last["history"].granted) == (5_000 - 4_096 - 1_500, 4_000)
     assert list(narrow["granted"]) == [2_000, 4_000, 4_000]
+
+
+@pytest.mark.parametrize(("turn", "anchor"), [(1, "left"), (3, "left"), (5, "center"), (7, "right"), (9, "right")])
+def test_the_mark_of_the_first_cut_stays_inside_the_figure(turn: int, anchor: str) -> None:
+    """A quarter of the figure's width is enough for its text on either side of where it stands."""
+    demand = pd.DataFrame({"history": [0] * (turn - 1) + [9_000] * (11 - turn)}, index=range(1, 11))
+    demand.index.name = "turn"
+    note = figures.turns.spec(OCTOPUS, demand)["layout"]["annotations"][-1]
+    assert (note["text"], note["xanchor"]) == (f"first cut: turn {turn}", anchor)
+
+
+def test_names_at_the_ends_of_lines_stand_in_the_order_of_the_lines_and_off_them() -> None:
+    table = pd.DataFrame({"turn": [1, 2, 3], "low": [5, 6, 90], "high": [50, 100, 100], "flat": [70, 70, 70]})
+    notes = end_labels(table, {"high": "high", "low": "low", "flat": "flat"}, 10)
+    assert [note["text"] for note in notes] == ["flat", "low", "high"]
+    places = [note["y"] for note in notes]
+    assert all(after - before >= 10 for before, after in zip(places, places[1:], strict=False))
+    assert places[0] == 70, "above its own line; the others end higher"
+
+
+def test_a_sweep_names_its_lines_in_their_order() -> None:
+    swept = bk.sweep(OCTOPUS, LAST, window=range(4_000, 16_001, 2_000))
+    spec = figures.sweep_line.spec(swept)
+    ends = {trace["name"]: trace["y"][-1] for trace in spec["data"]}
+    named = [note["text"] for note in sorted(spec["layout"]["annotations"], key=lambda note: note["y"])]
+    assert [ends[name] for name in named] == sorted(ends.values())
 
 
 def test_turns_of_a_budget_without_a_remainder_follow_all_that_is_asked() -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import ipywidgets as widgets
 
+from budgetkit.counters.encodings import mended
+
 Do = Callable[..., None]
 AUTO: dict[str, Any] = {"layout": {"width": "auto", "min_width": "0"}}
 
@@ -44,8 +46,9 @@ def options(widget: Any, choices: tuple[Any, ...], value: object) -> None:
     value : object
         What is chosen.
     """
-    if tuple(widget.options) != choices:
-        widget.options = choices
+    shown = tuple((mended(choice[0]), choice[1]) if isinstance(choice, tuple) else choice for choice in choices)
+    if tuple(widget.options) != shown:
+        widget.options = shown
     widget.value = value
 
 
@@ -63,6 +66,27 @@ def bound(widget: Any, low: int, high: int, value: int) -> None:
     widget.min, widget.max = min(widget.min, low), max(widget.max, high)
     widget.value = value
     widget.min, widget.max = low, high
+
+
+def breakable(name: str) -> str:
+    """Return a name that a narrow label can break after an underscore.
+
+    Parameters
+    ----------
+    name : str
+        Any.
+
+    Returns
+    -------
+    str
+        The same to the eye.
+
+    Examples
+    --------
+    >>> len(breakable("working_memory")) - len("working_memory")
+    1
+    """
+    return name.replace("_", "_\u200b")
 
 
 def row(slider: Any, box: Any) -> Any:

@@ -206,7 +206,7 @@ def label(name: str, longest: int = 18) -> str:
 
 
 def end_labels(table: pd.DataFrame, texts: dict[str, str], gap: float, along: str = "turn") -> list[Spec]:
-    """Return the names of lines, each above its line at the right end, where none covers another.
+    """Return the names of lines at their right ends, in the order of the ends, off other lines where there is room.
 
     Parameters
     ----------
@@ -215,25 +215,40 @@ def end_labels(table: pd.DataFrame, texts: dict[str, str], gap: float, along: st
     texts : dict of str to str
         What stands at the end of each line, by column.
     gap : float
-        Least distance between two labels, in the units of the lines.
+        Height of a label, in the units of the lines.
     along : str, default "turn"
         The column of the horizontal axis.
 
     Returns
     -------
     list of dict
-        Annotations for plotly.
+        Annotations for plotly, the lowest first.
 
     Examples
     --------
-    >>> table = pd.DataFrame({"turn": [1, 2], "a": [0, 5], "b": [0, 5], "c": [0, 6]})
-    >>> [(note["text"], note["y"]) for note in end_labels(table, {"a": "a 5", "b": "b 5", "c": "c 6"}, 2)]
-    [('a 5', 5.0), ('b 5', 7.0), ('c 6', 9.0)]
+    A line between two others is named above it, the lowest below.
+
+    >>> table = pd.DataFrame({"turn": [1, 2], "a": [0, 5], "b": [0, 6], "c": [0, 20]})
+    >>> [(note["text"], note["y"]) for note in end_labels(table, {"a": "a 5", "b": "b 6", "c": "c 20"}, 4)]
+    [('a 5', 1.0), ('b 6', 6.0), ('c 20', 20.0)]
     """
     tail = table.iloc[-max(1, len(table) // 3) :]  # a label is about as wide as a third of the figure
-    tops = sorted((float(tail[column].max()), text) for column, text in texts.items())
+    spans = {name: (float(tail[name].min()), float(tail[name].max())) for name in texts}
+    floor, least = min(0.0, *(float(table[name].min()) for name in texts)), -float("inf")
     found: list[Spec] = []
-    for top, text in tops:
-        y = max(top, found[-1]["y"] + gap) if found else top
-        found.append({"x": int(table[along].iloc[-1]), "y": y, "text": text, "xanchor": "right", "yanchor": "bottom"})
-    return [{**note, "yshift": 2, "showarrow": False} for note in found]
+    for name in sorted(texts, key=lambda name: (float(table[name].iloc[-1]), spans[name])):
+        y = max(least, _free(name, spans, gap, max(least, floor)))
+        least = y + gap
+        found.append({"x": int(table[along].iloc[-1]), "y": y, "text": texts[name], "xanchor": "right"})
+    return [{**note, "yanchor": "bottom", "yshift": 2, "showarrow": False} for note in found]
+
+
+def _free(name: str, spans: dict[str, tuple[float, float]], gap: float, least: float) -> float:
+    """Find where a label covers the fewest other lines: above its own line, or below it."""
+    low, high = spans[name]
+
+    def covered(y: float) -> int:
+        return sum(other != name and y < top and bottom < y + gap for other, (bottom, top) in spans.items())
+
+    places = [high, *([low - gap] if low - gap >= least else [])]
+    return min(places, key=covered)

@@ -15,7 +15,7 @@ import pandas as pd
 from budgetkit.batch import Batch, Columns, columns_of, frame_of
 from budgetkit.budget import Budget
 from budgetkit.figures.palette import ALARM, SLATE, colour, translucent
-from budgetkit.figures.question import Question, Spec, end_labels, layout, plain, rows
+from budgetkit.figures.question import Question, Spec, end_labels, layout, rows
 from budgetkit.pruning import Ints
 from budgetkit.remainder import remainder
 from budgetkit.walk import declaring
@@ -145,17 +145,13 @@ def _marks(table: pd.DataFrame) -> tuple[list[Spec], list[Spec]]:
     chosen, cut = rows(table[table["chosen"]]), rows(table[table["first_cut"] != ""])
     shapes = [_upright(row["turn"], SLATE, "solid", 1) for row in chosen]
     shapes += [_upright(row["turn"], ALARM, "dash", 1.5) for row in cut]
-    last = int(table["turn"].iloc[-1])
+    first, last = int(table["turn"].iloc[0]), max(2, int(table["turn"].iloc[-1]))
     common = {"y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False}
-    notes = [
-        {
-            **common,
-            "x": row["turn"],
-            "xanchor": "right" if row["turn"] > last * 0.55 else "left",
-            "text": f"first cut: turn {row['turn']:,}, {plain(row['first_cut'])}",
-        }
-        for row in cut
-    ]
+    notes = []
+    for row in cut:
+        place = (row["turn"] - first) / max(1, last - first)
+        anchor = "left" if place < 0.35 else "right" if place > 0.65 else "center"
+        notes.append({**common, "x": row["turn"], "xanchor": anchor, "text": f"first cut: turn {row['turn']:,}"})
     return shapes, notes
 
 

@@ -78,9 +78,11 @@ def _sections_note(table: pd.DataFrame, found: Outcome) -> str:
 
 def _turns_note(table: pd.DataFrame, found: Outcome) -> str:
     line, limit = table["line"].iloc[0], int(table["limit"].iloc[found.turn - 1])
+    allowed = f"{line} may take {limit:,} tokens at turn {found.turn:,}".replace("-", "\u2212")
     if found.first_cut is None:
-        return f"{line} may take {limit:,} tokens at turn {found.turn:,}; nothing is ever cut."
-    return f"{line} may take {limit:,} tokens at turn {found.turn:,}; click a turn to go there."
+        return f"{allowed}; nothing is ever cut."
+    turn, section = found.first_cut
+    return f"{allowed}; the first cut comes at turn {turn:,}, in {section}. Click a turn to go there."
 
 
 def _errors_note(table: pd.DataFrame, found: Outcome) -> str:

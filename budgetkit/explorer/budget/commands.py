@@ -10,8 +10,9 @@ from dataclasses import replace
 
 from budgetkit.amounts import Amount, Share, check_tokens
 from budgetkit.budget import Budget
+from budgetkit.explorer.budget.lines import amounts_of, shortest_ratio
 from budgetkit.explorer.budget.outcome import Outcome, known_model
-from budgetkit.explorer.budget.settings import OWN, Settings, amounts_of, shortest_ratio
+from budgetkit.explorer.budget.settings import OWN, Settings
 from budgetkit.explorer.library import Library
 from budgetkit.presets import PRESETS, preset
 from budgetkit.state import from_json, from_yaml
@@ -76,12 +77,13 @@ def choose_counter(settings: Settings, found: Outcome, library: Library, name: s
 
 def choose_trace(settings: Settings, found: Outcome, library: Library, name: str | None) -> Settings:
     """Show another file of conversations, from its first conversation and last turn; None for typed-in sizes."""
-    return replace(settings, trace=name, conversation=0, turn=None)
+    return replace(settings, trace=name, path="", conversation=0, turn=None)
 
 
 def open_path(settings: Settings, found: Outcome, library: Library, path: str) -> Settings:
     """Read a file by its path and show it."""
-    return choose_trace(settings, found, library, library.open(path.strip()))
+    opened = choose_trace(settings, found, library, library.open(path.strip()))
+    return replace(opened, path=path.strip())
 
 
 def take_file(settings: Settings, found: Outcome, library: Library, name: str, content: bytes) -> Settings:

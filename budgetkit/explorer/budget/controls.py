@@ -8,7 +8,8 @@ from typing import Any
 import ipywidgets as widgets
 
 from budgetkit.counters import encoding_names
-from budgetkit.explorer.boxes import AUTO, Do, bound, fill, group, options, row, sends, show
+from budgetkit.explorer.boxes import AUTO, Do, bound, breakable, fill, group, options, row, sends, show
+from budgetkit.explorer.budget.bar import BESIDE_SHORT
 from budgetkit.explorer.budget.outcome import Outcome
 from budgetkit.explorer.budget.rows import Limits, Row
 from budgetkit.explorer.budget.scene import lines_of
@@ -131,6 +132,7 @@ class Controls:
             self.lines[name].project(amount, tokens, budget.window, budget.floors.get(name, 0), locked)
             if name == LIMITED:
                 self.limits.project(amount, budget.window, locked)
+                self.lines[name].say(LIMITED if budget.kind == "shared" else f"{LIMITED}, {BESIDE_SHORT[budget.kind]}")
 
     def _rebuild(self, shape: list[tuple[str, str, bool]], sections: tuple[str, ...]) -> None:
         gone = [*self.lines.values(), *self.demand.values()]
@@ -147,7 +149,7 @@ class Controls:
 
     def _asking(self, section: str) -> Any:
         box = widgets.BoundedIntText(
-            description=section, max=100_000_000, tooltip=f"Size that {section} asks for", **AUTO
+            description=breakable(section), max=100_000_000, tooltip=f"Size that {section} asks for", **AUTO
         )
         box.observe(lambda change: self._do("demand", section=section, tokens=change["new"]), "value")
         return box.add_class("bk-wide")
@@ -155,6 +157,7 @@ class Controls:
     def _project_conversation(self, settings: Settings, found: Outcome) -> None:
         names = [(TYPED_IN, None), *((name, name) for name in self._library.names)]
         options(self.trace, tuple(names), settings.trace)
+        self.path.value = settings.path  # one that could not be read goes, and the status has said so
         has_trace = found.demand is not None and settings.trace is not None
         show(self._asked, not has_trace)
         show(self._turn_row, has_trace)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from budgetkit.explorer.budget.outcome import Outcome
@@ -26,17 +27,16 @@ def status(found: Outcome) -> Data:
         Level "fits", "cut" or "over", a sentence, and more sentences.
     """
     plan = found.plan
-    more = [found.note] if found.note else []
-    if plan.warnings:
-        over = plan.free < 0 or plan.budget.unclaimed < 0
-        return {"level": "over" if over else "cut", "text": plan.warnings[0], "more": [*plan.warnings[1:], *more]}
-    lost = [grant for grant in plan.grants if grant.cut > 0]
-    if plan.budget.constrained_below is not None and plan.is_constrained:
-        more.append(_constrained(plan))
-    if lost:
-        return {"level": "cut", "text": _lost(found, lost), "more": more}
-    level = "cut" if more else "fits"
-    return {"level": level, "text": _fits(found), "more": more}
+    over = plan.free < 0 or plan.budget.unclaimed < 0
+    lost = sorted((grant for grant in plan.grants if grant.cut > 0), key=lambda grant: -grant.cut)
+    said = [*plan.warnings, *([_lost(found, lost)] if lost else [])]
+    if not said:
+        said = [_fits(found)]
+    if plan.budget.constrained_below is not None and plan.is_constrained and not plan.warnings:
+        said.append(_constrained(plan))
+    more = [*said[1:], *([found.note] if found.note else [])]
+    level = "over" if over else "cut" if plan.warnings or lost or more else "fits"
+    return {"level": level, "text": said[0], "more": more}
 
 
 def _constrained(plan: Plan) -> str:
@@ -58,7 +58,8 @@ def _fits(found: Outcome) -> str:
 def _lost(found: Outcome, lost: list[Grant]) -> str:
     where = f"Turn {found.turn:,} loses" if found.turn else "What is asked loses"
     parts = [_part(found.plan, grant) for grant in lost]
-    return f"{where} {sum(g.cut for g in lost):,} tokens: {', '.join(parts)}. {_remedy(found.plan, lost)}"
+    remedies = " ".join(_remedies(found.plan, lost))
+    return f"{where} {sum(g.cut for g in lost):,} tokens: {', '.join(parts)}. {remedies}"
 
 
 def _part(plan: Plan, grant: Grant) -> str:
@@ -67,15 +68,48 @@ def _part(plan: Plan, grant: Grant) -> str:
     return f"{grant.section} {grant.cut:,}" + (f" ({items} {'item' if items == 1 else 'items'})" if items else "")
 
 
-def _remedy(plan: Plan, lost: list[Grant]) -> str:
-    worst = max(lost, key=lambda grant: grant.cut)
-    cap = plan.budget.caps[worst.section]
-    if cap is not None and worst.demand > cap and worst.limit >= cap:
-        return f"Raise the cap of {worst.section}, or shorten it."
-    if worst.limit >= worst.demand:  # there was room for all of it
-        best = {a.section: a.limit_items for a in plan.budget.allocations}[worst.section]
-        return f"There is room; {worst.section} keeps its best {best} items: raise limit_items, or bring fewer."
-    return f"Lower a reserve or a cap to leave {worst.section} more, or choose a larger window."
+def _remedies(plan: Plan, lost: list[Grant]) -> list[str]:
+    """Say how to mend each loss, the largest first; sections that are mended alike share a sentence."""
+    best = {a.section: a.limit_items for a in plan.budget.allocations}
+    ways: dict[str, list[str]] = {}
+    for grant in lost:
+        cap = plan.budget.caps[grant.section]
+        by_cap = cap is not None and grant.demand > cap and grant.limit >= cap
+        way = "cap" if by_cap else "best" if grant.limit >= grant.demand else "window"
+        ways.setdefault(way, []).append(grant.section)
+    return [_remedy(way, sections, best) for way, sections in ways.items()]
+
+
+def _remedy(way: str, sections: list[str], best: Mapping[str, int | None]) -> str:
+    names, several = listed(sections), len(sections) > 1
+    if way == "cap":
+        return f"Raise the {'caps' if several else 'cap'} of {names}, or shorten {'them' if several else 'it'}."
+    if way == "best":  # there was room for all of it
+        kept = listed([f"{section} keeps its best {best[section]} items" for section in sections])
+        return f"There is room; {kept}: raise limit_items in code, or bring fewer."
+    return f"Lower a reserve or a cap to leave {names} more, or choose a larger window."
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a sentence lists them.
+
+    Parameters
+    ----------
+    names : sequence of str
+        At least one.
+
+    Returns
+    -------
+    str
+        With commas, and "and" before the last.
+
+    Examples
+    --------
+    >>> listed(["history"]), listed(["system", "memory", "history"])
+    ('history', 'system, memory and history')
+    """
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def source(settings: Settings, found: Outcome, library: Library) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from budgetkit.amounts import Amount, Share
-from budgetkit.explorer.boxes import AUTO, Do, bound
+from budgetkit.explorer.boxes import AUTO, Do, bound, breakable
 from budgetkit.figures.palette import colour
 
 STEP = 0.5  # percent of the window
@@ -35,7 +35,7 @@ class Row:
         self._window = 1
         tip = f"{line}, in percent of the window"
         self.slider = widgets.FloatSlider(
-            description=line, min=0, max=100, step=STEP, readout=False, tooltip=tip, **AUTO
+            description=breakable(line), min=0, max=100, step=STEP, readout=False, tooltip=tip, **AUTO
         )
         self.slider.style.handle_color = colour(line)
         self.box = widgets.BoundedIntText(min=0, max=100, tooltip=f"{line}, in tokens", **AUTO).add_class("bk-number")
@@ -81,6 +81,16 @@ class Row:
             self.widget.add_class("bk-uncapped")
         else:
             self.widget.remove_class("bk-uncapped")
+
+    def say(self, label: str) -> None:
+        """Call the line something else.
+
+        Parameters
+        ----------
+        label : str
+            What stands before the slider.
+        """
+        self.slider.description = breakable(label)
 
     def close(self) -> None:
         """Take the widgets away for good."""

@@ -9,7 +9,8 @@ from typing import Any
 
 from budgetkit.amounts import Amount, Share
 from budgetkit.budget import Budget
-from budgetkit.explorer.budget.settings import Settings, names
+from budgetkit.explorer.budget.lines import names
+from budgetkit.explorer.budget.settings import Settings
 from budgetkit.lines import Allocation, Reserve
 from budgetkit.models import Model
 from budgetkit.state import to_json, to_yaml
