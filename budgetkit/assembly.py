@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.items import Item
 from budgetkit.message import Message
 from budgetkit.plan import Plan
@@ -96,11 +97,14 @@ def _written(item: Item, context_role: str) -> dict[str, Any]:
     return {"role": context_role, "content": payload.get("content", "")}
 
 
-def describe(plan: Plan, count: Callable[[str], int], title: str = "Context budget") -> str:
+def describe(
+    plan: Plan, count: Callable[[str], int], title: str = "Context budget", framing: Framing | None = None
+) -> str:
     """Return the text that tells a model how its context is used, its own tokens counted in.
 
     The first line sums up against the whole window; a section above 90 % of its cap, or of its limit where it
-    has none, is marked. The number of used tokens contains this text and is never below the truth.
+    has none, is marked. The number of used tokens contains this text as a system message of its own, and is never
+    below the truth.
 
     Parameters
     ----------
@@ -110,11 +114,14 @@ def describe(plan: Plan, count: Callable[[str], int], title: str = "Context budg
         Text to tokens.
     title : str
         The heading.
+    framing : Framing, optional
+        What the message costs beyond its text, OpenAI's unless given; ``FRAMINGS["text"]`` for a text that
+        joins a message which is sent anyway.
 
     Returns
     -------
     str
-        The text, or an empty one where the plan has no room left for it.
+        The text, or an empty one where the plan has no room left for the message.
 
     Notes
     -----
@@ -125,7 +132,7 @@ def describe(plan: Plan, count: Callable[[str], int], title: str = "Context budg
     >>> import budgetkit as bk
     >>> budget = bk.Budget(4_000, (), [bk.Allocation("system", 500), bk.Allocation("memory", 800)])
     >>> plan = bk.allocate(budget, {"system": 450, "memory": 780})
-    >>> print(describe(plan, count=lambda text: 0))
+    >>> print(describe(plan, count=lambda text: 0, framing=bk.FRAMINGS["text"]))
     ## Context budget
     Using 1,230/4,000 tokens (31%)
     - system: 450/500
@@ -134,11 +141,15 @@ def describe(plan: Plan, count: Callable[[str], int], title: str = "Context budg
     used, text = plan.used, ""
     for _ in range(len(str(plan.budget.window)) + 8):  # it settles when the number's width does
         text = _text(plan, used, title)
-        needed = plan.used + count(text)
+        needed = plan.used + _sent(text, count, framing)
         if needed <= used:
             break
         used = needed
-    return text if count(text) <= max(0, plan.free) else ""
+    return text if _sent(text, count, framing) <= max(0, plan.free) else ""
+
+
+def _sent(text: str, count: Callable[[str], int], framing: Framing | None) -> int:
+    return (framing or DEFAULT_FRAMING).message({"role": "system", "content": text}, count)
 
 
 def _text(plan: Plan, used: int, title: str) -> str:

@@ -81,7 +81,22 @@ def test_the_budget_text_never_understates_itself(tokens_a_line: int) -> None:
     def count(text: str) -> int:
         return tokens_a_line * text.count("\n") + text.count("1")
 
-    text = assembly.describe(plan, count)
+    text = assembly.describe(plan, count, framing=bk.FRAMINGS["text"])
     shown = int(text.split("Using ")[1].split("/")[0].replace(",", ""))
     assert shown >= plan.used + count(text)
     assert shown <= plan.used + count(text) + 2
+
+
+def test_the_budget_text_fits_as_the_message_that_carries_it() -> None:
+    """Where the text alone would fit and its message would not, it is left out; given as used is what is sent."""
+    count = bk.counter("o200k_base")
+    demand = {"system": 50}
+    for window in range(50, 110):
+        plan = bk.allocate(bk.Budget(window, (), [bk.Allocation("system")]), demand)
+        text = assembly.describe(plan, count)
+        sent = bk.FRAMINGS["openai"].message({"role": "system", "content": text}, count) if text else 0
+        assert sent <= plan.free
+        assert not text or f"Using {plan.used + sent:,}/{window}" in text
+    alone = bk.Budget(72, (), [bk.Allocation("system")])
+    assert assembly.describe(bk.allocate(alone, demand), count) == ""
+    assert assembly.describe(bk.allocate(alone, demand), count, framing=bk.FRAMINGS["text"])

@@ -152,7 +152,7 @@ def test_s11_document_003_visibility() -> None:
         presets.agent_prompt(),
         {"system_prompt": 450, "working_memory": 780, "rag_memories": 400, "unplanned": 1_570},
     )
-    text = assembly.describe(plan, count=lambda text: 0)
+    text = assembly.describe(plan, count=lambda text: 0, framing=bk.FRAMINGS["text"])
     assert "Using 3,200/4,000 tokens (80%)" in text
     assert "- system_prompt: 450/500\n" in text
     assert "- working_memory: 780/800 (near its limit)\n" in text
@@ -163,7 +163,9 @@ def test_s11_document_003_budget_text_is_counted_inside_the_budget() -> None:
     count = bk.counter("gpt-4o")
     plan = bk.allocate(presets.agent_prompt(), {"system_prompt": 450})
     text = assembly.describe(plan, count)
-    assert f"Using {450 + count(text):,}/4,000" in text
+    sent = bk.FRAMINGS["openai"].message({"role": "system", "content": text}, count)
+    assert sent == count(text) + 4
+    assert f"Using {450 + sent:,}/4,000" in text
     full = bk.allocate(bk.Budget(100, (), [bk.Allocation("history")]), {"history": 100})
     assert assembly.describe(full, count) == ""
 
