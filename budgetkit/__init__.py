@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from budgetkit.amounts import Share
     from budgetkit.budget import Budget
     from budgetkit.counters import calibrate, counter
+    from budgetkit.decisions import Decision
     from budgetkit.evidence import evidence
     from budgetkit.explorer import AccuracyExplorer, BudgetExplorer, ConversationExplorer
     from budgetkit.fitting import fit
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from budgetkit.items import Item
     from budgetkit.lines import Allocation, Reserve
     from budgetkit.models import model
-    from budgetkit.plan import Decision, Grant, Plan
+    from budgetkit.plan import Grant, Plan
     from budgetkit.replay import Replay, evidence_shares, losses, outlook, rank_policies, replay
     from budgetkit.sweep import sweep
     from budgetkit.trace import Message, Trace, load_trace, load_traces
@@ -80,7 +81,7 @@ _HOME = {
     "Allocation": "lines",
     "Budget": "budget",
     "Reserve": "lines",
-    "Decision": "plan",
+    "Decision": "decisions",
     "Grant": "plan",
     "Plan": "plan",
     "allocate": "walk",

@@ -16,13 +16,13 @@ from functools import cached_property
 from typing import Any, Literal, TypeVar, get_args
 
 from budgetkit.amounts import ROUNDINGS, Amount, Rounding, check_tokens, sizes
+from budgetkit.coherence import OUTPUT, check_floors, check_names, check_room, unknown_section
 from budgetkit.lines import Allocation, Line, Reserve, check_all, check_choice, quoted
 
 WindowKind = Literal["shared", "input", "usable"]
 Order = Literal["importance", "pool"]
 Deficit = Literal["raise", "clamp", "signed"]
 Pool = Literal["open", "together", "each"]
-OUTPUT = "output"
 _CHOICES: dict[str, tuple[str, ...]] = {
     "kind": get_args(WindowKind),
     "order": get_args(Order),
@@ -110,57 +110,16 @@ class Budget:
         object.__setattr__(self, "roles", dict(self.roles))
         for name, choices in _CHOICES.items():
             check_choice(name, getattr(self, name), choices)
-        self._check_names()
-        self._check_floors()
-        if self.deficit == "raise":
-            self._check_room()
-
-    def _check_names(self) -> None:
-        names = [r.name for r in self.reserves] + [a.section for a in self.allocations]
-        twice = sorted({n for n in ("window", *names) if ("window", *names).count(n) > 1})
-        if twice:
+        check_names(self.reserves, self.allocations, self.remainder)
+        check_floors(self.floors, self.caps)
+        promised = [a.section for a in self.allocations if a.cap is None and (a.floor or a.weight)]
+        if self.compete == "item" and promised:
             raise ValueError(
-                f"{quoted(twice)} names more than one line; "
-                f"the lines are window, {quoted(dict.fromkeys(names))}; rename one"
-            )
-        known = {OUTPUT, *self.sections}
-        for reserve in self.reserves:
-            if reserve.serves is not None and reserve.serves not in known:
-                raise ValueError(
-                    f"reserve {reserve.name!r} serves {reserve.serves!r}; known are {quoted(sorted(known))}; "
-                    "add an allocation for it or drop serves"
-                )
-        if self.remainder is not None and self.remainder not in self.sections:
-            raise ValueError(
-                f"remainder is {self.remainder!r}; the sections are {quoted(self.sections)}; name one of them"
-            )
-
-    def _check_floors(self) -> None:
-        for section, floor in self.floors.items():
-            cap = self.caps[section]
-            if cap is not None and floor > cap:
-                raise ValueError(
-                    f"floor of {section!r} ({floor:,}) is above its cap ({cap:,}); "
-                    "a promise cannot exceed the limit; lower the floor or raise the cap"
-                )
-        both = [a.section for a in self.allocations if a.cap is None and (a.floor or a.weight)]
-        if self.compete == "item" and both:
-            raise ValueError(
-                f"{quoted(both)} has a floor or a weight while items compete for the pool; "
+                f"{quoted(promised)} has a floor or a weight while items compete for the pool; "
                 "a promise to a section needs compete='section'; change one of them"
             )
-
-    def _check_room(self) -> None:
-        if self.reserved >= self.window and self.reserved:
-            raise ValueError(
-                f"reserves ({self.reserved:,}) leave nothing of the window ({self.window:,}); "
-                "lower a reserve or choose a larger window"
-            )
-        if self.unclaimed < 0:
-            raise ValueError(
-                f"reserves ({self.reserved:,}) and caps ({self.capped:,}) exceed "
-                f"the window ({self.window:,}) by {-self.unclaimed:,} tokens; lower a cap or a reserve"
-            )
+        if self.deficit == "raise":
+            check_room(self.window, self.reserved, self.capped)
 
     @cached_property
     def sections(self) -> tuple[str, ...]:
@@ -259,7 +218,7 @@ class Budget:
         6192
         """
         if section not in self.caps and self.undeclared == "error":
-            raise unknown_section([section], self)
+            raise unknown_section([section], self.sections)
         own = self.caps.get(section)
         return self.shared_pool if own is None else own
 
@@ -319,32 +278,6 @@ class Budget:
 
 
 LineT = TypeVar("LineT", Reserve, Allocation)
-
-
-def unknown_section(sections: list[str], budget: Budget) -> LookupError:
-    """Return the error for sections that a budget does not declare.
-
-    Parameters
-    ----------
-    sections : list of str
-        The names that were asked for.
-    budget : Budget
-        The budget that does not declare them.
-
-    Returns
-    -------
-    LookupError
-        To be raised by the caller.
-
-    Examples
-    --------
-    >>> print(unknown_section(["memroy"], Budget(100, (), [Allocation("memory")])).args[0])
-    no section 'memroy' in this budget; its sections are 'memory'; add an Allocation or set undeclared='pool'
-    """
-    return LookupError(
-        f"no section {quoted(sections)} in this budget; its sections are {quoted(budget.sections)}; "
-        "add an Allocation or set undeclared='pool'"
-    )
 
 
 def _changed(line: LineT, what: str, value: object) -> LineT:

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from budgetkit.budget import Budget
+from budgetkit.decisions import BEYOND_BEST, FITS, OVER_CAP, PAIR, WINDOW_FULL, Decisions
 from budgetkit.fills import Ints, Units, fill
 from budgetkit.items import Item
 from budgetkit.lines import Allocation, Fill, Overflow
-from budgetkit.plan import BEYOND_BEST, FITS, OVER_CAP, PAIR, WINDOW_FULL, Decisions, Grant, Plan
+from budgetkit.plan import Grant, Plan
 from budgetkit.pruning import Items
 from budgetkit.walk import checked, declaring, walk
 

@@ -6,8 +6,8 @@ from typing import Any, get_args
 
 from budgetkit.amounts import ROUNDINGS
 from budgetkit.budget import Deficit, Order, Pool, WindowKind
+from budgetkit.decisions import REASONS
 from budgetkit.lines import Fill, Granularity, Keep, Overflow
-from budgetkit.plan import REASONS
 
 TOKENS = {"type": "integer", "minimum": 0}
 TEXT = {"type": "string", "minLength": 1}

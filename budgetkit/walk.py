@@ -22,7 +22,8 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.amounts import MOST_TOKENS, check_tokens
-from budgetkit.budget import Budget, unknown_section
+from budgetkit.budget import Budget
+from budgetkit.coherence import unknown_section
 from budgetkit.lines import Allocation
 from budgetkit.plan import Grant, Plan
 from budgetkit.pruning import Ints
@@ -231,7 +232,7 @@ def declaring(budget: Budget, sections: Iterable[str]) -> Budget:
     if not new:
         return budget
     if budget.undeclared == "error":
-        raise unknown_section(new, budget)
+        raise unknown_section(new, budget.sections)
     return replace(budget, allocations=(*budget.allocations, *(Allocation(s) for s in new)))
 
 

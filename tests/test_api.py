@@ -31,9 +31,10 @@ TOWERS = {
     "ground": [{"amounts", "files", "cluster"}, {"items", "models"}],
     "arithmetic": [
         {"lines"},
+        {"coherence"},
         {"fills", "budget", "policies"},
         {"pruning"},
-        {"remainder"},
+        {"remainder", "decisions"},
         {"plan", "history", "prompt_cache", "cost", "billing", "forecast"},
         {"walk", "retention"},
         {"fitting"},

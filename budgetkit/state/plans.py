@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from budgetkit.amounts import check_tokens
+from budgetkit.decisions import REASONS, Decisions
 from budgetkit.items import Item
-from budgetkit.lines import quoted
-from budgetkit.plan import REASONS, Decisions, Grant, Plan
+from budgetkit.lines import check_all, quoted
+from budgetkit.plan import Grant, Plan
 from budgetkit.pruning import Ints, Items
 from budgetkit.state.budgets import budget_from, budget_to, changed_fields
 from budgetkit.state.plain import keys, made, rows
@@ -121,7 +122,15 @@ def _item_to(item: Item) -> dict[str, Any]:
 
 def _item_from(row: object) -> Item:
     found = keys("item", row, {f.name for f in fields(Item)} - {"payload"})
-    return made("item", Item, found | {"group": _group_from(found.get("group"))})
+    return made("item", _item, found | {"group": _group_from(found.get("group"))})
+
+
+def _item(section: str, tokens: int, **rest: Any) -> Item:
+    """Make an item of values from anywhere; `Item` itself is made too often to look at all of them."""
+    check_all("section", [section], str)
+    check_all("importance", [n for n in [rest.get("importance")] if n is not None], int)
+    check_all("score", [float(n) if type(n) is int else n for n in [rest.get("score", 0.0)]], float)
+    return Item(section, tokens, **rest)
 
 
 def _group_from(group: object) -> Hashable:
