@@ -1,21 +1,14 @@
-"""How wrong a count is, on what, and what that costs: errors, buffers, overflows.
+"""Buffers: what share of a window a counter's errors ask to hold back, and what happens without.
 
-    error  = estimate / exact - 1                       of a document
-    ratio  = sum of exact / sum of estimates            of a window filled with documents
-    safety = 1 - 1 / (quantile of the ratio at 1 - risk)
-
-A window that is filled until the estimate says it is full holds `ratio` times as many tokens. Errors of many
-documents cancel, so the buffer belongs to the window, not to the document.
+ratio  = sum of exact / sum of estimates            of a window filled with documents
+safety = 1 - 1 / (quantile of the ratio at 1 - risk)
 """
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -23,117 +16,10 @@ import pandas as pd
 
 from budgetkit.amounts import Share, check_tokens
 from budgetkit.budget import Budget
-from budgetkit.corpora.document import Corpus
-from budgetkit.counters import Counter, counter
 from budgetkit.filling import FilledWindows, filled_windows, ratios
 from budgetkit.lines import Reserve
 
-__all__ = ["Buffer", "bounds", "buffer_for", "certify", "compare", "consequences", "read_off", "summary"]
-
 Floats = npt.NDArray[np.float64]
-_LONGEST_TOKEN: Final = 128  # bytes, in o200k_base and in cl100k_base; a test measures it
-_WORD_END: Final = re.compile(r"\S ")
-
-
-def compare(
-    counters: Sequence[Counter | str], corpus: Corpus, exact: Counter | str = "o200k_base", progress: bool = False
-) -> pd.DataFrame:
-    """Count every document with every counter.
-
-    Parameters
-    ----------
-    counters : sequence of Counter or str
-        Counters or their names.
-    corpus : Corpus
-        The documents; those that are empty are left out.
-    exact : Counter or str
-        The counter that is right.
-    progress : bool
-        Whether to show a bar.
-
-    Returns
-    -------
-    DataFrame
-        One row a document and counter: class, language, source, document, characters, counter, exact and
-        estimate in tokens, error as a share of exact (below 0: counted too few).
-
-    Examples
-    --------
-    >>> from budgetkit.corpora import Corpus, Document
-    >>> corpus = Corpus((Document("Hello world", "prose", "en", "mine", "first"),))
-    >>> compare(["chars/4", "words/0.75"], corpus)[["counter", "exact", "estimate", "error"]].to_dict("list")
-    {'counter': ['chars/4', 'words/0.75'], 'exact': [2, 2], 'estimate': [2, 2], 'error': [0.0, 0.0]}
-    """
-    from tqdm.auto import tqdm
-
-    made = [counter(each) if isinstance(each, str) else each for each in (exact, *counters)]
-    kept = corpus.where(lambda document: bool(document.text))
-    columns = []
-    with ThreadPoolExecutor(2) as threads, tqdm(total=len(made), disable=not progress, desc="counters") as bar:
-        for each in made:
-            columns.append(_counted(each, kept.texts, threads))
-            bar.update()
-    about = kept.frame()
-    tables = [
-        about.assign(counter=c.name, exact=columns[0], estimate=n) for c, n in zip(made[1:], columns[1:], strict=True)
-    ]
-    found = pd.concat(tables, ignore_index=True) if tables else about.assign(counter="", exact=0, estimate=0)
-    return found.assign(error=found["estimate"] / found["exact"] - 1)
-
-
-def _counted(each: Counter, texts: list[str], threads: ThreadPoolExecutor) -> list[int]:
-    """Count in two halves; tiktoken and numpy let two threads work at once."""
-    middle = _middle(texts)
-    first, second = threads.map(each.many, (texts[:middle], texts[middle:]))
-    return [*first, *second]
-
-
-def _middle(texts: list[str]) -> int:
-    sizes = np.cumsum([len(text) for text in texts])
-    return int(np.searchsorted(sizes, sizes[-1] / 2)) if len(texts) else 0
-
-
-def summary(errors: pd.DataFrame, by: Sequence[str] = ("counter", "class"), seed: int = 0) -> pd.DataFrame:
-    """Summarise errors by group, each mean with a bootstrap interval.
-
-    Parameters
-    ----------
-    errors : DataFrame
-        What :func:`compare` returns.
-    by : sequence of str
-        Columns that make a group.
-    seed : int
-        Of the bootstrap.
-
-    Returns
-    -------
-    DataFrame
-        One row a group: n, bias (mean signed error), mape (mean absolute error) and its 95 % interval
-        mape_low, mape_high, the quantiles p5, p50, p95 of the signed error, and the worst error.
-
-    Examples
-    --------
-    >>> errors = pd.DataFrame({"counter": ["a"] * 3, "error": [-0.1, 0.0, 0.4]})
-    >>> summary(errors, ["counter"])[["n", "bias", "worst"]].round(2).to_dict("list")
-    {'n': [3], 'bias': [0.1], 'worst': [0.4]}
-    """
-    random = np.random.default_rng(seed)
-    groups = errors.groupby(list(by), sort=True, observed=True)["error"]
-    rows = [dict(zip(by, _key(key), strict=True)) | _described(e.to_numpy(float), random) for key, e in groups]
-    return pd.DataFrame(rows)
-
-
-def _key(key: object) -> tuple[object, ...]:
-    return key if isinstance(key, tuple) else (key,)
-
-
-def _described(error: Floats, random: np.random.Generator) -> dict[str, float]:
-    size = np.abs(error)
-    repeated = size[random.integers(0, len(size), (1_000, len(size)))].mean(axis=1)
-    low, high = np.quantile(repeated, (0.025, 0.975))
-    p5, p50, p95 = np.quantile(error, (0.05, 0.5, 0.95))
-    shares = {"bias": error.mean(), "mape": size.mean(), "mape_low": low, "mape_high": high}
-    return {"n": len(error)} | shares | {"p5": p5, "p50": p50, "p95": p95, "worst": error[size.argmax()]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +72,7 @@ def buffer_for(
     Parameters
     ----------
     errors : DataFrame
-        What :func:`compare` returns, of one counter.
+        What :func:`budgetkit.accuracy.compare` returns, of one counter.
     window : int
         In tokens.
     risk : float
@@ -280,7 +166,7 @@ def consequences(
     budgets : Budget or mapping of str to Budget
         One budget, or several by name. A reserve named "safety" may be used up before anything overflows.
     errors : DataFrame
-        What :func:`compare` returns, of one counter or several.
+        What :func:`budgetkit.accuracy.compare` returns, of one counter or several.
     together : str, optional
         As in :func:`buffer_for`.
     seed : int
@@ -315,58 +201,3 @@ def _outcome(budget: Budget, ratio: Floats) -> dict[str, float]:
     sizes = {"window": budget.window, "usable": usable, "safety": safety, "filled": used.mean()}
     above = over[over > 0].mean() if (over > 0).any() else 0.0
     return sizes | {"wasted": np.maximum(usable - used, 0).mean(), "overflow": (over > 0).mean(), "over": above}
-
-
-def bounds(text: str) -> tuple[int, int]:
-    """Enclose a text's count without tokenising it, for certain.
-
-    A byte-level token has at least one byte, so tokens <= bytes of UTF-8; it has at most 128 in o200k_base and
-    cl100k_base, and in both one ends before every blank that follows a word.
-
-    Parameters
-    ----------
-    text : str
-        Any string.
-
-    Returns
-    -------
-    tuple of int
-        Fewest and most tokens.
-
-    Examples
-    --------
-    >>> bounds("Hello world")
-    (2, 11)
-    """
-    size = len(text.encode("utf-8", "replace"))
-    words = sum(1 for _ in _WORD_END.finditer(text)) + 1 if text else 0
-    return max(words, -(-size // _LONGEST_TOKEN)), size + 2 * sum(map(_lone, text)) if not text.isascii() else size
-
-
-def _lone(character: str) -> bool:
-    """Say whether it is half a surrogate pair: mended to U+FFFD, it has three bytes where `replace` writes one."""
-    return "\ud800" <= character <= "\udfff"
-
-
-def certify(text: str, limit: int) -> Literal["fits", "too long", "count"]:
-    """Say without tokenising whether a text fits, if that is certain.
-
-    Parameters
-    ----------
-    text : str
-        Any string.
-    limit : int
-        In tokens.
-
-    Returns
-    -------
-    {"fits", "too long", "count"}
-        "count" where only counting can say.
-
-    Examples
-    --------
-    >>> [certify("Hello world", limit) for limit in (1, 5, 11)]
-    ['too long', 'count', 'fits']
-    """
-    fewest, most = bounds(text)
-    return "fits" if most <= limit else "too long" if fewest > limit else "count"

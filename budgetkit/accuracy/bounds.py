@@ -1,0 +1,64 @@
+"""Bounds: between which numbers the tokens of a text lie for certain, found without tokenising it."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal
+
+_LONGEST_TOKEN: Final = 128  # bytes, in o200k_base and in cl100k_base; a test measures it
+_WORD_END: Final = re.compile(r"\S ")
+
+
+def bounds(text: str) -> tuple[int, int]:
+    """Enclose a text's count without tokenising it, for certain.
+
+    A byte-level token has at least one byte, so tokens <= bytes of UTF-8; it has at most 128 in o200k_base and
+    cl100k_base, and in both one ends before every blank that follows a word.
+
+    Parameters
+    ----------
+    text : str
+        Any string.
+
+    Returns
+    -------
+    tuple of int
+        Fewest and most tokens.
+
+    Examples
+    --------
+    >>> bounds("Hello world")
+    (2, 11)
+    """
+    size = len(text.encode("utf-8", "replace"))
+    words = sum(1 for _ in _WORD_END.finditer(text)) + 1 if text else 0
+    return max(words, -(-size // _LONGEST_TOKEN)), size + 2 * sum(map(_lone, text)) if not text.isascii() else size
+
+
+def _lone(character: str) -> bool:
+    """Say whether it is half a surrogate pair: mended to U+FFFD, it has three bytes where `replace` writes one."""
+    return "\ud800" <= character <= "\udfff"
+
+
+def certify(text: str, limit: int) -> Literal["fits", "too long", "count"]:
+    """Say without tokenising whether a text fits, if that is certain.
+
+    Parameters
+    ----------
+    text : str
+        Any string.
+    limit : int
+        In tokens.
+
+    Returns
+    -------
+    {"fits", "too long", "count"}
+        "count" where only counting can say.
+
+    Examples
+    --------
+    >>> [certify("Hello world", limit) for limit in (1, 5, 11)]
+    ['too long', 'count', 'fits']
+    """
+    fewest, most = bounds(text)
+    return "fits" if most <= limit else "too long" if fewest > limit else "count"

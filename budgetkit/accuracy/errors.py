@@ -1,0 +1,119 @@
+"""Errors of counters: one row a document and counter, and what they come to by group.
+
+error = estimate / exact - 1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from budgetkit.corpora.document import Corpus
+from budgetkit.counters import Counter, counter
+
+Floats = npt.NDArray[np.float64]
+
+
+def compare(
+    counters: Sequence[Counter | str], corpus: Corpus, exact: Counter | str = "o200k_base", progress: bool = False
+) -> pd.DataFrame:
+    """Count every document with every counter.
+
+    Parameters
+    ----------
+    counters : sequence of Counter or str
+        Counters or their names.
+    corpus : Corpus
+        The documents; those that are empty are left out.
+    exact : Counter or str
+        The counter that is right.
+    progress : bool
+        Whether to show a bar.
+
+    Returns
+    -------
+    DataFrame
+        One row a document and counter: class, language, source, document, characters, counter, exact and
+        estimate in tokens, error as a share of exact (below 0: counted too few).
+
+    Examples
+    --------
+    >>> from budgetkit.corpora import Corpus, Document
+    >>> corpus = Corpus((Document("Hello world", "prose", "en", "mine", "first"),))
+    >>> compare(["chars/4", "words/0.75"], corpus)[["counter", "exact", "estimate", "error"]].to_dict("list")
+    {'counter': ['chars/4', 'words/0.75'], 'exact': [2, 2], 'estimate': [2, 2], 'error': [0.0, 0.0]}
+    """
+    from tqdm.auto import tqdm
+
+    made = [counter(each) if isinstance(each, str) else each for each in (exact, *counters)]
+    kept = corpus.where(lambda document: bool(document.text))
+    columns = []
+    with ThreadPoolExecutor(2) as threads, tqdm(total=len(made), disable=not progress, desc="counters") as bar:
+        for each in made:
+            columns.append(_counted(each, kept.texts, threads))
+            bar.update()
+    about = kept.frame()
+    tables = [
+        about.assign(counter=c.name, exact=columns[0], estimate=n) for c, n in zip(made[1:], columns[1:], strict=True)
+    ]
+    found = pd.concat(tables, ignore_index=True) if tables else about.assign(counter="", exact=0, estimate=0)
+    return found.assign(error=found["estimate"] / found["exact"] - 1)
+
+
+def _counted(each: Counter, texts: list[str], threads: ThreadPoolExecutor) -> list[int]:
+    """Count in two halves; tiktoken and numpy let two threads work at once."""
+    middle = _middle(texts)
+    first, second = threads.map(each.many, (texts[:middle], texts[middle:]))
+    return [*first, *second]
+
+
+def _middle(texts: list[str]) -> int:
+    sizes = np.cumsum([len(text) for text in texts])
+    return int(np.searchsorted(sizes, sizes[-1] / 2)) if len(texts) else 0
+
+
+def summary(errors: pd.DataFrame, by: Sequence[str] = ("counter", "class"), seed: int = 0) -> pd.DataFrame:
+    """Summarise errors by group, each mean with a bootstrap interval.
+
+    Parameters
+    ----------
+    errors : DataFrame
+        What :func:`compare` returns.
+    by : sequence of str
+        Columns that make a group.
+    seed : int
+        Of the bootstrap.
+
+    Returns
+    -------
+    DataFrame
+        One row a group: n, bias (mean signed error), mape (mean absolute error) and its 95 % interval
+        mape_low, mape_high, the quantiles p5, p50, p95 of the signed error, and the worst error.
+
+    Examples
+    --------
+    >>> errors = pd.DataFrame({"counter": ["a"] * 3, "error": [-0.1, 0.0, 0.4]})
+    >>> summary(errors, ["counter"])[["n", "bias", "worst"]].round(2).to_dict("list")
+    {'n': [3], 'bias': [0.1], 'worst': [0.4]}
+    """
+    random = np.random.default_rng(seed)
+    groups = errors.groupby(list(by), sort=True, observed=True)["error"]
+    rows = [dict(zip(by, _key(key), strict=True)) | _described(e.to_numpy(float), random) for key, e in groups]
+    return pd.DataFrame(rows)
+
+
+def _key(key: object) -> tuple[object, ...]:
+    return key if isinstance(key, tuple) else (key,)
+
+
+def _described(error: Floats, random: np.random.Generator) -> dict[str, float]:
+    size = np.abs(error)
+    repeated = size[random.integers(0, len(size), (1_000, len(size)))].mean(axis=1)
+    low, high = np.quantile(repeated, (0.025, 0.975))
+    p5, p50, p95 = np.quantile(error, (0.05, 0.5, 0.95))
+    shares = {"bias": error.mean(), "mape": size.mean(), "mape_low": low, "mape_high": high}
+    return {"n": len(error)} | shares | {"p5": p5, "p50": p50, "p95": p95, "worst": error[size.argmax()]}

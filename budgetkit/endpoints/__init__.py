@@ -1,0 +1,12 @@
+"""Counting by asking the provider: exact, over the network, and only for those who ask for it by name.
+
+The one door to the network. Nothing else in budgetkit imports this module, and `budgetkit.counter` never makes a
+counter of it. Keys come from the environment and are never stored; answers are kept on disk, so that the same
+request is asked about once. A text is counted as the only message of a request, less what the request costs
+without it, which is what it costs with the one letter "a" less one token.
+"""
+
+from budgetkit.endpoints.asking import ProviderCounter, provider_counter
+from budgetkit.endpoints.shapes import ENDPOINTS, Endpoint, EndpointError
+
+__all__ = ["ENDPOINTS", "Endpoint", "EndpointError", "ProviderCounter", "provider_counter"]
