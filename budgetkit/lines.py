@@ -173,6 +173,8 @@ def _amount(what: str, amount: object) -> Amount:
 def _check_name(name: object) -> None:
     if not isinstance(name, str) or not name:
         raise ValueError(f"a line is named {name!r}; names are texts with at least one character; give one")
+    if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
+        raise ValueError(f"a line is named {name!r}, with half a character in it; names are whole; leave that out")
 
 
 def check_all(what: str, values: Iterable[object], kind: type[T]) -> tuple[T, ...]:

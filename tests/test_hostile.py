@@ -9,12 +9,16 @@ import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
+import comm
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jupyter_client.session import json_packer
 
 import budgetkit as bk
+from budgetkit import corpora
 from budgetkit.counters import counter
+from budgetkit.counters.encodings import mended
 from budgetkit.counters.exact import memory
 from budgetkit.trace import lines
 from tests.hostile import MILLION, RUNS, SHORT, Padding, any_text, deep_json, hostile_text, long_text, one_line
@@ -178,6 +182,54 @@ def test_names_of_any_text_come_back_from_a_saved_state_that_any_file_can_hold(s
         return
     json_file, yaml_file = bk.state.to_json(budget).encode(), bk.state.to_yaml(budget).encode()
     assert bk.state.from_json(json_file.decode()) == budget == bk.state.from_yaml(yaml_file.decode())
+
+
+# Explorers
+
+
+@pytest.fixture(scope="module")
+def explorer() -> bk.BudgetExplorer:
+    return bk.BudgetExplorer(bk.Budget(1_000))
+
+
+@settings(max_examples=30)
+@given(sections=st.lists(hostile_text.map(mended).filter(bool), min_size=1, max_size=4, unique=True), name=hostile_text)
+def test_copied_code_makes_the_same_budget_whatever_its_names_are(
+    explorer: bk.BudgetExplorer, sections: list[str], name: str
+) -> None:
+    budget = bk.Budget(1_000, (), [bk.Allocation(section, 10) for section in sections], name=paired(name))
+    explorer.load(bk.state.to_yaml(budget))
+    made: dict[str, Any] = {}
+    exec(explorer.texts["python"], made)
+    assert made["budget"] == explorer.budget
+    assert [line.name for line in explorer.budget] == [line.name for line in budget]
+
+
+def test_half_an_emoji_in_a_text_or_a_name_keeps_nothing_from_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text that was cut by its length in another language may end so."""
+    sent: list[bytes] = []
+    monkeypatch.setattr(comm.DummyComm, "publish_msg", lambda *_, data, **more: sent.append(json_packer(data)))
+    half, whole = "cut off \ud83d", "cut off \ufffd".encode()
+    call = {"id": half, "type": "function", "function": {"name": half, "arguments": json.dumps({half: half})}}
+    said: list[dict[str, Any]] = [
+        {"role": "user", "content": half, "name": half, "contexts": [{"text": half, "source": half}]},
+        {"role": "assistant", "content": half, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": half, "content": half},
+    ]
+    traces = [bk.Trace(name, tuple(bk.Message(each) for each in said)) for name in (half, "whole")]
+    texts = corpora.Corpus(tuple(corpora.Document(f"{half} {n}", "prose", "en", half, half) for n in range(3)))
+    budgets = bk.BudgetExplorer(trace=traces)
+    assert whole in b"".join(sent)
+    sent.clear()
+    conversations = bk.ConversationExplorer(traces)
+    assert whole in b"".join(sent)
+    sent.clear()
+    errors = bk.AccuracyExplorer(corpus=texts)
+    for view in (budgets.view, conversations.view, errors.view):
+        view.opened = list(view.figures)
+    assert whole in b"".join(sent)
+    with pytest.raises(ValueError, match="a line is named .* with half a character in it; names are whole; leave"):
+        bk.Allocation(half)
 
 
 # Time and memory

@@ -15,6 +15,8 @@ from typing import Any
 import anywidget
 import traitlets as t
 
+from budgetkit.counters.encodings import mended
+
 _PARTS = ("dom", "plotly", "page", "courier", "bar", "handles", "window", "charts", "files", "panels", "reader", "view")
 _FOLDER = Path(__file__).parent / "view"
 
@@ -38,6 +40,31 @@ def plotly_script() -> bytes:
     return gzip.compress(script.read_bytes(), 6, mtime=0)
 
 
+def sendable(value: Any) -> Any:
+    r"""Return plain data as a page can be sent it: halves of characters replaced.
+
+    Parameters
+    ----------
+    value : object
+        Texts, numbers, and lists and mappings of them.
+
+    Returns
+    -------
+    object
+        The same where every text is whole.
+
+    Examples
+    --------
+    >>> sendable({"said": ["cut \ud83d", 3]}) == {"said": ["cut \ufffd", 3]}
+    True
+    """
+    if isinstance(value, str):
+        return value if value.isascii() else mended(value)
+    if isinstance(value, Mapping):
+        return {sendable(key): sendable(each) for key, each in value.items()}
+    return [*map(sendable, value)] if isinstance(value, list | tuple) else value
+
+
 class View(anywidget.AnyWidget):
     """The picture beside the controls.
 
@@ -56,6 +83,11 @@ class View(anywidget.AnyWidget):
     #: The files that may be opened: purpose (the command that takes them), label and accept.
     opens: Any = t.List().tag(sync=True)
 
+    @staticmethod
+    def _trait_to_json(value: Any, widget: Any) -> Any:
+        # Half of an emoji, as texts cut by their length end with, would keep all that is sent with it from the page.
+        return sendable(value)
+
     def send_plotly(self) -> None:
         """Send plotly's JavaScript to the page that asked for it."""
         self.send({"kind": "plotly"}, buffers=[plotly_script()])
@@ -70,7 +102,7 @@ class View(anywidget.AnyWidget):
         progress : float
             From 0 to 1.
         """
-        self.send({"kind": "status", "status": {"level": "busy", "text": text, "progress": progress}})
+        self.send({"kind": "status", "status": {"level": "busy", "text": mended(text), "progress": progress}})
 
     def draw(self, made: Mapping[str, dict[str, Any]], serial: int) -> None:
         """Show figures; those that are as they were are not sent again.
