@@ -19,7 +19,7 @@ NOTEBOOKS = sorted((CHECKOUT / "notebooks").glob("*.ipynb"))
 EXPECTED = ["01-count-tokens", "02-budget-a-window", "03-fit-a-trace", "04-explore"]
 LONGEST_OUTPUT = 30  # lines of a small table
 LONGEST_CELL = 20  # lines; beyond that a notebook has become a program
-SHOWS = re.compile(r"(\w+\.)?(figures\.\w+|BudgetExplorer|display)")
+SHOWS = re.compile(r"(\w+\.)?(figures\.\w+|\w+Explorer|display)")
 
 Cell = dict[str, Any]
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
