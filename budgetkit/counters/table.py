@@ -7,7 +7,6 @@ values are whole 128ths of a token, so that sums are exact and the same on every
 from __future__ import annotations
 
 import io
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -15,7 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from budgetkit.counters.windows import CONTEXT, Windows, windows
+from budgetkit.counters.windows import BEFORE, WINDOW, Places, Windows, windows
 from budgetkit.files import data_files, read_bytes
 
 __all__ = ["CHECK", "SCALE", "Table", "looked_up", "table", "table_names"]
@@ -25,8 +24,6 @@ SCALE: Final = 128
 #: The lowest bits of an entry of a hashed level, which tell its key from others in the same place.
 CHECK: Final = np.int16(63)
 _FOLDER = "estimates"
-_MANY = 8  # so many stretches are worth two threads
-_CHUNK = 2**16  # windows looked up at once: large enough for numpy, small enough for the cache
 
 Values = npt.NDArray[np.int16]
 
@@ -40,12 +37,11 @@ class Table:
     classes : ndarray of uint8, shape (65536,)
         Class of each UTF-16 unit.
     levels : dict of str to ndarray
-        One table for each of `windows.LEVELS`. A window whose quad is held starts from its value, any other from the
-        sum of its pair and shape; what is held of the rest is added.
-    runs : ndarray of int16, shape (65536,)
-        What a window adds in a run of that pair of ASCII characters, measured; by place, as `pair`.
+        One table for each of `windows.LEVELS`; a text's estimate is the sum of what they say.
+    runs : ndarray of int16, shape (128, 128)
+        What a pair adds in a run of two ASCII characters in turn, measured.
     run_units : ndarray of int16, shape (65536,)
-        What a window adds in a run of that one unit, measured; below 0 where it was not.
+        What a pair adds in a run of that one unit, measured; below 0 where it was not.
     """
 
     classes: npt.NDArray[np.uint8]
@@ -59,56 +55,36 @@ class Table:
         Parameters
         ----------
         units : ndarray of uint8 or uint16
-            An even number of units; the first ``2 * CONTEXT`` are context.
+            Whole windows, after their context.
 
         Returns
         -------
         ndarray of int16
-            One value a window, 0 or more, in 128ths of a token.
+            One value a window, in 128ths of a token; below 0 where an average said too much.
         """
-        found = np.empty(len(units) // 2 - CONTEXT, np.int16)
+        stretch = windows(units, self.classes)
+        total = np.zeros(len(units) // WINDOW - BEFORE // WINDOW, np.int16)
+        for level, place in stretch.plain():
+            total += self.levels[level].take(place.astype(np.intp), mode="wrap")
+        for level, which, key in stretch.hashed():
+            total[which] += looked_up(self.levels[level], key)[1]
+        at = stretch.runs()
+        return self._with_runs(total, at, stretch) if len(at) else total
 
-        def look_up(start: int) -> None:
-            stop = min(start + _CHUNK, len(found))
-            found[start:stop] = self._values(windows(units[2 * start : 2 * (stop + CONTEXT)], self.classes))
-
-        starts = range(0, len(found), _CHUNK)
-        if len(starts) < _MANY:
-            for start in starts:
-                look_up(start)
-        else:  # numpy lets two threads work at once
-            with ThreadPoolExecutor(2) as threads:
-                list(threads.map(look_up, starts))
-        return found
-
-    def _values(self, stretch: Windows) -> Values:
-        hashed = stretch.hashed()
-        known, total = looked_up(self.levels["quad"], next(hashed)[1])
-        new = np.flatnonzero(~known)
-        total[new] = sum(self.levels[level].take(places) for level, places in stretch.plain(new))
-        for level, key in hashed:
-            total += looked_up(self.levels[level], key)[1]
-        total &= ~(total >> 15)  # at least 0; np.maximum takes five times as long
-        run = stretch.runs()
-        return total if run is None else self._with_runs(total, run, stretch)
-
-    def _with_runs(self, total: Values, run: npt.NDArray[np.bool_], stretch: Windows) -> Values:
-        at = np.flatnonzero(run)
-        known = self.runs.take(stretch.classes.view(np.uint16).take(at + CONTEXT))
-        if stretch.units is not None:  # classes do not tell units apart
-            first, second = stretch.ends(at)
-            ascii_pair = (first < 128) & (second < 128)
-            known = np.where(ascii_pair, known, np.where(first == second, self.run_units[first], -1))
-            known = np.where(known >= 0, known, total[at])
-        total[at] = known
+    def _with_runs(self, total: Values, at: Places, stretch: Windows) -> Values:
+        first, second = stretch.ends(at)
+        ascii_pair = (first < 128) & (second < 128)
+        cost = np.where(first == second, self.run_units[first], np.int16(-1))
+        cost = np.where(ascii_pair, self.runs[first & 127, second & 127], cost)
+        total[at] = np.where(cost >= 0, 2 * cost, total[at])
         return total
 
 
 def looked_up(level: Values, key: npt.NDArray[np.uint32]) -> tuple[npt.NDArray[np.bool_], Values]:
     """Look keys up in a hashed level.
 
-    The uppermost bits of a key say where to look; its lowest six must be those of the entry, whose other ten are the
-    value. A key that the level does not hold adds nothing.
+    The uppermost bits of a key say where to look; the six that follow must be those of the entry, whose other ten are
+    the value. A key that the level does not hold adds nothing.
 
     Parameters
     ----------
@@ -122,9 +98,9 @@ def looked_up(level: Values, key: npt.NDArray[np.uint32]) -> tuple[npt.NDArray[n
     tuple of ndarray
         Which keys the level holds, and their values in 128ths of a token.
     """
-    bits = len(level).bit_length() - 1
-    entry = level.take((key >> np.uint32(32 - bits)).astype(np.intp))
-    held = ((entry ^ key.astype(np.int16)) & CHECK) == 0
+    short = key >> np.uint32(27 - len(level).bit_length())
+    entry = level.take((short >> np.uint32(6)).astype(np.intp), mode="wrap")
+    held = ((entry ^ short.astype(np.int16)) & CHECK) == 0
     entry >>= 6
     entry *= held
     return held, entry
@@ -174,11 +150,4 @@ def table(encoding: str) -> Table:
         )
     with np.load(io.BytesIO(read_bytes(f"{_FOLDER}/{encoding}.npz")), allow_pickle=False) as stored:
         levels = {name.removeprefix("level_"): stored[name] for name in stored if name.startswith("level_")}
-        return Table(stored["classes"], levels, _by_pair(stored["run_pairs"]), stored["run_units"])
-
-
-def _by_pair(stored: Values) -> Values:
-    """Lay the runs of ASCII out so that a window's pair is the place of its run."""
-    runs = np.zeros((256, 256), np.int16)
-    runs[:128, :128] = stored.reshape(128, 128).T
-    return runs.reshape(-1)
+        return Table(stored["classes"], levels, stored["run_pairs"], stored["run_units"])

@@ -1,13 +1,13 @@
-"""Windows of a text: what an estimate looks up, two UTF-16 units at a time.
+"""Windows of a text: what an estimate looks up, four UTF-16 units at a time.
 
-A text is a row of 16-bit units, each unit has one of 256 classes (an ASCII character is its own class, the rest
-share 128), and a *window* is two new units seen with up to four before them::
+A text is a row of 16-bit units; each has one of 256 classes (an ASCII character is its own class, the rest share
+128). Two units make a *pair*, two pairs a *window*, seen with the two units before it::
 
-    pair    the classes of the two units
-    shape   the kinds of the last six units: small, capital, digit or mark
-    quad    the classes of the two units and the two before
-    six     the classes of the two units and the four before
-    raw     the units themselves, of the pair and of the quad, where one of them is not ASCII
+    pair    of each pair: the classes of its units
+    raw     of each pair: the units themselves, where one is not ASCII
+    shape   of each window: the kinds of its units and of the two before: small, capital, digit or mark
+    own     of each window: the classes of its units
+    long    of each window: these and the two before; where one is not ASCII, the window's units themselves
 
 Each has its own table; keys but those of pair and shape are hashed, and a hashed table knows the keys that it holds.
 No window looks ahead, so what is known of a text stays true when the text goes on: that is what makes every prefix's
@@ -23,46 +23,32 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["CONTEXT", "LEVELS", "PLAIN", "RUN", "Windows", "encoded", "windows"]
+__all__ = ["BEFORE", "LEVELS", "PLAIN", "RUN", "WINDOW", "Places", "Which", "Windows", "windows"]
 
 Bytes = npt.NDArray[np.uint8]
 Units = npt.NDArray[np.uint16]
 Keys = npt.NDArray[np.uint32]
 Places = npt.NDArray[np.intp]
+Which = Places | slice
 
-#: Windows before the first one of a text, all of them zero; the run that is recognised is one longer.
-CONTEXT: Final = 4
-#: So many equal windows in a row are a run: ten times one character, or five times two.
-RUN: Final = CONTEXT + 1
-#: The tables and their sizes, each a power of two.
-LEVELS: Final = {"pair": 2**16, "shape": 2**16, "quad": 2**17, "six": 2**17, "raw_pair": 2**15, "raw_quad": 2**17}
+#: Units in a window.
+WINDOW: Final = 4
+#: Units before the first window of a text, all of them zero.
+BEFORE: Final = 8
+#: So many equal windows in a row are a run: twelve times one character, or six times two.
+RUN: Final = BEFORE // WINDOW + 1
+#: The tables and their sizes, each a power of two, in the order in which they learn.
+LEVELS: Final = {"pair": 2**16, "shape": 2**16, "own": 2**18, "raw": 2**15, "long": 2**18}
 #: Levels that are plain lists; the others are hashed and know their keys.
 PLAIN: Final = ("pair", "shape")
 
-_ODD = tuple(np.uint32(odd) for odd in (2_654_435_761, 2_246_822_519, 3_266_489_917, 668_265_263, 374_761_393))
-_KINDS = np.uint16(0xF0F0)  # of an ASCII character: blank or mark, digit, capital, small; of a class: its script
-_NOT_ASCII = np.uint32(0xFF80FF80)
-
-
-def encoded(text: str) -> bytes:
-    r"""Encode a text as its units, one byte each if it is ASCII, else two.
-
-    Parameters
-    ----------
-    text : str
-        Any string.
-
-    Returns
-    -------
-    bytes
-        ASCII, or UTF-16 in little-endian order with lone surrogates as they are.
-
-    Examples
-    --------
-    >>> encoded("ab"), encoded("é")
-    (b'ab', b'\xe9\x00')
-    """
-    return text.encode("ascii") if text.isascii() else text.encode("utf-16-le", "surrogatepass")
+_FIRST = BEFORE // WINDOW  # the first window that is not context
+_ALL = slice(None)
+_FEW = 8  # a text of which less than this part is not ASCII is looked up as ASCII, and the rest by itself
+_ODD = (np.uint32(2_654_435_761), np.uint32(2_246_822_519), np.uint32(40_503))
+_KINDS = np.uint32(0xF0F0F0F0)  # of an ASCII character: blank or mark, digit, capital, small; of a class: its script
+_LOW, _PAIR, _NIBBLE = np.uint32(0xFFFF), np.uint32(16), np.uint32(4)
+_NOT_ASCII, _UPPER_HALF = np.uint32(0xFF80FF80), np.uint32(2**31)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,63 +58,68 @@ class Windows:
     Parameters
     ----------
     classes : ndarray of uint8
-        Class of each unit; the first ``2 * CONTEXT`` are context.
+        Class of each unit; the first `BEFORE` are context.
     units : ndarray of uint16 or None
         The units themselves; None if all are ASCII.
+    wide : ndarray of intp or slice
+        Windows to look up by their units as well; at least those that are not ASCII.
     """
 
     classes: Bytes
     units: Units | None
+    wide: Which
 
-    def hashed(self) -> Iterator[tuple[str, Keys]]:
-        """Yield each hashed level's name and each window's key in it, 32 well mixed bits."""
-        pairs = self.classes.view(np.uint16).astype(np.uint32)
-        mixed = pairs[CONTEXT:] * _ODD[0]
-        mixed += pairs[CONTEXT - 1 : -1] * _ODD[1]
-        yield "quad", _stirred(mixed)
-        mixed += pairs[CONTEXT - 2 : -2] * _ODD[2]
-        yield "six", _stirred(mixed)
+    def plain(self) -> Iterator[tuple[str, Keys]]:
+        """Yield the plain levels' names and each window's places in them; twice where a level is of pairs."""
+        found = self.classes.view(np.uint32)
+        yield "pair", found[_FIRST:] & _LOW
+        yield "pair", found[_FIRST:] >> _PAIR
+        kinds = found & _KINDS
+        shape = kinds[_FIRST:] >> _NIBBLE
+        kinds >>= _PAIR
+        shape |= kinds[_FIRST:]
+        shape += (kinds[_FIRST - 1 : -1] >> _NIBBLE) * _ODD[2]
+        shape &= _LOW
+        yield "shape", shape
+
+    def hashed(self) -> Iterator[tuple[str, Which, Keys]]:
+        """Yield the hashed levels' names, the windows that they speak of, and their keys: 32 bits, the first mixed."""
+        found = self.classes.view(np.uint32)
+        own = found[_FIRST:] * _ODD[0]
+        yield "own", _ALL, own
+        long = found[_FIRST - 1 : -1] >> _PAIR
+        long *= _ODD[1]
+        long += own
+        long >>= np.uint32(1)  # the upper half of the level is for what is not ASCII
         if self.units is not None:
-            yield from self._raw(self.units.view(np.uint32))
+            yield from self._raw(self.units.view(np.uint32)[BEFORE // 2 :], long)
+        yield "long", _ALL, long
 
-    @staticmethod
-    def _raw(pairs: Keys) -> Iterator[tuple[str, Keys]]:
-        """Key 0 is nobody's, so that windows of ASCII alone learn and take nothing here."""
-        raw = (pairs & _NOT_ASCII) != 0
-        mixed = pairs[CONTEXT:] * _ODD[0]
-        yield "raw_pair", _stirred(mixed) * raw[CONTEXT:]
-        mixed += pairs[CONTEXT - 1 : -1] * _ODD[1]
-        yield "raw_quad", _stirred(mixed) * (raw[CONTEXT:] | raw[CONTEXT - 1 : -1])
+    def _raw(self, pairs: Keys, long: Keys) -> Iterator[tuple[str, Which, Keys]]:
+        """Key 0 is nobody's, so that pairs of ASCII alone learn and take nothing here."""
+        first, second = pairs[0::2][self.wide], pairs[1::2][self.wide]
+        either = _is_wide(first | second)
+        keys = [_folded(pair) * _ODD[0] for pair in (first, second)]
+        for pair, key in zip((first, second), keys, strict=True):
+            yield "raw", self.wide, key * _is_wide(pair)
+        key = keys[0] * _ODD[1]
+        key += keys[1]
+        key |= _UPPER_HALF
+        long[self.wide] = np.where(either, key, long[self.wide])
 
-    def plain(self, at: Places) -> Iterator[tuple[str, Places]]:
-        """Yield each plain level's name and the place of some windows in its list.
-
-        Parameters
-        ----------
-        at : ndarray of intp
-            Which windows.
-        """
-        pairs = self.classes.view(np.uint16)
-        now = pairs.take(at + CONTEXT)
-        yield "pair", now.astype(np.intp)
-        mixed = (now & _KINDS) * _ODD[0]
-        for back in (1, 2):
-            mixed += (pairs.take(at + (CONTEXT - back)) & _KINDS) * _ODD[back]
-        yield "shape", (mixed >> np.uint32(16)).astype(np.intp)
-
-    def runs(self) -> npt.NDArray[np.bool_] | None:
-        """Find the windows that end `RUN` equal ones; None if there is none."""
+    def runs(self) -> Places:
+        """Find the windows that end `RUN` equal ones of two equal pairs."""
+        row = self.classes.view(np.uint32) if self.units is None else self.units.view(np.uint64)
+        same = row[1:] == row[:-1]
+        at = _places(same[RUN - 2 :] & same[RUN - 3 : -1])
         pairs = self.classes.view(np.uint16) if self.units is None else self.units.view(np.uint32)
-        same = pairs[1:] == pairs[:-1]
-        run: npt.NDArray[np.bool_] = same[CONTEXT - 1 :]
-        for earlier in range(CONTEXT - 1):
-            run = run & same[earlier : earlier - CONTEXT + 1]
-        return run if run.any() else None
+        first = (at + _FIRST) * 2
+        return np.compress(pairs.take(first) == pairs.take(first + 1), at)
 
     def ends(self, at: Places) -> tuple[Units, Units]:
-        """Give the two units of some windows."""
+        """Give the two units that some windows begin with."""
         source = self.classes if self.units is None else self.units
-        first = 2 * (at + CONTEXT)
+        first = at * WINDOW + BEFORE
         return source.take(first).astype(np.uint16), source.take(first + 1).astype(np.uint16)
 
 
@@ -138,25 +129,45 @@ def windows(units: Bytes | Units, classes: Bytes) -> Windows:
     Parameters
     ----------
     units : ndarray of uint8 or uint16
-        An even number; the first ``2 * CONTEXT`` are context.
+        Whole windows, after `BEFORE` units of context.
     classes : ndarray of uint8, shape (65536,)
         Class of each unit; its own below 128.
 
     Returns
     -------
     Windows
-        Half as many windows as there are units after the context.
+        A quarter as many as there are units after the context.
     """
     if units.dtype == np.uint8:
-        return Windows(units.view(np.uint8), None)
-    wide = units.view(np.uint16)
-    if int(wide.max(initial=0)) < 128:
-        return Windows(wide.astype(np.uint8), None)
-    return Windows(classes.take(wide), np.ascontiguousarray(wide))
+        return Windows(units.view(np.uint8), None, _ALL)
+    row = np.ascontiguousarray(units.view(np.uint16))
+    not_ascii = row > 127
+    many = np.count_nonzero(not_ascii)
+    if many > len(row) // _FEW:
+        return Windows(classes.take(row, mode="wrap"), row, _ALL)
+    known = row.astype(np.uint8)
+    if not many:
+        return Windows(known, None, _ALL)
+    few = _places(not_ascii)
+    known[few] = classes.take(row.take(few))
+    return Windows(known, row, _places(not_ascii.view(np.uint32)[_FIRST:] > 0))
 
 
-def _stirred(mixed: Keys) -> Keys:
-    """Let the upper bits of a product, the well mixed ones, reach the lower ones."""
-    stirred: Keys = mixed >> np.uint32(15)
-    stirred ^= mixed
-    return stirred
+def _is_wide(pairs: Keys) -> npt.NDArray[np.bool_]:
+    wide: npt.NDArray[np.bool_] = (pairs & _NOT_ASCII) != 0
+    return wide
+
+
+def _folded(pairs: Keys) -> Keys:
+    """Let the second unit reach the lowest bits, else a key's check would say nothing of it."""
+    folded: Keys = pairs >> np.uint32(11)
+    folded ^= pairs
+    return folded
+
+
+def _places(flags: npt.NDArray[np.bool_]) -> Places:
+    """Find what is true as np.flatnonzero does, which is slower where that is rare: this looks at eight at once."""
+    whole = len(flags) // 8 * 8
+    eights = np.flatnonzero(flags[:whole].view(np.uint64) != 0)
+    some = np.flatnonzero(flags[:whole].reshape(-1, 8).take(eights, axis=0).reshape(-1))
+    return np.concatenate([8 * eights.take(some >> 3) + (some & 7), whole + np.flatnonzero(flags[whole:])])
