@@ -242,27 +242,5 @@ def test_a_slope_is_fitted_to_what_the_provider_counted() -> None:
         budgetkit.calibrate(counter("cl100k_base"), ["a"], [1, 2])
 
 
-def test_tokenizers_from_outside_are_extras_and_say_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("budgetkit.counters.foreign.find_spec", lambda library: None)
-    with pytest.raises(ImportError, match=r"tokenizer of litellm, which is not installed; it is an extra; run: pip"):
-        counter("litellm:anthropic_tokenizer.json")("Hello")
-
-
-@pytest.mark.parametrize(
-    ("library", "name"),
-    [
-        ("litellm", "litellm:anthropic_tokenizer.json"),
-        ("mistral_common", "mistral:tekken_240911.json"),
-        ("mistral_common", "mistral:tokenizer.model.v1"),
-    ],
-)
-def test_tokenizers_that_libraries_carry_count_without_the_network(library: str, name: str) -> None:
-    pytest.importorskip(library)
-    foreign = counter(name)
-    assert foreign("") == 0
-    assert 2 <= foreign("Hello world") <= 4
-    assert counter(foreign.name) == foreign
-
-
 def test_every_counter_keeps_the_protocol() -> None:
     assert all(isinstance(counter(name), Counter) for name in ("chars/4", "o200k_base", "claude-opus-5"))

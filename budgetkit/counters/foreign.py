@@ -49,15 +49,15 @@ class ForeignCounter:
         """Count one text, in tokens, without special tokens around it."""
         if not isinstance(text, str):
             raise TypeError(f"asked to count {type(text).__name__}; {self.name} counts text; give a str, perhaps ''")
-        return _counting(self.name)(text)
+        return self.many([text])[0]
 
     def many(self, texts: Sequence[str]) -> list[int]:
-        """Count several texts, in tokens each."""
-        return [self(text) for text in texts]
+        """Count several texts, in tokens each; a ``tokenizer.json`` counts them on all cores."""
+        return _counting(self.name)([_whole(text) for text in texts])
 
 
 @cache
-def _counting(name: str) -> Callable[[str], int]:
+def _counting(name: str) -> Callable[[list[str]], list[int]]:
     house, colon, file = name.partition(":")
     if colon and house == "mistral":
         return _mistral(_inside("mistral_common", "data", file), file)
@@ -66,17 +66,28 @@ def _counting(name: str) -> Callable[[str], int]:
     return _huggingface(Path(name))
 
 
-def _huggingface(path: Path) -> Callable[[str], int]:
-    tokenizer = _library("tokenizers").Tokenizer.from_file(str(path))
-    return lambda text: len(tokenizer.encode(_whole(text), add_special_tokens=False).ids)
+def _huggingface(path: Path) -> Callable[[list[str]], list[int]]:
+    maker = _library("tokenizers").Tokenizer
+    try:
+        tokenizer = maker.from_str(path.read_text("utf-8"))
+    except OSError as error:
+        raise _unreadable(path, error.strerror or type(error).__name__) from None
+    except Exception as error:  # the library raises nothing more special
+        raise _unreadable(path, str(error)) from None
+    # Embedding models ship files that cut every text to their window, or fill it up.
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return lambda texts: [len(found) for found in tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
 
 
-def _mistral(path: Path, file: str) -> Callable[[str], int]:
+def _mistral(path: Path, file: str) -> Callable[[list[str]], list[int]]:
     _library("mistral_common")
     kind, made = ("tekken", "Tekkenizer") if file.startswith("tekken") else ("sentencepiece", "SentencePieceTokenizer")
+    if kind == "sentencepiece":
+        _library("sentencepiece")
     maker: Any = getattr(import_module(f"mistral_common.tokens.tokenizers.{kind}"), made)
     tokenizer = maker.from_file(path) if kind == "tekken" else maker(path)
-    return lambda text: len(tokenizer.encode(_whole(text), bos=False, eos=False))
+    return lambda texts: [len(tokenizer.encode(text, bos=False, eos=False)) for text in texts]
 
 
 def _whole(text: str) -> str:
@@ -103,6 +114,13 @@ def _library(name: str) -> Any:
         return import_module(name)
     except ImportError as error:
         raise _missing(name) from error
+
+
+def _unreadable(path: Path, why: str) -> ValueError:
+    return ValueError(
+        f"asked to count with {str(path)!r}, which is no tokenizer that can be read ({why}); "
+        "give the path of a tokenizer.json as Hugging Face's tokenizers write it"
+    )
 
 
 def _missing(library: str) -> ImportError:
