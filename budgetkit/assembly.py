@@ -37,7 +37,7 @@ def messages(plan: Plan, context_role: str = "system") -> list[dict[str, Any]]:
     Raises
     ------
     ValueError
-        If an item has no payload, or the plan has no items.
+        If an item has no payload, as those of a plan that was saved without its texts, or the plan has no items.
 
     Examples
     --------
@@ -84,6 +84,11 @@ def tools(plan: Plan) -> list[dict[str, Any]]:
 
 def _written(item: Item, context_role: str) -> dict[str, Any]:
     payload = item.payload.raw if isinstance(item.payload, Message) else item.payload
+    if payload is None:
+        raise ValueError(
+            f"an item of section {item.section!r} has no text; items have what is passed as payload=..., and a plan "
+            "saved without texts=True has none; pass it to Item, save the plan with its texts, or fit its budget again"
+        )
     if isinstance(payload, str):
         return {"role": context_role, "content": payload}
     if not isinstance(payload, Mapping) or "role" not in payload:

@@ -42,6 +42,13 @@ def schema() -> dict[str, Any]:
             "allocation": _allocation(),
             "budget": _budget(),
             "group": {"type": ["string", "number", "boolean", "null", "array"], "items": _ref("group")},
+            "text": {
+                "type": "object",
+                "properties": {"message": {"type": "object", "required": ["role"]}, "value": True},
+                "minProperties": 1,
+                "maxProperties": 1,
+                "additionalProperties": False,
+            },
             "plan": _plan(),
         },
     }
@@ -105,6 +112,7 @@ def _plan() -> dict[str, Any]:
         kept=_list(TOKENS),
         reasons=_list({"enum": list(REASONS)}),
         cuts=_list(TOKENS),
+        texts=_object(["items", "cuts"], items=_list(_ref("text")), cuts=_list(_ref("text"))),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
 import budgetkit as bk
@@ -59,12 +61,22 @@ def test_dropped_items_are_not_sent_and_tool_schemas_go_beside() -> None:
     assert assembly.tools(plan) == [{"name": "look"}]
 
 
-@pytest.mark.parametrize("payload", [None, 3, {"content": "no role"}])
+@pytest.mark.parametrize("payload", [3, {"content": "no role"}])
 def test_an_item_without_a_text_cannot_be_sent(payload: object) -> None:
     """The error names the section and what is known."""
     plan = bk.fit(bk.Budget(10, (), [bk.Allocation("a")]), [bk.Item("a", 1, payload=payload)])
     with pytest.raises(ValueError, match="an item of section 'a' has the payload"):
         assembly.messages(plan)
+
+
+def test_a_plan_restored_without_its_texts_says_what_to_do() -> None:
+    """It has all its numbers, and nothing to send; saved with them, the same messages go out."""
+    plan = bk.fit(presets.chat(8_192), bk.load_trace("support-chat").items(3, len, presets.chat(8_192).roles))
+    with pytest.raises(ValueError, match="has no text; .* save the plan with its texts, or fit its budget again"):
+        assembly.messages(cast(bk.Plan, bk.state.from_json(bk.state.to_json(plan))))
+    assert assembly.messages(cast(bk.Plan, bk.state.from_json(bk.state.to_json(plan, texts=True)))) == (
+        assembly.messages(plan)
+    )
 
 
 def test_a_plan_of_numbers_has_no_messages() -> None:

@@ -1,14 +1,14 @@
 """Budgets and plans as JSON and YAML, and back, exactly.
 
 A saved state is data and is read as data only. It names its version and what it holds; an unknown key or
-version is an error, so that nothing is lost in silence. The texts behind the items of a plan are not saved.
+version is an error, so that nothing is lost in silence. The texts behind the items of a plan are saved where that is
+asked for, and then the plan comes back equal; without them it has all its numbers and no messages to send.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from typing import Any
 
 import yaml
@@ -18,6 +18,7 @@ from budgetkit.plan import Plan
 from budgetkit.state.budgets import budget_from, budget_to
 from budgetkit.state.plain import keys, plain
 from budgetkit.state.plans import plan_from, plan_to
+from budgetkit.state.reading import from_json_text, from_yaml_text
 
 __all__ = ["from_dict", "from_json", "from_yaml", "to_dict", "to_json", "to_yaml"]
 
@@ -26,13 +27,15 @@ _HALVES = re.compile("[\ud800-\udfff]")
 _NEXT_LINE = "\x85"
 
 
-def to_dict(value: Budget | Plan) -> dict[str, Any]:
+def to_dict(value: Budget | Plan, texts: bool = False) -> dict[str, Any]:
     """Return a budget or a plan as plain data.
 
     Parameters
     ----------
     value : Budget or Plan
         What is saved.
+    texts : bool, default False
+        Save what a plan's items stand for too: messages, texts, plain data. They may be private, and are long.
 
     Returns
     -------
@@ -44,7 +47,7 @@ def to_dict(value: Budget | Plan) -> dict[str, Any]:
     TypeError
         If it is neither.
     ValueError
-        If an item's group is something that plain data cannot hold.
+        If an item's group, or with `texts` what it stands for, is something that plain data cannot hold.
 
     Examples
     --------
@@ -55,7 +58,7 @@ def to_dict(value: Budget | Plan) -> dict[str, Any]:
     if isinstance(value, Budget):
         return {"budgetkit": VERSION, "budget": plain(budget_to(value), "this budget")}
     if isinstance(value, Plan):
-        return {"budgetkit": VERSION, "plan": plain(plan_to(value), "this plan")}
+        return {"budgetkit": VERSION, "plan": plain(plan_to(value, texts), "this plan")}
     raise TypeError(
         f"a {type(value).__name__} was to be saved; known are Budget and Plan; pass explorer.budget or explorer.plan"
     )
@@ -72,7 +75,7 @@ def from_dict(data: object) -> Budget | Plan:
     Returns
     -------
     Budget or Plan
-        Equal to what was saved.
+        Equal to what was saved; a plan without its texts, where it was saved without them.
 
     Raises
     ------
@@ -85,7 +88,7 @@ def from_dict(data: object) -> Budget | Plan:
     Budget(window=8192, shared_pool=8192)
     """
     top = keys("saved state", data, {"budgetkit", "budget", "plan"})
-    if top.get("budgetkit") != VERSION:
+    if type(top.get("budgetkit")) is not int or top["budgetkit"] != VERSION:  # true == 1, and is no version
         raise ValueError(
             f"saved state has version {top.get('budgetkit')!r}; this budgetkit reads {VERSION}; "
             "save it again with this version"
@@ -100,13 +103,15 @@ def from_dict(data: object) -> Budget | Plan:
         ) from error
 
 
-def to_json(value: Budget | Plan) -> str:
+def to_json(value: Budget | Plan, texts: bool = False) -> str:
     """Return a budget or a plan as JSON.
 
     Parameters
     ----------
     value : Budget or Plan
         What is saved.
+    texts : bool, default False
+        Save what a plan's items stand for too: messages, texts, plain data. They may be private, and are long.
 
     Returns
     -------
@@ -123,7 +128,7 @@ def to_json(value: Budget | Plan) -> str:
       }
     }
     """
-    text = json.dumps(to_dict(value), indent=2, ensure_ascii=False)
+    text = json.dumps(to_dict(value, texts), indent=2, ensure_ascii=False)
     # Half a surrogate pair is a character to Python, and to no file.
     return _HALVES.sub(lambda half: f"\\u{ord(half.group()):04x}", text)
 
@@ -144,23 +149,25 @@ def from_json(text: str) -> Budget | Plan:
     Raises
     ------
     ValueError
-        If it is no JSON, or no saved state.
+        If it is no JSON or no saved state, or a key stands twice.
 
     Examples
     --------
     >>> from_json('{"budgetkit": 1, "budget": {"window": 8192}}').window
     8192
     """
-    return from_dict(_parsed("JSON", json.loads, text, (ValueError, RecursionError)))
+    return from_dict(from_json_text(text))
 
 
-def to_yaml(value: Budget | Plan) -> str:
+def to_yaml(value: Budget | Plan, texts: bool = False) -> str:
     """Return a budget or a plan as YAML.
 
     Parameters
     ----------
     value : Budget or Plan
         What is saved.
+    texts : bool, default False
+        Save what a plan's items stand for too: messages, texts, plain data. They may be private, and are long.
 
     Returns
     -------
@@ -178,9 +185,10 @@ def to_yaml(value: Budget | Plan) -> str:
       - name: output
         size: 1200
     """
-    text: str = yaml.safe_dump(to_dict(value), sort_keys=False, allow_unicode=True)
+    data = to_dict(value, texts)
+    text: str = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
     # YAML reads this one as the end of a line, although it was written as it is.
-    return text if _NEXT_LINE not in text else yaml.safe_dump(to_dict(value), sort_keys=False)
+    return text if _NEXT_LINE not in text else yaml.safe_dump(data, sort_keys=False)
 
 
 def from_yaml(text: str) -> Budget | Plan:
@@ -199,21 +207,11 @@ def from_yaml(text: str) -> Budget | Plan:
     Raises
     ------
     ValueError
-        If it is no YAML, or no saved state.
+        If it is no YAML or no saved state, or a key stands twice.
 
     Examples
     --------
     >>> from_yaml("budgetkit: 1\nbudget: {window: 8192}").window
     8192
     """
-    return from_dict(_parsed("YAML", yaml.safe_load, text, (yaml.YAMLError, ValueError, RecursionError)))
-
-
-def _parsed(what: str, parse: Callable[[str], Any], text: str, errors: tuple[type[Exception], ...]) -> object:
-    try:
-        return parse(text)
-    except errors as error:
-        first = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ValueError(
-            f"saved state is no {what} ({first}); it starts with 'budgetkit'; copy the whole text"
-        ) from None
+    return from_dict(from_yaml_text(text))

@@ -1,9 +1,9 @@
-"""Plans as plain data: the budget, the grants, and a decision for each item; texts are left out."""
+"""Plans as plain data: the budget, the grants, a decision for each item, and its text where that is asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -16,15 +16,18 @@ from budgetkit.plan import Grant, Plan
 from budgetkit.pruning import Ints, Items
 from budgetkit.state.budgets import budget_from, budget_to, changed_fields
 from budgetkit.state.plain import keys, made, rows
+from budgetkit.state.texts import texts_from, texts_to
 
 
-def plan_to(plan: Plan) -> dict[str, Any]:
+def plan_to(plan: Plan, texts: bool = False) -> dict[str, Any]:
     """Return a plan as plain data.
 
     Parameters
     ----------
     plan : Plan
         What is saved.
+    texts : bool, default False
+        Whether with what its items stand for.
 
     Returns
     -------
@@ -46,7 +49,7 @@ def plan_to(plan: Plan) -> dict[str, Any]:
         "kept": decisions.kept.tolist(),
         "reasons": [REASONS[i] for i in decisions.reasons],
         "cuts": sorted(decisions.cuts),
-    }
+    } | ({"texts": texts_to(decisions)} if texts else {})
 
 
 def plan_from(data: object) -> Plan:
@@ -60,7 +63,7 @@ def plan_from(data: object) -> Plan:
     Returns
     -------
     Plan
-        Equal to what was saved, but for payloads.
+        Equal to what was saved, but for payloads where they were left out.
 
     Raises
     ------
@@ -74,7 +77,7 @@ def plan_from(data: object) -> Plan:
     100
     """
     parts = {"budget", "grants", "items", "kept", "reasons", "cuts"}
-    found = keys("plan", data, parts)
+    found = keys("plan", data, {*parts, "texts"})
     missing = sorted(parts - set(found))
     if missing:
         raise ValueError(f"plan lacks {quoted(missing)}; it has {quoted(sorted(parts))}; save it again")
@@ -85,7 +88,9 @@ def plan_from(data: object) -> Plan:
             f"plan has grants for {quoted(grant.section for grant in grants)}; the sections of its budget are "
             f"{quoted(budget.sections)}; there is one grant for each, in order; save it again"
         )
-    return Plan(budget, grants, _decisions_from(found))
+    decisions = _decisions_from(found)
+    _check_sums(grants, decisions)
+    return Plan(budget, grants, decisions)
 
 
 def _grant_from(row: object) -> Grant:
@@ -93,7 +98,25 @@ def _grant_from(row: object) -> Grant:
 
 
 def _grant(section: str, **tokens: int) -> Grant:
-    return Grant(section, **{name: check_tokens(name, number) for name, number in tokens.items()})
+    grant = Grant(section, **{name: check_tokens(name, number) for name, number in tokens.items()})
+    if grant.granted > min(grant.demand, grant.limit):
+        raise ValueError(
+            f"grant of {section!r} is {grant.granted:,} of a demand of {grant.demand:,} and a limit of "
+            f"{grant.limit:,} tokens; no section gets more than it asks for or may take; save it again"
+        )
+    return grant
+
+
+def _check_sums(grants: tuple[Grant, ...], decisions: Decisions) -> None:
+    """Hold the grants of a plan of items to what its items ask for and keep."""
+    for grant in grants if len(decisions) else ():
+        rows = decisions.columns.rows(grant.section)
+        sums = int(decisions.columns.tokens[rows].sum()), int(decisions.kept[rows].sum())
+        if sums != (grant.demand, grant.granted):
+            raise ValueError(
+                f"items of {grant.section!r} have {sums[0]:,} tokens and keep {sums[1]:,}; its grant says "
+                f"{grant.demand:,} and {grant.granted:,}; a plan of items sums them; save it again"
+            )
 
 
 def _decisions_from(found: Mapping[str, Any]) -> Decisions:
@@ -107,7 +130,11 @@ def _decisions_from(found: Mapping[str, Any]) -> Decisions:
         )
     tokens = made("kept", _column, {"kept": kept})
     numbers = np.array([REASONS.index(r) for r in reasons], dtype=np.int8)
-    return Decisions(Items(items), tokens, numbers, {i: _cut(items[i], kept[i]) for i in cuts})
+    payloads, shorter = texts_from(found.get("texts"), len(items), cuts)
+    whole = [replace(item, payload=payload) for item, payload in zip(items, payloads, strict=True)]
+    return Decisions(
+        Items(whole), tokens, numbers, {i: replace(items[i], tokens=kept[i], payload=shorter[i]) for i in cuts}
+    )
 
 
 def _column(kept: list[object]) -> Ints:
@@ -140,7 +167,3 @@ def _group_from(group: object) -> Hashable:
     if isinstance(group, Mapping):
         raise ValueError(f"group of an item is {group!r}; groups are texts, numbers and lists of them; write one")
     return group
-
-
-def _cut(item: Item, tokens: int) -> Item:
-    return Item(item.section, tokens, item.score, item.importance, item.group)
