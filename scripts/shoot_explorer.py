@@ -1,6 +1,6 @@
-"""Take the pictures of the explorer for README and notebook 04, in a real JupyterLab.
+"""Take the pictures of the explorers for README and the notebooks 04 and 06, in a real JupyterLab.
 
-python scripts/shoot_explorer.py docs/images
+python scripts/shoot_explorer.py docs/images [name ...]
 """
 
 from __future__ import annotations
@@ -29,20 +29,25 @@ from tests.browser.conftest import (
 CELL = "import budgetkit as bk\n{}\nexplorer"
 CHAT = 'explorer = bk.BudgetExplorer("chat", "support-chat", window=16_384)'
 OVER = CHAT + '\nexplorer.controls.lines["output"].slider.value = 50'
+REPLAYED = """explorer = bk.ConversationExplorer(
+    "coding-agent", bk.presets.working_memory(16_000, output=2_000, history_floor=0),
+    ["down to a mark", "oldest first", "tool results first"])
+explorer.controls.request.value = 60"""
 # name: what is explored, theme, width and height of the page in pixels
 SHOTS = {
     "explorer-light": (CHAT, "light", 1360, 1500),
     "explorer-dark": (CHAT, "dark", 1360, 1500),
     "explorer-over": (OVER, "light", 1360, 1500),
     "explorer-narrow": (CHAT, "light", 640, 2900),
+    "conversation-light": (REPLAYED, "light", 1360, 2600),
 }
 ROOM = 4  # pixels
 DRAWN = """() => [...document.querySelectorAll(".bk-charts > .bk-card")]
     .every(card => card.querySelector(".main-svg")) && !document.querySelector("[aria-busy=true]")"""
 
 
-def shoot(folder: Path) -> None:
-    """Take every picture."""
+def shoot(folder: Path, names: list[str]) -> None:
+    """Take the pictures of these names."""
     with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
         home, root = Path(temporary), Path(temporary) / "root"
         (root / "notebooks").mkdir(parents=True)
@@ -53,7 +58,8 @@ def shoot(folder: Path) -> None:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=BROWSER_ARGUMENTS)
         try:
             server = listening(process, home, root)
-            for name, (code, theme, width, height) in SHOTS.items():
+            for name in names:
+                code, theme, width, height = SHOTS[name]
                 page = browser.new_page(viewport={"width": width, "height": height})
                 _write(server, f"{name}.ipynb", code)
                 notebook = Notebook(page, server, f"{name}.ipynb")
@@ -94,4 +100,4 @@ def _write(server: Server, name: str, code: str) -> None:
 
 
 if __name__ == "__main__":
-    shoot(Path(sys.argv[1]))
+    shoot(Path(sys.argv[1]), sys.argv[2:] or list(SHOTS))

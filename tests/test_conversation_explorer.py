@@ -291,7 +291,8 @@ def test_the_cache_is_the_providers_until_another_is_chosen() -> None:
     assert explorer.replay.cache.lifetime == 3_600
     explorer.controls.rules.value = "none"
     assert (kpi(explorer, "cached")[0], explorer.config["cache"]) == ("0.0%", "none")
-    explorer.controls.rules.value = None
+    explorer.controls.rules.value = ""
+    assert (explorer.controls.rules.label, explorer.controls.lifetime.label) == ("as the model's provider", "1 hour")
     explorer.controls.model.value = "claude-opus-4-5"
     assert explorer.config["cache"] == "anthropic-4096"
     explorer.controls.model.value = "mistral-large-latest"
@@ -315,6 +316,9 @@ def test_prices_are_dated_typed_in_or_not_known_and_never_zero() -> None:
     assert kpi(explorer, "cost")[0] == "unknown"
     assert "The price for cache read of mistral-large-latest is not known" in said(explorer)
     assert "tokens are weighed" in explorer.view.figure_spending["note"]
+    explorer.view.opened = ["ranking"]
+    ranked: Any = explorer.view.figure_ranking["table"]
+    assert [row[-2] for row in ranked["rows"]] == ["", "", ""], "a cost that is not known is no number"
     explorer.controls.prices["cache_read"].value = "0.2"
     assert kpi(explorer, "cost")[0].startswith("$")
     assert explorer.controls.prices["input"].value == "2", "the listed price"
@@ -513,6 +517,14 @@ def test_a_table_is_sent_only_while_it_is_open_and_a_long_one_is_cut_in_words() 
     assert "The table shows the first 1,000 of its 1,800 rows." in explorer.view.figure_timeline["note"]
     ranked: Any = explorer.view.figure_ranking["table"]
     assert ranked["columns"][-1]["name"] == "evidence"
+
+
+def test_a_broken_letter_in_a_message_reaches_the_page_as_a_sign() -> None:
+    raw = [m.raw for m in conversation(3).messages]
+    raw[1] = {"role": "user", "content": "half a letter: \ud83d"}
+    explorer = explorer_of(bk.Trace("broken", tuple(map(bk.Message, raw))))
+    text = json.dumps(explorer.view.reader, ensure_ascii=False).encode("utf-8").decode("utf-8")
+    assert "half a letter: \ufffd" in text
 
 
 def test_names_stay_text_in_every_figure() -> None:

@@ -60,6 +60,8 @@ def listed(table: pd.DataFrame) -> Data:
 
 
 def _written(value: Any) -> str:
+    if value is None or pd.isna(value):
+        return ""  # not known
     if isinstance(value, bool | np.bool_):
         return "yes" if value else ""
     if isinstance(value, float):

@@ -64,14 +64,14 @@ def prune_within(settings: Settings, found: Outcome, library: Replays, on: bool)
     return replace(settings, within=bool(on))
 
 
-def choose_rules(settings: Settings, found: Outcome, library: Replays, name: str | None) -> Settings:
-    """Take the prompt cache of another name; None for that of the model's provider."""
-    return replace(settings, rules=library.start.rules if name == OWN else name)
+def choose_rules(settings: Settings, found: Outcome, library: Replays, name: str) -> Settings:
+    """Take the prompt cache of another name; an empty one for that of the model's provider."""
+    return replace(settings, rules=library.start.rules if name == OWN else name or None)
 
 
-def choose_lifetime(settings: Settings, found: Outcome, library: Replays, name: str | None) -> Settings:
-    """Keep the prompt cache for another time; None for what its rules say."""
-    return replace(settings, lifetime=name)
+def choose_lifetime(settings: Settings, found: Outcome, library: Replays, name: str) -> Settings:
+    """Keep the prompt cache for another time; an empty one for what its rules say."""
+    return replace(settings, lifetime=name or None)
 
 
 def set_day(settings: Settings, found: Outcome, library: Replays, text: str) -> Settings:

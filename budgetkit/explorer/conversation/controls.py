@@ -19,7 +19,7 @@ from budgetkit.explorer.conversation.outcome import Outcome
 from budgetkit.explorer.conversation.rules import OWN as GIVEN
 from budgetkit.explorer.conversation.settings import LIFETIMES, LONGEST, Settings
 from budgetkit.models import models
-from budgetkit.prompt_cache import CACHES
+from budgetkit.prompt_cache import CACHES, PromptCache
 
 BY = (("a turn", "turn"), ("an answer", "request"))
 CONFLICTS = (("exceed the limit", "exceed"), ("shrink the others", "shrink"), ("refuse", "raise"))
@@ -98,10 +98,10 @@ class Controls:
 
     def _cache(self, start: Settings) -> None:
         """Make what says what is cached, what it costs, and how far to look ahead."""
-        given = ((GIVEN, GIVEN),) if start.rules is not None and not isinstance(start.rules, str) else ()
-        names = [("as the model's provider", None), *((name, name) for name in CACHES), *given]
+        given = ((GIVEN, GIVEN),) if isinstance(start.rules, PromptCache) else ()
+        names = [("as the model's provider", ""), *((name, name) for name in CACHES), *given]
         self.rules = widgets.Dropdown(description="Rules", options=names, **AUTO)
-        lifetimes = [("as the rules say", None), *((name, name) for name in LIFETIMES)]
+        lifetimes = [("as the rules say", ""), *((name, name) for name in LIFETIMES)]
         self.lifetime = widgets.Dropdown(description="Lifetime", options=lifetimes, **AUTO)
         self.day = widgets.Text(description="Prices of", placeholder="today", continuous_update=False, **AUTO)
         self.prices = {
@@ -232,8 +232,8 @@ class Controls:
         self.conflict.value = settings.floor.conflict
 
     def _project_cache(self, settings: Settings, found: Outcome) -> None:
-        self.rules.value = settings.rules if settings.rules is None or isinstance(settings.rules, str) else GIVEN
-        self.lifetime.value = settings.lifetime
+        self.rules.value = GIVEN if isinstance(settings.rules, PromptCache) else settings.rules or ""
+        self.lifetime.value = settings.lifetime or ""
         self.day.value = "" if settings.on is None else settings.on.isoformat()
         for name, text in self.prices.items():
             price = getattr(found.run.prices, name)

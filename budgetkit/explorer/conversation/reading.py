@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from budgetkit.counters.encodings import mended
 from budgetkit.explorer.conversation.outcome import Outcome
 from budgetkit.history import NEVER
 from budgetkit.message import Message
@@ -142,7 +143,7 @@ def _block(found: Outcome, slot: int, is_absent: bool) -> Data:
 def _speaker(message: Message) -> str:
     called = message.raw.get("name")
     role = "tool result" if message.role in ("tool", "function") else message.role
-    return f"{role} ({called})" if isinstance(called, str) and called else role
+    return mended(f"{role} ({called})" if isinstance(called, str) and called else role)
 
 
 def _fate(found: Outcome, slot: int, is_absent: bool) -> tuple[str, str]:
@@ -168,7 +169,7 @@ def _why(found: Outcome, at: int) -> str:
 def _pieces(message: Message) -> list[Data]:
     calls = [f"\u2192 {call.name}({call.arguments})" for call in message.tool_calls]
     text = "\n".join(filter(None, (message.text, *calls)))
-    pieces = [{"text": text[:LONGEST]}]
+    pieces = [{"text": mended(text[:LONGEST])}]
     if len(text) > LONGEST:
         pieces.append({"text": f" \u2026 {len(text) - LONGEST:,} more characters"})
     return pieces

@@ -92,7 +92,7 @@ def _evidence(found: Outcome) -> Data:
 
 def _now(found: Outcome) -> Data:
     row = found.shown.frame.iloc[found.request - 1]
-    change = f"{int(row['cached']):,} of it cached"
+    change = f"{int(row['cached']):,} cached"
     tip = f"{found.named(found.request)}: {int(row['sent']):,} tokens sent, {change}"
     return _kpi("now", f"sent at {found.run.by} {found.request:,}", f"{int(row['sent']):,}", tip, change)
 
