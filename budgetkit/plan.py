@@ -150,14 +150,14 @@ class Plan:
                 found.append(
                     f"{grant.section} is required and needs {grant.granted:,} tokens, "
                     f"{grant.granted - cap:,} above its cap ({cap:,}); raise the cap, shorten the text, "
-                    "or let it be cut (granularity and cut)."
+                    'or in code let it be cut inside, with granularity="line" and a cut for fit.'
                 )
         for allocation in self.budget.allocations:
             lost = self.decisions.dropped(allocation.section, OVER_CAP) if allocation.required else 0
             if lost:
                 found.append(
-                    f"{allocation.section} is required and loses {lost:,} whole items over its cap "
-                    f"({self.budget.caps[allocation.section]:,}); raise the cap, or shorten what stands before them."
+                    f"{allocation.section} is required and loses {lost:,} whole {'item' if lost == 1 else 'items'} over its cap "
+                    f"({self.budget.caps[allocation.section]:,}); raise the cap, or shorten what stands before."
                 )
         return tuple(found)
 

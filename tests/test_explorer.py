@@ -149,6 +149,17 @@ def test_a_share_that_lost_its_cap_comes_back_as_a_share() -> None:
     assert explorer.controls.lines["retrieval"] is row, "and its slider stays under the hand"
 
 
+def test_the_widgets_of_a_line_that_went_come_back_with_it() -> None:
+    """None is closed while a hand may be on it, and there and back makes no new ones."""
+    explorer = BudgetExplorer("chat", window=8_192)
+    before, demand = dict(explorer.controls.lines), dict(explorer.controls.demand)
+    explorer.controls.preset.value = "agent"
+    explorer.controls.preset.value = "chat"
+    assert explorer.controls.lines == before
+    assert explorer.controls.demand == demand
+    assert all(row.slider.comm is not None for row in before.values())
+
+
 def test_the_output_reserve_is_a_ratio_between_a_minimum_and_a_maximum() -> None:
     explorer = BudgetExplorer("memory_engine", window=128_000)
     limits = explorer.controls.limits
@@ -197,14 +208,14 @@ def test_where_the_answer_comes_on_top_of_the_window_every_place_says_so() -> No
     explorer = BudgetExplorer("chat", model="gpt-5")
     output = next(s for s in explorer.view.state["bar"]["segments"] if s["key"] == "output")
     assert (output["tokens"], output["text"]) == (0, "40,800 on top")
-    assert output["tip"] == "output: 40,800 tokens; the answer comes on top of it"
+    assert output["tip"] == "output: 40,800 tokens; the answer comes on top of the window"
     assert explorer.controls.lines["output"].slider.description == "output, on top"
     window = explorer.view.state["kpis"][0]
     assert (window["label"], window["tip"]) == (
         "input window",
-        "input window: 272,000 tokens; the answer comes on top of it",
+        "input window: 272,000 tokens; the answer comes on top of the window",
     )
-    assert "The answer comes on top of it." in explorer.view.state["bar"]["hint"]
+    assert "The answer comes on top of the window." in explorer.view.state["bar"]["hint"]
     explorer.controls.model.value = "gpt-4o"
     assert explorer.controls.lines["output"].slider.description == "output"
     assert explorer.view.state["kpis"][0]["label"] == "context window"

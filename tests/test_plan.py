@@ -167,7 +167,7 @@ def test_required_stays_whole_where_nothing_can_cut_it() -> None:
     items = [bk.Item("system", 0), bk.Item("system", 80), bk.Item("system", 30)]
     plan = bk.fit(bk.Budget(1_000, (), [line]), items, cut=lambda item, limit, _: None)
     assert [d.kept for d in plan.decisions] == [0, 80, 0]
-    assert any("system is required and loses 1 whole items over its cap (50)" in w for w in plan.warnings)
+    assert any("system is required and loses 1 whole item over its cap (50)" in w for w in plan.warnings)
 
 
 def test_competing_items_do_not_overrun_a_window_with_caps_among_them() -> None:

@@ -55,7 +55,8 @@ def _draw(table: pd.DataFrame) -> Spec:
         "ticktext": [label(name) for name in ["anything", *sections[1:]]],
         "showgrid": False,
     }
-    return {"data": [bar], "layout": layout(len(sections) * ROW + 70, x, y, meta={"top": 4})}
+    meta = {"top": 4, "beside": max(map(len, texts)), "reach": 1}
+    return {"data": [bar], "layout": layout(len(sections) * ROW + 70, x, y, meta=meta)}
 
 
 #: Draw in how many conversations something is cut, for a frame of demands by conversation and turn.

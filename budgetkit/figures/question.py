@@ -234,21 +234,22 @@ def end_labels(table: pd.DataFrame, texts: dict[str, str], gap: float, along: st
     """
     tail = table.iloc[-max(1, len(table) // 3) :]  # a label is about as wide as a third of the figure
     spans = {name: (float(tail[name].min()), float(tail[name].max())) for name in texts}
+    ends = {name: float(table[name].iloc[-1]) for name in texts}
     floor, least = min(0.0, *(float(table[name].min()) for name in texts)), -float("inf")
     found: list[Spec] = []
-    for name in sorted(texts, key=lambda name: (float(table[name].iloc[-1]), spans[name])):
-        y = max(least, _free(name, spans, gap, max(least, floor)))
+    for name in sorted(texts, key=lambda name: (ends[name], spans[name])):
+        y = max(least, _free(name, spans, ends[name], gap, max(least, floor)))
         least = y + gap
         found.append({"x": int(table[along].iloc[-1]), "y": y, "text": texts[name], "xanchor": "right"})
     return [{**note, "yanchor": "bottom", "yshift": 2, "showarrow": False} for note in found]
 
 
-def _free(name: str, spans: dict[str, tuple[float, float]], gap: float, least: float) -> float:
-    """Find where a label covers the fewest other lines: above its own line, or below it."""
+def _free(name: str, spans: dict[str, tuple[float, float]], end: float, gap: float, least: float) -> float:
+    """Find where a label covers the fewest lines and is near its own: above it, below it, or at its end."""
     low, high = spans[name]
 
-    def covered(y: float) -> int:
-        return sum(other != name and y < top and bottom < y + gap for other, (bottom, top) in spans.items())
+    def cost(y: float) -> float:
+        others = sum(other != name and y <= top and bottom < y + gap for other, (bottom, top) in spans.items())
+        return others + (y < high and low < y + gap) + abs(y - end) / (2 * gap)
 
-    places = [high, *([low - gap] if low - gap >= least else [])]
-    return min(places, key=covered)
+    return min([high, *([low - gap] if low - gap >= least else []), end], key=cost)

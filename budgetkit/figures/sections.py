@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from budgetkit.figures.palette import ALARM, colour, translucent
-from budgetkit.figures.question import Question, Spec, layout, plain, rows
+from budgetkit.figures.question import Question, Spec, label, layout, plain, rows, short
 from budgetkit.plan import Plan
 
 ROW = 40  # pixels for a line of text and the bar below it
@@ -64,6 +64,7 @@ def _draw(table: pd.DataFrame) -> Spec:
         "y": [place - 0.42 for place in places],
         "text": [f"<b>{plain(row['section'])}</b>  {_sentence(row)}" for row in rows(table)],
         "textposition": "middle right",
+        "meta": {"short": [f"<b>{label(row['section'], 16)}</b>  {_few_letters(row)}" for row in rows(table)]},
         "hoverinfo": "skip",
         "cliponaxis": False,
     }
@@ -89,6 +90,11 @@ def _sentence(row: dict[str, Any]) -> str:
         return f"{demand:,}"
     lost = f", {items} {'item' if items == 1 else 'items'} cut" if items else ", cut"
     return f"{granted:,} of {demand:,}{lost}"
+
+
+def _few_letters(row: dict[str, Any]) -> str:
+    granted, demand = short(row["granted"]), short(row["demand"])
+    return demand if row["granted"] == row["demand"] else f"{granted} of {demand}"
 
 
 #: Draw what each section asked for and was granted, with the items that were cut.

@@ -114,7 +114,7 @@ def _draw(table: pd.DataFrame) -> Spec:
     y = {"range": [low * 1.1, top], "tickformat": "~s", "nticks": 6, "zeroline": True}
     marks = _marks(table)
     notes = [*end_labels(table, _end_texts(table, names), (top - low) * 0.075), *marks[1]]
-    more = {"hovermode": "x unified", "annotations": notes, "shapes": marks[0], "meta": {"top": 14}}
+    more = {"hovermode": "x unified", "annotations": notes, "shapes": marks[0], "meta": {"top": 20}}
     return {"data": lines, "layout": layout(280, x, y, **more)}
 
 
@@ -138,7 +138,10 @@ def _end_texts(table: pd.DataFrame, names: dict[str, str]) -> dict[str, str]:
     ends: dict[int, list[str]] = {}
     for column in names:
         ends.setdefault(int(last[column]), []).append(column)
-    return {columns[0]: f"{' = '.join(names[c] for c in columns)} {end:,}" for end, columns in ends.items()}
+    return {
+        columns[0]: f"{' = '.join(names[c] for c in columns)} {end:,}".replace("-", "\u2212")
+        for end, columns in ends.items()
+    }
 
 
 def _marks(table: pd.DataFrame) -> tuple[list[Spec], list[Spec]]:

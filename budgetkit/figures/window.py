@@ -183,7 +183,8 @@ def _draw_waterfall(table: pd.DataFrame) -> Spec:
         "showgrid": False,
         "zeroline": False,
     }
-    return {"data": [bar], "layout": layout(len(lines) * ROW + 84, x, y, meta={"top": 4})}
+    meta = {"top": 4, "beside": max(map(len, texts)), "reach": widest}
+    return {"data": [bar], "layout": layout(len(lines) * ROW + 84, x, y, meta=meta)}
 
 
 def _planned(plan: Plan | Budget) -> Plan:

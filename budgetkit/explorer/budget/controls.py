@@ -50,6 +50,8 @@ class Controls:
         self.lines: dict[str, Row] = {}
         self.demand: dict[str, Any] = {}
         self._shape: object = None
+        self._rows: dict[tuple[str, bool], Row] = {}
+        self._boxes: dict[str, Any] = {}
         self.model = widgets.Combobox(
             description="Model", placeholder="type to search", continuous_update=False, **AUTO
         )
@@ -135,8 +137,7 @@ class Controls:
                 self.lines[name].say(LIMITED if budget.kind == "shared" else f"{LIMITED}, {BESIDE_SHORT[budget.kind]}")
 
     def _rebuild(self, shape: list[tuple[str, str, bool]], sections: tuple[str, ...]) -> None:
-        gone = [*self.lines.values(), *self.demand.values()]
-        self.lines = {name: Row(name, is_share, self._do) for name, _, is_share in shape}
+        self.lines = {name: self._row(name, is_share) for name, _, is_share in shape}
         kinds = {name: kind for name, kind, _ in shape}
         reserves = [row.widget for name, row in self.lines.items() if kinds[name] == "reserve"]
         place = next(i for i, name in enumerate(kinds) if name == LIMITED) + 1
@@ -144,15 +145,22 @@ class Controls:
         fill(self._sections, *(self.lines[name].widget for name in sections))
         self.demand = {section: self._asking(section) for section in sections}
         fill(self._asked, *self.demand.values())
-        for widget in gone:
-            widget.close()
+
+    # Widgets of lines that go are kept: to close one under a hand, with the focus on it, is a race in the page.
+    def _row(self, name: str, is_share: bool) -> Row:
+        if (name, is_share) not in self._rows:
+            self._rows[name, is_share] = Row(name, is_share, self._do)
+        return self._rows[name, is_share]
 
     def _asking(self, section: str) -> Any:
+        if section in self._boxes:
+            return self._boxes[section]
         box = widgets.BoundedIntText(
             description=breakable(section), max=100_000_000, tooltip=f"Size that {section} asks for", **AUTO
         )
         box.observe(lambda change: self._do("demand", section=section, tokens=change["new"]), "value")
-        return box.add_class("bk-wide")
+        self._boxes[section] = box.add_class("bk-wide")
+        return box
 
     def _project_conversation(self, settings: Settings, found: Outcome) -> None:
         names = [(TYPED_IN, None), *((name, name) for name in self._library.names)]

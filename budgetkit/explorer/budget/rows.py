@@ -139,8 +139,3 @@ class Limits:
         bound(self.at_least, 0, window, share.at_least)
         bound(self.at_most, 0, window, window if share.at_most is None else share.at_most)
         self.at_least.disabled = self.at_most.disabled = locked
-
-    def close(self) -> None:
-        """Take the widgets away for good."""
-        for widget in (self.at_least, self.at_most, self.widget):
-            widget.close()

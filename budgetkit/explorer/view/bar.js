@@ -3,7 +3,9 @@
 // While a handle is dragged, the page moves the segment and the shared pool by itself; the numbers beside them
 // are the kernel's and follow with its next answer.
 
-const BAR = { top: 24, height: 46, lane: 86, knob: 17, gap: 15, axis: 121, total: 128, pinned: 32 };
+// Under a finger a handle is as wide as WCAG 2.2 asks of a target, 24 pixels.
+const IS_COARSE = matchMedia("(pointer: coarse)").matches;
+const BAR = { top: 24, height: 46, lane: 86, knob: 17, gap: IS_COARSE ? 24 : 15, axis: 121, total: 128, pinned: 32 };
 
 function createBar(post) {
   const svg = shape("svg", { class: "bk-bar", role: "group", "aria-label": "Context window by section" });
@@ -92,11 +94,22 @@ function paintSegment(bar, node, { segment, x, width }) {
   const share = segment.used ?? 0;
   put(used, { x: x + 3, y: top + height - 7, width: Math.max(0, (inner - 6) * share), height: 4, rx: 2, style: `fill:${segment.ink}` });
   put(edge, { x: x + inner - 3, y: top, width: segment.cut && inner > 0 ? 3 : 0, height });
-  const fits = (text, weight) => textWidth(text, `${weight} 12px ${bar.font}`) + 14 <= inner;
-  const both = fits(segment.name, 600) && fits(segment.short, 400);
-  say(put(name, { x: x + 8, y: top + 18, style: `fill:${segment.ink}` }), both ? segment.name : "");
-  const alone = !both && fits(segment.short, 400);
-  say(put(tokens, { x: x + 8, y: top + (alone ? 25 : 33), style: `fill:${segment.ink}` }), both || alone ? segment.short : "");
+  const fits = (text, weight) => textWidth(text, `${weight} 12px ${bar.font}`) + (text.length > 1 ? 14 : 3) <= inner;
+  const named = whatFits(segment.name, (text) => fits(text, 600));
+  const left = named.length > 1 ? 8 : Math.max(2, (inner - textWidth(named, `600 12px ${bar.font}`)) / 2);
+  say(put(name, { x: x + left, y: top + (fits(segment.short, 400) ? 18 : 25), style: `fill:${segment.ink}` }), named);
+  say(put(tokens, { x: x + 8, y: top + 33, style: `fill:${segment.ink}` }), fits(segment.short, 400) ? segment.short : "");
+}
+
+// A name that is too long loses its end, and keeps its first letter alone where not even three fit.
+function whatFits(name, fits) {
+  if (fits(name)) return name;
+  for (let length = name.length - 1; length >= 3; length--) {
+    const cut = `${name.slice(0, length)}…`;
+    if (fits(cut)) return cut;
+  }
+  const [initial] = name;
+  return fits(initial) ? initial : "";
 }
 
 function paintBracket(layer, state, { places }, width) {

@@ -24,6 +24,9 @@ function createCharts(model, alive, post, dragging) {
 function arrangeCards(charts, keys) {
   const entries = keys.map((key) => ({ key }));
   keep(charts.root, entries, ({ key }) => makeCard(charts, key), () => {});
+  const left = [...charts.cards.values()].filter((card) => !keys.includes(card.key));
+  left.forEach((card) => (card.gone = true)); // one that is being drawn clears itself when it is done
+  left.filter((card) => !card.busy).forEach((card) => clearCard(card));
   charts.cards = new Map(entries.map(({ key }, i) => [key, charts.root.children[i].card]));
   keys.filter((key) => !charts.cards.get(key).drawn).forEach(charts.draw);
 }
@@ -89,11 +92,47 @@ async function paintCard(charts, card, library) {
   if (card.details.open && figure.table) fillTable(card.table, figure.table);
   card.plot.style.height = `${figure.spec.layout.height}px`;
   if (!card.plot.clientWidth) return; // not laid out yet: the ResizeObserver calls again
-  await library.react(card.plot, figure.spec.data, themed(card.plot, figure.spec.layout), CHART_SETTINGS);
+  card.busy = true;
+  await library.react(card.plot, fitted(card.plot, figure.spec.data), themed(card.plot, figure.spec.layout), CHART_SETTINGS);
+  card.busy = false;
+  card.library = library;
+  if (card.gone) return clearCard(card);
   if (!card.drawn) listen(charts, card);
   card.drawn = true;
   put(card.root, { "data-drawn": figure.serial });
   if (charts.hover) fadePoints(card, charts.hover);
+}
+
+function clearCard(card) {
+  card.library?.purge(card.plot);
+}
+
+// In a narrow figure texts give way to their short forms, and the axis leaves room for the numbers beside its bars.
+const NARROW = 330; // pixels
+const LETTER = 6.6; // pixels of one at 12 px
+
+function fitted(plot, data) {
+  if (plot.clientWidth >= NARROW) return data;
+  return data.map((trace) => (trace.meta?.short ? { ...trace, text: trace.meta.short } : trace));
+}
+
+function shortened(text, longest) {
+  const plain = text.replace(/&lt;/g, "<").replace(/&gt;/g, ">").replace(/&amp;/g, "&");
+  const cut = plain.length > longest ? `${plain.slice(0, longest - 1)}…` : plain;
+  return cut.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+}
+
+function roomFor(plot, layout, axes) {
+  const { beside, reach } = layout.meta ?? {};
+  if (!beside) return;
+  const { xaxis, yaxis } = axes;
+  const names = yaxis.ticktext ?? [];
+  if (plot.clientWidth < NARROW) yaxis.ticktext = names.map((name) => shortened(name, 10));
+  const labels = Math.max(0, ...(yaxis.ticktext ?? []).map((name) => name.length)) * LETTER + 14;
+  const inside = Math.max(60, plot.clientWidth - labels - layout.margin.l - layout.margin.r);
+  const texts = Math.min(inside * 0.6, beside * LETTER + 10);
+  const low = layout.xaxis.range[0];
+  xaxis.range = [low, low + ((reach - low) * inside) / (inside - texts)];
 }
 
 function themed(plot, layout) {
@@ -108,8 +147,6 @@ function themed(plot, layout) {
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
   };
-  const card = style.getPropertyValue("--bk-card").trim() || "#fff";
-  themedLayout.annotations = layout.annotations?.map((note) => ({ bgcolor: card, opacity: 0.85, borderpad: 1, ...note }));
   delete themedLayout.title; // the card has it as a heading
   themedLayout.margin = { ...layout.margin, t: layout.meta?.top ?? 12 };
   for (const [name, axis] of Object.entries(layout)) {
@@ -117,6 +154,7 @@ function themed(plot, layout) {
     const title = axis.title && { ...axis.title, font: { size: 12 } };
     themedLayout[name] = { ...axis, title, gridcolor: line, zerolinecolor: line, linecolor: line };
   }
+  roomFor(plot, layout, themedLayout);
   return themedLayout;
 }
 

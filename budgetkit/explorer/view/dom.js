@@ -40,7 +40,13 @@ function keep(parent, entries, make, update) {
     if (parent.children[i] !== child) parent.insertBefore(child, parent.children[i] ?? null);
     update(child, entry);
   });
-  for (const child of old.values()) child.remove();
+  for (const child of old.values()) letGo(child);
+}
+
+// A node that is left by the focus while it is being removed may be gone before the browser is done with it.
+function letGo(child) {
+  if (child.contains(document.activeElement)) document.activeElement.blur();
+  child.remove();
 }
 
 const widths = new Map();

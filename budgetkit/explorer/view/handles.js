@@ -28,7 +28,11 @@ function makeHandle(bar, key) {
   node.addEventListener("keydown", (event) => pressKey(bar, key, event));
   node.addEventListener("pointerdown", (event) => startDrag(bar, key, node, event));
   node.addEventListener("pointerenter", () => bar.onHover(key));
-  node.addEventListener("pointerleave", () => bar.onHover(null));
+  node.addEventListener("pointermove", (event) => showTip(bar.tip, bar.moved ? null : bar.state.segments.find((s) => s.key === key)?.tip, event));
+  node.addEventListener("pointerleave", () => {
+    showTip(bar.tip, null);
+    bar.onHover(null);
+  });
   return node;
 }
 

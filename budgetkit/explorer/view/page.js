@@ -29,7 +29,8 @@ function nameControls(box) {
 }
 
 function labelOf(node) {
-  return node.querySelector(".widget-label")?.textContent.trim() || node.title || "slider";
+  const label = node.querySelector(".widget-label")?.textContent.replace(/\u200b/g, "").trim();
+  return label || node.title || "slider";
 }
 
 function watchControls(box) {
