@@ -1,5 +1,7 @@
 // An explorer's view: it draws what the kernel says, and sends back what the hand does.
 
+const SETTLING = 100; // milliseconds between two looks whether a view is in the page
+
 function render({ model, el }) {
   let gone = false; // a view that is scrolled away is out of the page for a while, and not gone
   const alive = () => !gone;
@@ -71,10 +73,14 @@ function render({ model, el }) {
   sizes.observe(head);
   sizes.observe(charts.root);
   const stops = [watchTheme(body, redraw), () => sizes.disconnect()];
-  requestAnimationFrame(() => {
-    const box = el.closest(".bk-explorer") ?? el;
+  // A view far down a notebook is made before it is put beside its controls.
+  const settle = () => {
+    const box = el.closest(".bk-explorer") ?? (el.isConnected ? el : null);
+    if (gone) return;
+    if (!box) return void setTimeout(settle, SETTLING);
     stops.push(guardKeys(box), watchControls(box), undoByKey(box, courier.post));
-  });
+  };
+  requestAnimationFrame(settle);
   drawState();
   takeaway.paint();
   reader.paint();
