@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from budgetkit import accuracy, assembly, corpora, cost, figures, policies, presets, prompt_cache, state, streaming
     from budgetkit.amounts import Share
     from budgetkit.budget import Budget
+    from budgetkit.claims import claims
     from budgetkit.counters import calibrate, counter
     from budgetkit.decisions import Decision
     from budgetkit.evidence import evidence
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
     from budgetkit.models import model
     from budgetkit.plan import Grant, Plan
     from budgetkit.replay import Replay, evidence_shares, losses, outlook, rank_policies, replay
-    from budgetkit.sweep import sweep
-    from budgetkit.trace import Message, Trace, load_trace, load_traces
-    from budgetkit.truncation import truncate
+    from budgetkit.sweep import cut_share, sweep
+    from budgetkit.trace import Message, Trace, load_trace, load_traces, shipped_traces
+    from budgetkit.truncation import cutter, truncate
     from budgetkit.walk import allocate, allocate_many
 
 __all__ = [
@@ -51,9 +52,12 @@ __all__ = [
     "allocate_many",
     "assembly",
     "calibrate",
+    "claims",
     "corpora",
     "cost",
     "counter",
+    "cut_share",
+    "cutter",
     "evidence",
     "evidence_shares",
     "figures",
@@ -68,6 +72,7 @@ __all__ = [
     "prompt_cache",
     "rank_policies",
     "replay",
+    "shipped_traces",
     "state",
     "streaming",
     "sweep",
@@ -87,6 +92,7 @@ _HOME = {
     "allocate": "walk",
     "allocate_many": "walk",
     "fit": "fitting",
+    "cut_share": "sweep",
     "sweep": "sweep",
     "Replay": "replay",
     "rank_policies": "replay",
@@ -99,11 +105,14 @@ _HOME = {
     "counter": "counters",
     "FRAMINGS": "framing",
     "Framing": "framing",
+    "cutter": "truncation",
     "truncate": "truncation",
     "Message": "trace",
     "Trace": "trace",
     "load_trace": "trace",
     "load_traces": "trace",
+    "shipped_traces": "trace",
+    "claims": "claims",
     "AccuracyExplorer": "explorer",
     "BudgetExplorer": "explorer",
     "ConversationExplorer": "explorer",

@@ -22,7 +22,8 @@ PUBLIC = {
     "ConversationExplorer",
     *("Replay", "replay", "rank_policies", "evidence", "losses", "evidence_shares", "outlook"),
     *("presets", "state", "assembly", "figures", "policies", "prompt_cache", "cost"),
-    *("corpora", "accuracy", "calibrate", "streaming"),
+    *("corpora", "accuracy", "calibrate", "streaming", "claims"),
+    *("shipped_traces", "cutter", "cut_share"),
 }
 
 # Towers, and within each the floors from the ground up. A module may import what stands on a lower floor of
