@@ -155,8 +155,9 @@ class Plan:
         for allocation in self.budget.allocations:
             lost = self.decisions.dropped(allocation.section, OVER_CAP) if allocation.required else 0
             if lost:
+                items = "item" if lost == 1 else "items"
                 found.append(
-                    f"{allocation.section} is required and loses {lost:,} whole {'item' if lost == 1 else 'items'} over its cap "
+                    f"{allocation.section} is required and loses {lost:,} whole {items} over its cap "
                     f"({self.budget.caps[allocation.section]:,}); raise the cap, or shorten what stands before."
                 )
         return tuple(found)

@@ -15,7 +15,11 @@ from budgetkit.plan import Plan
 Data = dict[str, Any]
 #: What a window of each kind is called, and where the answer stands.
 WINDOWS = {"shared": "context window", "input": "input window", "usable": "usable window"}
-BESIDE = {"shared": "", "input": "the answer comes on top of the window", "usable": "room for the answer is left beside the window"}
+BESIDE = {
+    "shared": "",
+    "input": "the answer comes on top of the window",
+    "usable": "room for the answer is left beside the window",
+}
 BESIDE_SHORT = {"input": "on top", "usable": "beside it"}
 
 
