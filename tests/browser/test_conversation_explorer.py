@@ -1,0 +1,164 @@
+"""The conversation explorer in real JupyterLab, in the notebook that tells its story.
+
+Every test also fails when a request leaves the machine or a script on the page fails (see conftest).
+"""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import CHECKOUT, Notebook, Server, opened_tab
+
+NAME = "06-long-conversations.ipynb"
+AS_AT_FIRST = """
+explorer.view.opened = []
+while explorer.view.state["actions"]["undo"]:
+    explorer.undo()
+"""
+ALL_DRAWN = """() => {
+    const cards = [...document.querySelectorAll(".bk-charts > .bk-card")];
+    return cards.length === 6 && cards.every(card => card.dataset.drawn && card.querySelector(".main-svg"));
+}"""
+
+
+@pytest.fixture(scope="module")
+def notebook_06(chromium: Browser, server: Server) -> Iterator[Notebook]:
+    """Run all cells of the notebook once, for the tests that share it."""
+    shutil.copy(CHECKOUT / "notebooks" / NAME, server.root / "notebooks")
+    with opened_tab(chromium, server) as page:
+        found = Notebook(page, server, NAME)
+        page.evaluate("jupyterapp.shell.collapseLeft()")
+        found.run_all()
+        show(page)
+        page.wait_for_function(ALL_DRAWN)
+        yield found
+        found.shoot("conversation-explorer")
+        found.shut_down()
+
+
+def show(page: Page) -> None:
+    """Bring the explorer into sight: JupyterLab draws a cell's output when it is scrolled to."""
+    page.evaluate("""() => {
+        const notebook = jupyterapp.shell.currentWidget.content;
+        const at = notebook.widgets.findIndex(cell => cell.model.sharedModel.getSource().startsWith("explorer = bk."));
+        notebook.activeCellIndex = at;
+        return notebook.scrollToItem(at, "start");
+    }""")
+    page.locator(".bk-kpis").scroll_into_view_if_needed()
+
+
+@pytest.fixture
+def lab(notebook_06: Notebook) -> Notebook:
+    """Give the explorer as it was at first, in sight, in a light and wide page."""
+    notebook_06.resize(1360)
+    notebook_06.set_theme("light")
+    notebook_06.execute(AS_AT_FIRST)
+    show(notebook_06.page)
+    expect_kpi(notebook_06.page, "first", "turn 12")
+    return notebook_06
+
+
+def expect_kpi(page: Page, key: str, value: str) -> None:
+    expect(page.locator(f".bk-kpi[data-key={key}] b")).to_have_text(value)
+
+
+def test_a_scrub_by_keys_moves_key_figures_marks_and_messages(lab: Notebook) -> None:
+    page = lab.page
+    expect(page.locator(".bk-reader h3")).to_contain_text("request 85 (turn 27)")
+    lab.slider("Request").focus()
+    page.keyboard.press("Home")
+    expect_kpi(page, "now", "624")
+    expect(page.locator(".bk-reader h3")).to_have_text("What does request 1 (turn 1) send, and what is missing?")
+    expect(page.locator(".bk-reader .bk-note")).to_contain_text("nothing has left before")
+    for _ in range(2):
+        page.keyboard.press("ArrowRight")
+    expect(page.locator(".bk-reader h3")).to_contain_text("request 3 (turn 1)")
+    page.keyboard.press("End")
+    gone = page.locator(".bk-block.bk-is-gone").first
+    expect(gone).to_contain_text("dropped at request")
+    expect(page.locator(".bk-block").last).to_contain_text("tokens")
+
+
+def test_two_policies_side_by_side_cost_what_the_notebook_says(lab: Notebook) -> None:
+    page = lab.page
+    expect_kpi(page, "cost", "$1.21")
+    page.get_by_label("tool results first", exact=True).uncheck()
+    page.get_by_label("last turns", exact=True).check()
+    lab.control("In detail").locator("select").select_option("last turns")
+    expect_kpi(page, "cost", "$1.67")
+    names = page.locator(".bk-card[data-key=spending] .annotation-text")
+    expect(names).to_have_count(3)
+    labels = " ".join(names.all_text_contents())
+    assert all(name in labels for name in ("down to a mark", "oldest first", "last turns"))
+    lab.slider("turns").focus()
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(".bk-code")).to_contain_text("budgetkit: 1")
+    page.get_by_role("button", name="Python", exact=True).click()
+    expect(page.locator(".bk-code")).to_contain_text("policy = SlidingWindow(9)")
+
+
+def test_a_click_in_the_timeline_goes_to_its_request(lab: Notebook) -> None:
+    page = lab.page
+    plot = page.locator(".bk-card[data-key=caching] .nsewdrag").first
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
+    assert box is not None
+    plot.click(position={"x": box["width"] / 2, "y": box["height"] / 2})
+    expect(page.locator(".bk-reader h3")).to_contain_text("request 43 ")
+
+
+def test_an_uploaded_session_is_shown_and_can_be_taken_back(lab: Notebook, tmp_path: Path) -> None:
+    page = lab.page
+    messages = [{"role": role, "content": f"{role} {i}"} for i in range(4) for role in ("user", "assistant")]
+    path = tmp_path / "mine.jsonl"
+    path.write_text(json.dumps({"id": "mine", "messages": messages}))
+    page.locator(".bk-strip input[type=file]").first.set_input_files(path)
+    expect(page.locator(".bk-source")).to_contain_text("mine.jsonl: 8 messages, 4 turns, 4 requests")
+    expect_kpi(page, "first", "none")
+    expect(page.locator(".bk-block")).to_have_count(7)
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text('{"messages": [}')
+    page.locator(".bk-strip input[type=file]").first.set_input_files(broken)
+    expect(page.locator(".bk-status.bk-is-error")).to_contain_text("line 1")
+    expect(page.locator(".bk-source")).to_contain_text("mine.jsonl")
+    page.get_by_role("button", name="Undo", exact=True).click()
+    expect_kpi(page, "first", "turn 12")
+
+
+def test_a_reloaded_page_shows_and_moves_as_before(lab: Notebook) -> None:
+    page = lab.page
+    lab.slider("Request").focus()
+    page.keyboard.press("Home")
+    expect_kpi(page, "now", "624")
+    lab.reload()
+    show(page)
+    page.wait_for_function(ALL_DRAWN)
+    expect_kpi(page, "now", "624")
+    lab.slider("Request").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".bk-reader h3")).to_contain_text("request 2 (turn 1)")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_nothing_serious_stands_in_the_way_of_anybody(lab: Notebook, theme: str) -> None:
+    lab.set_theme(theme)
+    lab.page.wait_for_timeout(300)
+    assert lab.violations(".bk-explorer") == []
+    lab.shoot(f"conversation-{theme}")
+
+
+def test_at_640_pixels_the_key_figures_come_first_and_nothing_is_wider_than_the_page(lab: Notebook) -> None:
+    lab.resize(640)
+    page = lab.page
+    order = page.evaluate("""() => [".bk-kpis", ".bk-controls", ".bk-charts", ".bk-reader"]
+        .map(name => document.querySelector(name).getBoundingClientRect().top)""")
+    assert order == sorted(order)
+    wide = page.evaluate("""() => [...document.querySelectorAll(".bk-explorer *")]
+        .filter(node => node.scrollWidth > node.clientWidth + 1 && getComputedStyle(node).overflowX === "visible"
+            && node.clientWidth && !node.closest("svg") && node.matches(".bk-card, .bk-kpi, .bk-strip, .bk-group"))
+        .map(node => node.className)""")
+    assert wide == []
