@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from budgetkit.counters.table import SCALE, table, table_names
-from budgetkit.counters.units import STRETCH, Places, Row, laid_out, stretches, unit_ends, units_before
+from budgetkit.counters.units import STRETCH, Places, Row, has_surrogates, laid_out, stretches, unit_ends, units_before
 from budgetkit.counters.windows import BEFORE, WINDOW
 
 __all__ = ["EstimateCounter", "table_names"]
@@ -151,8 +151,12 @@ class EstimateCounter:
         >>> bool(abs(first - second) < 1), bool(abs(first + second - 400) < 20)
         (True, True)
         """
-        values = np.concatenate([*map(table(self.encoding).values, stretches(self._checked(text)))])
-        ends = -(-units_before(text, np.asarray(places, np.intp)) // WINDOW)
+        rows = list(stretches(self._checked(text)))
+        values = np.concatenate([*map(table(self.encoding).values, rows)])
+        before = np.asarray(places, np.intp)
+        if any(map(has_surrogates, rows)):
+            before = units_before(text, before)
+        ends = -(-before // WINDOW)
         tokens: npt.NDArray[np.float64] = _between(values, ends[:-1], ends[1:]) / SCALE
         return tokens
 

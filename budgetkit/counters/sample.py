@@ -4,7 +4,8 @@
 
 (the ratio estimator of survey sampling, after Cochran, *Sampling Techniques*, 1977, chapter 6). The estimate sees
 the whole text, so the slices only have to find how far it is off. One slice is drawn in each of equal strata. A text
-is often of several kinds, so the interval is taken from how much the ratio changes from slice to slice.
+is often of several kinds, one after the other, so the interval is taken half from how far slices are off, half from
+how much that changes from slice to slice (Wolter, *Introduction to Variance Estimation*, 2007, chapter 8).
 """
 
 from __future__ import annotations
@@ -112,9 +113,10 @@ def _ratio(whole: float, exact: npt.NDArray[np.float64], rough: npt.NDArray[np.f
     ratio = exact.sum() / max(rough.sum(), 1.0)
     n = len(exact)
     off = exact - ratio * rough
-    deviation = math.sqrt(float((off**2).sum()) * n / (n - 1) * (1 - part)) / max(float(rough.sum()), 1.0)
-    # A few odd slices make what is off skew, so it is as if there were half as many; measured, this covers 95 %.
-    half = _student((n - 1) / 2) * deviation * whole
+    # How far slices are off is too much where kinds follow one another, how it changes too little where few are odd.
+    spread = float((off**2).sum() + (np.diff(off) ** 2).sum() / 2) / 2
+    deviation = math.sqrt(spread * n / (n - 1) * (1 - part)) / max(float(rough.sum()), 1.0)
+    half = _student((n - 1) / 2) * deviation * whole  # half as many degrees of freedom, for what is off is skew
     tokens = ratio * whole
     return Sample(round(tokens), max(0, math.floor(tokens - half)), math.ceil(tokens + half), n)
 

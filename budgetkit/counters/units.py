@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from budgetkit.counters.windows import BEFORE, WINDOW
 
-__all__ = ["STRETCH", "Places", "Row", "laid_out", "stretches", "unit_ends", "units_before"]
+__all__ = ["STRETCH", "Places", "Row", "has_surrogates", "laid_out", "stretches", "unit_ends", "units_before"]
 
 #: Characters looked up at once: enough for numpy, not too many for the cache.
 STRETCH: Final = 2**18
@@ -88,6 +88,22 @@ def laid_out(texts: Sequence[str]) -> tuple[Row, Places, Places]:
         row = np.frombuffer(b"".join([_GAPS[2 * BEFORE], *chain(*zip(data, fills, strict=True))]), np.uint16)
     number = -(-sizes // WINDOW)
     return row, np.cumsum(number + BEFORE // WINDOW) - number - BEFORE // WINDOW, number
+
+
+def has_surrogates(row: Row) -> bool:
+    """Tell whether some characters of a row may be two units; where none is, units are counted as characters.
+
+    Parameters
+    ----------
+    row : ndarray of uint8 or uint16
+        Any units.
+
+    Returns
+    -------
+    bool
+        Always False for ASCII.
+    """
+    return row.dtype == np.uint16 and bool((row >> np.uint16(11) == 0xD800 >> 11).any())
 
 
 def units_before(text: str, places: Places) -> Places:
