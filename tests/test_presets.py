@@ -193,6 +193,17 @@ def test_a_section_that_is_switched_off_gets_nothing() -> None:
         assert {g.section for g in bk.fit(budget, items).grants if g.granted} == {"working_memory"}
 
 
+def test_tool_schemas_do_not_go_for_the_cap_of_the_system_prompt() -> None:
+    """003 knows no tools, and its 500 tokens for the system prompt hold none: they draw on the pool, or on a cap."""
+    count = bk.counter("gpt-4o")
+    trace = bk.load_trace("coding-agent")
+    own = {"sections": {"tools": {"max_tokens": 300, "priority": "required"}}}
+    for budget, kept in ((presets.agent_prompt(), 365), (presets.agent_prompt(None, own), 365)):
+        plan = bk.fit(budget, trace.items(5, count, budget.roles))
+        assert (plan["system_prompt"].cut, plan["tools"].demand, plan["tools"].granted) == (0, 365, kept)
+    assert "tools is required and needs 365 tokens, 65 above its cap (300)" in plan.warnings[0]
+
+
 def test_a_configuration_in_the_place_of_the_window() -> None:
     """The sentence says where it goes."""
     with pytest.raises(ValueError, match=re.escape("write agent_prompt(None, configuration)")):

@@ -19,9 +19,10 @@ KEEPS: dict[str, tuple[Keep, Granularity]] = {
     "failure_history": ("newest", "line"),
     "rag_memories": ("best", "line"),
 }
+# Tool schemas are not in it: the document knows none, and under the system prompt's cap they would be the first to go,
+# while the calls of those tools are sent. By their own name they are a section of the pool, or of a configuration.
 ROLES = {
     "system": "system_prompt",
-    "tools": "system_prompt",
     "memory": "working_memory",
     "context": "rag_memories",
     "user": "action_history",
@@ -68,7 +69,8 @@ def agent_prompt(window: Window | None = None, *configurations: Mapping[str, Any
     Returns
     -------
     Budget
-        Without a remainder; an over-committed configuration is shown as a negative pool.
+        Without a remainder. The tool schemas of a conversation are a section "tools", which draws on the shared pool
+        unless a configuration names it. An over-committed configuration is shown as a negative pool.
 
     Raises
     ------
