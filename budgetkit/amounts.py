@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from math import ceil
 from typing import Final, Literal, get_args
 
 #: Most tokens of anything, over a trillion: millions of such numbers still add up in 64 bits.
@@ -104,6 +105,12 @@ class Share:
                 f"at_least ({self.at_least:,}) is above at_most ({self.at_most:,}); "
                 "a clamp goes from low to high; swap or mend them"
             )
+
+    @property
+    def smallest_window(self) -> int:
+        """Smallest window of which it is a token or more; 0 where that holds of every window, or of none."""
+        settled = self.at_least > 0 or self.at_most == 0 or not self._exact
+        return 0 if settled else ceil(1 / self._exact)
 
     def of(self, window: int, rounding: Rounding = "floor") -> int:
         """Return the share of a window.

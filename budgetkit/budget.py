@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any, Literal, TypeVar, get_args
 
 from budgetkit.amounts import ROUNDINGS, Amount, Rounding, check_tokens, sizes
-from budgetkit.coherence import OUTPUT, check_floors, check_names, check_room, unknown_section
+from budgetkit.coherence import OUTPUT, check_floors, check_names, check_room, check_shares, unknown_section
 from budgetkit.lines import Allocation, Line, Reserve, check_all, check_choice, quoted
 
 WindowKind = Literal["shared", "input", "usable"]
@@ -75,7 +75,7 @@ class Budget:
     ------
     ValueError
         If two lines share a name, a floor exceeds its cap, or, with ``deficit="raise"``, the reserves leave
-        nothing or the caps do not fit.
+        nothing, the caps do not fit, or a section's share of the window comes to 0 tokens.
 
     Examples
     --------
@@ -119,6 +119,7 @@ class Budget:
                 "a promise to a section needs compete='section'; change one of them"
             )
         if self.deficit == "raise":
+            check_shares(self.name, self.window, self.allocations, self.caps)
             check_room(self.window, self.reserved, self.capped)
 
     @cached_property

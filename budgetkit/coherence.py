@@ -1,7 +1,7 @@
 """Whether the lines of a budget go together, and the errors that say why they do not.
 
     floor <= cap        of each section
-    reserves < window,  reserves + caps <= window
+    reserves < window,  reserves + caps <= window,  no share of it is 0 tokens
 
 What is checked here needs no budget, only its numbers and names.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from budgetkit.amounts import Share
 from budgetkit.lines import Allocation, Reserve, quoted
 
 OUTPUT = "output"
@@ -72,6 +73,44 @@ def check_floors(floors: Mapping[str, int], caps: Mapping[str, int | None]) -> N
             raise ValueError(
                 f"floor of {section!r} ({floor:,}) is above its cap ({cap:,}); "
                 "a promise cannot exceed the limit; lower the floor or raise the cap"
+            )
+
+
+def check_shares(name: str, window: int, allocations: Iterable[Allocation], caps: Mapping[str, int | None]) -> None:
+    """Check that no section's part of the window comes to nothing.
+
+    Parameters
+    ----------
+    name : str
+        Of the budget.
+    window : int
+        In tokens.
+    allocations : iterable of Allocation
+        The sections.
+    caps : mapping of str to int or None
+        By section, in tokens; None for a section without one.
+
+    Raises
+    ------
+    ValueError
+        If a share of the window is 0 tokens of this one; a cap of 0 tokens, or a share of 0, is meant so.
+
+    Examples
+    --------
+    >>> from budgetkit.amounts import Share
+    >>> check_shares("mine", 5, [Allocation("system", Share(0.1))], {"system": 0})
+    Traceback (most recent call last):
+    ...
+    ValueError: mine at a window of 5 leaves system 0 tokens; its parts need 10 or more; choose a larger window, \
+or give the section a cap in tokens
+    """
+    shares = {a.section: a.cap for a in allocations if isinstance(a.cap, Share)}
+    for section, share in shares.items():
+        if caps[section] == 0 and share.smallest_window:
+            smallest = max(each.smallest_window for each in shares.values())
+            raise ValueError(
+                f"{name or 'a budget'} at a window of {window:,} leaves {section} 0 tokens; its parts need "
+                f"{smallest:,} or more; choose a larger window, or give the section a cap in tokens"
             )
 
 

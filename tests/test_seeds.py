@@ -310,6 +310,18 @@ def test_s17_document_004_smallest_window(make: Callable[[int], bk.Budget], smal
         make(smallest - 1)
 
 
+@pytest.mark.parametrize(("make", "smallest"), [(presets.chat, 10), (presets.rag, 20), (presets.agent, 10)])
+def test_s17_document_004_smallest_window_holds_for_a_change_too(
+    make: Callable[[int], bk.Budget], smallest: int
+) -> None:
+    """A slider that moves the window below it is told the same; a section that is switched off is meant to be 0."""
+    assert make(8_192).assign(window=smallest) == make(smallest)
+    with pytest.raises(ValueError, match=rf"leaves \w+ 0 tokens; its parts need {smallest} or more"):
+        make(8_192).assign(window=smallest - 1)
+    assert make(8_192).assign(memory=0).cap("memory") == 0
+    assert make(8_192).assign(memory=bk.Share(0)).cap("memory") == 0
+
+
 def test_s18_document_004_over_commitment_raises_at_construction() -> None:
     """One token too many is an error that says how to mend it; an exact fit leaves a pool of 0."""
     with pytest.raises(ValueError, match=r"reserves \(3\) and caps \(8\) exceed the window \(10\) by 1 tokens"):

@@ -156,7 +156,6 @@ def _application(
     changes: Mapping[str, Any],
 ) -> Budget:
     size, kind = window_of(window)
-    _check_window(name, size, caps)
     sections = [
         Allocation(
             section,
@@ -187,13 +186,3 @@ def _application(
         sections,
         **settings,
     )
-
-
-def _check_window(name: str, window: int, caps: Mapping[str, float]) -> None:
-    empty = [section for section, part in caps.items() if not Share(part).of(window)]
-    if empty:
-        smallest = next(w for w in range(window, 10_000) if all(Share(p).of(w) for p in caps.values()))
-        raise ValueError(
-            f"{name} at a window of {window:,} leaves {empty[0]} 0 tokens; its parts need {smallest:,} or more; "
-            "choose a larger window, or build a Budget of your own"
-        )
