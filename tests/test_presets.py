@@ -216,6 +216,14 @@ def test_unknown_preset() -> None:
         presets.preset("caht")
 
 
+def test_what_a_working_memory_s_window_holds() -> None:
+    """A model says it; who knows better says so, and one clear sentence names the choices."""
+    assert presets.working_memory(bk.model("gpt-5")).kind == "input"
+    assert presets.working_memory(bk.model("gpt-5"), kind="usable").reserved == 0
+    with pytest.raises(ValueError, match="kind is 'open'; known are shared, input, usable"):
+        presets.working_memory(kind="open")  # type: ignore[arg-type]
+
+
 def test_unknown_current() -> None:
     """The known ones are listed."""
     with pytest.raises(ValueError, match="known are actual, fixed, larger"):

@@ -33,9 +33,7 @@ def test_s2_document_002_history_budget() -> None:
 
 def test_s2_document_002_window_that_leaves_room_for_the_answer() -> None:
     """002's window is the usable part: the output reserve is known and claims nothing."""
-    from dataclasses import replace
-
-    usable = replace(presets.working_memory(150_000, output=8_192, current="fixed"), kind="usable")
+    usable = presets.working_memory(150_000, output=8_192, current="fixed", kind="usable")
     assert bk.allocate(usable, OCTOPUS)["history"].limit == 146_100
     assert usable.sizes["output"] == 8_192
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from budgetkit.amounts import Amount, Share
-from budgetkit.budget import Budget
+from budgetkit.budget import Budget, WindowKind
 from budgetkit.lines import Allocation, Reserve
 from budgetkit.presets.window import Window, window_of
 
@@ -45,6 +45,7 @@ def working_memory(
     episodes: Amount = 1_000,
     history_floor: int = 4_000,
     best: int | None = 3,
+    kind: WindowKind | None = None,
 ) -> Budget:
     """Octopus: the history gets what the other five components leave.
 
@@ -59,7 +60,7 @@ def working_memory(
     window : int or Model, default 100,000
         Size of the context window, in tokens.
     output : int or Share, default 4,096
-        Reserve for the answer; 0 for a window that leaves room for it already.
+        Reserve for the answer.
     current : {"actual", "fixed", "larger"}
         What the current message claims: what it counts, `incoming` tokens and no more, or the larger of both.
     incoming : int, default 500
@@ -70,6 +71,9 @@ def working_memory(
         Promised to the history, in tokens, even where the window is overrun.
     best : int, optional
         How many passages and episodes at most; 3.
+    kind : {"shared", "input", "usable"}, optional
+        What the window holds; "usable" for one that leaves room for the answer already, where `output` claims
+        nothing. Without it a model's own, or "shared".
 
     Returns
     -------
@@ -93,10 +97,10 @@ def working_memory(
     >>> demand = {"system": 1_200, "procedure": 300, "knowledge": 1_500, "episodes": 400, "current": 100}
     >>> bk.allocate(working_memory(150_000, output=8_192), demand)["history"].limit
     138308
-    >>> bk.allocate(working_memory(150_000, output=0, current="fixed"), demand)["history"].limit
+    >>> bk.allocate(working_memory(150_000, kind="usable", current="fixed"), demand)["history"].limit
     146100
     """
-    size, kind = window_of(window)
+    size, own = window_of(window)
     if current not in ("actual", "fixed", "larger"):
         raise ValueError(f"current is {current!r}; known are actual, fixed, larger; choose one of them")
     held = [] if current == "actual" else [Reserve("incoming", incoming, serves="current")]
@@ -111,7 +115,7 @@ def working_memory(
             Allocation("history", floor=min(history_floor, size), importance=6, keep="newest"),
             Allocation("current", incoming if current == "fixed" else None, required=True, importance=10),
         ],
-        kind=kind,
+        kind=own if kind is None else kind,
         deficit="signed",
         remainder="history",
         roles=ROLES,
