@@ -57,7 +57,7 @@ def check_tokens(what: str, value: object) -> int:
         )
     number = int(value.__index__())
     if number < 0:
-        raise ValueError(f"{what} is {number:,}; tokens are whole numbers of 0 or more; give 0 to switch it off")
+        raise ValueError(f"{what} is {number:,}; tokens are whole numbers of 0 or more; give one of these")
     if number > MOST_TOKENS:
         raise ValueError(f"{what} is {number:,}; tokens are at most {MOST_TOKENS:,}; look where that number comes from")
     return number

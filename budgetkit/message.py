@@ -129,8 +129,8 @@ class Message:
     Raises
     ------
     ValueError
-        If it has no role, its content is neither text nor a list of parts nor null, or its tool calls are no list
-        of objects.
+        If it has no role, its content is neither text nor a list of parts nor null, a part is neither text nor an
+        object, or its tool calls are no list of objects.
 
     Examples
     --------
@@ -142,21 +142,33 @@ class Message:
 
     def __post_init__(self) -> None:
         role = self.raw.get("role") if isinstance(self.raw, Mapping) else None
+        if role is None:
+            raise ValueError(f"a message without a role; {_roleless(self.raw)}; give it one of {', '.join(ROLES)}")
         if not isinstance(role, str) or not role:
-            has = _listed(self.raw) if isinstance(self.raw, Mapping) else type(self.raw).__name__
-            raise ValueError(f"a message without a role; it has {has}; give it one of {', '.join(ROLES)}")
-        content = self.raw.get("content")
+            raise ValueError(
+                f"a message whose role is {role!r:.60}; a role is a text; give it one of {', '.join(ROLES)}"
+            )
+        self._check_content(f"{'an' if role[0] in 'aeio' else 'a'} {role} message")
+
+    def _check_content(self, what: str) -> None:
+        content, calls = self.raw.get("content"), self.raw.get("tool_calls")
         if content is not None and not isinstance(content, str | list | tuple):
             raise ValueError(
-                f"a {role} message whose content is of type {type(content).__name__}; "
+                f"{what} whose content is of type {type(content).__name__}; "
                 "content is text, a list of parts or null; write it as one of these"
             )
-        calls = self.raw.get("tool_calls")
+        parts = () if content is None or isinstance(content, str) else content
+        for part in parts:
+            if not isinstance(part, str | Mapping):
+                raise ValueError(
+                    f"{what} whose content has a part {part!r:.60}; parts are texts, or objects with a type; "
+                    "write it as one of these, or leave it out"
+                )
         if calls is not None and not (
             isinstance(calls, list | tuple) and all(isinstance(call, Mapping) for call in calls)
         ):
             raise ValueError(
-                f"a {role} message whose tool_calls are {calls!r:.60}; "
+                f"{what} whose tool_calls are {calls!r:.60}; "
                 "they are a list of objects with an id and a function; write them so, or leave them out"
             )
 
@@ -171,7 +183,7 @@ class Message:
         content = self.raw.get("content")
         if content is None or isinstance(content, str):
             return () if content is None else ({"type": "text", "text": content},)
-        return tuple(part if isinstance(part, Mapping) else {"type": "text", "text": str(part)} for part in content)
+        return tuple(part if isinstance(part, Mapping) else {"type": "text", "text": part} for part in content)
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -269,6 +281,13 @@ def _as_json(arguments: object) -> str:
     if arguments is None or isinstance(arguments, str):
         return arguments or ""
     return json.dumps(arguments, ensure_ascii=False, default=str)
+
+
+def _roleless(raw: object) -> str:
+    """Say what stands where a message with a role should."""
+    if not isinstance(raw, Mapping):
+        return f"it is of type {type(raw).__name__}"
+    return "its role is null" if "role" in raw else f"it has {_listed(raw)}"
 
 
 def _listed(fields: Mapping[str, Any]) -> str:

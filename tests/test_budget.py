@@ -71,7 +71,7 @@ def test_repr_says_the_sizes() -> None:
 @pytest.mark.parametrize(
     ("make", "error", "sentence"),
     [
-        (lambda: bk.Budget(-1), ValueError, "window is -1; tokens are whole numbers of 0 or more"),
+        (lambda: bk.Budget(-1), ValueError, "window is -1; tokens are whole numbers of 0 or more; give one of these"),
         (lambda: bk.Budget(1.5), TypeError, "window is 1.5; tokens are whole numbers"),  # type: ignore[arg-type]
         (lambda: bk.Budget(True), TypeError, "window is True"),
         (lambda: bk.Reserve("output", -5), ValueError, "reserve 'output' is -5"),

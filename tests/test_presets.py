@@ -210,6 +210,15 @@ def test_a_configuration_in_the_place_of_the_window() -> None:
         presets.agent_prompt(DOCUMENT_003)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("setting", ["foo", "reserves", "allocations"])
+def test_a_setting_that_a_preset_does_not_have(setting: str) -> None:
+    """Three parts, and not how Python tells of an argument."""
+    for make in (presets.chat, presets.rag, presets.agent):
+        sentence = f"{make.__name__} has no setting '{setting}'; it has output, fill, kind, .*; .* or change a line"
+        with pytest.raises(TypeError, match=sentence):
+            make(1_000, **{setting: 1})  # type: ignore[arg-type]
+
+
 def test_unknown_preset() -> None:
     """The known ones are listed."""
     with pytest.raises(LookupError, match="no preset 'caht'; known are 'chat', 'rag', 'agent'"):

@@ -447,11 +447,27 @@ BAD: dict[str, tuple[bytes, str]] = {
     ),
     "role of null": (
         b'[{"role": null}, {"role": "user"}]\n',
-        r"line 1, message 1: a message without a role; it has 'role'; give",
+        r"line 1, message 1: a message without a role; its role is null; give it one of system",
+    ),
+    "role of a number": (
+        b'[{"role": 3}, {"role": "user"}]\n',
+        r"line 1, message 1: a message whose role is 3; a role is a text; give it one of system",
+    ),
+    "empty role": (
+        b'[{"role": ""}, {"role": "user"}]\n',
+        r"line 1, message 1: a message whose role is ''; a role is a text; give it one of system",
+    ),
+    "role twice": (
+        b'{"role": "user"}\n{"role": "user", "content": "x", "role": "assistant"}\n',
+        r"bad.jsonl, line 2: not readable as JSON; 'role' stands twice in one object, .*; look what wrote it",
+    ),
+    "parts of nothing": (
+        b'[{"role": "user", "content": [5, null]}]\n',
+        r"message 1: a user message whose content has a part 5; parts are texts, or objects with a type; write",
     ),
     "message of text": (
         b'[{"role": "user"}, "Hello"]\n',
-        r"line 1, message 2: a message without a role; it has str; give it",
+        r"line 1, message 2: a message without a role; it is of type str; give it",
     ),
     "content of a number": (
         b'[{"role": "user", "content": 7}]\n',
@@ -459,7 +475,7 @@ BAD: dict[str, tuple[bytes, str]] = {
     ),
     "tool calls of text": (
         b'[{"role": "assistant", "tool_calls": ["look"]}]\n',
-        r"message 1: a assistant message whose tool_calls are \['look'\]; they are a list of objects .*; write",
+        r"message 1: an assistant message whose tool_calls are \['look'\]; they are a list of objects .*; write",
     ),
     "orphan tool result": (
         b'{"messages": [{"role": "user"}, {"role": "tool", "tool_call_id": "c9", "content": "x"}]}\n',
@@ -499,6 +515,13 @@ BAD: dict[str, tuple[bytes, str]] = {
         r"bad.jsonl, line 1: not readable as JSON; .*; look what wrote it",
     ),
 }
+
+
+def test_what_a_tools_answer_says_twice_is_its_own_business(tmp_path: Path) -> None:
+    """The last counts, as everywhere in JSON."""
+    path = tmp_path / "twice.jsonl"
+    path.write_bytes(b'[{"role": "user", "content": "x", "metadata": {"header": 1, "header": 2}}]\n')
+    assert load_traces(path)[0].messages[0].raw["metadata"] == {"header": 2}
 
 
 @pytest.mark.parametrize("kind", BAD)

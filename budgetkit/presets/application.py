@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from budgetkit.amounts import Amount, Share
 from budgetkit.budget import Budget
-from budgetkit.lines import Allocation, Fill, Keep, Reserve
+from budgetkit.lines import Allocation, Fill, Keep, Reserve, quoted
 from budgetkit.presets.window import Window, window_of
 
 IMPORTANCE = {"system": 10, "memory": 8, "conversation": 7, "tool": 6, "retrieval": 5, "user": 9}
@@ -25,6 +26,8 @@ ROLES = {
     "function": "conversation",
     "current": "user",
 }
+#: What of a budget these presets leave to change: all but the window and the lines, which they write.
+_SETTINGS = tuple(f.name for f in fields(Budget) if f.name not in ("window", "reserves", "allocations"))
 
 
 def chat(window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix", **changes: Any) -> Budget:
@@ -52,6 +55,8 @@ def chat(window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix"
     ------
     ValueError
         If the window is below 10 tokens, so that a part comes to none.
+    TypeError
+        If a field is unknown, or one that the preset writes.
 
     Notes
     -----
@@ -92,6 +97,8 @@ def rag(window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix",
     ------
     ValueError
         If the window is below 20 tokens, so that a part comes to none.
+    TypeError
+        If a field is unknown, or one that the preset writes.
 
     Notes
     -----
@@ -132,6 +139,8 @@ def agent(window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix
     ------
     ValueError
         If the window is below 10 tokens, so that a part comes to none.
+    TypeError
+        If a field is unknown, or one that the preset writes.
 
     Notes
     -----
@@ -156,6 +165,11 @@ def _application(
     changes: Mapping[str, Any],
 ) -> Budget:
     size, kind = window_of(window)
+    if unknown := [field for field in changes if field not in _SETTINGS]:
+        raise TypeError(
+            f"{name} has no setting {quoted(unknown)}; it has output, fill, {', '.join(_SETTINGS)}; "
+            "name one of them, or change a line with assign"
+        )
     sections = [
         Allocation(
             section,

@@ -22,6 +22,7 @@ MOST_BLANK = 2_000_000
 Numbered = tuple[int, Any]
 Progress = Callable[[int, int], object]
 _MEGABYTE = 1 << 20
+_READ = ("role", "content", "messages", "tool_calls", "tool_call_id")
 _OPENERS = ("{", "[", "[{")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -140,7 +141,7 @@ def _decoded(line: bytes, name: str, number: int) -> str:
 
 def _parsed(text: str, name: str, number: int) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_object)
     except json.JSONDecodeError:
         raise
     except RecursionError:
@@ -149,6 +150,17 @@ def _parsed(text: str, name: str, number: int) -> Any:
         ) from None
     except ValueError as error:  # a number of more digits than Python reads
         raise ValueError(f"{name}, line {number}: not readable as JSON; {error}; look what wrote it") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse an object that says twice what is read here; what a tool's answer holds is its own business."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        for name in _READ:
+            if names.count(name) > 1:
+                raise ValueError(f"{name!r} stands twice in one object, and nobody knows which counts")
+    return found
 
 
 def _whole(line: str, rest: str, name: str, number: int, alone: json.JSONDecodeError) -> Any:
