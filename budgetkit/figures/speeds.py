@@ -63,7 +63,10 @@ def _labels(x: Floats, y: Floats, names: list[str], reach: list[float], top: flo
             half = _LINE * (text.count("<br>") + 1) / 2 * top
             height = max(float(y[heap].mean()), height + half)
             at = float(x[heap].min() if is_right else x[heap].max())
-            notes.append(_label(at, float(y[heap].mean()), height, text, is_right))
+            level = (x > middle) & (x < at) & (np.abs(y - height) < 2 * _LINE * top)
+            # Clear of the points that the label would cover.
+            left = min([at, *x[level].tolist()]) - 0.06 * (reach[1] - reach[0])
+            notes.append(_label(at, float(y[heap].mean()), left, height, text, is_right))
             height += half
     return notes
 
@@ -81,10 +84,12 @@ def _heaps(x: Floats, y: Floats) -> list[list[int]]:
     return heaps
 
 
-def _label(x: float, y: float, height: float, name: str, is_right: bool) -> Spec:
-    shift = -26 if is_right else 26
-    note: Spec = {"x": x, "y": y, "text": name, "ax": shift, "ay": height, "ayref": "y", "showarrow": True}
-    note |= {"xanchor": "right" if is_right else "left", "yanchor": "middle", "align": "right" if is_right else "left"}
+def _label(x: float, y: float, left: float, height: float, name: str, is_right: bool) -> Spec:
+    note: Spec = {"x": x, "y": y, "text": name, "ay": height, "ayref": "y", "showarrow": True, "yanchor": "middle"}
+    if is_right:
+        note |= {"ax": left, "axref": "x", "xanchor": "right", "align": "right"}
+    else:
+        note |= {"ax": 26, "xanchor": "left", "align": "left"}
     return note | {"arrowhead": 0, "arrowwidth": 1, "arrowcolor": INK, "standoff": 6}
 
 

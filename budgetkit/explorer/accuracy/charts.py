@@ -212,7 +212,7 @@ def _rooms_note(table: pd.DataFrame, found: Outcome) -> str:
     told = f"The shared pool of {name} looks like {pool.iloc[0]:,} tokens; in half the windows it is {pool.iloc[1]:,}"
     history = table[table["line"] == found.budget.remainder]
     stays = f" The {found.budget.remainder} budget is not touched." if _is_same(history) else ""
-    return f"{told}, and with the buffer {pool.iloc[-1]:,} can be relied on.{stays}".replace("-", "\u2212")
+    return f"{told}, and with the buffer, which guards a full window, {pool.iloc[-1]:,}.{stays}".replace("-", "\u2212")
 
 
 def _is_same(rooms: pd.DataFrame) -> bool:
