@@ -516,3 +516,14 @@ def test_a_trace_is_counted_once_for_all_policies() -> None:
     for policy in (policies.OldestFirst(), policies.SlidingWindow(2), policies.Step(10)):
         bk.replay(TOY, window(100), policy, count=count, framing=ONE_A_CHARACTER)
     assert len(asked) == len(TOY.messages)
+
+
+def test_a_conversation_that_only_grows_is_read_again_whole_whatever_begins_the_answer() -> None:
+    """The priming stands at the end of every request and is no part of the next one: a mark is found before it."""
+    trace = bk.load_trace("coding-agent")
+    budget = bk.presets.working_memory(128_000)
+    found = bk.replay(trace, budget, policies.OldestFirst(), cache=PromptCache(breakpoints=("end",))).frame()
+    priming = bk.FRAMINGS["openai"].priming
+    assert priming > 0
+    assert found["cached"].tolist()[1:] == (found["sent"] - priming).tolist()[:-1]
+    assert found["fresh"].tolist() == [priming] * len(found)

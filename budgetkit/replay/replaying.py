@@ -221,9 +221,11 @@ def _outcome(
     granted[placed.section] = history
     sent = sum(granted.values(), np.zeros_like(history))
     equal = equal_prefix(placed, sizes.limits, np.array(kept.equal_to), np.array(kept.equal), sent)
-    head = np.minimum(placed.head(), sent)
+    # The priming begins the answer: it is no part of what is kept, and the next request goes on before it.
+    kept_at_most = np.maximum(sent - placed.ledger.priming, 0)
+    head, equal = np.minimum(placed.head(), kept_at_most), np.minimum(equal, kept_at_most)
     new = np.diff(placed.sents, prepend=0)
-    cached, written = cache.split(sent, head, equal, pauses(trace.messages, placed.requests), new)
+    cached, written = cache.split(kept_at_most, head, equal, pauses(trace.messages, placed.requests), new)
     cache = _at_prices(cache, prices)
     return Replay(
         trace, sizes.budget, policy, cache, placed, kept, columns, granted, over, equal, cached, written, output, prices
