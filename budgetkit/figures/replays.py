@@ -154,6 +154,7 @@ def _dropping_table(outcome: Replay) -> pd.DataFrame:
 
 def _draw_dropping(table: pd.DataFrame) -> Spec:
     traces = []
+    width = min(2.0, max(0.4, 230 / max(1, len(table))))  # pixels; no line covers its neighbours
     for fate, own in ((fate, table[table["fate"] == fate]) for fate in _FATES):
         if not len(own):
             continue
@@ -165,7 +166,7 @@ def _draw_dropping(table: pd.DataFrame) -> Spec:
             x += [int(row["first"]), int(row["until"]), None]
             y += [int(row["message"])] * 2 + [None]
             texts += [plain(text)] * 2 + [None]
-        line = {"color": _FATES[fate], "width": 2}
+        line = {"color": _FATES[fate], "width": width}
         traces.append(
             {"type": "scatter", "mode": "lines", "name": fate, "x": x, "y": y, "text": texts, "hoverinfo": "text"}
             | {"line": line}
@@ -192,7 +193,7 @@ def _draw_ranking(table: pd.DataFrame) -> Spec:
     }
     beside = {"xanchor": "left", "xshift": 6, "align": "left", "showarrow": False}
     notes = [{**beside, "x": row["relative_cost"], "y": i, "text": _ranked(row)} for i, row in enumerate(rows(table))]
-    x = {"range": [0, max(1.0, float(table["relative_cost"].max())) * 2.2], "tickformat": ".1f", "nticks": 5}
+    x = {"range": [0, max(1.0, float(table["relative_cost"].max())) * 3.2], "tickformat": ".1f", "nticks": 5}
     names = [label(name) for name in table["policy"]]
     y = {"autorange": "reversed", "tickvals": bar["y"], "ticktext": names, "showgrid": False, "zeroline": False}
     return {"data": [bar], "layout": layout(max(4, len(table)) * 54 + 60, x, y, bargap=0.45, annotations=notes)}
