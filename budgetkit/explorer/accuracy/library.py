@@ -6,8 +6,7 @@ What a move of a slider needs is looked up here, and nothing is counted again.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,6 +16,7 @@ import pandas as pd
 
 from budgetkit.corpora import Corpus
 from budgetkit.counters import Counter, counter
+from budgetkit.explorer.accuracy.chosen import Chosen, batches, names_in
 from budgetkit.explorer.accuracy.settings import Settings
 from budgetkit.explorer.accuracy.sources import KNOWN, read
 from budgetkit.explorer.accuracy.speed import speed
@@ -26,24 +26,7 @@ from budgetkit.lines import quoted
 Report = Callable[[str, float], None]
 Ints = npt.NDArray[np.int64]
 T = TypeVar("T")
-BATCH = 400_000  # characters counted between two reports
 MOST = 200  # filled windows and texts to read that are kept
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """Which texts, cut to which length: what counts depend on beside the counter.
-
-    Parameters
-    ----------
-    corpus : str
-        Which texts.
-    pieces : int, optional
-        Length in characters that they are cut to.
-    """
-
-    corpus: str
-    pieces: int | None
 
 
 class Texts:
@@ -92,8 +75,8 @@ class Texts:
         kept = corpus.where(lambda document: bool(document.text))
         if not kept.documents:
             raise ValueError(f"{name} was to be counted; it has no text; give at least one document")
-        self._counted = {key: each for key, each in self._counted.items() if name not in _names(key)}
-        self._kept = {key: each for key, each in self._kept.items() if name not in _names(key)}
+        self._counted = {key: each for key, each in self._counted.items() if name not in names_in(key)}
+        self._kept = {key: each for key, each in self._kept.items() if name not in names_in(key)}
         self._corpora[name] = kept
         return name
 
@@ -308,33 +291,3 @@ class Texts:
         if key not in self._counted:
             self._counted[key] = make()
         return self._counted[key]  # type: ignore[return-value]
-
-
-def batches(texts: Sequence[str]) -> list[Sequence[str]]:
-    """Cut a list of texts into lists of about so many characters.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        Any.
-
-    Returns
-    -------
-    list of sequence of str
-        In the same order, none empty.
-
-    Examples
-    --------
-    >>> [len(batch) for batch in batches(["a" * 300_000] * 5)]
-    [1, 1, 1, 2]
-    """
-    ends = np.cumsum([len(text) for text in texts]) // BATCH
-    places = [*np.flatnonzero(np.diff(ends, prepend=ends[:1])).tolist(), len(texts)]
-    return [texts[a:b] for a, b in zip([0, *places[:-1]], places, strict=True) if a < b]
-
-
-def _names(key: object) -> set[str]:
-    """Name the corpora that something kept depends on."""
-    if isinstance(key, Chosen):
-        return {key.corpus}
-    return set().union(*map(_names, key)) if isinstance(key, tuple) else set()

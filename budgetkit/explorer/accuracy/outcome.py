@@ -17,7 +17,8 @@ from budgetkit.accuracy import Buffer, consequences, read_off
 from budgetkit.amounts import Share
 from budgetkit.budget import Budget
 from budgetkit.counters import Counter, ExactCounter
-from budgetkit.explorer.accuracy.library import Chosen, Texts
+from budgetkit.explorer.accuracy.chosen import Chosen
+from budgetkit.explorer.accuracy.library import Texts
 from budgetkit.explorer.accuracy.settings import Settings
 from budgetkit.explorer.budget.outcome import kept_deficit, known_model, typed_demand
 from budgetkit.explorer.budget.settings import Settings as BudgetSettings

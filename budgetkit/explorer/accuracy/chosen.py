@@ -1,0 +1,72 @@
+"""Chosen: which texts are looked at, and in what portions they are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+BATCH = 400_000  # characters counted between two reports
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Which texts, cut to which length: what counts depend on beside the counter.
+
+    Parameters
+    ----------
+    corpus : str
+        Which texts.
+    pieces : int, optional
+        Length in characters that they are cut to.
+    """
+
+    corpus: str
+    pieces: int | None
+
+
+def batches(texts: Sequence[str]) -> list[Sequence[str]]:
+    """Cut a list of texts into lists of about so many characters.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        Any.
+
+    Returns
+    -------
+    list of sequence of str
+        In the same order, none empty.
+
+    Examples
+    --------
+    >>> [len(batch) for batch in batches(["a" * 300_000] * 5)]
+    [1, 1, 1, 2]
+    """
+    ends = np.cumsum([len(text) for text in texts]) // BATCH
+    places = [*np.flatnonzero(np.diff(ends, prepend=ends[:1])).tolist(), len(texts)]
+    return [texts[a:b] for a, b in zip([0, *places[:-1]], places, strict=True) if a < b]
+
+
+def names_in(key: object) -> set[str]:
+    """Name the corpora that something kept depends on.
+
+    Parameters
+    ----------
+    key : object
+        Under which it is kept: a tuple that may hold a `Chosen`, at any depth.
+
+    Returns
+    -------
+    set of str
+        Names.
+
+    Examples
+    --------
+    >>> names_in(((Chosen("mine", None), "chars/4"), 8_192))
+    {'mine'}
+    """
+    if isinstance(key, Chosen):
+        return {key.corpus}
+    return set().union(*map(names_in, key)) if isinstance(key, tuple) else set()
