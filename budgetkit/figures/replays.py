@@ -153,28 +153,35 @@ def _dropping_table(outcome: Replay) -> pd.DataFrame:
 
 
 def _draw_dropping(table: pd.DataFrame) -> Spec:
-    traces = []
     width = min(2.0, max(0.4, 230 / max(1, len(table))))  # pixels; no line covers its neighbours
-    for fate, own in ((fate, table[table["fate"] == fate]) for fate in _FATES):
-        if not len(own):
-            continue
-        x: list[Any] = []
-        y: list[Any] = []
-        texts: list[Any] = []
-        for row in rows(own):
-            text = f"message {row['message']}, {row['role']}, {row['tokens']:,} tokens: {fate}"
-            x += [int(row["first"]), int(row["until"]), None]
-            y += [int(row["message"])] * 2 + [None]
-            texts += [plain(text)] * 2 + [None]
-        line = {"color": _FATES[fate], "width": width}
-        traces.append(
-            {"type": "scatter", "mode": "lines", "name": fate, "x": x, "y": y, "text": texts, "hoverinfo": "text"}
-            | {"line": line}
-        )
+    fates = [fate for fate in _FATES if (table["fate"] == fate).any()]
+    traces = [_lives(table[table["fate"] == fate], fate, width) for fate in fates]
+    traces += [_entry(fate, _FATES[fate]) for fate in fates]
     last, every_turn = int(table["first"].max()), bool((table["first"] <= table["turn"] + 1).all())
     y_axis = {"title": {"text": "message"}, "autorange": "reversed", "nticks": _MOST_TICKS}
     more = {"showlegend": True, "legend": {"orientation": "h", "y": -0.2}}
     return {"data": traces, "layout": layout(340, _requests(last, every_turn), y_axis, **more)}
+
+
+def _lives(table: pd.DataFrame, fate: str, width: float) -> Spec:
+    """Draw a line for each message from the request at which it came to the one at which it was gone."""
+    x: list[Any] = []
+    y: list[Any] = []
+    texts: list[Any] = []
+    for row in rows(table):
+        text = f"message {row['message']}, {row['role']}, {row['tokens']:,} tokens: {fate}"
+        x += [int(row["first"]), int(row["until"]), None]
+        y += [int(row["message"])] * 2 + [None]
+        texts += [plain(text)] * 2 + [None]
+    line = {"color": _FATES[fate], "width": width}
+    shown = {"text": texts, "hoverinfo": "text", "showlegend": False}
+    return {"type": "scatter", "mode": "lines", "name": fate, "x": x, "y": y, "line": line, **shown}
+
+
+def _entry(name: str, colour: str) -> Spec:
+    """Return an entry of the legend that is thick enough to see."""
+    line = {"color": colour, "width": 4}
+    return {"type": "scatter", "mode": "lines", "name": name, "x": [None], "y": [None], "line": line}
 
 
 def _ranking_table(replays: Mapping[str, Replay]) -> pd.DataFrame:
