@@ -16,6 +16,7 @@ LINES = (GREY, BLUE, GREEN, ORANGE, PURPLE, "#56B4E9", "#882255", "#999933")
 _KINDS = {"cached": GREEN, "written": ORANGE, "fresh": PALE}
 _FATES = {"kept": GREY, "shrunk": ORANGE, "summarised": PURPLE, "dropped": ALARM}
 _MOST_TICKS = 8
+_MOST_WIDE = 400  # messages
 
 
 def _timeline_table(outcome: Replay) -> pd.DataFrame:
@@ -153,7 +154,7 @@ def _dropping_table(outcome: Replay) -> pd.DataFrame:
 
 
 def _draw_dropping(table: pd.DataFrame) -> Spec:
-    width = min(2.0, max(0.4, 230 / max(1, len(table))))  # pixels; no line covers its neighbours
+    width = 2.0 if len(table) <= _MOST_WIDE else 0.5  # pixels; of very many lines none may cover its neighbours
     fates = [fate for fate in _FATES if (table["fate"] == fate).any()]
     traces = [_lives(table[table["fate"] == fate], fate, width) for fate in fates]
     traces += [_entry(fate, _FATES[fate]) for fate in fates]
