@@ -18,6 +18,7 @@ from budgetkit.figures.question import INK, Question, Spec, label, layout, plain
 
 Floats = npt.NDArray[np.float64]
 MOST = 600  # points; more are a cloud
+_FIRST = ("document", "class", "language", "exact", "estimate", "error", "characters", "begins")
 _BEGINNING = 60  # characters
 _GOLDEN = 0.6180339887498949
 _SIDES = "← too few: overflows · too many: wastes →"
@@ -35,6 +36,8 @@ def _table(errors: pd.DataFrame, texts: Sequence[str] = (), read: int | None = N
         table = pd.concat([table.loc[[*always]], others])
     begins = [beginning(texts[number]) if number < len(texts) else "" for number in table["number"]]
     table = table.assign(begins=begins, read=table["number"] == read)
+    first = [name for name in _FIRST if name in table]
+    table = table[[*first, *(name for name in table if name not in first)]]
     return table.sort_values(["class_error", "class", "error"], ascending=[False, True, True], ignore_index=True)
 
 
