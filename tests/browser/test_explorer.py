@@ -14,7 +14,8 @@ import pytest
 from playwright.sync_api import Browser, Page, WebSocket, expect
 
 from budgetkit.budget import Budget
-from budgetkit.state import from_yaml
+from budgetkit.presets import chat
+from budgetkit.state import from_yaml, to_yaml
 from tests.browser.conftest import CHECKOUT, Notebook, Server, opened_tab
 
 Open = Callable[..., Notebook]
@@ -88,6 +89,12 @@ def copied(page: Page) -> Budget:
 
 def width_of(page: Page, key: str) -> float:
     box = page.locator(f".bk-segment[data-key='{key}'] .bk-fill").bounding_box()
+    assert box is not None
+    return box["width"]
+
+
+def width_of_bar(page: Page) -> float:
+    box = page.locator("svg.bk-bar").bounding_box()
     assert box is not None
     return box["width"]
 
@@ -312,6 +319,86 @@ def test_at_640_pixels_the_key_figures_and_the_bar_come_first(lab: Notebook) -> 
         .every(node => node.scrollWidth <= node.clientWidth + 1)""")
     assert lab.violations(".bk-explorer") == []
     lab.shoot("explorer-narrow")
+
+
+OUTSIDE = """() => [...document.querySelectorAll(".bk-plot")].flatMap(plot => {
+    const { left, right, top } = plot.getBoundingClientRect();
+    return [...plot.querySelectorAll("text")].filter(text => {
+        const box = text.getBoundingClientRect();
+        return box.width && (box.left < left - 1 || box.right > right + 1 || box.top < top - 1);
+    }).map(text => text.textContent);
+})"""
+
+
+@pytest.mark.parametrize(("width", "files"), [(640, True), (640, False), (1_280, False), (1_600, False)])
+def test_no_letter_of_a_chart_is_cut_off(lab: Notebook, width: int, files: bool) -> None:
+    """Also beside JupyterLab's file browser, which leaves the explorer fewer than 300 pixels of 640."""
+    page = lab.page
+    lab.execute("explorer.controls.lines['conversation'].slider.value = 27")  # first cut in the middle of the turns
+    lab.resize(width, 1_200)
+    page.evaluate(f"jupyterapp.shell.{'expand' if files else 'collapse'}Left()")
+    try:
+        page.wait_for_timeout(500)
+        page.wait_for_function("!document.querySelector('[aria-busy=true]')")
+        page.wait_for_function(f"({OUTSIDE})().length === 0", timeout=5_000)
+        cut = "[...document.querySelectorAll('.bk-kpi b, .bk-controls input[type=number]')]"
+        assert page.evaluate(f"{cut}.filter(node => node.scrollWidth > node.clientWidth + 1).length") == 0
+    finally:
+        lab.shoot(f"explorer-{width}-{files}")
+        page.evaluate("jupyterapp.shell.collapseLeft()")
+
+
+def test_a_finger_moves_a_handle_to_the_side_and_scrolls_the_page_up_and_down(lab: Notebook) -> None:
+    page = lab.page
+    knob = handle(page, "retrieval").locator(".bk-knob").bounding_box()
+    assert knob is not None
+    x, y = knob["x"] + knob["width"] / 2, knob["y"] + knob["height"] / 2
+    touch = page.context.new_cdp_session(page)
+    for kind, at in (("touchStart", x), ("touchMove", x - 30), ("touchMove", x - 60), ("touchEnd", None)):
+        points = [] if at is None else [{"x": at, "y": y}]
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    tokens = math.floor(CHAT["retrieval"] - 60 * WINDOW / width_of_bar(page) + 0.5)
+    expect(page.locator(".bk-legend li[data-key=retrieval] b")).to_have_text(f"{tokens:,}")
+    assert page.evaluate("getComputedStyle(document.querySelector('.bk-bar')).touchAction") == "pan-y"
+
+
+def test_files_are_opened_and_changes_taken_back_without_a_mouse(lab: Notebook, tmp_path: Path) -> None:
+    page = lab.page
+    saved = tmp_path / "set-up.yaml"
+    saved.write_text(to_yaml(chat(8_192)))
+    spoken = CHECKOUT / "data" / "traces" / "coding-agent.jsonl"
+    files = [spoken, saved]
+    page.on("filechooser", lambda chooser: chooser.set_files(files.pop(0)))
+    for name, key in (("Open a conversation…", "Enter"), ("Load a set-up…", "Space")):
+        page.get_by_role("button", name=name).focus()
+        page.keyboard.press(key)
+        expect(page.locator(".bk-source")).to_contain_text("coding-agent.jsonl")
+    expect_kpi(page, "usable", "6,964")
+    lab.slider("output").focus()
+    page.keyboard.press("ArrowRight")
+    expect_kpi(page, "usable", "6,923")  # 15.5 % of 8,192 is 1,269
+    page.get_by_role("button", name="Undo", exact=True).focus()
+    page.keyboard.press("Enter")
+    expect_kpi(page, "usable", "6,964")
+    page.get_by_role("button", name="Redo", exact=True).focus()
+    page.keyboard.press("Space")
+    expect_kpi(page, "usable", "6,923")
+    page.get_by_role("button", name="Reset", exact=True).focus()
+    page.keyboard.press("Enter")
+    expect_kpi(page, "window", "128,000")
+
+
+def test_charts_and_rows_may_go_while_they_are_drawn_and_have_the_focus(lab: Notebook) -> None:
+    """No script fails on what has left the page, and what comes back is drawn as before."""
+    page = lab.page
+    for preset in ("agent", "working_memory", "memory_engine", "chat"):
+        lab.slider("output").focus()
+        page.keyboard.press("ArrowRight")
+        lab.execute("explorer.controls.trace.value = None")
+        lab.execute(f"explorer.controls.trace.value, explorer.controls.preset.value = 'support-chat', {preset!r}")
+    page.wait_for_function(ALL_DRAWN)
+    expect(page.locator(".bk-charts > .bk-card")).to_have_count(4)
+    assert lab.slider("retrieval").count() == 1
 
 
 def test_hovering_a_section_fades_the_others_everywhere(lab: Notebook) -> None:

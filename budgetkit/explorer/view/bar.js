@@ -54,13 +54,19 @@ function placeBar(bar, width) {
   return { places, total, scale: width / total, end: (state.window / total) * width };
 }
 
+// Asked for when the page may have changed, and not on every move: the answer makes the browser lay out the page.
+function measureBar(bar) {
+  bar.width = bar.svg.clientWidth;
+  bar.font = getComputedStyle(bar.svg).fontFamily;
+}
+
 function paintBar(bar) {
-  const width = bar.svg.clientWidth;
+  if (!bar.width) measureBar(bar);
+  const { width } = bar;
   if (!width || !bar.state) return;
   const { layers, state } = bar;
   const placed = placeBar(bar, width);
   bar.scale = placed.scale;
-  bar.font = getComputedStyle(bar.svg).fontFamily;
   put(bar.svg, { height: BAR.total + (state.pinned ? BAR.pinned : 0) });
   keep(layers.segments, placed.places, (place) => makeSegment(bar, place), (node, place) => paintSegment(bar, node, place));
   const handles = placeHandles(placed.places, width);

@@ -5,9 +5,9 @@ const CHART_SETTINGS = { displayModeBar: false, displaylogo: false, responsive: 
 // After the next frame is painted: the bar goes first.
 const painted = () => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
 
-function createCharts(model, alive, post, dragging) {
+function createCharts(model, alive, post, moving) {
   const root = element("div", { class: "bk-charts" });
-  const charts = { root, model, post, alive, dragging, dirty: new Set(), running: false, hover: null, cards: new Map(), onHover: () => {}, onClick: () => {} };
+  const charts = { root, model, post, alive, moving, dirty: new Set(), running: false, hover: null, cards: new Map(), onHover: () => {}, onClick: () => {} };
   charts.arrange = (keys) => arrangeCards(charts, keys);
   charts.draw = (key) => {
     charts.dirty.add(key);
@@ -62,15 +62,26 @@ async function runCharts(charts) {
   charts.root.setAttribute("aria-busy", "true");
   await painted();
   const library = await plotly(charts.model, charts.alive);
+  if (charts.moving()) await rest(charts);
   while (charts.dirty.size && charts.alive()) {
     const key = nextKey(charts);
     charts.dirty.delete(key);
     const card = charts.cards.get(key);
     if (card) await paintCard(charts, card, library);
-    await (charts.dragging() ? painted() : new Promise((resolve) => setTimeout(resolve)));
+    await rest(charts);
   }
   charts.running = false;
   charts.root.removeAttribute("aria-busy");
+}
+
+// A chart takes longer to draw than a frame lasts, so while a handle is moving they come seldom: the bar goes first.
+const SELDOM = 400; // milliseconds
+
+async function rest(charts) {
+  const since = performance.now();
+  do {
+    await (charts.moving() ? painted() : new Promise((resolve) => setTimeout(resolve)));
+  } while (charts.moving() && performance.now() - since < SELDOM);
 }
 
 // What can be seen goes first.

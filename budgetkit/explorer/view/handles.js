@@ -108,5 +108,6 @@ function startDrag(bar, key, node, event) {
 function moveLine(bar, key, tokens, gesture) {
   const settled = bar.post({ kind: "line", line: key, tokens, gesture });
   bar.moved = { key, tokens, settled };
+  bar.movedAt = performance.now();
   paintBar(bar);
 }

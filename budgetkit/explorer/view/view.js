@@ -21,7 +21,7 @@ function render({ model, el }) {
   const head = element("div", { class: "bk-view bk-head" }, kpis, status, ...(pane ? pane.nodes : []));
 
   const source = element("p", { class: "bk-source" });
-  const charts = createCharts(model, alive, courier.post, () => Boolean(pane?.isDragging()));
+  const charts = createCharts(model, alive, courier.post, () => Boolean(pane?.isMoving()));
   const reader = createReader(model);
   const takeaway = createTakeaway(model, opens(true), report);
   const strip = element("div", { class: "bk-header bk-strip" }, source, ...(hasBar ? [] : [actions.root]), ...opens(false));

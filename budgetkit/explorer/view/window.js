@@ -1,5 +1,7 @@
 // The window: its bar with handles, what it says, and the legend of its sections.
 
+const RESTING = 90; // milliseconds without a move
+
 function createWindow(post, actions) {
   const bar = createBar(post);
   const legend = element("ul", { class: "bk-legend", "aria-label": "Sections" });
@@ -10,7 +12,8 @@ function createWindow(post, actions) {
   let hover = () => {};
   return {
     nodes: [card, bar.tip],
-    isDragging: () => bar.svg.classList.contains("bk-dragging"),
+    // Whether a hand is moving a handle at this moment; one that rests on it is not.
+    isMoving: () => bar.svg.classList.contains("bk-dragging") && performance.now() - bar.movedAt < RESTING,
     onHover(call) {
       bar.onHover = hover = call;
     },
@@ -19,7 +22,11 @@ function createWindow(post, actions) {
       say(hint, state.hint);
       paintLegend(legend, state.segments, (key) => hover(key));
     },
-    redraw: () => bar.state && bar.draw(bar.state),
+    redraw() {
+      if (!bar.state) return;
+      measureBar(bar);
+      bar.draw(bar.state);
+    },
     highlight(key) {
       for (const node of [...bar.layers.segments.children, ...legend.children]) {
         node.classList.toggle("bk-faded", Boolean(key) && node.dataset.key !== key);
