@@ -152,7 +152,8 @@ def _codes() -> defaultdict[str, int]:
 def _falling(weight: Floats, score: Floats) -> Ints:
     """Order by falling weight, then falling score, the first of equals first."""
     if len(weight) < _FEW or (weight != weight[0]).any() or np.isnan(score).any():
-        return np.lexsort((-score, -weight))
+        stable: Ints = np.lexsort((-score, -weight))
+        return stable
     # One key: a sort that may swap equals and a sort of their places take half the time of a stable one.
     order = np.argsort(-score)
     falling = score[order]

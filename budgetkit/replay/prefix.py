@@ -176,7 +176,8 @@ def equal_prefix(placed: Placed, limits: Ints, equal_to: Ints, pruned: Ints, sen
     again = (starts == np.roll(starts, 1)) & (passages == np.roll(passages, 1))
     equal += np.where(again & (equal_to >= starts), passages, 0)
     before = np.concatenate((sent[:1], sent[:-1]))
-    return np.minimum(np.where(limits >= 0, equal, 0), np.minimum(sent, before))
+    common: Ints = np.minimum(np.where(limits >= 0, equal, 0), np.minimum(sent, before))
+    return common
 
 
 def _without(ledger: Ledger, unsent: Sequence[int]) -> Ledger:
