@@ -27,12 +27,12 @@ bench: $(VENV)/bench.stamp
 	$(BIN) -m benchmarks
 
 $(VENV)/lab.stamp: pyproject.toml | $(BIN)
-	@echo "Installing JupyterLab and budgetkit into $(VENV), once; this takes up to a minute."
+	@echo "Installing JupyterLab and budgetkit into $(VENV), once: half a minute, or minutes where the network is slow."
 	$(INSTALL) --editable .
 	@touch $@
 
 $(VENV)/test.stamp: pyproject.toml | $(BIN)
-	@echo "Installing budgetkit and what its tests need into $(VENV), once; this takes up to two minutes."
+	@echo "Installing budgetkit and what its tests need into $(VENV), once: a minute, or minutes where the network is slow."
 	$(INSTALL) --editable '.[dev]'
 	@touch $@ $(VENV)/lab.stamp
 

@@ -41,7 +41,11 @@ SHOTS = {
     "explorer-narrow": (CHAT, "light", 640, 2900),
     "conversation-light": (REPLAYED, "light", 1360, 2600),
 }
-ROOM = 4  # pixels
+ROOM = 8  # pixels
+# What JupyterLab draws around the explorer: hidden where it stands, so that nothing moves.
+BARE = """.jp-Cell-inputWrapper, .jp-Cell-inputWrapper *, .jp-OutputPrompt, .jp-Collapser { visibility: hidden !important; }
+.jp-Cell, .jp-Notebook { border-color: transparent !important; box-shadow: none !important; outline: none !important; }
+.jp-Cell::before, .jp-Cell::after { display: none !important; }"""
 DRAWN = """() => [...document.querySelectorAll(".bk-charts > .bk-card")]
     .every(card => card.querySelector(".main-svg")) && !document.querySelector("[aria-busy=true]")"""
 
@@ -68,6 +72,7 @@ def shoot(folder: Path, names: list[str]) -> None:
                 notebook.run_all()
                 page.wait_for_function(f"document.querySelector('.bk-card') && ({DRAWN})()")
                 page.wait_for_timeout(1_500)  # the charts in the theme's colours, and no pointer's traces
+                page.add_style_tag(content=BARE)
                 page.screenshot(path=folder / f"{name}.png", clip=_around(page))
                 notebook.shut_down()
                 page.close()
