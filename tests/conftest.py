@@ -9,6 +9,8 @@ from typing import NoReturn
 import pytest
 from hypothesis import settings
 
+collect_ignore = ["fuzz.py"]  # run by hand, with a fuzzer that make test does not install
+
 settings.register_profile("budgetkit", derandomize=True, deadline=None, database=None)
 settings.load_profile("budgetkit")
 
