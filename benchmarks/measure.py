@@ -26,8 +26,11 @@ class Row:
     note: str = ""
 
 
-def interleaved(cases: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, list[float]]:
-    """Run the cases in turn, so that a slow moment of the machine strikes them all; seconds by case."""
+def interleaved(cases: Mapping[str, Callable[[], object]], repeats: int, in_a_row: int = 1) -> dict[str, list[float]]:
+    """Run the cases in turn, so that a slow moment of the machine strikes them all; seconds by case.
+
+    Each time a case runs so often in a row, and the time is that of one.
+    """
     for case in cases.values():
         case()
     seconds: dict[str, list[float]] = {name: [] for name in cases}
@@ -35,8 +38,9 @@ def interleaved(cases: Mapping[str, Callable[[], object]], repeats: int) -> dict
         for name, case in cases.items():
             gc.collect()
             start = time.perf_counter()
-            case()
-            seconds[name].append(time.perf_counter() - start)
+            for _ in range(in_a_row):
+                case()
+            seconds[name].append((time.perf_counter() - start) / in_a_row)
     return seconds
 
 

@@ -26,6 +26,7 @@ __all__ = ["WORTH_LOADING", "accelerated", "counting_many", "golden"]
 WORTH_LOADING: Final = 1_000_000
 _PACKAGE = "quicktok"
 _LONG_S = "\u017f"
+_SHORT: Final = 2_000  # code points
 
 CountMany = Callable[[Sequence[str]], list[int]]
 
@@ -109,14 +110,22 @@ def _counting(name: str, tokenizer: Any) -> CountMany:
     count, in_batch = tokenizer.count, getattr(tokenizer, "encode_batch", None)
 
     def one(text: str) -> int:
-        return encodings.counting(name)(text) if _LONG_S in text else int(count(encodings.mended(text)))
+        if _LONG_S in text:
+            return encodings.counting(name)(text)
+        try:
+            return int(count(text))
+        except TypeError:  # lone surrogates
+            return int(count(encodings.mended(text)))
 
     def many(texts: Sequence[str]) -> list[int]:
-        # One call for all of them, as one for each message costs as much as counting it.
+        # One call for many short ones, as one for each costs as much as counting it; long ones gain nothing by it.
         joined = "".join(texts)
-        if in_batch is None or len(texts) < 2 or not _plain(joined):
+        if in_batch is None or len(joined) > _SHORT * len(texts) or _LONG_S in joined:
             return [*map(one, texts)]
-        ends: list[int] = in_batch(texts, 1, False)[1].tolist()
+        try:
+            ends: list[int] = in_batch(texts, 1, False)[1].tolist()
+        except TypeError:  # lone surrogates
+            return [*map(one, texts)]
         return [end - start for start, end in pairwise(ends)]
 
     return many
