@@ -33,8 +33,8 @@ def rows(repeats: int = 11) -> Iterator[Row]:
     (`budgetkit.counters.batches`); the p95 is from before or from then.
     """
     text = document()
-    yield from _beside(f"a document of 2 million characters, {IN_A_ROW} in a row", [text], repeats)
-    yield from _beside(f"{MESSAGES:,} messages, {IN_A_ROW} in a row", messages(text), repeats)
+    yield from _beside("a document of 2 million characters", [text], repeats)
+    yield from _beside(f"{MESSAGES:,} messages", messages(text), repeats)
     yield from _grown(messages(text))
 
 

@@ -62,7 +62,7 @@ def draw(page: str, path: Path) -> None:
         assembly(next(places), found)
         for title, ways in panels(found):
             compared(next(places), title, ways)
-        said = f"Medians of one run on logarithmic scales; blue is budgetkit. {measured_on}"
+        said = f"Medians of one run on logarithmic scales; blue is budgetkit; percents say how far a count is off. {measured_on}"
         figure.supxlabel("\n".join(wrap(said, 165)), x=0.01, ha="left", fontsize=9, color="#555555")
         figure.savefig(path, metadata={"Date": None})
 
@@ -134,7 +134,7 @@ def compared(axes: Any, title: str, ways: Ways) -> None:
         colour = BLUE if own(way) else GREY
         axes.hlines(place, 0, seconds, color=colour, lw=1.2, alpha=0.5)
         axes.plot(seconds, place, "o", color=colour, ms=8)
-        said = ", ".join(filter(None, (readable(seconds), off)))
+        said = ", ".join(filter(None, (readable(seconds), off.removesuffix(" of tokens"))))
         axes.annotate(said, (seconds, place), (9, 0), textcoords="offset points", **BESIDE)
     axes.set(xscale="log", title=title, ylim=(-0.6, len(ordered) - 0.4))
     axes.set_yticks(range(len(ordered)), [way for way, _ in ordered])
