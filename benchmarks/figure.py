@@ -62,8 +62,8 @@ def draw(page: str, path: Path) -> None:
         assembly(next(places), found)
         for title, ways in panels(found):
             compared(next(places), title, ways)
-        said = f"Medians of one run on logarithmic scales; blue is budgetkit; percents say how far a count is off. {measured_on}"
-        figure.supxlabel("\n".join(wrap(said, 165)), x=0.01, ha="left", fontsize=9, color="#555555")
+        said = "Medians of one run on logarithmic scales; blue is budgetkit; percents say how far a count is off."
+        figure.supxlabel("\n".join(wrap(f"{said} {measured_on}", 165)), x=0.01, ha="left", fontsize=9, color="#555555")
         figure.savefig(path, metadata={"Date": None})
 
 
@@ -139,7 +139,7 @@ def compared(axes: Any, title: str, ways: Ways) -> None:
     axes.set(xscale="log", title=title, ylim=(-0.6, len(ordered) - 0.4))
     axes.set_yticks(range(len(ordered)), [way for way, _ in ordered])
     axes.tick_params(axis="y", length=0)
-    axes.set_xlim(ordered[-1][1][0] / 2, ordered[0][1][0] * 6)
+    axes.set_xlim(ordered[-1][1][0] / 2, ordered[0][1][0] * 16)
     scaled(axes.xaxis)
     for label, (way, _) in zip(axes.get_yticklabels(), ordered, strict=True):
         label.set_fontweight("bold" if own(way) else "normal")
