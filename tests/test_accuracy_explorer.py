@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 import pandas as pd
@@ -399,8 +400,31 @@ def test_a_table_gives_a_document_a_row_and_conversations_one_a_message(tmp_path
 def test_an_upload_is_looked_at(explorer: AccuracyExplorer) -> None:
     sent(explorer, "letter.txt", (ENGLISH * 4).encode())
     assert (explorer.config["corpus"], len(explorer.errors)) == ("letter.txt", 1)
+    assert explorer.errors["source"].tolist() == ["upload"]
     sent(explorer, "letter.txt", (ENGLISH * 8).encode())
-    assert explorer.errors["characters"].tolist() == [8 * len(ENGLISH)], "another of that name gives way"
+    assert (explorer.config["corpus"], explorer.errors["characters"].tolist()) == ("letter.txt (2)", [8 * len(ENGLISH)])
+    explorer.undo()
+    assert (explorer.config["corpus"], explorer.errors["characters"].tolist()) == ("letter.txt", [4 * len(ENGLISH)])
+    sent(explorer, "letter.txt", (ENGLISH * 8).encode())
+    assert explorer.config["corpus"] == "letter.txt (2)", "the same texts keep their name"
+    sent(explorer, "odd text", (ENGLISH * 2).encode())
+    assert explorer.config["corpus"] == "odd text (2)", "what every installation has stays what it is"
+
+
+def test_an_upload_that_is_refused_leaves_the_texts_of_its_name() -> None:
+    explorer = AccuracyExplorer("chars/4", toy(4))
+    sent(explorer, "letter.txt", (ENGLISH * 40).encode())
+    explorer.controls.pieces.value = 1_000
+    sent(explorer, "letter.txt", ENGLISH.encode())
+    assert "choose shorter pieces" in explorer.status
+    explorer.controls.pieces.value = 0
+    assert (explorer.config["corpus"], explorer.errors["characters"].tolist()) == ("letter.txt", [40 * len(ENGLISH)])
+
+
+def test_a_file_whose_name_cannot_be_written_is_refused(explorer: AccuracyExplorer) -> None:
+    sent(explorer, "a" * 300 + ".txt", ENGLISH.encode())
+    assert level(explorer) == "error"
+    assert gettempdir() not in explorer.status
 
 
 # --- errors: one sentence, and what held still holds -----------------------------------------------

@@ -47,26 +47,3 @@ def batches(texts: Sequence[str]) -> list[Sequence[str]]:
     ends = np.cumsum([len(text) for text in texts]) // BATCH
     places = [*np.flatnonzero(np.diff(ends, prepend=ends[:1])).tolist(), len(texts)]
     return [texts[a:b] for a, b in zip([0, *places[:-1]], places, strict=True) if a < b]
-
-
-def names_in(key: object) -> set[str]:
-    """Name the corpora that something kept depends on.
-
-    Parameters
-    ----------
-    key : object
-        Under which it is kept: a tuple that may hold a `Chosen`, at any depth.
-
-    Returns
-    -------
-    set of str
-        Names.
-
-    Examples
-    --------
-    >>> names_in(((Chosen("mine", None), "chars/4"), 8_192))
-    {'mine'}
-    """
-    if isinstance(key, Chosen):
-        return {key.corpus}
-    return set().union(*map(names_in, key)) if isinstance(key, tuple) else set()

@@ -16,7 +16,7 @@ import pandas as pd
 
 from budgetkit.corpora import Corpus
 from budgetkit.counters import Counter, counter
-from budgetkit.explorer.accuracy.chosen import Chosen, batches, names_in
+from budgetkit.explorer.accuracy.chosen import Chosen, batches
 from budgetkit.explorer.accuracy.settings import Settings
 from budgetkit.explorer.accuracy.sources import KNOWN, read
 from budgetkit.explorer.accuracy.speed import speed
@@ -58,14 +58,14 @@ class Texts:
         Parameters
         ----------
         name : str
-            What to call them; others of that name give way.
+            What to call them.
         corpus : Corpus
             Documents that are empty are left out.
 
         Returns
         -------
         str
-            The name.
+            The name; with a number where other texts go by it, which stay for a step back.
 
         Raises
         ------
@@ -75,10 +75,9 @@ class Texts:
         kept = corpus.where(lambda document: bool(document.text))
         if not kept.documents:
             raise ValueError(f"{name} was to be counted; it has no text; give at least one document")
-        self._counted = {key: each for key, each in self._counted.items() if name not in names_in(key)}
-        self._kept = {key: each for key, each in self._kept.items() if name not in names_in(key)}
-        self._corpora[name] = kept
-        return name
+        own = self._free(name, kept)
+        self._corpora[own] = kept
+        return own
 
     def open(self, path: str) -> str:
         """Take in the texts at a path.
@@ -114,12 +113,14 @@ class Texts:
             What it is called here.
         """
         with tempfile.TemporaryDirectory() as place:
-            path = Path(place) / Path(name.replace("\\", "/")).name
-            path.write_bytes(content)
+            # a folder of its own, since documents name their folder as their source: never that of a random name
+            path = Path(place, "upload", Path(name.replace("\\", "/")).name)
             try:
+                path.parent.mkdir()
+                path.write_bytes(content)
                 return self.add(name, read(str(path)))
             except (ValueError, OSError) as problem:
-                raise ValueError(str(problem).replace(str(path), name).replace(f"{place}/", "")) from None
+                raise ValueError(str(problem).replace(str(path), name).replace(f"{path.parent}/", "")) from None
 
     def corpus(self, chosen: Chosen) -> Corpus:
         """Return the documents.
@@ -253,12 +254,20 @@ class Texts:
             self._kept[key] = made
         return self._kept[key]  # type: ignore[return-value]
 
+    def _free(self, name: str, corpus: Corpus) -> str:
+        """Return a name that no other texts have; the same texts keep theirs."""
+        number, own = 1, name
+        while own in self.names and self._corpora.get(own) != corpus:
+            number += 1
+            own = f"{name} ({number})"
+        return own
+
     def _cut(self, chosen: Chosen) -> Corpus:
         if chosen.corpus not in self._corpora:
             if chosen.corpus not in KNOWN:
                 known = quoted(self.names)
                 raise LookupError(f"no texts {chosen.corpus!r}; known are {known}; name one, or give a path")
-            self.add(chosen.corpus, KNOWN[chosen.corpus]())
+            self._corpora[chosen.corpus] = KNOWN[chosen.corpus]()
         whole = self._corpora[chosen.corpus]
         if chosen.pieces is None:
             return whole
