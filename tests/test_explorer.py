@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -17,7 +18,8 @@ from hypothesis import strategies as st
 import budgetkit as bk
 from budgetkit.amounts import Share
 from budgetkit.counters import Counter
-from budgetkit.explorer import BudgetExplorer
+from budgetkit.endpoints import EndpointError
+from budgetkit.explorer import AccuracyExplorer, BudgetExplorer, ConversationExplorer
 from budgetkit.explorer.budget.lines import moved, shortest_ratio
 from budgetkit.explorer.budget.settings import Settings
 from budgetkit.explorer.steps import History
@@ -27,6 +29,7 @@ from budgetkit.state import from_json, from_yaml, to_yaml
 
 HELLO = {"role": "user", "content": "Hello world"}
 ANSWER = {"role": "assistant", "content": "Hello. What can I do for you today?"}
+EXTRA = "litellm:anthropic_tokenizer.json"
 
 
 def conversation(turns: int, name: str = "toy") -> bk.Trace:
@@ -34,7 +37,7 @@ def conversation(turns: int, name: str = "toy") -> bk.Trace:
     return bk.Trace(name, tuple(bk.Message(message) for message in messages))
 
 
-def level(explorer: BudgetExplorer) -> str:
+def level(explorer: Any) -> str:
     return str(explorer.view.state["status"]["level"])
 
 
@@ -276,6 +279,7 @@ def test_too_much_claimed_does_not_hide_what_is_lost() -> None:
     [
         (lambda e: setattr(e.controls.window_box, "value", 5), "choose a larger window"),
         (lambda e: setattr(e.controls.counter, "value", "nonsense"), "no counter 'nonsense'"),
+        (lambda e: setattr(e.controls.counter, "value", EXTRA), "pip install 'budgetkit[tokenizers]'"),
         (lambda e: setattr(e.controls.path, "value", "no/such.jsonl"), "no/such.jsonl"),
         (lambda e: e.load("budgetkit: 1\nbudget: {windw: 3}"), "unknown 'windw'"),
         (lambda e: e.load("{"), "saved state is no JSON"),
@@ -287,7 +291,10 @@ def test_too_much_claimed_does_not_hide_what_is_lost() -> None:
         (lambda e: hear(e, {"kind": "conversation", "number": 7, "id": "1"}), "it has 1, from 0 to 0"),
     ],
 )
-def test_what_cannot_be_is_said_and_what_held_still_holds(change: Callable[[BudgetExplorer], None], said: str) -> None:
+def test_what_cannot_be_is_said_and_what_held_still_holds(
+    change: Callable[[BudgetExplorer], None], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "litellm", None)  # the extra is not installed
     explorer = BudgetExplorer("chat", conversation(3), window=8_192)
     before = explorer.budget, explorer.plan, explorer.config
     change(explorer)
@@ -297,6 +304,29 @@ def test_what_cannot_be_is_said_and_what_held_still_holds(change: Callable[[Budg
     assert explorer.controls.window_box.value == 8_192, "the widgets go back, too"
     explorer.controls.lines["system"].box.value = 900
     assert level(explorer) != "error", "the next change is shown as ever"
+
+
+@pytest.mark.parametrize(
+    "kind", [partial(BudgetExplorer, "chat", conversation(3)), ConversationExplorer, AccuracyExplorer]
+)
+def test_every_explorer_says_what_an_extra_or_an_endpoint_lacks(
+    kind: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither an ImportError nor an EndpointError, a RuntimeError, leaves a widget that shows what does not hold."""
+    monkeypatch.setitem(sys.modules, "litellm", None)
+    explorer = kind()
+    held = explorer.controls.counter.value
+    explorer.controls.counter.value = EXTRA
+    assert (level(explorer), explorer.controls.counter.value) == ("error", held)
+    assert "pip install 'budgetkit[tokenizers]'" in explorer.status
+
+    def refuse(name: str) -> Counter:
+        raise EndpointError("the endpoint did not answer; ask again later")
+
+    for explored in ("", ".accuracy"):
+        monkeypatch.setattr(f"budgetkit.explorer{explored}.library.counter", refuse)
+    explorer.controls.counter.value = "chars/3"
+    assert (explorer.status, explorer.controls.counter.value) == ("the endpoint did not answer; ask again later", held)
 
 
 def test_a_broken_file_names_its_line_and_leaves_the_conversation(tmp_path: Path) -> None:

@@ -24,7 +24,8 @@ Data = dict[str, Any]
 S = TypeVar("S")
 F = TypeVar("F")
 L = TypeVar("L")
-PROBLEMS = (ValueError, TypeError, LookupError, OSError, ArithmeticError)
+# RuntimeError: a provider's endpoint that does not answer; ImportError: an extra that is not installed.
+PROBLEMS = (ValueError, TypeError, LookupError, OSError, ArithmeticError, ImportError, RuntimeError)
 ONE_MOVE = 1.0  # seconds between two moves of a slider that are still one step back
 
 
