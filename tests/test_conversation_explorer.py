@@ -268,6 +268,27 @@ def test_one_request_a_turn_or_one_an_answer() -> None:
     assert (explorer.controls.request.max, explorer.controls.request.description) == (27, "Turn")
 
 
+def test_the_request_that_is_read_stays_in_its_turn_when_requests_are_counted_otherwise() -> None:
+    explorer = agent("oldest first")
+    explorer.controls.request.value = 40
+    turns = explorer.replay.frame()["turn"].tolist()
+    turn = turns[39]
+    explorer.controls.by.value = "turn"
+    assert explorer.controls.request.value == explorer.config["request"] == turn
+    explorer.controls.by.value = "request"
+    assert explorer.config["request"] == 1 + max(at for at, each in enumerate(turns) if each == turn)
+    explorer.controls.request.value = 85
+    explorer.controls.by.value = "turn"
+    assert explorer.config["request"] == 27
+
+
+def test_the_last_request_stays_the_last() -> None:
+    explorer = agent("oldest first")
+    explorer.controls.by.value = "turn"
+    explorer.open("support-chat")
+    assert explorer.config["request"] == explorer.controls.request.max
+
+
 def test_model_window_preset_and_cap_change_the_budget() -> None:
     explorer = explorer_of(conversation(30), "oldest first", window=4_000)
     explorer.controls.lines["history"].box.value = 900
@@ -378,6 +399,10 @@ def test_a_file_comes_by_path_by_upload_and_by_name(tmp_path: Path) -> None:
     assert explorer.budget == bk.presets.rag(9_000)
 
 
+def number_sent(policy: str, number: str, value: object) -> dict[str, Any]:
+    return {"kind": "number", "policy": policy, "number": number, "value": value, "id": "1"}
+
+
 WRONG: list[tuple[Callable[[ConversationExplorer], None], str]] = [
     (lambda e: setattr(e.controls.path, "value", "no/such.jsonl"), "no/such.jsonl"),
     (lambda e: setattr(e.controls.counter, "value", "abacus"), "no counter 'abacus'"),
@@ -388,6 +413,13 @@ WRONG: list[tuple[Callable[[ConversationExplorer], None], str]] = [
     (lambda e: hear(e, {"kind": "rules", "name": "yours", "id": "1"}), "no prompt cache 'yours'"),
     (lambda e: hear(e, {"kind": "lifetime", "name": "a while", "id": "1"}), "no lifetime 'a while'"),
     (lambda e: hear(e, {"kind": "price", "of": "air", "text": "1", "id": "1"}), "no price 'air'"),
+    (lambda e: hear(e, number_sent("abacus", "beads", 1)), "no number 'beads' of 'abacus'; it has none"),
+    (lambda e: hear(e, number_sent("last turns", "beads", 1)), "no number 'beads' of 'last turns'; its numbers are"),
+    (lambda e: hear(e, number_sent("last turns", "turns", 0)), "it goes from 1 to 200 turns"),
+    (lambda e: hear(e, number_sent("last turns", "turns", float("nan"))), "it goes from 1 to 200 turns"),
+    (lambda e: hear(e, number_sent("last turns", "turns", "3")), "turns '3' was asked for"),
+    (lambda e: hear(e, {"kind": "money", "money": -1, "id": "1"}), "US dollars, from 0"),
+    (lambda e: hear(e, {"kind": "money", "money": float("nan"), "id": "1"}), "US dollars, from 0"),
     (lambda e: hear(e, {"kind": "by", "by": "week", "id": "1"}), "week"),
     (lambda e: hear(e, {"kind": "conversation", "number": 3, "id": "1"}), "it has 1, from 0 to 0"),
     (lambda e: e.load("{"), "saved state is no JSON"),

@@ -152,3 +152,46 @@ def policy_of(
     if name not in CHOICES:
         raise LookupError(f"no policy {name!r}; known are {quoted([*CHOICES, *given])}; choose from these")
     return CHOICES[name].policy(parameters.get(name, {}), floor)
+
+
+def number_of(policy: str, number: str, value: Any) -> int:
+    """Return a number of a policy, if it can be.
+
+    Parameters
+    ----------
+    policy : str
+        Its name; a policy that was given in code has no numbers here.
+    number : str
+        Which of its numbers.
+    value : number
+        In the number's unit.
+
+    Returns
+    -------
+    int
+        The value.
+
+    Raises
+    ------
+    LookupError
+        If the policy has no such number.
+    ValueError
+        If the value is no whole number between the number's bounds.
+
+    Examples
+    --------
+    >>> number_of("last turns", "turns", 3)
+    3
+    """
+    known = CHOICES[policy].parameters if policy in CHOICES else {}
+    if number not in known:
+        has = f"its numbers are {quoted(known)}; set one of them" if known else "it has none; choose another policy"
+        raise LookupError(f"no number {number!r} of {policy!r}; {has}")
+    bounds = known[number]
+    whole = isinstance(value, int | float) and value == value // 1
+    if not (whole and bounds.low <= value <= bounds.high):
+        raise ValueError(
+            f"{bounds.label} {value!r} was asked for of {policy!r}; it goes from {bounds.low:,} to {bounds.high:,} "
+            f"{bounds.unit}; give a whole number between them"
+        )
+    return int(value)

@@ -5,6 +5,7 @@ What concerns the budget, the model and the file is the budget explorer's own co
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
@@ -12,11 +13,13 @@ from math import isfinite
 from typing import Any
 
 from budgetkit.explorer.budget import commands as budgets
+from budgetkit.explorer.conversation.choices import number_of
 from budgetkit.explorer.conversation.library import Replays
 from budgetkit.explorer.conversation.outcome import Outcome
 from budgetkit.explorer.conversation.rules import OWN
 from budgetkit.explorer.conversation.settings import Settings
 from budgetkit.policies import Floor
+from budgetkit.replay.requests import requests_of
 
 PRICES = ("input", "output", "cache_read", "cache_write")
 Command = Callable[..., Settings]
@@ -45,7 +48,7 @@ def choose_main(settings: Settings, found: Outcome, library: Replays, name: str)
 
 def set_number(settings: Settings, found: Outcome, library: Replays, policy: str, number: str, value: int) -> Settings:
     """Give a policy another number."""
-    return settings.with_number(policy, number, int(value))
+    return settings.with_number(policy, number, number_of(policy, number, value))
 
 
 def set_floor(settings: Settings, found: Outcome, library: Replays, **fields: Any) -> Settings:
@@ -55,8 +58,12 @@ def set_floor(settings: Settings, found: Outcome, library: Replays, **fields: An
 
 
 def choose_by(settings: Settings, found: Outcome, library: Replays, by: Any) -> Settings:
-    """Make one request a turn, or one an answer; the request that is read stays in its turn."""
-    return replace(settings, by=by, request=None)
+    """Make one request a turn, or one an answer; the request that is read stays in its turn, the last in the last."""
+    request = settings.request
+    if request is not None:
+        turns = [each.number for each in requests_of(found.trace, by)]
+        request = bisect_right(turns, found.turn_of(found.request))  # the last request of that turn
+    return replace(settings, by=by, request=request)
 
 
 def prune_within(settings: Settings, found: Outcome, library: Replays, on: bool) -> Settings:
@@ -119,6 +126,8 @@ def set_horizon(settings: Settings, found: Outcome, library: Replays, turns: int
 
 def set_money(settings: Settings, found: Outcome, library: Replays, money: float) -> Settings:
     """Say what may be spent, in US dollars; 0 for no limit."""
+    if not (isinstance(money, int | float) and isfinite(money) and money >= 0):
+        raise ValueError(f"{money!r} was to be spent at most; that is US dollars, from 0; give such a number")
     return replace(settings, money=float(money))
 
 
