@@ -16,6 +16,7 @@ from budgetkit import figures
 from budgetkit.corpora import Corpus, Document
 from budgetkit.counters import Counter, ExactCounter
 from budgetkit.explorer import AccuracyExplorer
+from budgetkit.explorer.accuracy.charts import speeds
 from budgetkit.explorer.accuracy.sources import read
 from budgetkit.explorer.accuracy.tokens import FURTHER, lines, reading, tokens_of, visible
 from budgetkit.state import from_json, from_yaml
@@ -265,6 +266,27 @@ def test_speeds_are_measured_once_and_named_as_measured_here(
     explorer.controls.classes.value = ("code",)
     after = explorer.view.figure_speeds["table"]["rows"]
     assert {row[0]: row[3] for row in after} == {row[0]: row[3] for row in before}
+
+
+def test_an_encoding_without_an_estimate_has_none_in_the_figure(explorer: AccuracyExplorer) -> None:
+    explorer.view.opened = ["speeds"]
+    explorer.controls.exact.value = "p50k_base"
+    names = [row[0] for row in explorer.view.figure_speeds["table"]["rows"]]
+    assert "p50k_base" in names
+    assert not any(name.startswith("estimate:") for name in names)
+
+
+def test_a_counter_that_fails_is_not_left_out_in_silence(
+    explorer: AccuracyExplorer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The figure of speeds once swallowed whatever went wrong with a counter."""
+
+    def broken(name: object) -> Counter:
+        raise ValueError("a broken table")
+
+    monkeypatch.setattr(explorer._library, "counter", broken)
+    with pytest.raises(ValueError, match="a broken table"):
+        speeds(explorer._found, explorer._library)
 
 
 class Spy:

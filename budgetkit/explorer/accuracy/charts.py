@@ -11,6 +11,7 @@ import pandas as pd
 from budgetkit import figures
 from budgetkit.accuracy import read_off
 from budgetkit.counters import RULES, Counter, ExactCounter
+from budgetkit.counters.table import table_names
 from budgetkit.explorer.accuracy.library import Texts
 from budgetkit.explorer.accuracy.news import called, held
 from budgetkit.explorer.accuracy.outcome import Outcome, selected
@@ -122,7 +123,7 @@ def risks(found: Outcome) -> pd.DataFrame:
 
 
 def core(found: Outcome) -> list[str]:
-    """Name the counters that need nothing installed: ratios, other systems' rules, the estimate, and the exact one.
+    """Name the counters that need nothing installed: ratios, other systems' rules, and the estimate if one is trained.
 
     Parameters
     ----------
@@ -134,8 +135,10 @@ def core(found: Outcome) -> list[str]:
     list of str
         Names that `budgetkit.counter` takes.
     """
-    own = [f"estimate:{found.exact.encoding}"] if isinstance(found.exact, ExactCounter) else []
-    return [*RATIOS, *RULES, *own]
+    exact = found.exact
+    if isinstance(exact, ExactCounter) and exact.encoding in table_names():
+        return [*RATIOS, *RULES, f"estimate:{exact.encoding}"]
+    return [*RATIOS, *RULES]
 
 
 def speeds(found: Outcome, library: Texts) -> pd.DataFrame:
@@ -167,10 +170,7 @@ def speeds(found: Outcome, library: Texts) -> pd.DataFrame:
 def _counters(found: Outcome, library: Texts) -> Iterator[tuple[str, Counter]]:
     seen = set[str]()
     for name in core(found):
-        try:
-            count = library.counter(name)
-        except ValueError:
-            continue  # an encoding that no estimate was trained for
+        count = library.counter(name)
         seen.add(count.name)
         yield name, count
     for count in (found.counter, found.exact):
