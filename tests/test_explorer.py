@@ -329,6 +329,35 @@ def test_every_explorer_says_what_an_extra_or_an_endpoint_lacks(
     assert (explorer.status, explorer.controls.counter.value) == ("the endpoint did not answer; ask again later", held)
 
 
+def test_what_cannot_be_drawn_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A figure, a text or the reader that fails leaves the settings, the widgets and every figure as they were."""
+    explorer = BudgetExplorer("chat", conversation(3), window=8_192)
+    before = explorer.budget, explorer.texts, explorer.view.figure_waterfall, kpi(explorer, "pool")
+
+    def fail(*given: Any) -> Any:
+        raise ValueError("nothing can be drawn of this")
+
+    for part in ("_charts", "_texts", "_reader"):
+        with monkeypatch.context() as patched:
+            patched.setattr(explorer, part, fail)
+            explorer.controls.lines["system"].box.value = 900
+            assert explorer.status == "nothing can be drawn of this"
+        assert (explorer.budget, explorer.texts, explorer.view.figure_waterfall, kpi(explorer, "pool")) == before
+        assert explorer.controls.lines["system"].box.value == 819
+        assert not explorer.view.state["actions"]["undo"]
+
+
+def test_a_table_that_cannot_be_made_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+
+    def fail(*given: Any) -> Any:
+        raise ValueError("no table can be made of this")
+
+    monkeypatch.setattr(explorer, "_charts", fail)
+    explorer.view.opened = ["waterfall"]
+    assert (level(explorer), explorer.status) == ("error", "no table can be made of this")
+
+
 def test_a_broken_file_names_its_line_and_leaves_the_conversation(tmp_path: Path) -> None:
     broken = tmp_path / "broken.jsonl"
     broken.write_text('{"messages": [{"role": "user", "content": "Hi"}]}\n{"messages": [}\n')

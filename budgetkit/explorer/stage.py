@@ -66,7 +66,7 @@ class Explorer(ABC, Generic[S, F, L]):
         self.widget = widgets.Box([layout]).add_class("bk-explorer")
         self._uploads = Uploads(view, self._do, self._refuse)
         view.on_msg(self._heard)
-        view.observe(lambda change: self._draw(), "opened")
+        view.observe(lambda change: self._open(), "opened")
         self._show(self._pictured(self._history, self._found))
         self._draw()
 
@@ -135,12 +135,25 @@ class Explorer(ABC, Generic[S, F, L]):
                 self._refuse(problem, ack)
 
     def _go(self, history: History[S], ack: str) -> None:
-        """Take a step: all of it is worked out and pictured before anything that holds is let go."""
+        """Take a step; where any of it cannot be worked out, pictured or drawn, what held holds again."""
         found = self._follow(history.now)
         state = self._pictured(history, found)
+        held = self._history, self._found
         self._history, self._found = history, found
-        self._show(state, ack)
-        self._draw()
+        try:
+            self._show(state, ack)
+            self._draw()
+        except Exception:
+            self._history, self._found = held
+            raise
+
+    def _open(self) -> None:
+        """Draw again, with the tables that are open now."""
+        with self._lock:
+            try:
+                self._draw()
+            except PROBLEMS as problem:
+                self._refuse(problem)
 
     def _merged(self, merge: str) -> str:
         """Name the step that a move belongs to: moves of one slider in quick succession are one."""
@@ -182,10 +195,12 @@ class Explorer(ABC, Generic[S, F, L]):
             self._quiet = False
 
     def _draw(self) -> None:
-        with self._lock, self.view.hold_sync():
-            self.view.draw(self._charts(self._found, self.view.opened), self._serial)
-            self.view.texts = self._texts(self._found)
-            self.view.reader = self._reader(self._found)
+        with self._lock:
+            drawn = self._charts(self._found, self.view.opened)
+            texts, reader = self._texts(self._found), self._reader(self._found)
+            with self.view.hold_sync():  # all is made by now: a failure above leaves the page as it was
+                self.view.draw(drawn, self._serial)
+                self.view.texts, self.view.reader = texts, reader
 
     def _repr_mimebundle_(self, **options: Any) -> Data:
         return {**self.widget._repr_mimebundle_(**options), "text/plain": repr(self)}
