@@ -717,6 +717,43 @@ def test_an_upload_that_grows_too_large_is_refused_here_as_well() -> None:
     assert explorer._uploads._parts == {}
 
 
+@pytest.mark.parametrize("wrong", [{"serial": None}, {"size": "much"}, {"offset": None}, {"name": None}])
+def test_a_piece_that_does_not_say_where_it_belongs_is_refused(wrong: dict[str, Any]) -> None:
+    explorer = BudgetExplorer("chat")
+    file = {"kind": "file", "serial": "e", "purpose": "file", "name": "x.jsonl", "size": 9, "offset": 0, **wrong}
+    hear(explorer, {name: value for name, value in file.items() if value is not None}, b"{}")
+    assert explorer.status.startswith("a piece of a file came without its serial")
+    assert explorer._uploads._parts == {}
+
+
+def test_files_whose_pages_were_closed_give_way_to_newer_ones() -> None:
+    explorer = BudgetExplorer("chat")
+    file = {"kind": "file", "purpose": "file", "name": "x.jsonl", "size": 9, "offset": 0}
+    for serial in "abcdef":
+        hear(explorer, {**file, "serial": serial}, b"{")
+    assert list(explorer._uploads._parts) == ["c", "d", "e", "f"]
+
+
+def test_pieces_of_several_files_from_many_threads_each_come_whole() -> None:
+    """The bytes of a file are read once, whole, whatever else arrives or is moved meanwhile."""
+    explorer = BudgetExplorer("chat", window=8_192)
+    content = json.dumps({"id": "one", "messages": [HELLO, ANSWER]}).encode()
+    taken: list[tuple[str, bytes]] = []
+    explorer._uploads._do = lambda purpose, name, content: taken.append((name, content))
+
+    def send(name: str) -> None:
+        file = {"kind": "file", "serial": name, "purpose": "file", "name": name, "size": len(content)}
+        for offset in range(len(content)):
+            explorer._heard(explorer.view, {**file, "offset": offset}, [content[offset : offset + 1]])
+
+    threads = [threading.Thread(target=send, args=(name,)) for name in "abc"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(taken) == [(name, content) for name in "abc"]
+
+
 def test_plotlys_own_script_is_sent_when_a_page_asks() -> None:
     script = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
     assert gzip.decompress(plotly_script()) == script.read_bytes()

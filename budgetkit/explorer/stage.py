@@ -64,7 +64,7 @@ class Explorer(ABC, Generic[S, F, L]):
         self._found = self._follow(settings)
         layout = widgets.Box([controls.widget, view]).add_class("bk-layout")
         self.widget = widgets.Box([layout]).add_class("bk-explorer")
-        self._uploads = Uploads(view, self._do, self._refuse)
+        self._uploads = Uploads(view, self._do)
         view.on_msg(self._heard)
         view.observe(lambda change: self._open(), "opened")
         self._show(self._pictured(self._history, self._found))
@@ -171,12 +171,20 @@ class Explorer(ABC, Generic[S, F, L]):
         if kind == "plotly":
             view.send_plotly()
         elif kind == "file" and buffers:
-            self._uploads.piece(content, bytes(buffers[0]))
+            self._arrived(content, bytes(buffers[0]))
         elif kind in ("undo", "redo"):
             self._walk(kind, str(content.get("id", "")))
         else:
             values = {name: value for name, value in content.items() if name not in ("kind", "id", "gesture")}
             self._do(kind, str(content.get("id", "")), str(content.get("gesture", "")), **values)
+
+    def _arrived(self, content: Data, piece: bytes) -> None:
+        """Take a piece of a file; pieces come in threads of their own, as other messages do."""
+        with self._lock:
+            try:
+                self._uploads.piece(content, piece)
+            except PROBLEMS as problem:
+                self._refuse(problem)
 
     def _refuse(self, problem: Exception, ack: str = "") -> None:
         with self._lock:

@@ -8,6 +8,7 @@ from typing import Any
 from budgetkit.explorer.view import View
 
 LARGEST = 20 * 1024 * 1024  # bytes; the page refuses larger files before it sends them
+MOST = 4  # files on their way at once; a page that was closed never sends the rest of its own
 
 
 class Uploads:
@@ -20,12 +21,10 @@ class Uploads:
     do : callable
         Takes the name of a command and its arguments; a whole file is the command that its purpose names, with its
         name and content.
-    refuse : callable
-        Takes an error, to be shown.
     """
 
-    def __init__(self, view: View, do: Callable[..., None], refuse: Callable[[Exception], None]) -> None:
-        self._view, self._do, self._refuse = view, do, refuse
+    def __init__(self, view: View, do: Callable[..., None]) -> None:
+        self._view, self._do = view, do
         self._parts: dict[str, bytearray] = {}
 
     def piece(self, content: dict[str, Any], data: bytes) -> None:
@@ -37,15 +36,33 @@ class Uploads:
             serial, name, size (bytes), offset (bytes), and purpose (a command).
         data : bytes
             The piece.
+
+        Raises
+        ------
+        ValueError
+            If the file is too large, or the piece does not say where it belongs.
         """
-        serial = str(content["serial"])
+        serial, name, purpose, size, offset = _told(content)
         self._view.send({"kind": "file", "serial": serial})
-        if int(content["offset"]) and serial not in self._parts:
-            return  # a late piece of a file that was refused
+        if offset and serial not in self._parts:
+            return  # a late piece of a file that was refused, or that gave way to newer ones
         part = self._parts.setdefault(serial, bytearray())
         part += data
         if len(part) > LARGEST:
             del self._parts[serial]
-            self._refuse(ValueError(f"{content['name']} is larger than 20 MB; name the file by its path instead"))
-        elif len(part) >= int(content["size"]):
-            self._do(str(content["purpose"]), name=str(content["name"]), content=bytes(self._parts.pop(serial)))
+            raise ValueError(f"{name} is larger than 20 MB; name the file by its path instead")
+        if len(part) >= size:
+            self._do(purpose, name=name, content=bytes(self._parts.pop(serial)))
+        while len(self._parts) > MOST:
+            del self._parts[next(iter(self._parts))]
+
+
+def _told(content: dict[str, Any]) -> tuple[str, str, str, int, int]:
+    try:
+        serial, name, purpose = (str(content[each]) for each in ("serial", "name", "purpose"))
+        return serial, name, purpose, int(content["size"]), int(content["offset"])
+    except (LookupError, TypeError, ValueError):
+        raise ValueError(
+            "a piece of a file came without its serial, name, purpose, size or offset; each piece has all five, "
+            "size and offset in bytes; open the file again"
+        ) from None
