@@ -16,6 +16,7 @@ from budgetkit import figures
 from budgetkit.corpora import Corpus, Document
 from budgetkit.counters import Counter, ExactCounter
 from budgetkit.explorer import AccuracyExplorer
+from budgetkit.explorer.accuracy import sources
 from budgetkit.explorer.accuracy.charts import speeds
 from budgetkit.explorer.accuracy.sources import read
 from budgetkit.explorer.accuracy.tokens import FURTHER, lines, reading, tokens_of, visible
@@ -73,7 +74,7 @@ def sent(explorer: AccuracyExplorer, name: str, data: bytes) -> None:
     )
 
 
-# --- it shows what accuracy.py finds ---------------------------------------------------------------
+# --- it shows what budgetkit.accuracy finds ---------------------------------------------------------
 
 
 def test_its_errors_are_the_frame_of_compare(explorer: AccuracyExplorer) -> None:
@@ -417,6 +418,30 @@ def test_a_table_gives_a_document_a_row_and_conversations_one_a_message(tmp_path
     messages = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]
     talk.write_text(json.dumps({"messages": messages}) + "\n")
     assert [(d.kind, d.text) for d in read(str(talk))] == [("user", "Hello"), ("assistant", "Hi")]
+
+
+def test_a_table_is_known_by_its_first_lines_in_any_encoding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table is decoded once, by its reader; to see what it holds only its beginning is."""
+    table = tmp_path / "talks.tsv"
+    table.write_text("speaker\tsaid\n" + "Ann\tGood morning\n" * 100, "utf-16")
+    assert read(str(table)).texts == ["Good morning"] * 100
+    seen: list[str] = []
+
+    def watched(text: str, suffix: str) -> list[dict[str, object]]:
+        seen.append(text)
+        return first_rows(text, suffix)
+
+    first_rows = sources._first_rows
+    monkeypatch.setattr(sources, "_first_rows", watched)
+    read(str(table))
+    assert [len(text.splitlines()) for text in seen] == [20]
+
+
+def test_a_cell_that_is_too_long_for_a_table_is_said(explorer: AccuracyExplorer, tmp_path: Path) -> None:
+    table = tmp_path / "long.csv"
+    table.write_text(f"speaker,said\nAnn,{'so ' * 50_000}\n")
+    explorer.open(table)
+    assert "save it as JSONL" in explorer.status
 
 
 def test_an_upload_is_looked_at(explorer: AccuracyExplorer) -> None:

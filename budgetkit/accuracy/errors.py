@@ -6,7 +6,6 @@ error = estimate / exact - 1
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import numpy.typing as npt
@@ -51,29 +50,13 @@ def compare(
 
     made = [counter(each) if isinstance(each, str) else each for each in (exact, *counters)]
     kept = corpus.where(lambda document: bool(document.text))
-    columns = []
-    with ThreadPoolExecutor(2) as threads, tqdm(total=len(made), disable=not progress, desc="counters") as bar:
-        for each in made:
-            columns.append(_counted(each, kept.texts, threads))
-            bar.update()
+    columns = [each.many(kept.texts) for each in tqdm(made, disable=not progress, desc="counters")]
     about = kept.frame()
     tables = [
         about.assign(counter=c.name, exact=columns[0], estimate=n) for c, n in zip(made[1:], columns[1:], strict=True)
     ]
     found = pd.concat(tables, ignore_index=True) if tables else about.assign(counter="", exact=0, estimate=0)
     return found.assign(error=found["estimate"] / found["exact"] - 1)
-
-
-def _counted(each: Counter, texts: list[str], threads: ThreadPoolExecutor) -> list[int]:
-    """Count in two halves; tiktoken and numpy let two threads work at once."""
-    middle = _middle(texts)
-    first, second = threads.map(each.many, (texts[:middle], texts[middle:]))
-    return [*first, *second]
-
-
-def _middle(texts: list[str]) -> int:
-    sizes = np.cumsum([len(text) for text in texts])
-    return int(np.searchsorted(sizes, sizes[-1] / 2)) if len(texts) else 0
 
 
 def summary(errors: pd.DataFrame, by: Sequence[str] = ("counter", "class"), seed: int = 0) -> pd.DataFrame:

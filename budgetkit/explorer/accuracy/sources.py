@@ -7,11 +7,11 @@ import io
 import json
 import re
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from budgetkit.corpora import Corpus, Document, Problem, folder, odd, rows, shipped, standard_library
-from budgetkit.corpora.reading import text_of
+from budgetkit.corpora import Corpus, Document, folder, odd, rows, shipped, standard_library
 from budgetkit.explorer.accuracy.settings import BOTH, LIBRARY, ODD, SHIPPED
 from budgetkit.trace import load_traces
 
@@ -23,6 +23,7 @@ KNOWN: Final[dict[str, Callable[[], Corpus]]] = {
     LIBRARY: standard_library,
 }
 TABLES: Final = (".jsonl", ".csv", ".tsv")
+HEAD: Final = 20  # lines of a table that are read to see what it holds
 USUAL: Final = ("text", "content", "message", "body", "prompt", "document")
 _GLOB = re.compile(r"[*?\[]")
 
@@ -35,7 +36,7 @@ def read(path: str) -> Corpus:
     path : str
         A folder, a file, or a glob such as ``notes/**/*.md``; "~" is the home folder. Tables (JSONL, CSV, TSV) give
         a document a row, of the column "text" or the one that has the longest texts; a file of conversations
-        gives one a message.
+        gives one a message that has text, and none for tool calls.
 
     Returns
     -------
@@ -62,7 +63,7 @@ def read(path: str) -> Corpus:
     if _GLOB.search(path) and not place.exists():
         corpus = _glob(place)
     elif place.suffix.lower() in TABLES and place.is_file():
-        corpus = _table(place)
+        corpus = _checked(place)
     else:
         corpus = folder(place)
     kept = corpus.where(lambda document: bool(document.text))
@@ -86,19 +87,34 @@ def _glob(place: Path) -> Corpus:
     return folder(Path(*place.parts[:fixed]), str(Path(*place.parts[fixed:])))
 
 
+def _checked(path: Path) -> Corpus:
+    try:
+        return _table(path)
+    except csv.Error as problem:
+        raise ValueError(f"{path} was to be read; a table has {problem}; save it as JSONL, one object a line") from None
+
+
 def _table(path: Path) -> Corpus:
-    text = text_of(path, 10**9)
-    if isinstance(text, Problem):
-        return Corpus((), (text,))
-    first = _first_rows(text, path.suffix.lower())
+    first = _first_rows(_beginning(path), path.suffix.lower())
     if any("messages" in row for row in first):
         return _conversations(path)
     return rows(path, _column(first))
 
 
+def _beginning(path: Path) -> str:
+    """Decode no more lines than say what a table holds; what is wrong with it is left to the reader, which names it."""
+    try:
+        with path.open("rb") as file:
+            encoding = "utf-16" if file.read(2) in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+        with path.open(encoding=encoding, errors="replace") as lines:
+            return "".join(islice(filter(str.strip, lines), HEAD))
+    except OSError:
+        return ""
+
+
 def _first_rows(text: str, suffix: str) -> list[dict[str, object]]:
     """Read the first rows; what is none is left to the reader, which names it."""
-    head = text.lstrip().splitlines()[:20]
+    head = text.splitlines()
     if suffix != ".jsonl":
         return [
             dict(row)
