@@ -22,6 +22,7 @@ from budgetkit.endpoints import EndpointError
 from budgetkit.explorer import AccuracyExplorer, BudgetExplorer, ConversationExplorer
 from budgetkit.explorer.budget.lines import moved, shortest_ratio
 from budgetkit.explorer.budget.settings import Settings
+from budgetkit.explorer.library import Library
 from budgetkit.explorer.steps import History
 from budgetkit.explorer.uploads import LARGEST
 from budgetkit.explorer.view import View, plotly_script
@@ -628,6 +629,46 @@ def test_a_rough_counter_is_compared_with_the_exact_one() -> None:
     assert "an estimate for gpt-4o" in explorer.view.state["source"]
     explorer.controls.counter.value = "o200k_base"
     assert "counted exactly with o200k_base" in explorer.view.state["source"]
+
+
+def sent(explorer: BudgetExplorer, name: str, trace: str) -> None:
+    file = {"kind": "file", "serial": trace, "purpose": "file", "name": name, "size": len(trace), "offset": 0}
+    hear(explorer, file, trace.encode())
+
+
+def test_a_file_never_takes_the_place_of_another_of_its_name() -> None:
+    """What was shown is there for a step back, and a file that cannot be shown loses nothing."""
+    explorer = BudgetExplorer("chat", window=8_192)
+    one, two = (json.dumps({"id": "it", "messages": [HELLO, ANSWER] * turns}) + "\n" for turns in (1, 2))
+    sent(explorer, "mine.jsonl", one)
+    sent(explorer, "mine.jsonl", two)
+    assert (explorer.config["trace"], explorer.config["turn"]) == ("mine.jsonl (2)", 2)
+    explorer.undo()
+    assert (explorer.config["trace"], explorer.config["turn"]) == ("mine.jsonl", 1)
+    sent(explorer, "mine.jsonl", two)
+    assert explorer.config["trace"] == "mine.jsonl (2)", "the same conversations keep their name"
+    sent(explorer, "support-chat", one)
+    assert explorer.config["trace"] == "support-chat (2)"
+    explorer.controls.trace.value = "support-chat"
+    assert explorer.controls.turn.max > 1, "what is shipped stays what it is"
+
+
+def test_a_shipped_conversation_that_was_loaded_keeps_its_name() -> None:
+    trace = bk.load_trace("support-chat")
+    explorer = BudgetExplorer("chat", trace)
+    assert (explorer.config["trace"], explorer._library.names.count(trace.id)) == (trace.id, 1)
+
+
+def test_of_what_was_counted_the_least_used_is_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("budgetkit.explorer.library.MOST", 2)
+    library, made = Library(lambda text, done: None), list[str]()
+
+    def get(name: str) -> None:
+        library.once((name,), lambda: made.append(name))
+
+    for name in ("a", "b", "a", "c", "a", "b"):
+        get(name)
+    assert made == ["a", "b", "c", "b"], "a, asked for again, outlived b"
 
 
 def test_a_long_file_is_read_and_counted_with_progress(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ move of a slider needs is looked up here and nothing is counted again.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
@@ -38,7 +39,7 @@ class Library:
         self.report = report
         self._traces: dict[str, list[Trace]] = {}
         self._counters: dict[Hashable, Counter] = {}
-        self._counted: dict[Hashable, object] = {}
+        self._counted: OrderedDict[Hashable, object] = OrderedDict()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -51,19 +52,18 @@ class Library:
         Parameters
         ----------
         name : str
-            What to call them; another file of that name gives way.
+            What to call them.
         traces : sequence of Trace
             At least one.
 
         Returns
         -------
         str
-            The name.
+            The name; with a number where others go by it, which stay for a step back.
         """
-        if self._traces.get(name) is not traces:
-            self._counted = {key: kept for key, kept in self._counted.items() if key[0] != name}  # type: ignore[index]
-        self._traces[name] = list(traces)
-        return name
+        own = self._free(name, list(traces))
+        self._traces.setdefault(own, list(traces))
+        return own
 
     def read(self, name: str, content: bytes) -> str:
         """Take in the content of a file.
@@ -109,7 +109,10 @@ class Library:
         ValueError
             If it holds no conversations; with the number of the line.
         """
-        name = path if path in shipped_traces() else Path(path).name
+        if path in shipped_traces():
+            self.conversations(path)
+            return path
+        name = Path(path).name
         return self.add(name, load_traces(path, self._reading(name)))
 
     def take(self, given: str | Path | Trace | Sequence[Trace]) -> str:
@@ -152,7 +155,7 @@ class Library:
         if name not in self._traces:
             if name not in shipped_traces():
                 raise LookupError(f"no trace {name!r}; known are {quoted(self.names)}; name one, or a file by its path")
-            self.open(name)
+            self._traces[name] = load_traces(name, self._reading(name))
         return self._traces[name]
 
     def counter(self, name: str | None, model: Model) -> Counter:
@@ -258,20 +261,28 @@ class Library:
         Parameters
         ----------
         key : tuple
-            The name of a file, and whatever else it depends on; a file that is read anew is let go of.
+            The name of a file, and whatever else it depends on.
         make : callable
             Makes it.
 
         Returns
         -------
         object
-            What was made.
+            What was made; beyond `MOST`, what was not asked for longest is let go of.
         """
         if key not in self._counted:
-            if len(self._counted) > MOST:
-                self._counted.clear()
             self._counted[key] = make()
+            if len(self._counted) > MOST:
+                self._counted.popitem(last=False)
+        self._counted.move_to_end(key)
         return self._counted[key]  # type: ignore[return-value]
+
+    def _free(self, name: str, traces: list[Trace]) -> str:
+        """Find the name that these conversations go by already, or the first that no others go by."""
+        own, number = name, 1
+        while own in self.names and (self._traces.get(own) or load_traces(own)) != traces:
+            own, number = f"{name} ({number + 1})", number + 1
+        return own
 
     def _count(
         self, name: str, trace: Trace, count: Counter, roles: Mapping[str, str], framing: Framing
