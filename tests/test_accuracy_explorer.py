@@ -18,6 +18,7 @@ from budgetkit.counters import Counter, ExactCounter
 from budgetkit.explorer import AccuracyExplorer
 from budgetkit.explorer.accuracy import sources
 from budgetkit.explorer.accuracy.charts import speeds
+from budgetkit.explorer.accuracy.news import _often
 from budgetkit.explorer.accuracy.sources import read
 from budgetkit.explorer.accuracy.tokens import FURTHER, lines, reading, tokens_of, visible
 from budgetkit.state import from_json, from_yaml
@@ -316,6 +317,23 @@ def test_texts_are_counted_once_and_no_move_counts_again() -> None:
     explorer.undo()
     assert explorer.errors["counter"].unique().tolist() == ["spy"]
     assert spy.asked == asked
+
+
+@pytest.mark.parametrize(
+    ("chance", "said"),
+    [
+        (0, "no window"),
+        (1, "every window"),
+        (0.25, "25 of 100 windows"),
+        (0.004, "4 of 1,000 windows"),
+        (0.00025, "2.5 of 10,000 windows"),
+        (0.9999, "999.9 of 1,000 windows"),
+        (1e-6, "less than 1 of 10,000 windows"),
+        (1 - 1e-9, "nearly every window"),
+    ],
+)
+def test_a_chance_is_told_in_windows_and_is_all_of_them_only_if_it_is(chance: float, said: str) -> None:
+    assert _often(chance) == said
 
 
 # --- labels: an estimate is called one -------------------------------------------------------------

@@ -45,6 +45,7 @@ PLAIN: Final = ("pair", "shape")
 _FIRST = BEFORE // WINDOW  # the first window that is not context
 _ALL = slice(None)
 _FEW = 8  # a text of which less than this part is not ASCII is looked up as ASCII, and the rest by itself
+# Odd multipliers that spread keys over a table: near 2**32 by the golden ratio (Knuth), of xxHash, 2**16 by that ratio.
 _ODD = (np.uint32(2_654_435_761), np.uint32(2_246_822_519), np.uint32(40_503))
 _KINDS = np.uint32(0xF0F0F0F0)  # of an ASCII character: blank or mark, digit, capital, small; of a class: its script
 _LOW, _PAIR, _NIBBLE = np.uint32(0xFFFF), np.uint32(16), np.uint32(4)

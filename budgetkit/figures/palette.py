@@ -12,6 +12,7 @@ import zlib
 
 BLUE, ORANGE, GREEN, SKY = "#0072B2", "#E69F00", "#009E73", "#56B4E9"
 PURPLE, YELLOW, VERMILLION = "#CC79A7", "#F0E442", "#D55E00"
+WINE, OLIVE = "#882255", "#999933"  # Tol's
 SLATE, GREY, PALE = "#5b6770", "#8b8b8b", "#b9c0c9"
 
 POOL, WINDOW = "shared pool", "window"
@@ -32,7 +33,7 @@ _SECTIONS = {
 }
 _KNOWN = {name: colour for colour, names in _SECTIONS.items() for name in names}
 _OTHERS = (
-    *("#88CCEE", "#44AA99", "#999933", "#DDCC77", "#CC6677", "#882255"),
+    *("#88CCEE", "#44AA99", OLIVE, "#DDCC77", "#CC6677", WINE),
     *("#AA4499", "#117733", "#8F86D6", "#A67B5B", "#4477AA", "#B8860B"),
 )
 

@@ -8,11 +8,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from budgetkit.figures.palette import ALARM, BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, SLATE, colour
+from budgetkit.figures.palette import (
+    ALARM,
+    BLUE,
+    GREEN,
+    GREY,
+    OLIVE,
+    ORANGE,
+    PALE,
+    PURPLE,
+    SKY,
+    SLATE,
+    WINE,
+    colour,
+)
 from budgetkit.figures.question import Question, Spec, label, layout, plain, rows, short
 from budgetkit.replay import Replay, rank_policies
 
-LINES = (GREY, BLUE, GREEN, ORANGE, PURPLE, "#56B4E9", "#882255", "#999933")
+LINES = (GREY, BLUE, GREEN, ORANGE, PURPLE, SKY, WINE, OLIVE)
 _KINDS = {"cached": GREEN, "written": ORANGE, "fresh": PALE}
 _FATES = {"kept": GREY, "shrunk": ORANGE, "summarised": PURPLE, "dropped": ALARM}
 _MOST_TICKS = 8

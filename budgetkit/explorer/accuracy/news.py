@@ -118,11 +118,13 @@ def _held_back(found: Outcome, overflow: float) -> str:
 
 
 def _often(chance: float) -> str:
+    if chance in (0, 1):
+        return "every window" if chance else "no window"
     for many in (100, 1_000, 10_000):
-        if chance >= 1 / many or many == 10_000:
-            number = f"{chance * many:.1f}".removesuffix(".0")
-            return "no window" if not chance else "every window" if chance == 1 else f"{number} of {many:,} windows"
-    raise AssertionError  # pragma: no cover
+        number = round(chance * many, 1)
+        if 1 <= number < many:
+            return f"{number:g} of {many:,} windows"
+    return "less than 1 of 10,000 windows" if chance < 0.5 else "nearly every window"
 
 
 def _tokens(found: Outcome) -> int:
