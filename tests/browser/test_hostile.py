@@ -3,6 +3,7 @@ table, not in a figure, not in what is copied.
 """
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -45,8 +46,11 @@ def conversation(folder: Path) -> Path:
 
 
 def cells(path: Path) -> tuple[str, ...]:
-    """Say what is shown: the explorer, a plan and its tables, figures of them."""
+    """Say what is shown: the explorers, a plan and its tables, figures of them."""
     lines = ", ".join(f"bk.Allocation({name!r}, 300)" for name in HOSTILE)
+    documents = ", ".join(
+        f"bk.corpora.Document({text!r} * 9, {text!r}, {text!r}, {text!r}, {text!r})" for text in HOSTILE
+    )
     roles = {"system": IMAGE, "user": SCRIPT, "assistant": LINK, "tool": CODE, "context": STYLE, "tools": STYLE}
     budget = f"bk.Budget(8_192, [bk.Reserve('<b>output', 900)], [{lines}], roles={roles!r}, name={IMAGE!r})"
     return (
@@ -54,6 +58,7 @@ def cells(path: Path) -> tuple[str, ...]:
         "plan = explorer.plan\ndisplay(plan, plan.frame(), plan.decisions.frame())",
         f"trace = bk.load_trace({str(path)!r})\ndisplay(trace, trace.demand(bk.counter('chars/4'), budget.roles))",
         "display(bk.figures.waterfall(plan), bk.figures.sections(plan))",
+        f"texts = [{documents}]\nbk.AccuracyExplorer(corpus=bk.corpora.Corpus(tuple(texts)))",
         f"bk.ConversationExplorer({str(path)!r}, window=8_192)",
     )
 
@@ -73,10 +78,11 @@ def test_markup_in_texts_and_names_is_shown_as_text_and_code_in_them_never_runs(
 ) -> None:
     lab = explored(notebook(written(tmp_path, *cells(conversation(tmp_path)))))
     page = lab.page
-    budget, said = page.locator(".bk-explorer").first, page.locator(".bk-explorer").last
+    budget, measured, said = (page.locator(".bk-explorer").nth(place) for place in range(3))
     for name in ("<b>output", *HOSTILE):
         expect(budget.locator(".bk-legend")).to_contain_text(name)
     expect(budget.locator(".bk-source")).to_contain_text("<img src=x onerror=hit()>.jsonl")
+    expect(measured.locator(".bk-reader")).to_contain_text(re.compile("|".join(map(re.escape, HOSTILE))))
     for text in HOSTILE:
         expect(said.locator(".bk-reader")).to_contain_text(text)
     page.evaluate("document.querySelectorAll('.bk-explorer summary').forEach(summary => summary.click())")
