@@ -621,6 +621,22 @@ def test_of_many_conversations_one_is_shown_and_all_are_counted() -> None:
     assert (explorer.controls.turn.max, explorer.plan["conversation"].cut > 0) == (60, True)
 
 
+@pytest.mark.parametrize("limit", ["MOST_TURNS", "MOST_ITEMS"])
+def test_of_what_is_too_long_sections_are_cut_anywhere_and_the_page_says_so(
+    limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twenty turns of up to 40 messages are 420 items: with no more than 30 of either allowed, none are made."""
+    monkeypatch.setattr(f"budgetkit.explorer.budget.requests.{limit}", {"MOST_TURNS": 15, "MOST_ITEMS": 30}[limit])
+    explorer = BudgetExplorer("chat", [conversation(20, "long"), conversation(2, "short")], window=1_000)
+    anywhere = "turns are too much to plan message by message; here sections are cut anywhere."
+    assert explorer.view.figure_turns["note"].endswith(f" 20 {anywhere}")
+    assert explorer.view.figure_conversations["note"].endswith(f" 22 {anywhere}")
+    requests = explorer._found.turns, explorer._found.conversations
+    assert [each.items for each in requests if each is not None] == [None, None]
+    explorer.controls.conversation.value = 1
+    assert "anywhere" not in explorer.view.figure_turns["note"], "two turns are planned message by message"
+
+
 def test_a_rough_counter_is_compared_with_the_exact_one() -> None:
     explorer = BudgetExplorer("working_memory", conversation(30), window=8_192, counter="chars/4")
     note = explorer.view.figure_errors["note"]

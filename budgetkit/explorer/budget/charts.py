@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from budgetkit import figures
+from budgetkit.batch import Batch
 from budgetkit.explorer.budget.outcome import Outcome
 from budgetkit.explorer.drawing import chart
 from budgetkit.figures.question import Question
@@ -80,9 +81,17 @@ def _turns_note(table: pd.DataFrame, found: Outcome) -> str:
     line, limit = table["line"].iloc[0], int(table["limit"].iloc[found.turn - 1])
     allowed = f"{line} may take {limit:,} tokens at turn {found.turn:,}".replace("-", "\u2212")
     if found.first_cut is None:
-        return f"{allowed}; nothing is ever cut."
+        return f"{allowed}; nothing is ever cut.{_cut_anywhere(found.turns)}"
     turn, section = found.first_cut
-    return f"{allowed}; the first cut comes at turn {turn:,}, in {section}. Click a turn to go there."
+    told = f"{allowed}; the first cut comes at turn {turn:,}, in {section}. Click a turn to go there."
+    return told + _cut_anywhere(found.turns)
+
+
+def _cut_anywhere(requests: Batch | None) -> str:
+    """Say so where there is too much to plan message by message, as the chosen turn is."""
+    if requests is None or requests.items is not None:
+        return ""
+    return f" {len(requests.demand):,} turns are too much to plan message by message; here sections are cut anywhere."
 
 
 def _errors_note(table: pd.DataFrame, found: Outcome) -> str:
@@ -99,7 +108,8 @@ def _errors_note(table: pd.DataFrame, found: Outcome) -> str:
 
 def _conversations_note(table: pd.DataFrame, found: Outcome) -> str:
     whole = table.iloc[0]
-    return f"{int(whole.cut):,} of {int(whole.conversations):,} conversations lose something at some turn."
+    told = f"{int(whole.cut):,} of {int(whole.conversations):,} conversations lose something at some turn."
+    return told + _cut_anywhere(found.conversations)
 
 
 NOTES = {

@@ -5,9 +5,11 @@ They are counted once; planning them with another budget counts nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
+
+import pandas as pd
 
 from budgetkit.batch import Batch
 from budgetkit.budget import Budget
@@ -18,10 +20,12 @@ from budgetkit.framing import Framing
 from budgetkit.items import Item
 from budgetkit.lines import Allocation
 from budgetkit.pruning import Items
+from budgetkit.trace import Trace
 from budgetkit.truncation import cutter
 
-#: Turns of a file that are planned item by item on every move; the sections of a longer one are cut anywhere.
-MOST_TURNS = 5_000
+#: Turns that are planned item by item on every move, and items of all of them together: each turn has all of its
+#: conversation so far, and an item takes about 150 bytes. Of more the sections are cut anywhere.
+MOST_TURNS, MOST_ITEMS = 5_000, 1_000_000
 _MOST_CUTS = 20_000
 T = TypeVar("T")
 
@@ -61,7 +65,7 @@ class Requests:
         Returns
         -------
         Batch
-            Item by item.
+            Item by item, up to `MOST_TURNS` turns and `MOST_ITEMS` items.
         """
         return self._once(("turns", which), lambda: self._of(which))
 
@@ -88,7 +92,7 @@ class Requests:
         Returns
         -------
         Batch
-            Item by item, up to `MOST_TURNS` turns.
+            Item by item, up to `MOST_TURNS` turns and `MOST_ITEMS` items.
         """
         return self._once(("every",), self._of_all)
 
@@ -98,18 +102,22 @@ class Requests:
         return self._once(("cut",), lambda: remembered(cutter(self.counter, self.framing)))
 
     def _of(self, which: int) -> Batch:
+        trace = self.library.conversations(self.name)[which]
         demand = self.library.demand(self.name, which, self.counter, self.budget.roles, self.framing)
-        return Batch(demand, lambda row: self.items(which, row + 1), self.cut)
+        return self._batch(demand, [trace], lambda row: (trace, row + 1))
 
     def _of_all(self) -> Batch:
-        demand = self.library.demands(self.name, self.counter, self.budget.roles, self.framing)
-        if len(demand) > MOST_TURNS:
-            return Batch(demand)
         traces = self.library.conversations(self.name)
+        demand = self.library.demands(self.name, self.counter, self.budget.roles, self.framing)
+        return self._batch(demand, traces, lambda row: (traces[demand.index[row][0]], demand.index[row][1]))
 
-        def items(row: int) -> Items:
-            which, turn = demand.index[row]
-            return Items(traces[which].items(turn, self.counter, self.budget.roles or None, self.framing))
+    def _batch(self, demand: pd.DataFrame, traces: Sequence[Trace], at: Callable[[int], tuple[Trace, int]]) -> Batch:
+        if len(demand) > MOST_TURNS or sum(turn.sent for trace in traces for turn in trace.turns) > MOST_ITEMS:
+            return Batch(demand)
+
+        def items(row: int) -> Items:  # the batch keeps them: in the library they would drive out what stands there
+            trace, turn = at(row)
+            return Items(trace.items(turn, self.counter, self.budget.roles or None, self.framing))
 
         return Batch(demand, items, self.cut)
 
