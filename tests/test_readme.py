@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import budgetkit as bk
+
 CHECKOUT = Path(__file__).parents[1]
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
 
@@ -33,6 +35,18 @@ def test_the_first_lines_give_the_numbers_beside_them() -> None:
 def test_the_first_lines_are_ten() -> None:
     lines = [line for line in python_block().splitlines() if line]
     assert len(lines) <= 10
+
+
+@pytest.mark.parametrize("line", re.findall(r"`(bk\.\w+\(.*?\))`", README))
+def test_a_line_in_the_table_makes_what_it_names(line: str) -> None:
+    name = line.removeprefix("bk.").partition("(")[0]
+    assert type(eval(line, {"bk": bk})).__name__ == name
+
+
+def test_every_explorer_is_named() -> None:
+    explorers = [name for name in bk.__all__ if name.endswith("Explorer")]
+    assert len(explorers) == 3
+    assert [name for name in explorers if f"bk.{name}(" not in README] == []
 
 
 @pytest.mark.parametrize("command", ["lab", "test"])
