@@ -13,13 +13,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from budgetkit.pruning import Floats, Ints
 
 MILLION = 1_000_000
+#: What has a price of its own: fields of :class:`Prices`.
+PRICED: Final = ("input", "output", "cache_read", "cache_write")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +160,8 @@ def prices(
     >>> prices("no such model").input is None, prices("no such model", input=1.0).input
     (True, Price(base=1.0, tiers=()))
     """
-    known = ("input", "output", "cache_read", "cache_write")
-    if strange := [name for name in overrides if name not in known]:
-        raise TypeError(f"no price {strange[0]!r}; there are {', '.join(known)}; use one of them")
+    if strange := [name for name in overrides if name not in PRICED]:
+        raise TypeError(f"no price {strange[0]!r}; there are {', '.join(PRICED)}; use one of them")
     found = _listed(model, on, provider, hour)
     given: dict[str, Any] = {
         name: Price(float(p)) if isinstance(p, int | float) else p for name, p in overrides.items()

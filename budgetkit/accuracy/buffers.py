@@ -99,8 +99,7 @@ def buffer_for(
     >>> buffer_for(pd.DataFrame(rows), window=100, risk=0.05).share.__round__(3)
     0.091
     """
-    if not 0 < risk < 1:
-        raise ValueError(f"a risk of {risk!r}; a risk is a chance between 0 and 1; give 0.05 for one window in twenty")
+    _check_risk(risk)
     names = errors["counter"].unique()
     if len(names) != 1:
         raise ValueError(f"errors of {len(names)} counters ({', '.join(names)}); a buffer is for one; choose its rows")
@@ -138,11 +137,15 @@ def read_off(
     >>> [read_off(filled, errors, 100, risk).share.__round__(3) for risk in (0.05, 0.5)]
     [0.091, 0.0]
     """
-    if not 0 < risk < 1:
-        raise ValueError(f"a risk of {risk!r}; a risk is a chance between 0 and 1; give 0.05 for one window in twenty")
+    _check_risk(risk)
     warning = _doubt(errors, window, risk, together)
     name = str(errors["counter"].iloc[0])
     return Buffer(filled.share(risk), *filled.interval(risk), risk, window, len(errors), name, warning)
+
+
+def _check_risk(risk: float) -> None:
+    if not 0 < risk < 1:
+        raise ValueError(f"a risk of {risk!r}; a risk is a chance between 0 and 1; give 0.05 for one window in twenty")
 
 
 def _doubt(errors: pd.DataFrame, window: int, risk: float, together: str | None) -> str:

@@ -14,6 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
+from budgetkit.counters.encodings import mended
+
 __all__ = ["ForeignCounter"]
 
 _EXTRAS: Final = {"mistral": "mistral_common", "litellm": "litellm", "tokenizer": "tokenizers"}
@@ -53,7 +55,7 @@ class ForeignCounter:
 
     def many(self, texts: Sequence[str]) -> list[int]:
         """Count several texts, in tokens each; a ``tokenizer.json`` counts them on all cores."""
-        return _counting(self.name)([_whole(text) for text in texts])
+        return _counting(self.name)([mended(text) for text in texts])
 
 
 @cache
@@ -88,11 +90,6 @@ def _mistral(path: Path, file: str) -> Callable[[list[str]], list[int]]:
     maker: Any = getattr(import_module(f"mistral_common.tokens.tokenizers.{kind}"), made)
     tokenizer = maker.from_file(path) if kind == "tekken" else maker(path)
     return lambda texts: [len(tokenizer.encode(text, bos=False, eos=False)) for text in texts]
-
-
-def _whole(text: str) -> str:
-    """Replace lone surrogates, which no tokenizer takes."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _inside(library: str, folder: str, file: str) -> Path:

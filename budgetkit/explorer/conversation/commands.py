@@ -12,6 +12,7 @@ from datetime import date
 from math import isfinite
 from typing import Any
 
+from budgetkit.cost import PRICED
 from budgetkit.explorer.budget import commands as budgets
 from budgetkit.explorer.conversation.choices import number_of
 from budgetkit.explorer.conversation.library import Replays
@@ -21,7 +22,6 @@ from budgetkit.explorer.conversation.settings import Settings
 from budgetkit.policies import Floor
 from budgetkit.replay.requests import requests_of
 
-PRICES = ("input", "output", "cache_read", "cache_write")
 Command = Callable[..., Settings]
 
 
@@ -92,8 +92,8 @@ def set_day(settings: Settings, found: Outcome, library: Replays, text: str) -> 
 
 def type_price(settings: Settings, found: Outcome, library: Replays, of: str, text: str) -> Settings:
     """Type in a price in dollars for a million tokens; an empty text is the listed one."""
-    if of not in PRICES:
-        raise LookupError(f"no price {of!r}; there are {', '.join(PRICES)}; use one of them")
+    if of not in PRICED:
+        raise LookupError(f"no price {of!r}; there are {', '.join(PRICED)}; use one of them")
     others = {name: price for name, price in settings.prices.items() if name != of}
     if not text.strip():
         return replace(settings, prices=others)

@@ -6,13 +6,13 @@ from functools import partial
 
 import ipywidgets as widgets
 
+from budgetkit.cost import PRICED
 from budgetkit.explorer.boxes import AUTO, Do, bound, fill, group, options, row, sends, show
 from budgetkit.explorer.budget.controls import RATIOS, WINDOWS
 from budgetkit.explorer.budget.rows import Row
 from budgetkit.explorer.budget.scene import lines_of
 from budgetkit.explorer.budget.settings import OWN, known_presets
 from budgetkit.explorer.conversation.choices import CHOICES
-from budgetkit.explorer.conversation.commands import PRICES
 from budgetkit.explorer.conversation.library import Replays
 from budgetkit.explorer.conversation.numbers import Numbers
 from budgetkit.explorer.conversation.outcome import Outcome
@@ -112,7 +112,7 @@ class Controls:
                 continuous_update=False,
                 **AUTO,
             )
-            for name in PRICES
+            for name in PRICED
         }
         self.horizon = widgets.IntSlider(description="Turns ahead", min=10, max=1_000, step=10, readout=False, **AUTO)
         self.horizon_box = widgets.BoundedIntText(min=1, max=10_000, tooltip="Turns ahead", **AUTO)

@@ -6,7 +6,7 @@ import re
 from datetime import date
 from typing import Any
 
-from budgetkit.cost import Prices
+from budgetkit.cost import PRICED, Prices
 from budgetkit.explorer.budget.texts import texts as budget_texts
 from budgetkit.explorer.conversation.outcome import Outcome
 from budgetkit.explorer.conversation.rules import OWN
@@ -108,9 +108,8 @@ def _cache(settings: Settings, found: Outcome) -> str:
 
 
 def _prices(settings: Settings, prices: Prices) -> str:
-    names = ("input", "output", "cache_read", "cache_write")
     if settings.given_prices is not None:
-        found = {name: getattr(prices, name) for name in names}
+        found = {name: getattr(prices, name) for name in PRICED}
         rest = [f"{name}=bk.cost.{price!r}" for name, price in found.items() if price is not None]
         return f"bk.cost.Prices({', '.join([repr(prices.model), *rest])})"
     day = repr(date.fromisoformat(prices.date)).removeprefix("datetime.")
