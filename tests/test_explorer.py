@@ -6,6 +6,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -263,6 +264,18 @@ def test_every_section_that_loses_is_named_with_what_would_mend_it_the_largest_l
         "Raise the caps of history and system, or shorten them. "
         "Lower a reserve or a cap to leave notes more, or choose a larger window."
     )
+
+
+def test_a_minus_stands_before_numbers_and_hyphens_stay_in_names() -> None:
+    lines = [bk.Allocation("tool-results", 900), bk.Allocation("re-used", required=True)]
+    budget = bk.Budget(1_000, (), lines, remainder="re-used", roles={"user": "tool-results", "assistant": "re-used"})
+    explorer = BudgetExplorer(replace(budget, undeclared="pool"), conversation(3))
+    assert "re-used may take " in explorer.view.figure_turns["note"]
+    explorer.controls.lines["safety"].box.value = 400
+    assert explorer.view.figure_waterfall["note"].startswith("Window less reserves less ")
+    assert "re-used may have " in explorer.view.figure_waterfall["note"]
+    assert (kpi(explorer, "pool"), explorer.view.state["kpis"][-2]["label"]) == ("\u2212300", "re-used budget")
+    assert "re-used budget" in json.dumps(explorer.view.figure_errors["spec"]["layout"]["annotations"])
 
 
 def test_too_much_claimed_does_not_hide_what_is_lost() -> None:

@@ -13,7 +13,7 @@ import pandas as pd
 from budgetkit.batch import Batch, columns_of, frame_of
 from budgetkit.budget import Budget
 from budgetkit.figures.palette import ALARM, SLATE, colour
-from budgetkit.figures.question import Question, Spec, end_labels, layout, plain
+from budgetkit.figures.question import Question, Spec, end_labels, layout, plain, signed
 from budgetkit.figures.turns import ALL, followed
 
 
@@ -50,7 +50,7 @@ def _draw(table: pd.DataFrame) -> Spec:
     values = table[list(names)].to_numpy()
     low, high = min(0, int(values.min())), max(0, int(values.max()))
     height = max(1, high - low)
-    ends = {name: f"{text} {table[name].iloc[-1]:+,}".replace("-", "\u2212") for name, text in names.items()}
+    ends = {name: f"{text} {signed(int(table[name].iloc[-1]), always=True)}" for name, text in names.items()}
     notes = end_labels(table, ends, height * 0.09)
     x = {"title": {"text": "turn", "standoff": 4}, "showgrid": False, "nticks": 8}
     y = {"range": [low - height * 0.08, high + height * 0.22], "tickformat": "~s", "nticks": 6, "zerolinewidth": 2}

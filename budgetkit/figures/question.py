@@ -144,6 +144,29 @@ def short(tokens: float) -> str:
     return f"{tokens:.0f}"
 
 
+def signed(tokens: int, always: bool = False) -> str:
+    r"""Write a number of tokens in full, a negative one with a minus sign.
+
+    Parameters
+    ----------
+    tokens : int
+        In tokens.
+    always : bool, default False
+        Whether a positive one has its sign, too.
+
+    Returns
+    -------
+    str
+        With commas; a hyphen, which a line may be broken at, is no sign.
+
+    Examples
+    --------
+    >>> signed(8_192), signed(1_200, always=True), signed(-2_047) == "\u22122,047"
+    ('8,192', '+1,200', True)
+    """
+    return f"{tokens:{'+' if always else ''},}".replace("-", "\u2212")
+
+
 def plain(text: str) -> str:
     """Return a text that plotly shows letter by letter.
 

@@ -15,7 +15,7 @@ import pandas as pd
 
 from budgetkit.budget import Budget
 from budgetkit.figures.palette import POOL, colour
-from budgetkit.figures.question import Question, Spec, label, layout, plain
+from budgetkit.figures.question import Question, Spec, label, layout, plain, signed
 from budgetkit.walk import allocate
 
 
@@ -50,7 +50,7 @@ def _draw(table: pd.DataFrame) -> Spec:
         for case, tokens in zip(rows["case"], rows["tokens"].astype(int), strict=True):
             names.append(plain(str(case)) + "\u200b" * len(names))  # unseen, so that each bar has a row of its own
             sizes.append(int(tokens))
-            texts.append(f"{tokens:,}".replace("-", "\u2212"))
+            texts.append(signed(int(tokens)))
             colours.append(colour(str(line)))
     bar: Spec = {"type": "bar", "orientation": "h", "y": names, "x": sizes, "text": texts, "textposition": "outside"}
     bar |= {"marker": {"color": colours}, "cliponaxis": False, "hovertemplate": "%{x:,} tokens<extra></extra>"}

@@ -15,7 +15,7 @@ import pandas as pd
 from budgetkit.batch import Batch, Columns, columns_of, frame_of
 from budgetkit.budget import Budget
 from budgetkit.figures.palette import ALARM, SLATE, colour, translucent
-from budgetkit.figures.question import Question, Spec, end_labels, layout, rows
+from budgetkit.figures.question import Question, Spec, end_labels, layout, rows, signed
 from budgetkit.pruning import Ints
 from budgetkit.remainder import remainder
 from budgetkit.walk import declaring
@@ -138,10 +138,7 @@ def _end_texts(table: pd.DataFrame, names: dict[str, str]) -> dict[str, str]:
     ends: dict[int, list[str]] = {}
     for column in names:
         ends.setdefault(int(last[column]), []).append(column)
-    return {
-        columns[0]: f"{' = '.join(names[c] for c in columns)} {end:,}".replace("-", "\u2212")
-        for end, columns in ends.items()
-    }
+    return {columns[0]: f"{' = '.join(names[c] for c in columns)} {signed(end)}" for end, columns in ends.items()}
 
 
 def _marks(table: pd.DataFrame) -> tuple[list[Spec], list[Spec]]:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from budgetkit.budget import Budget
 from budgetkit.figures.palette import ALARM, HATCHED, POOL, WINDOW, colour, ink
-from budgetkit.figures.question import Question, Spec, label, layout, plain, rows, short
+from budgetkit.figures.question import Question, Spec, label, layout, plain, rows, short, signed
 from budgetkit.plan import Plan
 from budgetkit.walk import allocate
 
@@ -155,7 +155,7 @@ def _draw_waterfall(table: pd.DataFrame) -> Spec:
     lines, low, high = list(table["line"]), table[["start", "end"]].min(axis=1), table[["start", "end"]].max(axis=1)
     names = [plain(line) for line in lines]
     negative = (table["kind"] == "remainder") & (table["tokens"] < 0)
-    texts = [f"{tokens:,}".replace("-", "\u2212") for tokens in table["tokens"]]
+    texts = [signed(int(tokens)) for tokens in table["tokens"]]
     bar = {
         "type": "bar",
         "orientation": "h",

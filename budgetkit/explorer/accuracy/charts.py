@@ -17,7 +17,7 @@ from budgetkit.explorer.accuracy.news import called, held
 from budgetkit.explorer.accuracy.outcome import Outcome, selected
 from budgetkit.explorer.accuracy.scene import FIGURES
 from budgetkit.explorer.drawing import chart
-from budgetkit.figures.question import Question, short
+from budgetkit.figures.question import Question, short, signed
 
 Data = dict[str, Any]
 RATIOS = ("chars/4", "bytes/4", "words/0.75")
@@ -209,10 +209,11 @@ def _points_note(table: pd.DataFrame, found: Outcome) -> str:
 def _rooms_note(table: pd.DataFrame, found: Outcome) -> str:
     pool = table[table["line"] == table["line"].iloc[0]].set_index("case")["tokens"]
     name = found.budget.name or "the budget"
-    told = f"The shared pool of {name} looks like {pool.iloc[0]:,} tokens; in half the windows it is {pool.iloc[1]:,}"
+    looks, half, held_back = (signed(int(tokens)) for tokens in pool.iloc[[0, 1, -1]])
+    told = f"The shared pool of {name} looks like {looks} tokens; in half the windows it is {half}"
     history = table[table["line"] == found.budget.remainder]
     stays = f" The {found.budget.remainder} budget is not touched." if _is_same(history) else ""
-    return f"{told}, and with the buffer, which guards a full window, {pool.iloc[-1]:,}.{stays}".replace("-", "\u2212")
+    return f"{told}, and with the buffer, which guards a full window, {held_back}.{stays}"
 
 
 def _is_same(rooms: pd.DataFrame) -> bool:

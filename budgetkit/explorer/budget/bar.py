@@ -8,7 +8,7 @@ from budgetkit.budget import Budget
 from budgetkit.explorer.budget.outcome import Outcome
 from budgetkit.explorer.budget.settings import Settings
 from budgetkit.figures.palette import HATCHED, colour, ink
-from budgetkit.figures.question import short
+from budgetkit.figures.question import short, signed
 from budgetkit.figures.window import Claim, claims, takes_the_rest
 from budgetkit.plan import Plan
 
@@ -49,7 +49,7 @@ def bar(settings: Settings, found: Outcome) -> Data:
         "pool": pool,
         "rest": rest,
         "segments": segments,
-        "usable_text": f"usable {budget.usable:,}".replace("-", "\u2212"),
+        "usable_text": f"usable {signed(budget.usable)}",
         "reserved_text": f"reserved {budget.reserved:,}",
         "end_text": f"the window ends at {budget.window:,}; {over:,} too many",
         "ticks": [{"at": at, "text": short(at)} for at in _ticks(budget.window)],

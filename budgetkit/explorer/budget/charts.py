@@ -11,7 +11,7 @@ from budgetkit import figures
 from budgetkit.batch import Batch
 from budgetkit.explorer.budget.outcome import Outcome
 from budgetkit.explorer.drawing import chart
-from budgetkit.figures.question import Question
+from budgetkit.figures.question import Question, signed
 from budgetkit.figures.turns import ALL
 from budgetkit.figures.window import takes_the_rest
 
@@ -64,7 +64,7 @@ def _waterfall_note(table: pd.DataFrame, found: Outcome) -> str:
     rest = takes_the_rest(found.plan.budget)
     whose = f"{table['line'].iloc[-1]} may have" if rest else "the shared pool has"
     claim = "what the other sections take" if rest else "caps"
-    return f"Window less reserves less {claim}: {whose} {left:,} tokens.".replace("-", "\u2212")
+    return f"Window less reserves less {claim}: {whose} {signed(left)} tokens."
 
 
 def _sections_note(table: pd.DataFrame, found: Outcome) -> str:
@@ -79,7 +79,7 @@ def _sections_note(table: pd.DataFrame, found: Outcome) -> str:
 
 def _turns_note(table: pd.DataFrame, found: Outcome) -> str:
     line, limit = table["line"].iloc[0], int(table["limit"].iloc[found.turn - 1])
-    allowed = f"{line} may take {limit:,} tokens at turn {found.turn:,}".replace("-", "\u2212")
+    allowed = f"{line} may take {signed(limit)} tokens at turn {found.turn:,}"
     if found.first_cut is None:
         return f"{allowed}; nothing is ever cut.{_cut_anywhere(found.turns)}"
     turn, section = found.first_cut

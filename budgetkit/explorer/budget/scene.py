@@ -14,6 +14,7 @@ from budgetkit.explorer.budget.lines import amounts_of, usual, with_reserves
 from budgetkit.explorer.budget.outcome import Outcome
 from budgetkit.explorer.budget.settings import Settings
 from budgetkit.explorer.steps import History
+from budgetkit.figures.question import signed
 from budgetkit.plan import Plan
 
 Data = dict[str, Any]
@@ -96,13 +97,13 @@ def _kpi(key: str, label: str, found: Outcome, number: Callable[[Plan], int], mo
     value, pinned = number(found.plan), found.pinned
     comparable = pinned is not None and (key != "remainder" or pinned.budget.remainder is not None)
     before = number(pinned) if pinned is not None and comparable else None
-    change = "" if before is None else f"{value - before:+,} to pinned" if value != before else "as pinned"
-    text = f"{value:,}".replace("-", "\u2212")
+    moved = "as pinned" if value == before else f"{signed(value - (before or 0), always=True)} to pinned"
+    text = signed(value)
     return {
         "key": key,
         "label": label,
         "value": text,
-        "change": change.replace("-", "\u2212"),
+        "change": "" if before is None else moved,
         "level": "alarm" if value < 0 else "",
         "tip": f"{label}: {text} tokens{f'; {more}' if more else ''}",
     }
