@@ -492,6 +492,16 @@ def test_a_file_whose_name_cannot_be_written_is_refused(explorer: AccuracyExplor
     assert gettempdir() not in explorer.status
 
 
+def test_a_class_with_half_a_character_can_be_shown_and_chosen() -> None:
+    """A page takes UTF-8 alone; a document that is made by hand may be called anything."""
+    kinds = ("prose", "half \ud83d")
+    explorer = AccuracyExplorer(corpus=Corpus(tuple(Document(ENGLISH, kind, "en", "me") for kind in kinds)))
+    labels = explorer.controls.classes.get_state()["_options_labels"]
+    assert labels == ("prose (1)", "half \ufffd (1)")
+    explorer.controls.classes.value = kinds[1:]
+    assert explorer.errors["class"].tolist() == [kinds[1]]
+
+
 # --- errors: one sentence, and what held still holds -----------------------------------------------
 
 

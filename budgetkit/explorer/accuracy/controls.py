@@ -10,6 +10,7 @@ import numpy as np
 
 from budgetkit.counters import RULES, encoding_names
 from budgetkit.counters.calibrated import calibrated_models
+from budgetkit.counters.encodings import mended
 from budgetkit.explorer.accuracy.library import Texts
 from budgetkit.explorer.accuracy.outcome import Outcome
 from budgetkit.explorer.accuracy.settings import Settings
@@ -141,7 +142,7 @@ class Controls:
 
     def _project_classes(self, settings: Settings, found: Outcome) -> None:
         many = found.every["class"].value_counts(sort=False)
-        choices = tuple((f"{name} ({n:,})", name) for name, n in many.items())
+        choices = tuple((f"{mended(str(name))} ({n:,})", name) for name, n in many.items())
         chosen = tuple(many.index) if settings.classes is None else settings.classes
         if tuple(self.classes.options) != choices:
             self.classes.options = choices
