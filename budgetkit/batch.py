@@ -25,9 +25,11 @@ Columns = dict[str, dict[str, Ints]]
 _KEPT = 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Batch:
     """Many requests: the turns of a conversation, or of many conversations.
+
+    It remembers the last plans that it was asked for, so it is equal to itself alone, and its arrays are read-only.
 
     Parameters
     ----------
@@ -57,7 +59,8 @@ class Batch:
         Returns
         -------
         dict
-            For each section a dict of int64 arrays demand, limit, granted and cut, in tokens.
+            For each section a dict of int64 arrays demand, limit, granted and cut, in tokens. They cannot be
+            written to: whoever asks for the same budget gets the same ones.
 
         Raises
         ------
@@ -86,6 +89,8 @@ class Batch:
             found = allocate_columns(signed, demands, len(self.demand))
         else:
             found = self._by_items(signed, demands, self.items)
+        for array in (array for each in found.values() for array in each.values()):
+            array.flags.writeable = False
         self._kept[:] = [*self._kept[1 - _KEPT :], (budget, found)]
         return found
 

@@ -71,6 +71,22 @@ def test_a_section_that_nobody_declared_is_named_at_once() -> None:
         columns_of(pd.DataFrame({"history": [1]}), bk.Budget(100))
 
 
+def test_a_batch_is_a_memo_that_nobody_writes_to() -> None:
+    """The same budget is the same arrays again, for whoever asks; a caller's own frame stays its own."""
+    budget = bk.Budget(100, (), [bk.Allocation("history")], undeclared="pool")
+    demand = pd.DataFrame({"history": [40, 80]})
+    for many in (Batch(demand), batch([history(40), history(80)])):
+        found = many.columns(budget)
+        assert many.columns(budget) is found
+        for array in found["history"].values():
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 1
+        assert many == many
+        assert many != replace(many)
+    demand.loc[0, "history"] = 50
+    assert demand["history"].tolist() == [50, 80]
+
+
 @settings(deadline=None, max_examples=60)
 @given(budgets(), st.lists(ITEMS, min_size=1, max_size=4))
 def test_a_batch_grants_each_request_what_fit_grants_it_alone(budget: bk.Budget, requests: list[list[bk.Item]]) -> None:
