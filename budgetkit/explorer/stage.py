@@ -103,7 +103,7 @@ class Explorer(ABC, Generic[S, F, L]):
         self._walk("redo")
 
     def reset(self) -> None:
-        """Go back to the beginning, but for what is locked."""
+        """Go back to the beginning; what an explorer can lock stays locked."""
         self._do("reset")
 
     @property
