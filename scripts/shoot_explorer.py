@@ -43,7 +43,8 @@ SHOTS = {
 }
 ROOM = 8  # pixels
 # What JupyterLab draws around the explorer: hidden where it stands, so that nothing moves.
-BARE = """.jp-Cell-inputWrapper, .jp-Cell-inputWrapper *, .jp-OutputPrompt, .jp-Collapser { visibility: hidden !important; }
+BARE = """.jp-Cell-inputWrapper, .jp-Cell-inputWrapper *, .jp-OutputPrompt { visibility: hidden !important; }
+.jp-Collapser { visibility: hidden !important; }
 .jp-Cell, .jp-Notebook { border-color: transparent !important; box-shadow: none !important; outline: none !important; }
 .jp-Cell::before, .jp-Cell::after { display: none !important; }"""
 DRAWN = """() => [...document.querySelectorAll(".bk-charts > .bk-card")]
