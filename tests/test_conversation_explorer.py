@@ -564,3 +564,16 @@ def test_names_stay_text_in_every_figure() -> None:
     spec = explorer.view.figure_spending["spec"]
     assert "&lt;b&gt;bold&lt;/b&gt;" in spec["layout"]["annotations"][0]["text"]
     assert spec["data"][0]["name"] == "&lt;b&gt;bold&lt;/b&gt;"
+
+
+def test_another_model_or_day_brings_its_own_prices() -> None:
+    """Prices given in code are of the model that was given with them; another one is not billed by them."""
+    explorer = ConversationExplorer("support-chat", "chat", ["oldest first"], window=8_192, prices=PRICED)
+    given = explorer.config["prices"]
+    explorer.controls.model.value = "claude-sonnet-4-5"
+    assert "claude-sonnet-4-5" in explorer.config["prices"]["source"]
+    explorer.undo()
+    assert explorer.config["prices"] == given
+    explorer.controls.day.value = "2025-01-01"
+    assert "gpt-4o" in explorer.config["prices"]["source"]
+    assert explorer.config["prices"] != given

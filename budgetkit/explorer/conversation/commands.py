@@ -35,6 +35,13 @@ def _of_budget(command: Callable[..., Any], moves: bool = False) -> Command:
     return changed
 
 
+def choose_model(settings: Settings, found: Outcome, library: Replays, name: str) -> Settings:
+    """Take another model, its window and its prices; those that were given or typed in were the last one's."""
+    changed = _of_budget(budgets.COMMANDS["model"])(settings, found, library, name=name)
+    same = changed.base.model == settings.base.model
+    return changed if same else replace(changed, given_prices=None, prices={})
+
+
 def choose_policy(settings: Settings, found: Outcome, library: Replays, policy: str, on: bool) -> Settings:
     """Put a policy side by side with the others, or take it away."""
     return settings.choose(policy, bool(on))
@@ -82,12 +89,12 @@ def choose_lifetime(settings: Settings, found: Outcome, library: Replays, name: 
 
 
 def set_day(settings: Settings, found: Outcome, library: Replays, text: str) -> Settings:
-    """Take the prices of another day; an empty text is today."""
+    """Take the listed prices of another day; an empty text is today."""
     try:
         day = date.fromisoformat(text.strip()) if text.strip() else None
     except ValueError:
         raise ValueError(f"prices of {text.strip()!r} were asked for; a day is YYYY-MM-DD; write it so") from None
-    return replace(settings, on=day)
+    return replace(settings, on=day, given_prices=None)
 
 
 def type_price(settings: Settings, found: Outcome, library: Replays, of: str, text: str) -> Settings:
@@ -136,11 +143,12 @@ def reset(settings: Settings, found: Outcome, library: Replays) -> Settings:
     return settings.as_at(library.start)
 
 
-_BUDGET = ("model", "preset", "line", "amount", "counter", "load", "setup")
+_BUDGET = ("preset", "line", "amount", "counter", "load", "setup")
 _FILES = ("trace", "path", "file", "conversation")
 COMMANDS: dict[str, Command] = {
     **{name: _of_budget(budgets.COMMANDS[name]) for name in _BUDGET},
     **{name: _of_budget(budgets.COMMANDS[name], moves=True) for name in _FILES},
+    "model": choose_model,
     "policy": choose_policy,
     "main": choose_main,
     "number": set_number,
