@@ -1,8 +1,7 @@
 """Scripts that fail on a page, and whose they are.
 
-The page says two things: what no script caught, and what was caught and written to its console. The explorers' own
-script is named in every stack (see ``budgetkit.explorer.view``); ipywidgets catches what fails while a change is
-shown and keeps the message alone.
+What no script caught is known by its stack, in which the explorers' own script has a name (see
+``budgetkit.explorer.view``). What ipywidgets and anywidget caught is a line on the page's console.
 """
 
 import re
@@ -14,8 +13,8 @@ from playwright.sync_api import ConsoleMessage, Error, Page
 from budgetkit.explorer.view import SCRIPT
 
 PLACE = re.compile(r"(?P<script>https?://[^\s()]+):(?P<line>\d+):(?P<column>\d+)\)?$")
-# ipywidgets, packages/base/src/widget.ts, WidgetModel.set_state; the explorers' views are what listens.
-WHILE_SHOWN = "Error setting state: "
+# ipywidgets, packages/base/src/widget.ts, WidgetModel.set_state: of what fails in a control the message alone is left.
+IN_A_CONTROL = "Error setting state: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class Fault:
     @property
     def is_ours(self) -> bool:
         """Whether the explorers' script was at work."""
-        return SCRIPT in self.stack or self.message.startswith(WHILE_SHOWN)
+        return SCRIPT in self.stack
 
     def is_the_splash(self, source: Callable[[str], str]) -> bool:
         """Whether JupyterLab's splash was removed twice.
@@ -53,9 +52,8 @@ def watch(page: Page) -> list[Fault]:
         faults.append(Fault(error.message, error.stack or ""))
 
     def written(said: ConsoleMessage) -> None:
-        fault = Fault(said.text, f"{said.text}\n{said.location['url']}")
-        if said.type == "error" and fault.is_ours:
-            faults.append(fault)
+        if said.type == "error" and (SCRIPT in said.text or said.text.startswith(IN_A_CONTROL)):
+            faults.append(Fault(said.text.splitlines()[0], said.text))
 
     page.on("pageerror", thrown)
     page.on("console", written)
