@@ -103,20 +103,6 @@ def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
 def allocate_columns(budget: Budget, demands: Mapping[str, Ints], rows: int = 0) -> dict[str, dict[str, Ints]]:
     """Grant tokens for many demands at once, in arrays and out arrays.
 
-    Parameters
-    ----------
-    budget : Budget
-        The window and its lines.
-    demands : mapping of str to int64 array, shape (rows,)
-        Demands in tokens by section; all of one length.
-    rows : int, optional
-        That length, for demands without any column.
-
-    Returns
-    -------
-    dict
-        For each section a dict of int64 arrays demand, limit, granted and cut, in tokens.
-
     Examples
     --------
     >>> budget = Budget(100, (), [Allocation("history", 80)])
@@ -205,23 +191,6 @@ def _granted(
 def declaring(budget: Budget, sections: Iterable[str]) -> Budget:
     """Return the budget with the sections it does not name as sections of the pool.
 
-    Parameters
-    ----------
-    budget : Budget
-        The budget.
-    sections : iterable of str
-        The sections that ask.
-
-    Returns
-    -------
-    Budget
-        The same budget where it names them all.
-
-    Raises
-    ------
-    LookupError
-        If one is not named and ``undeclared="error"``.
-
     Examples
     --------
     >>> declaring(Budget(100, undeclared="pool"), ["memory"]).sections
@@ -238,21 +207,6 @@ def declaring(budget: Budget, sections: Iterable[str]) -> Budget:
 
 def checked(plan: Plan) -> Plan:
     """Return a plan, unless it overruns the window of a budget that forbids it.
-
-    Parameters
-    ----------
-    plan : Plan
-        The outcome of a walk.
-
-    Returns
-    -------
-    Plan
-        The same plan.
-
-    Raises
-    ------
-    ValueError
-        If the window is overrun and ``deficit="raise"``.
 
     Examples
     --------
