@@ -471,6 +471,17 @@ def test_a_pinned_budget_stays_in_sight_and_is_compared() -> None:
     assert explorer.view.state["bar"]["pinned"] is None
 
 
+def test_a_pinned_budget_of_another_preset_is_planned_with_its_own_roles() -> None:
+    """What the chat calls conversation and user, a working memory calls history and current."""
+    explorer = BudgetExplorer("chat", conversation(40), window=8_192)
+    explorer.pin()
+    explorer.controls.preset.value = "working_memory"
+    pinned = explorer._found.pinned
+    assert pinned is not None
+    assert pinned.warnings == ()
+    assert {g.section for g in pinned.grants if g.demand} == {"system", "conversation", "user"}
+
+
 # --- take it away, and bring it back --------------------------------------------------------------
 
 

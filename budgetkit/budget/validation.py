@@ -8,7 +8,7 @@ What is checked here needs no budget, only its numbers and names.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from budgetkit.budget.allocation import Allocation, Reserve, quoted
 from budgetkit.budget.amounts import Share
@@ -90,6 +90,23 @@ def check_room(window: int, reserved: int, capped: int) -> None:
             f"reserves ({reserved:,}) and caps ({capped:,}) exceed "
             f"the window ({window:,}) by {reserved + capped - window:,} tokens; lower a cap or a reserve"
         )
+
+
+def other_roles(tables: Iterable[object], roles: Mapping[str, str], asking: Collection[str]) -> str:
+    """Say that what asks was made for another role table than the budget's; nothing where both agree.
+
+    >>> other_roles([{"user": "history"}], {"user": "conversation"}, ["history"]).partition("; ")[0]
+    "what asks was made for other roles: 'user' stands in 'history', this budget has it in 'conversation'"
+    """
+    moved = {
+        f"{role!r} stands in {section!r}, this budget has it in {roles[role]!r}": None
+        for table in tables
+        if isinstance(table, Mapping)
+        for role, section in table.items()
+        if section in asking and roles.get(role, section) != section
+    }
+    mend = "make it again with the budget's own, as in trace.items(turn, count, budget.roles)"
+    return f"what asks was made for other roles: {', '.join(moved)}; {mend}" if moved else ""
 
 
 def unknown_section(sections: Iterable[str], known: Iterable[str]) -> LookupError:

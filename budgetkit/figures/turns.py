@@ -44,7 +44,11 @@ def first_cut(columns: Columns) -> tuple[int, str] | None:
 
 
 def _table(
-    budget: Budget, demand: pd.DataFrame | Batch, turn: int | None = None, pinned: Budget | None = None
+    budget: Budget,
+    demand: pd.DataFrame | Batch,
+    turn: int | None = None,
+    pinned: Budget | None = None,
+    pinned_demand: pd.DataFrame | Batch | None = None,
 ) -> pd.DataFrame:
     columns = columns_of(demand, budget)
     shown = followed(budget, columns)
@@ -65,7 +69,8 @@ def _table(
     if first is not None:
         table.loc[first[0], "first_cut"] = first[1]
     if pinned is not None:
-        table["pinned_limit"] = followed(pinned, columns_of(demand, pinned))["limit"]
+        others = columns_of(demand if pinned_demand is None else pinned_demand, pinned)
+        table["pinned_limit"] = followed(pinned, others)["limit"]
     return table
 
 

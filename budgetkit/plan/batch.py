@@ -61,7 +61,7 @@ class Batch:
         signed = replace(budget, deficit="signed")
         demands = {str(name): self.demand[name].to_numpy() for name in self.demand.columns}
         if self.items is None:
-            found = allocate_columns(signed, demands, len(self.demand))
+            found = allocate_columns(signed, demands, len(self.demand), [self.demand.attrs.get("roles")])
         else:
             found = self._by_items(signed, demands, self.items)
         for array in (array for each in found.values() for array in each.values()):
@@ -72,7 +72,7 @@ class Batch:
     def _by_items(self, budget: Budget, demands: dict[str, Ints], items: Callable[[int], Items]) -> Columns:
         if not self._stacks:
             self._stacks.append(Stacks([items(row) for row in range(len(self.demand))]))
-        stacks, whole = self._stacks[0], declaring(budget, demands)
+        stacks, whole = self._stacks[0], declaring(budget, demands, [self.demand.attrs.get("roles")])
         nothing = np.zeros(len(self.demand), dtype=np.int64)
         asked = {section: demands.get(section, nothing).astype(np.int64) for section in whole.sections}
         found: Columns = {}

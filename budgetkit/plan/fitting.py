@@ -61,7 +61,7 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
     """
     columns = items if isinstance(items, Items) else Items(items)
     demand = columns.demand
-    budget = declaring(budget, demand)
+    budget = declaring(budget, demand, columns.roles)
     choice = _Choice(budget, columns, cut)
     asked = {s: demand.get(s, 0) for s in budget.sections}
     limits = {}

@@ -43,6 +43,8 @@ class Items:
         self.section: Ints = np.fromiter([codes[item.section] for item in self.items], np.int64, size)
         self.sections = tuple(codes)
         self.group = _group_codes([item.group for item in self.items])
+        #: The role tables that the items were made with, each once.
+        self.roles = tuple({id(item.roles): item.roles for item in self.items}.values())
         self._rows = {name: np.flatnonzero(self.section == code) for name, code in codes.items()}
         self._units: dict[tuple[tuple[str, ...], Keep, tuple[int, ...]], Units] = {}
 

@@ -24,7 +24,7 @@ import pandas as pd
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation
 from budgetkit.budget.amounts import MOST_TOKENS, check_tokens
-from budgetkit.budget.validation import unknown_section
+from budgetkit.budget.validation import other_roles, unknown_section
 from budgetkit.plan.items import Ints
 from budgetkit.plan.plan import Grant, Plan
 
@@ -92,7 +92,8 @@ def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
     2    0  history      50    100       50    0
     3    1  history     150    100      100   50
     """
-    columns = allocate_columns(budget, {str(name): demands[name].to_numpy() for name in demands.columns}, len(demands))
+    given = {str(name): demands[name].to_numpy() for name in demands.columns}
+    columns = allocate_columns(budget, given, len(demands), [demands.attrs.get("roles")])
     index = demands.index if any(demands.index.names) else demands.index.rename("row")
     frames = [pd.DataFrame({"section": s, **columns[s]}, index=index).reset_index() for s in columns]
     if not frames:
@@ -100,7 +101,9 @@ def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def allocate_columns(budget: Budget, demands: Mapping[str, Ints], rows: int = 0) -> dict[str, dict[str, Ints]]:
+def allocate_columns(
+    budget: Budget, demands: Mapping[str, Ints], rows: int = 0, tables: Iterable[object] = ()
+) -> dict[str, dict[str, Ints]]:
     """Grant tokens for many demands at once, in arrays and out arrays.
 
     Examples
@@ -109,7 +112,7 @@ def allocate_columns(budget: Budget, demands: Mapping[str, Ints], rows: int = 0)
     >>> allocate_columns(budget, {"history": np.array([50, 150])})["history"]["granted"].tolist()
     [50, 80]
     """
-    budget = declaring(budget, demands)
+    budget = declaring(budget, demands, tables)
     rows = max((len(column) for column in demands.values()), default=rows)
     given = {s: np.asarray(demands.get(s, np.zeros(rows, np.int64))) for s in budget.sections}
     for section, column in given.items():
@@ -188,7 +191,7 @@ def _granted(
     return take
 
 
-def declaring(budget: Budget, sections: Iterable[str]) -> Budget:
+def declaring(budget: Budget, sections: Iterable[str], tables: Iterable[object] = ()) -> Budget:
     """Return the budget with the sections it does not name as sections of the pool.
 
     Examples
@@ -200,6 +203,8 @@ def declaring(budget: Budget, sections: Iterable[str]) -> Budget:
     new = [s for s in sections if s not in known]
     if not new:
         return budget
+    if moved := other_roles(tables, budget.roles, new):
+        raise LookupError(moved)
     if budget.undeclared == "error":
         raise unknown_section(new, budget.sections)
     return replace(budget, allocations=(*budget.allocations, *(Allocation(s) for s in new)))

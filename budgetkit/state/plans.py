@@ -116,12 +116,13 @@ def _column(kept: list[object]) -> Ints:
 
 def _item_to(item: Item) -> dict[str, Any]:
     data = {"section": item.section, "tokens": item.tokens} | changed_fields(item)
-    data.pop("payload", None)
+    for name in ("payload", "roles"):
+        data.pop(name, None)
     return data
 
 
 def _item_from(row: object) -> Item:
-    found = keys("item", row, {f.name for f in fields(Item)} - {"payload"})
+    found = keys("item", row, {f.name for f in fields(Item)} - {"payload", "roles"})
     return made("item", _item, found | {"group": _group_from(found.get("group"))})
 
 

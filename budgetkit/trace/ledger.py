@@ -153,9 +153,10 @@ def ledger(
     roles: Roles,
 ) -> Ledger:
     """Place a counted conversation in sections."""
+    table = dict(roles) if isinstance(roles, Mapping) else None
     sized = list(zip(messages, counted.messages.tolist(), _groups(messages), strict=True))
     past, present = (
-        [Item(place(message, roles), size, group=group, payload=message) for message, size, group in sized]
+        [Item(place(message, roles), size, group=group, payload=message, roles=table) for message, size, group in sized]
         for place in (past_section, present_section)
     )
     schemas = Message({"role": "tools", "tools": list(tools)})
@@ -163,19 +164,21 @@ def ledger(
         opening(messages),
         past,
         present,
-        [Item(past_section(schemas, roles), counted.tools, payload=schemas)] if tools else [],
-        {index: _retrieved(found, counted.passages[index], roles) for index, found in contexts.items()},
+        [Item(past_section(schemas, roles), counted.tools, payload=schemas, roles=table)] if tools else [],
+        {index: _retrieved(found, counted.passages[index], roles, table) for index, found in contexts.items()},
         counted.priming,
     )
 
 
-def _retrieved(found: Sequence[Passage], sizes: Sequence[int], roles: Roles) -> list[Item]:
+def _retrieved(
+    found: Sequence[Passage], sizes: Sequence[int], roles: Roles, table: Mapping[str, str] | None
+) -> list[Item]:
     """Score passages as the retriever did or, where it did not say, by the rank it gave them."""
     scores = [passage.score for passage in found]
     ranked = [1 / rank for rank in range(1, len(found) + 1)] if None in scores else scores
     messages = [passage.message for passage in found]
     return [
-        Item(past_section(message, roles), size, score=score or 0.0, payload=message)
+        Item(past_section(message, roles), size, score=score or 0.0, payload=message, roles=table)
         for message, size, score in zip(messages, sizes, ranked, strict=True)
     ]
 

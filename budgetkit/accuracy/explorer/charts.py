@@ -86,7 +86,7 @@ def risks(found: Outcome) -> pd.DataFrame:
 
 
 def core(found: Outcome) -> list[str]:
-    """Name the counters that need nothing installed: ratios, other systems' rules, and the estimate if one is trained."""
+    """Name the counters that need nothing installed: ratios, other systems' rules, the trained estimate."""
     exact = found.exact
     if isinstance(exact, ExactCounter) and exact.encoding in table_names():
         return [*RATIOS, *RULES, f"estimate:{exact.encoding}"]

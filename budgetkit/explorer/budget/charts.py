@@ -36,7 +36,7 @@ def _tables(name: str, found: Outcome) -> tuple[Question[...], pd.DataFrame]:
         return figures.sections, figures.sections.table(found.plan)
     if name == "turns" and found.turns is not None:
         pinned = None if found.pinned is None else found.pinned.budget
-        return figures.turns, figures.turns.table(budget, found.turns, found.turn, pinned)
+        return figures.turns, figures.turns.table(budget, found.turns, found.turn, pinned, found.pinned_turns)
     if name == "errors" and found.compared is not None:
         return figures.counter_error, figures.counter_error.table(budget, *found.compared[:2])
     if name == "conversations" and found.conversations is not None:

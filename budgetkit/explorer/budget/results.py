@@ -39,6 +39,7 @@ class Outcome:
     turns: Batch | None = None
     first_cut: tuple[int, str] | None = None
     pinned: Plan | None = None
+    pinned_turns: Batch | None = None
     compared: tuple[Batch, Batch, str, str] | None = None
     conversations: Batch | None = None
     note: str = ""
@@ -77,14 +78,16 @@ def _with_trace(settings: Settings, library: Library, bare: Outcome) -> Outcome:
     turn = min(settings.turn or len(turns.demand), len(turns.demand))
     items = requests.items(which, turn)
     first = first_cut(turns.columns(budget))
-    held = settings.pinned
+    held = None if settings.pinned is None else shown(settings.pinned, budget)
+    own = requests if held is None or not held.roles else replace(requests, budget=held)
     return replace(
         bare,
         plan=fit(budget, items, requests.cut),
         turn=turn,
         turns=turns,
         first_cut=None if first is None else (int(turns.demand.index[first[0]]), first[1]),
-        pinned=None if held is None else fit(shown(held, budget), items, requests.cut),
+        pinned=None if held is None else fit(held, own.items(which, turn), own.cut),
+        pinned_turns=None if held is None else own.turns(which),
         compared=_compared(requests, which, bare.model),
         conversations=requests.every() if len(traces) > 1 else None,
     )
