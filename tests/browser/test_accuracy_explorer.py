@@ -138,6 +138,7 @@ def test_at_640_pixels_the_key_figures_come_first_and_nothing_is_too_wide(lab: N
     page = lab.page
     lab.resize(640, 1_200)
     page.wait_for_function("document.querySelector('.bk-controls').getBoundingClientRect().left < 200")
+    lab.wait_for_charts(CHARTS)
     tops = [page.locator(place).first.bounding_box() for place in (".bk-kpis", ".bk-controls", ".bk-charts")]
     places = [box["y"] for box in tops if box is not None]
     assert places == sorted(places)

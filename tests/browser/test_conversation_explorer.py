@@ -149,8 +149,10 @@ def test_nothing_serious_stands_in_the_way_of_anybody(lab: Notebook, theme: str)
 
 
 def test_at_640_pixels_the_key_figures_come_first_and_nothing_is_wider_than_the_page(lab: Notebook) -> None:
-    lab.resize(640)
     page = lab.page
+    lab.resize(640)
+    page.wait_for_function("document.querySelector('.bk-controls').getBoundingClientRect().left < 200")
+    lab.wait_for_charts(CHARTS)
     order = page.evaluate("""() => [".bk-kpis", ".bk-controls", ".bk-charts", ".bk-reader"]
         .map(name => document.querySelector(name).getBoundingClientRect().top)""")
     assert order == sorted(order)

@@ -304,6 +304,7 @@ def test_dark_follows_jupyterlab_at_once(lab: Notebook) -> None:
     light = page.evaluate(f"[{ink}, {tick}]")
     lab.set_theme("dark")
     page.wait_for_function(f"light => {ink} !== light[0] && {tick} !== light[1]", arg=light)
+    lab.wait_for_charts()
     assert page.evaluate(ink).startswith("rgba(255, 255, 255")
     assert page.evaluate(tick) == "rgb(255, 255, 255)"
     assert page.evaluate("getComputedStyle(document.querySelector('.bk-plot .main-svg')).backgroundColor") in (
@@ -316,6 +317,7 @@ def test_at_640_pixels_the_key_figures_and_the_bar_come_first(lab: Notebook) -> 
     page = lab.page
     lab.resize(640, 1_200)
     page.wait_for_function("document.querySelector('.bk-controls').getBoundingClientRect().left < 200")
+    lab.wait_for_charts()
     tops = [page.locator(place).first.bounding_box() for place in (".bk-kpis", ".bk-bar", ".bk-controls", ".bk-charts")]
     places = [box["y"] for box in tops if box is not None]
     assert places == sorted(places)
