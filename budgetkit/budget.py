@@ -17,7 +17,8 @@ from typing import Any, Literal, TypeVar, get_args
 
 from budgetkit.amounts import ROUNDINGS, Amount, Rounding, check_tokens, sizes
 from budgetkit.coherence import OUTPUT, check_floors, check_names, check_room, check_shares, unknown_section
-from budgetkit.lines import Allocation, Line, Reserve, check_all, check_choice, quoted
+from budgetkit.lines import Allocation, Line, Reserve, check_all, check_choice
+from budgetkit.quoting import brief, quoted
 
 WindowKind = Literal["shared", "input", "usable"]
 Order = Literal["importance", "pool"]
@@ -288,6 +289,7 @@ def _changed(line: LineT, what: str, value: object) -> LineT:
     known = [each.name for each in fields(line)]
     if unknown := [name for name in changes if name not in known]:
         raise LookupError(
-            f"no field {quoted(unknown)} in {line!r}; its fields are {quoted(known)}; name one of them, or a new amount"
+            f"no field {quoted(unknown)} in {brief(line)}; its fields are {quoted(known)}; name one of them, "
+            "or a new amount"
         )
     return replace(line, **changes)

@@ -17,6 +17,7 @@ from budgetkit.items import Item
 from budgetkit.lines import Allocation, Fill, Overflow
 from budgetkit.plan import Grant, Plan
 from budgetkit.pruning import Items
+from budgetkit.quoting import brief
 from budgetkit.walk import checked, declaring, walk
 
 Cut = Callable[[Item, int, Allocation], Item | None]
@@ -145,7 +146,7 @@ class _Choice:
         if shorter.tokens > room:
             raise ValueError(
                 f"cut returned an item of {shorter.tokens:,} tokens for a limit of {room:,} in section "
-                f"{allocation.section!r}; a cut must stay within its limit; check its counter and marker"
+                f"{brief(allocation.section)}; a cut must stay within its limit; check its counter and marker"
             )
         return shorter
 
@@ -164,7 +165,7 @@ class _Choice:
         parted = sorted({self.columns.items[i].section for i in broken} & required)
         if parted:
             raise ValueError(
-                f"items of the required section {parted[0]!r} are grouped with items that were dropped; "
+                f"items of the required section {brief(parted[0])} are grouped with items that were dropped; "
                 "a group stays or goes together; make both sections required, or the roles put both into one"
             )
 

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from budgetkit.quoting import brief, quoted
+
 __all__ = ["Image", "Message", "Passage", "ToolCall"]
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
@@ -146,7 +148,7 @@ class Message:
             raise ValueError(f"a message without a role; {_roleless(self.raw)}; give it one of {', '.join(ROLES)}")
         if not isinstance(role, str) or not role:
             raise ValueError(
-                f"a message whose role is {role!r:.60}; a role is a text; give it one of {', '.join(ROLES)}"
+                f"a message whose role is {brief(role)}; a role is a text; give it one of {', '.join(ROLES)}"
             )
         self._check_content(f"{'an' if role[0] in 'aeio' else 'a'} {role} message")
 
@@ -161,14 +163,14 @@ class Message:
         for part in parts:
             if not isinstance(part, str | Mapping):
                 raise ValueError(
-                    f"{what} whose content has a part {part!r:.60}; parts are texts, or objects with a type; "
+                    f"{what} whose content has a part {brief(part)}; parts are texts, or objects with a type; "
                     "write it as one of these, or leave it out"
                 )
         if calls is not None and not (
             isinstance(calls, list | tuple) and all(isinstance(call, Mapping) for call in calls)
         ):
             raise ValueError(
-                f"{what} whose tool_calls are {calls!r:.60}; "
+                f"{what} whose tool_calls are {brief(calls)}; "
                 "they are a list of objects with an id and a function; write them so, or leave them out"
             )
 
@@ -292,4 +294,4 @@ def _roleless(raw: object) -> str:
 
 def _listed(fields: Mapping[str, Any]) -> str:
     """Name what is there, for an error about what is not."""
-    return ", ".join(map(repr, fields)) or "nothing"
+    return quoted(fields) or "nothing"

@@ -12,7 +12,7 @@ import pandas as pd
 
 from budgetkit.amounts import Amount
 from budgetkit.budget import Budget
-from budgetkit.lines import quoted
+from budgetkit.quoting import quoted
 from budgetkit.walk import allocate_columns
 
 Demand = Mapping[str, int] | pd.DataFrame

@@ -27,6 +27,7 @@ from budgetkit.coherence import unknown_section
 from budgetkit.lines import Allocation
 from budgetkit.plan import Grant, Plan
 from budgetkit.pruning import Ints
+from budgetkit.quoting import brief
 
 
 def allocate(budget: Budget, demand: Mapping[str, int]) -> Plan:
@@ -60,7 +61,7 @@ def allocate(budget: Budget, demand: Mapping[str, int]) -> Plan:
     Plan(system=300/300, history=500/900, free=0, reserved=200, window=1000)
     """
     budget = declaring(budget, demand)
-    asked = {s: check_tokens(f"demand of {s!r}", demand.get(s, 0)) for s in budget.sections}
+    asked = {s: check_tokens(f"demand of {brief(s)}", demand.get(s, 0)) for s in budget.sections}
     grants: dict[str, Grant] = {}
     for allocation, limit, granted in walk(budget, asked, _granted()):
         section = allocation.section
@@ -129,7 +130,7 @@ def allocate_columns(budget: Budget, demands: Mapping[str, Ints], rows: int = 0)
     for section, column in given.items():
         if not ((column >= 0) & (column <= MOST_TOKENS) & (column % 1 == 0)).all():
             raise ValueError(
-                f"the demand of {section!r} has a number that is negative, missing, not whole or too large; "
+                f"the demand of {brief(section)} has a number that is negative, missing, not whole or too large; "
                 f"demands are tokens from 0 to {MOST_TOKENS:,}; check that column of the frame"
             )
     asked = {section: column.astype(np.int64) for section, column in given.items()}

@@ -29,7 +29,7 @@ PUBLIC = {
 # Towers, and within each the floors from the ground up. A module may import what stands on a lower floor of
 # its own tower and what stands in the towers below it.
 TOWERS = {
-    "ground": [{"amounts", "files", "cluster"}, {"items", "models"}],
+    "ground": [{"quoting"}, {"amounts", "files", "cluster"}, {"items", "models"}],
     "arithmetic": [
         {"lines"},
         {"coherence"},

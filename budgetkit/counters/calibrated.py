@@ -14,6 +14,7 @@ from functools import cache
 
 from budgetkit.counters.protocol import Counter
 from budgetkit.files import read_table
+from budgetkit.quoting import brief
 
 __all__ = ["CalibratedCounter", "calibrate", "calibrated_models", "published"]
 
@@ -56,7 +57,7 @@ class CalibratedCounter:
     def __post_init__(self) -> None:
         if not self.slope > 0:
             raise ValueError(
-                f"a slope of {self.slope!r}; slopes are above 0, Claude's is about 1.6; give the measured one"
+                f"a slope of {brief(self.slope)}; slopes are above 0, Claude's is about 1.6; give the measured one"
             )
 
     @property
@@ -169,7 +170,7 @@ def published(model: str) -> dict[str, str]:
     if model not in _published():
         known = ", ".join(calibrated_models())
         raise ValueError(
-            f"no published slope for {model!r}; there are {known}; use one of them, or fit your own: "
+            f"no published slope for {brief(model)}; there are {known}; use one of them, or fit your own: "
             "budgetkit.calibrate(counter, texts, counts)"
         )
     return _published()[model]

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Final, Literal, get_args
 
 from budgetkit.amounts import check_tokens
+from budgetkit.quoting import brief
 
 __all__ = ["CharacterCounter", "Rounding", "Unit"]
 
@@ -171,13 +172,13 @@ def _exact_ratio(ratio: object) -> Fraction:
     except (ValueError, ZeroDivisionError):
         exact = Fraction(0)
     if exact <= 0 or isinstance(ratio, bool):
-        raise ValueError(f"a ratio of {ratio!r} units a token; a ratio is a number above 0; English has about 4")
+        raise ValueError(f"a ratio of {brief(ratio)} units a token; a ratio is a number above 0; English has about 4")
     return exact
 
 
 def _one_of(parameter: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
-        raise ValueError(f"{parameter} {value!r}; known are {', '.join(known)}; use one of them")
+        raise ValueError(f"{parameter} {brief(value)}; known are {', '.join(known)}; use one of them")
 
 
 def _written(ratio: Fraction) -> str:

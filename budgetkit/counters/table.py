@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from budgetkit.counters.windows import BEFORE, WINDOW, Places, Windows, windows
 from budgetkit.files import data_files, read_bytes
+from budgetkit.quoting import brief
 
 __all__ = ["CHECK", "SCALE", "Table", "looked_up", "table", "table_names"]
 
@@ -146,7 +147,7 @@ def table(encoding: str) -> Table:
     if encoding not in table_names():
         known = ", ".join(table_names())
         raise ValueError(
-            f"no estimate of {encoding!r}; there are tables for {known}; use one of them, or count exactly"
+            f"no estimate of {brief(encoding)}; there are tables for {known}; use one of them, or count exactly"
         )
     with np.load(io.BytesIO(read_bytes(f"{_FOLDER}/{encoding}.npz")), allow_pickle=False) as stored:
         levels = {name.removeprefix("level_"): stored[name] for name in stored if name.startswith("level_")}

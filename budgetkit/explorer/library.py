@@ -16,9 +16,9 @@ import pandas as pd
 
 from budgetkit.counters import Counter, counter
 from budgetkit.framing import Framing
-from budgetkit.lines import quoted
 from budgetkit.models import Model
 from budgetkit.pruning import Items
+from budgetkit.quoting import brief, quoted
 from budgetkit.trace import Trace, load_traces, shipped_traces
 
 Report = Callable[[str, float], None]
@@ -154,7 +154,9 @@ class Library:
         """
         if name not in self._traces:
             if name not in shipped_traces():
-                raise LookupError(f"no trace {name!r}; known are {quoted(self.names)}; name one, or a file by its path")
+                raise LookupError(
+                    f"no trace {brief(name)}; known are {quoted(self.names)}; name one, or a file by its path"
+                )
             self._traces[name] = load_traces(name, self._reading(name))
         return self._traces[name]
 

@@ -18,7 +18,7 @@ from budgetkit.explorer.drawing import refusal
 from budgetkit.explorer.steps import History
 from budgetkit.explorer.uploads import Uploads
 from budgetkit.explorer.view import View
-from budgetkit.lines import quoted
+from budgetkit.quoting import brief, quoted
 
 Data = dict[str, Any]
 S = TypeVar("S")
@@ -124,7 +124,7 @@ class Explorer(ABC, Generic[S, F, L]):
 
     def _command(self, kind: str) -> Callable[..., S]:
         if kind not in self.commands:
-            raise LookupError(f"no command {kind!r}; known are {quoted(self.commands)}; send one of them")
+            raise LookupError(f"no command {brief(kind)}; known are {quoted(self.commands)}; send one of them")
         return self.commands[kind]
 
     def _walk(self, direction: str, ack: str = "") -> None:

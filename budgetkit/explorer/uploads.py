@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from budgetkit.explorer.view import View
+from budgetkit.quoting import one_line
 
 LARGEST = 20 * 1024 * 1024  # bytes; the page refuses larger files before it sends them
 MOST = 4  # files on their way at once; a page that was closed never sends the rest of its own
@@ -50,7 +51,7 @@ class Uploads:
         part += data
         if len(part) > LARGEST:
             del self._parts[serial]
-            raise ValueError(f"{name} is larger than 20 MB; name the file by its path instead")
+            raise ValueError(f"{one_line(name)} is larger than 20 MB; name the file by its path instead")
         if len(part) >= size:
             self._do(purpose, name=name, content=bytes(self._parts.pop(serial)))
         while len(self._parts) > MOST:

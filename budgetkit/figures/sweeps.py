@@ -11,7 +11,7 @@ import pandas as pd
 
 from budgetkit.figures.palette import ALARM, SLATE, colour
 from budgetkit.figures.question import Question, Spec, end_labels, layout, plain
-from budgetkit.lines import quoted
+from budgetkit.quoting import quoted
 from budgetkit.sweep import LINES
 
 CUT = "cut in all"

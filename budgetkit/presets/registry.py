@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from budgetkit.budget import Budget
-from budgetkit.lines import quoted
 from budgetkit.presets.agent_prompt import agent_prompt
 from budgetkit.presets.application import agent, chat, rag
 from budgetkit.presets.memory import memory_engine, working_memory
+from budgetkit.quoting import brief, quoted
 
 #: Typical sizes of the components of a working memory, in tokens: Octopus, guide "Working Memory" (document
 #: 002), the example beside its table. Each lies within the range that the table gives.
@@ -113,5 +113,5 @@ def preset(name: str) -> Preset:
     'Chat with some retrieval'
     """
     if name not in PRESETS:
-        raise LookupError(f"no preset {name!r}; known are {quoted(PRESETS)}; choose one of them")
+        raise LookupError(f"no preset {brief(name)}; known are {quoted(PRESETS)}; choose one of them")
     return PRESETS[name]

@@ -12,6 +12,7 @@ from budgetkit.budget import Budget
 from budgetkit.evidence import evidence
 from budgetkit.history import NEVER
 from budgetkit.policies import Policy
+from budgetkit.quoting import quoted
 from budgetkit.replay.outcome import Replay
 from budgetkit.replay.replaying import replay
 from budgetkit.trace import Trace
@@ -112,7 +113,7 @@ def evidence_shares(
     True
     """
     if budget.remainder is None:
-        names = ", ".join(budget.sections)
+        names = quoted(budget.sections)
         raise ValueError(f"this budget names no remainder; its sections are {names}; pass remainder=... to Budget")
     pairs = evidence(trace) if found is None else found
     rows = []

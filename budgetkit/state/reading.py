@@ -8,6 +8,8 @@ from typing import Any
 
 import yaml
 
+from budgetkit.quoting import brief, one_line
+
 
 def from_json_text(text: str) -> object:
     """Return what a JSON text holds.
@@ -62,12 +64,20 @@ def from_yaml_text(text: str) -> object:
     return _parsed("YAML", lambda: yaml.load(text, Loader=_Loader), errors)
 
 
-class _TwiceError(ValueError):
-    """A key stands twice."""
+class _RefusedError(ValueError):
+    """What both languages allow, and a saved state does not."""
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML's own loader of plain data, which keeps the last of two keys without a word."""
+    """YAML's own loader of plain data, which keeps the last of two keys without a word, and repeats what is named."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):  # a few of them in a row name gigabytes
+            raise _RefusedError(
+                f"saved state is YAML with the alias *{one_line(self.peek_event().anchor)}; known are values written "
+                "out; write what it stands for in its place"
+            )
+        return super().compose_node(parent, index)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
         if isinstance(node, yaml.MappingNode):
@@ -85,16 +95,18 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _refuse_twice(names: list[str], is_twice: bool) -> None:
     if is_twice:
         name = next(name for i, name in enumerate(names) if name in names[:i])
-        raise _TwiceError(f"saved state has {name!r} twice in one mapping; each key is known once; remove one of them")
+        raise _RefusedError(
+            f"saved state has {brief(name)} twice in one mapping; each key is known once; remove one of them"
+        )
 
 
 def _parsed(what: str, parse: Callable[[], object], errors: tuple[type[Exception], ...]) -> object:
     try:
         return parse()
-    except _TwiceError:
+    except _RefusedError:
         raise
     except errors as error:
-        first = str(error).splitlines()[0] if str(error) else type(error).__name__
+        first = one_line(str(error).splitlines()[0]) if str(error) else type(error).__name__
         raise ValueError(
             f"saved state is no {what} ({first}); it starts with 'budgetkit'; copy the whole text"
         ) from None

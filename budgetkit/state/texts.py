@@ -7,6 +7,7 @@ from typing import Any
 
 from budgetkit.decisions import Decisions
 from budgetkit.message import Message
+from budgetkit.quoting import brief
 from budgetkit.state.plain import keys, made, plain, rows
 
 Payloads = tuple[list[object], dict[int, object]]
@@ -83,8 +84,8 @@ def texts_from(data: object, items: int, cuts: list[int]) -> Payloads:
 
 def _to(payload: object, section: str) -> dict[str, Any]:
     if isinstance(payload, Message):
-        return {"message": plain(payload.raw, f"a message of section {section!r}")}
-    return {"value": plain(payload, f"the payload of an item of section {section!r}")}
+        return {"message": plain(payload.raw, f"a message of section {brief(section)}")}
+    return {"value": plain(payload, f"the payload of an item of section {brief(section)}")}
 
 
 def _from(data: object) -> object:
@@ -95,6 +96,6 @@ def _from(data: object) -> object:
         return found["value"]
     if not isinstance(found["message"], Mapping):
         raise ValueError(
-            f"message of an item is {found['message']!r:.60}; it has a role and a content; write a mapping"
+            f"message of an item is {brief(found['message'])}; it has a role and a content; write a mapping"
         )
     return made("message", Message, {"raw": found["message"]})

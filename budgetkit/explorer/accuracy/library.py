@@ -21,7 +21,7 @@ from budgetkit.explorer.accuracy.settings import Settings
 from budgetkit.explorer.accuracy.sources import KNOWN, read
 from budgetkit.explorer.accuracy.speed import speed
 from budgetkit.filling import FilledWindows, filled_windows
-from budgetkit.lines import quoted
+from budgetkit.quoting import brief, one_line, quoted
 
 Report = Callable[[str, float], None]
 Ints = npt.NDArray[np.int64]
@@ -74,7 +74,7 @@ class Texts:
         """
         kept = corpus.where(lambda document: bool(document.text))
         if not kept.documents:
-            raise ValueError(f"{name} was to be counted; it has no text; give at least one document")
+            raise ValueError(f"{one_line(name)} was to be counted; it has no text; give at least one document")
         own = self._free(name, kept)
         self._corpora[own] = kept
         return own
@@ -266,7 +266,7 @@ class Texts:
         if chosen.corpus not in self._corpora:
             if chosen.corpus not in KNOWN:
                 known = quoted(self.names)
-                raise LookupError(f"no texts {chosen.corpus!r}; known are {known}; name one, or give a path")
+                raise LookupError(f"no texts {brief(chosen.corpus)}; known are {known}; name one, or give a path")
             self._corpora[chosen.corpus] = KNOWN[chosen.corpus]()
         whole = self._corpora[chosen.corpus]
         if chosen.pieces is None:
@@ -274,8 +274,8 @@ class Texts:
         cut = whole.pieces(chosen.pieces // 2, chosen.pieces * 3 // 2)
         if not cut.documents:
             raise ValueError(
-                f"pieces of about {chosen.pieces:,} characters were asked for; no document of {chosen.corpus} has "
-                f"{chosen.pieces // 2:,}; choose shorter pieces, or whole documents"
+                f"pieces of about {chosen.pieces:,} characters were asked for; no document of "
+                f"{one_line(chosen.corpus)} has {chosen.pieces // 2:,}; choose shorter pieces, or whole documents"
             )
         return cut
 

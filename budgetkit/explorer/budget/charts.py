@@ -14,6 +14,7 @@ from budgetkit.explorer.drawing import chart
 from budgetkit.figures.question import Question, signed
 from budgetkit.figures.turns import ALL
 from budgetkit.figures.window import takes_the_rest
+from budgetkit.quoting import brief
 
 Data = dict[str, Any]
 
@@ -56,7 +57,7 @@ def _tables(name: str, found: Outcome) -> tuple[Question[...], pd.DataFrame]:
         return figures.counter_error, figures.counter_error.table(budget, *found.compared[:2])
     if name == "conversations" and found.conversations is not None:
         return figures.conversations, figures.conversations.table(budget, found.conversations)
-    raise LookupError(f"no figure {name!r} for these settings; it needs a conversation")  # pragma: no cover
+    raise LookupError(f"no figure {brief(name)} for these settings; it needs a conversation")  # pragma: no cover
 
 
 def _waterfall_note(table: pd.DataFrame, found: Outcome) -> str:

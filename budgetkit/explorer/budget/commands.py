@@ -15,6 +15,7 @@ from budgetkit.explorer.budget.outcome import Outcome, known_model
 from budgetkit.explorer.budget.settings import OWN, Settings
 from budgetkit.explorer.library import Library
 from budgetkit.presets import PRESETS, preset
+from budgetkit.quoting import brief, one_line, quoted
 from budgetkit.state import from_json, from_yaml
 
 
@@ -66,7 +67,7 @@ def lock(settings: Settings, found: Outcome, library: Library, line: str, on: bo
         held = {line: settings.locks[line]} if line in settings.locks else {}
         return replace(settings, locks=kept, lines={**settings.lines, **held})
     if line not in sizes:
-        raise LookupError(f"line {line!r} was to be locked; the lines are {', '.join(sizes)}; name one of them")
+        raise LookupError(f"line {brief(line)} was to be locked; the lines are {quoted(sizes)}; name one of them")
     return replace(settings, locks={**settings.locks, line: sizes[line]})
 
 
@@ -106,7 +107,9 @@ def choose_turn(settings: Settings, found: Outcome, library: Library, turn: int)
 
 def type_demand(settings: Settings, found: Outcome, library: Library, section: str, tokens: int) -> Settings:
     """Let a section ask for a size that is typed in."""
-    return replace(settings, demand={**settings.demand, section: check_tokens(f"demand of {section!r}", int(tokens))})
+    return replace(
+        settings, demand={**settings.demand, section: check_tokens(f"demand of {brief(section)}", int(tokens))}
+    )
 
 
 def pin(settings: Settings, found: Outcome, library: Library) -> Settings:
@@ -132,7 +135,8 @@ def take_setup(settings: Settings, found: Outcome, library: Library, name: str, 
         return load(settings, found, library, content.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"{name} is not UTF-8 at byte {error.start:,}; a saved state is text in UTF-8; save it in that encoding"
+            f"{one_line(name)} is not UTF-8 at byte {error.start:,}; a saved state is text in UTF-8; save it "
+            "in that encoding"
         ) from None
 
 

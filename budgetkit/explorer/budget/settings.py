@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from budgetkit.amounts import Amount, check_tokens
 from budgetkit.budget import Budget
 from budgetkit.explorer.budget.lines import amounts_of, moved, names, with_reserves
-from budgetkit.lines import quoted
 from budgetkit.models import Model
 from budgetkit.presets import PRESETS, preset
+from budgetkit.quoting import brief, one_line, quoted
 
 OWN = "own"
 
@@ -134,7 +134,9 @@ class Settings:
             return replace(self, window=tokens)
         amounts = amounts_of(budget, base)
         if line not in amounts:
-            raise LookupError(f"no line {line!r} in this budget; its lines are {quoted(amounts)}; name one of them")
+            raise LookupError(
+                f"no line {brief(line)} in this budget; its lines are {quoted(amounts)}; name one of them"
+            )
         return self.next_amount(line, moved(amounts[line], tokens, budget.window, line in budget.caps))
 
     def next_amount(self, line: str, amount: Amount | None) -> Settings:
@@ -160,7 +162,7 @@ class Settings:
         if line in self.locks:
             held = self.locks[line]
             size = "without a cap" if held is None else f"at {held:,} tokens"
-            raise ValueError(f"{line} was to change; it is locked {size}; unlock it first")
+            raise ValueError(f"{one_line(line)} was to change; it is locked {size}; unlock it first")
         return replace(self, lines={**self.lines, line: amount})
 
 

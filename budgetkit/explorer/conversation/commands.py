@@ -20,6 +20,7 @@ from budgetkit.explorer.conversation.outcome import Outcome
 from budgetkit.explorer.conversation.rules import OWN
 from budgetkit.explorer.conversation.settings import Settings
 from budgetkit.policies import Floor
+from budgetkit.quoting import brief
 from budgetkit.replay.requests import requests_of
 
 Command = Callable[..., Settings]
@@ -93,14 +94,14 @@ def set_day(settings: Settings, found: Outcome, library: Replays, text: str) -> 
     try:
         day = date.fromisoformat(text.strip()) if text.strip() else None
     except ValueError:
-        raise ValueError(f"prices of {text.strip()!r} were asked for; a day is YYYY-MM-DD; write it so") from None
+        raise ValueError(f"prices of {brief(text.strip())} were asked for; a day is YYYY-MM-DD; write it so") from None
     return replace(settings, on=day, given_prices=None)
 
 
 def type_price(settings: Settings, found: Outcome, library: Replays, of: str, text: str) -> Settings:
     """Type in a price in dollars for a million tokens; an empty text is the listed one."""
     if of not in PRICED:
-        raise LookupError(f"no price {of!r}; there are {', '.join(PRICED)}; use one of them")
+        raise LookupError(f"no price {brief(of)}; there are {', '.join(PRICED)}; use one of them")
     others = {name: price for name, price in settings.prices.items() if name != of}
     if not text.strip():
         return replace(settings, prices=others)
@@ -110,7 +111,7 @@ def type_price(settings: Settings, found: Outcome, library: Replays, of: str, te
         price = float("nan")
     if not (isfinite(price) and price >= 0):
         raise ValueError(
-            f"a price of {text.strip()!r} for {of.replace('_', ' ')}; prices are dollars for a million tokens, "
+            f"a price of {brief(text.strip())} for {of.replace('_', ' ')}; prices are dollars for a million tokens, "
             "from 0; type a number, or nothing for the listed price"
         )
     return replace(settings, prices={**others, of: price})
@@ -134,7 +135,7 @@ def set_horizon(settings: Settings, found: Outcome, library: Replays, turns: int
 def set_money(settings: Settings, found: Outcome, library: Replays, money: float) -> Settings:
     """Say what may be spent, in US dollars; 0 for no limit."""
     if not (isinstance(money, int | float) and isfinite(money) and money >= 0):
-        raise ValueError(f"{money!r} was to be spent at most; that is US dollars, from 0; give such a number")
+        raise ValueError(f"{brief(money)} was to be spent at most; that is US dollars, from 0; give such a number")
     return replace(settings, money=float(money))
 
 

@@ -12,6 +12,7 @@ from budgetkit.cost import Prices
 from budgetkit.explorer.budget.settings import Settings as BudgetSettings
 from budgetkit.policies import Floor, Policy
 from budgetkit.prompt_cache import PromptCache
+from budgetkit.quoting import one_line
 from budgetkit.replay.requests import By
 
 #: How long a prompt cache is kept after its last use, in seconds; None for longer than any pause.
@@ -101,7 +102,7 @@ class Settings:
         """
         kept = tuple(each for each in self.chosen if each != name) + ((name,) if on else ())
         if not kept:
-            raise ValueError(f"{name} was to go, the last policy that is chosen; choose another one first")
+            raise ValueError(f"{one_line(name)} was to go, the last policy that is chosen; choose another one first")
         return replace(self, chosen=kept, main=self.main if self.main in kept else kept[0])
 
     def with_number(self, policy: str, name: str, value: int) -> Settings:
