@@ -8,11 +8,12 @@ shows, the passages retrieved for it, and the parts that nobody can count from t
 from __future__ import annotations
 
 import json
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from budgetkit.amounts import MOST_TOKENS
 from budgetkit.quoting import brief, quoted
 
 __all__ = ["Image", "Message", "Passage", "ToolCall"]
@@ -110,8 +111,9 @@ class Passage:
     def score(self) -> float | None:
         """How relevant the retriever found it, or None where it did not say."""
         score = self.raw.get("score")
-        known = isinstance(score, int | float) and not isinstance(score, bool) and math.isfinite(score)
-        return float(score) if known and score is not None else None
+        if not isinstance(score, int | float) or isinstance(score, bool) or not abs(score) <= sys.float_info.max:
+            return None
+        return float(score)
 
     @property
     def message(self) -> Message:
@@ -273,7 +275,8 @@ def _image(part: Mapping[str, Any]) -> Image:
     inner = part.get("image_url")
     fields = {**part, **inner} if isinstance(inner, Mapping) else part
     width, height = (
-        value if isinstance(value, int) and value > 0 else None for value in map(fields.get, ("width", "height"))
+        value if isinstance(value, int) and 0 < value <= MOST_TOKENS else None
+        for value in map(fields.get, ("width", "height"))
     )
     return Image(width, height, str(fields.get("detail") or "auto"))
 

@@ -24,7 +24,7 @@ class _Short(Repr):
 
     def repr1(self, x: object, level: int) -> str:
         if isinstance(x, int) and x.bit_length() > _WRITTEN_OUT:
-            return f"a whole number of about {x.bit_length() * 3 // 10:,} digits"
+            return f"a whole number of about {x.bit_length() * 30_103 // 100_000:,} digits"
         for kind in (str, list, tuple, set, frozenset, dict):
             if isinstance(x, kind):
                 return str(getattr(self, f"repr_{kind.__name__}")(x, level))

@@ -108,7 +108,7 @@ def test_values_are_shown_as_python_shows_them_where_they_are_short() -> None:
     for value in ("a", "it's", 3, None, True, 0.5, [1, "a"], {"a": (1,)}, b"a", (), frozenset({1})):
         assert brief(value) == repr(value)
     assert brief(MappingProxyType({"a": 1})) == "{'a': 1}"
-    assert brief(-(10**70)) == "a whole number of about 69 digits"
+    assert brief(-(10**70)) == "a whole number of about 70 digits"
     assert quoted(range(25)).endswith("18, 19, 5 more")
 
 

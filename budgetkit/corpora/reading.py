@@ -234,7 +234,7 @@ def _lines(text: str, suffix: str) -> Iterator[object]:
     for line in text.splitlines():
         try:
             yield json.loads(line)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):  # no JSON, a number of thousands of digits, lists in lists without end
             yield None
 
 

@@ -39,7 +39,7 @@ __all__ = [
 
 _UNITS: dict[str, Unit] = {"chars": "codepoint", "utf16": "utf16", "bytes": "byte", "words": "word"}
 _RATIO = re.compile(r"(?P<unit>chars|utf16|bytes|words)/(?P<ratio>[^ ]+)(?: \((?P<conventions>.*)\))?")
-_MINIMUM = re.compile(r"minimum (\d+)")
+_MINIMUM = re.compile(r"minimum (\d{1,20})")
 _STAND_IN = re.compile(r"(?P<model>.+) \((?P<encoding>\w+) stands in\)")
 
 

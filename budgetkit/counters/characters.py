@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, Literal, get_args
 
-from budgetkit.amounts import check_tokens
+from budgetkit.amounts import MOST_TOKENS, check_tokens, exact_number
 from budgetkit.quoting import brief
 
 __all__ = ["CharacterCounter", "Rounding", "Unit"]
@@ -167,11 +167,10 @@ class CharacterCounter:
 
 
 def _exact_ratio(ratio: object) -> Fraction:
-    try:
-        exact = ratio if isinstance(ratio, Fraction) else Fraction(str(ratio))
-    except (ValueError, ZeroDivisionError):
-        exact = Fraction(0)
-    if exact <= 0 or isinstance(ratio, bool):
+    above, slash, below = str(ratio).partition("/") if isinstance(ratio, str | Fraction) else (ratio, "", "")
+    parts = exact_number(above), exact_number(below) if slash else Fraction(1)
+    exact = None if None in parts or not parts[1] else Fraction(*parts)
+    if exact is None or not 0 < exact <= MOST_TOKENS:
         raise ValueError(f"a ratio of {brief(ratio)} units a token; a ratio is a number above 0; English has about 4")
     return exact
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from budgetkit.amounts import Amount, Share, check_tokens
+from budgetkit.amounts import Amount, Share, check_tokens, exact_number
 from budgetkit.budget import Budget
 from budgetkit.lines import Allocation, Granularity, Keep, Reserve, check_choice
 from budgetkit.presets.window import Window, window_of
@@ -194,8 +194,9 @@ def _amount(what: str, value: object) -> Amount | None:
 
 
 def _percent(what: str, number: str) -> Share:
+    exact = exact_number(number)
     try:
-        return Share(Decimal(number) / 100)
+        return Share(Decimal(number if exact is not None else "none") / 100)
     except (InvalidOperation, ValueError):
         raise ValueError(
             f"{what} is {brief(f'{number}%')}; a percentage lies between 0% and 100%; write it like '12.5%'"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
 
@@ -69,13 +70,23 @@ class _RefusedError(ValueError):
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML's own loader of plain data, which keeps the last of two keys without a word, and repeats what is named."""
+    """YAML's own loader of plain data, which keeps the last of two keys without a word, and repeats what is named.
+
+    Its numbers are decimal here: to YAML 1.1, ``010`` is 8, ``1:30`` is 90, and so are a million digits of either.
+    """
+
+    yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {}
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):  # a few of them in a row name gigabytes
+        event = self.peek_event()
+        if isinstance(event, yaml.AliasEvent):  # a few of them in a row name gigabytes
             raise _RefusedError(
-                f"saved state is YAML with the alias *{one_line(self.peek_event().anchor)}; known are values written "
-                "out; write what it stands for in its place"
+                f"saved state is YAML with the alias *{one_line(event.anchor)}; known are values written out; "
+                "write what it stands for in its place"
+            )
+        if event.tag is not None:
+            raise _RefusedError(
+                f"saved state is YAML with the tag {one_line(event.tag)}; known are plain values; remove the tag"
             )
         return super().compose_node(parent, index)
 
@@ -84,6 +95,19 @@ class _Loader(yaml.SafeLoader):
             names = [(key.tag, key.value) for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
             _refuse_twice([value for _, value in names], len(set(names)) < len(names))
         return super().construct_mapping(node, deep)
+
+
+_KEYWORDS = {
+    "null": r"~|null|Null|NULL|",
+    "bool": r"yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF",
+}
+_NUMBERS = {
+    "int": r"[-+]?(0|[1-9][0-9_]{0,4000})",
+    "float": r"[-+]?[0-9][0-9_]*\.[0-9_]*([eE][-+][0-9]+)?|\.[0-9][0-9_]*([eE][-+][0-9]+)?|[-+]?\.(inf|Inf|INF)"
+    r"|\.(nan|NaN|NAN)",
+}
+for _kind, _pattern in (_KEYWORDS | _NUMBERS).items():
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(f"^(?:{_pattern})$"), None)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -101,7 +101,9 @@ def choose_turn(settings: Settings, found: Outcome, library: Library, turn: int)
     """Show another turn, from 1."""
     turns = 0 if found.demand is None else len(found.demand)
     if not 1 <= int(turn) <= turns:
-        raise ValueError(f"turn {int(turn):,} was asked for; the conversation has 1 to {turns:,}; choose one of them")
+        raise ValueError(
+            f"turn {brief(int(turn))} was asked for; the conversation has 1 to {turns:,}; choose one of them"
+        )
     return replace(settings, turn=int(turn))
 
 

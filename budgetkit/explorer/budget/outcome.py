@@ -22,7 +22,7 @@ from budgetkit.framing import framing_for
 from budgetkit.models import Model, UnknownModelWarning, model
 from budgetkit.plan import Plan
 from budgetkit.presets import PRESETS
-from budgetkit.quoting import one_line
+from budgetkit.quoting import brief, one_line
 from budgetkit.walk import allocate
 
 ROUGH = "chars/4"
@@ -114,7 +114,7 @@ def _with_trace(settings: Settings, library: Library, bare: Outcome) -> Outcome:
     traces = library.conversations(name)
     if not 0 <= which < len(traces):
         raise LookupError(
-            f"conversation {which} of {one_line(name)} was asked for; it has {len(traces)}, from 0 to "
+            f"conversation {brief(which)} of {one_line(name)} was asked for; it has {len(traces)}, from 0 to "
             f"{len(traces) - 1}; choose one of them"
         )
     requests = Requests(library, name, budget, bare.counter, framing_for(bare.model.name))

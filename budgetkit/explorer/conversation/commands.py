@@ -5,6 +5,7 @@ What concerns the budget, the model and the file is the budget explorer's own co
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import replace
@@ -122,7 +123,7 @@ def choose_request(settings: Settings, found: Outcome, library: Replays, request
     number = int(request)
     if not 1 <= number <= found.requests:
         raise ValueError(
-            f"request {number:,} was asked for; the conversation makes 1 to {found.requests:,}; choose one of them"
+            f"request {brief(number)} was asked for; the conversation makes 1 to {found.requests:,}; choose one of them"
         )
     return replace(settings, request=number)
 
@@ -134,7 +135,7 @@ def set_horizon(settings: Settings, found: Outcome, library: Replays, turns: int
 
 def set_money(settings: Settings, found: Outcome, library: Replays, money: float) -> Settings:
     """Say what may be spent, in US dollars; 0 for no limit."""
-    if not (isinstance(money, int | float) and isfinite(money) and money >= 0):
+    if not (isinstance(money, int | float) and 0 <= money <= sys.float_info.max):
         raise ValueError(f"{brief(money)} was to be spent at most; that is US dollars, from 0; give such a number")
     return replace(settings, money=float(money))
 

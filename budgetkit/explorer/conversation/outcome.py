@@ -24,7 +24,7 @@ from budgetkit.explorer.conversation.settings import LONGEST, Settings
 from budgetkit.framing import framing_for
 from budgetkit.policies import Policy
 from budgetkit.pruning import Floats, Ints
-from budgetkit.quoting import one_line
+from budgetkit.quoting import brief, one_line
 from budgetkit.replay import turn_sizes
 from budgetkit.replay.requests import pauses
 from budgetkit.trace import DEFAULT_ROLES, Trace
@@ -176,7 +176,7 @@ def outcome(settings: Settings, library: Replays) -> Outcome:
     number = settings.base.conversation
     if not 0 <= number < len(traces):
         raise LookupError(
-            f"conversation {number} of {one_line(str(settings.base.trace))} was asked for; it has "
+            f"conversation {brief(number)} of {one_line(str(settings.base.trace))} was asked for; it has "
             f"{len(traces)}, from 0 to {len(traces) - 1}; choose one of them"
         )
     rules, cache, note = prompt_cache(settings, bare.model)

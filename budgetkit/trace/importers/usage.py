@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from budgetkit.amounts import check_tokens
+
 _INPUT = ("input_tokens", "prompt_tokens", "promptTokenCount", "input")
 _OUTPUT = ("output_tokens", "completion_tokens", "candidatesTokenCount", "output")
 _READ = ("cache_read_input_tokens", "cache_read_tokens", "cacheRead")
@@ -33,6 +35,11 @@ def usage_of(raw: Any, message_index: int, model: str | None = None) -> dict[str
     dict or None
         message_index, model, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens and
         context_tokens; None where no input was counted.
+
+    Raises
+    ------
+    ValueError
+        If a number is negative, or above `budgetkit.amounts.MOST_TOKENS`.
 
     Examples
     --------
@@ -61,5 +68,8 @@ def usage_of(raw: Any, message_index: int, model: str | None = None) -> dict[str
 
 
 def _first(raw: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
-    found = (raw.get(name) for name in names)
-    return next((value for value in found if isinstance(value, int) and not isinstance(value, bool)), None)
+    for name in names:
+        value = raw.get(name)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return check_tokens(f"{name} of a provider's usage", value)
+    return None
