@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.budget.validation import unknown_section
+from budgetkit.budget.validation import other_roles, unknown_section
 from budgetkit.plan.decisions import OVER_CAP, WINDOW_FULL, Decisions
 from budgetkit.plan.items import Items
 from budgetkit.plan.remainder import remainder
@@ -160,7 +160,8 @@ class Plan:
                     f"{allocation.section} is required and loses {lost:,} whole {items} over its cap "
                     f"({self.budget.caps[allocation.section]:,}); raise the cap, or shorten what stands before."
                 )
-        return tuple(found)
+        moved = other_roles(self.decisions.columns.roles, self.budget.roles, self.budget.sections)
+        return tuple(found + ([moved[0].upper() + moved[1:] + "."] if moved else []))
 
     def frame(self) -> pd.DataFrame:
         """Return the diagnostics, one row a section.
