@@ -158,7 +158,7 @@ class Explorer(ABC, Generic[S, F, L]):
         """Answer what the page sends."""
         kind = content.get("kind", "")
         if kind == "plotly":
-            view.send_plotly()
+            self._send_plotly()
         elif kind == "file" and buffers:
             self._arrived(content, bytes(buffers[0]))
         elif kind in ("undo", "redo"):
@@ -166,6 +166,12 @@ class Explorer(ABC, Generic[S, F, L]):
         else:
             values = {name: value for name, value in content.items() if name not in ("kind", "id", "gesture")}
             self._do(kind, str(content.get("id", "")), str(content.get("gesture", "")), **values)
+
+    def _send_plotly(self) -> None:
+        try:
+            self.view.send_plotly()
+        except PROBLEMS as problem:
+            self._refuse(problem)
 
     def _arrived(self, content: Data, piece: bytes) -> None:
         """Take a piece of a file; pieces come in threads of their own, as other messages do."""
