@@ -17,7 +17,21 @@ import traitlets as t
 
 from budgetkit.counters.encodings import mended
 
-_PARTS = ("dom", "plotly", "page", "courier", "bar", "handles", "window", "charts", "files", "panels", "reader", "view")
+_PARTS = (
+    "dom",
+    "plotly",
+    "page",
+    "courier",
+    "bar",
+    "handles",
+    "window",
+    "charts",
+    "files",
+    "panels",
+    "reader",
+    "card",
+    "view",
+)
 _FOLDER = Path(__file__).parent / "view"
 
 

@@ -1,0 +1,5 @@
+"""App: the faces put together: the design card, and all explorers over one conversation and one budget."""
+
+from budgetkit.app.card import DesignCard
+
+__all__ = ["DesignCard"]
