@@ -24,7 +24,7 @@ Data = dict[str, Any]
 class CardView(View):
     """The bar of the window and the strip of errors; no charts, so that nothing large is loaded."""
 
-    figures = t.List([]).tag(sync=True)
+    figures: Any = t.List([]).tag(sync=True)
     opens = t.List(BudgetView.opens.default_value).tag(sync=True)
 
 
