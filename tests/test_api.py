@@ -19,7 +19,7 @@ PUBLIC = {
     *("Share", "Item", "Reserve", "Allocation", "Budget", "allocate", "allocate_many", "fit", "sweep"),
     *("Plan", "Grant", "Decision", "model", "counter", "Framing", "FRAMINGS", "truncate"),
     *("Message", "Trace", "load_trace", "load_traces", "BudgetExplorer", "AccuracyExplorer"),
-    *("ConversationExplorer", "DesignCard"),
+    *("ConversationExplorer", "DesignCard", "App"),
     *("Replay", "replay", "rank_policies", "evidence", "losses", "evidence_shares", "outlook"),
     *("presets", "state", "assembly", "figures", "policies", "prompt_cache", "cost"),
     *("corpora", "accuracy", "calibrate", "streaming", "claims"),

@@ -13,9 +13,9 @@ from budgetkit.app.misjudged import Misjudged, conversation_errors, shipped_erro
 from budgetkit.app.strip import Room, room_of, strip
 from budgetkit.counters import Counter
 from budgetkit.explorer.budget.explorer import BudgetExplorer, BudgetView
-from budgetkit.explorer.budget.results import ROUGH, Outcome
+from budgetkit.explorer.budget.results import ROUGH, Results
 from budgetkit.explorer.budget.settings import Settings
-from budgetkit.explorer.undo import History
+from budgetkit.explorer.undo import UndoStack
 from budgetkit.explorer.view import View
 
 Data = dict[str, Any]
@@ -82,7 +82,7 @@ class DesignCard(BudgetExplorer):
         ]
         return pd.DataFrame(rows)
 
-    def _misjudged(self, settings: Settings, found: Outcome) -> tuple[Misjudged, ...]:
+    def _misjudged(self, settings: Settings, found: Results) -> tuple[Misjudged, ...]:
         """Return the errors on the shipped texts and on the conversation, each counted once."""
         library, (cheap, exact) = self._library, self._counters(found)
         names = (cheap.name, exact.name)
@@ -94,12 +94,12 @@ class DesignCard(BudgetExplorer):
         rows = (*shipped, *library.once(key, lambda: conversation_errors(trace, cheap, exact)))
         return tuple(sorted(rows, key=lambda row: tuple(CLASSES).index(row.kind)))
 
-    def _counters(self, found: Outcome) -> tuple[Counter, Counter]:
+    def _counters(self, found: Results) -> tuple[Counter, Counter]:
         exact = self._library.counter(None, found.model)
         is_own = getattr(found.counter, "encoding", None) == getattr(exact, "encoding", "")
         return self._library.counter(ROUGH, found.model) if is_own else found.counter, exact
 
-    def _scene(self, history: History[Settings], found: Outcome) -> Data:
+    def _scene(self, history: UndoStack[Settings], found: Results) -> Data:
         cheap, exact = self._counters(found)
         room: Room = room_of(found.plan)
         rows = self._misjudged(history.now, found)
@@ -109,5 +109,5 @@ class DesignCard(BudgetExplorer):
         more = {"headline": headline(history.now, found), "strip": shown, "kpis": key_figures(found), "figures": []}
         return {**super()._scene(history, found), **more}
 
-    def _charts(self, found: Outcome, opened: list[str]) -> dict[str, Data]:
+    def _charts(self, found: Results, opened: list[str]) -> dict[str, Data]:
         return {}

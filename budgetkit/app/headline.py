@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from budgetkit.explorer.budget.results import Outcome
+from budgetkit.explorer.budget.results import Results
 from budgetkit.explorer.budget.settings import Settings
 from budgetkit.explorer.budget.view_state import kpis
 from budgetkit.figures.palette import POOL, colour
@@ -17,7 +17,7 @@ Data = dict[str, Any]
 FIRST = ("remainder", "pool", "usable", "first")
 
 
-def headline(settings: Settings, found: Outcome) -> Data:
+def headline(settings: Settings, found: Results) -> Data:
     """Return the card's title and sentence."""
     budget = found.plan.budget
     known = PRESETS.get(budget.name or "")
@@ -29,7 +29,7 @@ def headline(settings: Settings, found: Outcome) -> Data:
     }
 
 
-def sentence(found: Outcome) -> str:
+def sentence(found: Results) -> str:
     """Say what the budget means."""
     budget, plan = found.plan.budget, found.plan
     if plan.free < 0 or (budget.unclaimed < 0 and not takes_the_rest(budget)):
@@ -44,13 +44,13 @@ def sentence(found: Outcome) -> str:
     return f"{own}; {signed(budget.shared_pool)} more are shared{kept}."
 
 
-def _answer(found: Outcome) -> str:
+def _answer(found: Results) -> str:
     budget = found.plan.budget
     size = next((budget.sizes[reserve.name] for reserve in budget.reserves if reserve.serves == "output"), 0)
     return f", {size:,} wait for the answer" if size else ""
 
 
-def _lasts(found: Outcome) -> str:
+def _lasts(found: Results) -> str:
     """Say for how many turns nothing is cut."""
     if found.demand is None:
         return ""
@@ -61,7 +61,7 @@ def _lasts(found: Outcome) -> str:
     return f", enough for {before:,} of {turns:,} turns" if before else ", too few for the first turn"
 
 
-def key_figures(found: Outcome) -> list[Data]:
+def key_figures(found: Results) -> list[Data]:
     """Return the key figures, the history budget and the shared pool first."""
     by_key = {kpi["key"]: kpi for kpi in kpis(found)}
     own = {"remainder": found.plan.budget.remainder or "", "pool": POOL}
