@@ -28,14 +28,14 @@ PUBLIC = {
 
 # The core is what an application installs; the wings stand on it, and the faces on both.
 CORE = {"budget", "message", "files", "models", "plan", "pruning", "counters", "framing", "presets", "state", "trace"}
-CORE |= {"truncation", "assembly", "billing", "schema"}
+CORE |= {"truncation", "assembly", "billing", "schema", "extras"}
 WINGS = {"accuracy", "replay"}
 FACES = {"figures", "explorer", "endpoints", "app"}
 
 # Floors from the ground up: a room may import what stands on a lower floor.
 FLOORS = [
-    {"budget", "message", "files", "endpoints"},
-    {"models", "plan", "pruning"},
+    {"budget", "files", "extras"},
+    {"message", "models", "plan", "pruning", "endpoints"},
     {"counters", "framing", "presets", "state", "figures", "billing", "schema"},
     {"trace", "truncation", "assembly"},
     {"explorer"},
@@ -57,6 +57,7 @@ DOORS = {
     **dict.fromkeys(("dask", "distributed"), set[str]()),
     "voila": {"app"},
     "httpx": {"endpoints"},
+    "tqdm": {"accuracy"},
     **dict.fromkeys(("socket", "http", "urllib.request", "ftplib", "requests", "aiohttp"), set[str]()),
 }
 # Functions that the package gives to its own rooms.
@@ -71,6 +72,8 @@ NOT_AT_IMPORT = {
     "yaml",
     "IPython",
     "regex",
+    "pydantic",
+    *("re", "typing", "pathlib"),
 }
 
 SOURCES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")

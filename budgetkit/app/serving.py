@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
+from budgetkit.extras import extra
 from budgetkit.trace import load_traces, shipped_traces
 
 #: Voilà's own page would ask another machine for icons that the app has no use for; this one asks nobody.
@@ -38,10 +39,8 @@ def serve(trace: str = "support-chat", *options: str) -> None:
     ImportError
         If Voilà is not installed, which the extra `app` brings.
     """
-    try:
+    with extra("app", "the app as a page of its own"):
         from voila.app import Voila
-    except ImportError:
-        raise ImportError("the app is served by Voilà, which is not installed; pip install 'budgetkit[app]'") from None
     if trace not in shipped_traces():
         load_traces(trace)
         trace = str(Path(trace).resolve())
