@@ -55,6 +55,7 @@ DOORS = {
     "genai_prices": {"models", "replay"},
     "importlib.resources": {"files"},
     **dict.fromkeys(("dask", "distributed"), set[str]()),
+    "voila": {"app"},
     "httpx": {"endpoints"},
     "tqdm": {"accuracy"},
     **dict.fromkeys(("socket", "http", "urllib.request", "ftplib", "requests", "aiohttp"), set[str]()),
