@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 import threading
 import time
+import traceback
 from collections.abc import Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -47,7 +50,7 @@ class Handler(BaseHTTPRequestHandler):
         self.server.asked.append((self.path, {k.lower(): v for k, v in self.headers.items()}, body))
         time.sleep(self.server.delay)
         status, headers, answer = self.server.refuse or (200, {}, self.count(body))
-        data = json.dumps(answer).encode()
+        data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
         self.send_response(status)
         for name, value in {"content-type": "application/json", "content-length": str(len(data)), **headers}.items():
             self.send_header(name, value)
@@ -190,6 +193,89 @@ def test_a_missing_key_is_named(ask: Any, monkeypatch: pytest.MonkeyPatch, provi
     with pytest.raises(EndpointError, match="OPENAI_API_KEY is not set; put your key into that environment variable"):
         count("one")
     assert provider.asked == []
+
+
+KEY = "sk-live-9fB2xQ7mT4vL8kZw"  # made up
+
+ECHOES = {
+    "as it is": KEY,
+    "in a header": f"Authorization: Bearer {KEY}",
+    "masked, but for its ends": f"Incorrect API key provided: {KEY[:8]}**********{KEY[-4:]}.",
+    "without its case": KEY.upper(),
+    "in a URL": "".join(f"%{ord(sign):02x}" for sign in KEY),
+    "in base64": base64.b64encode(f"user:{KEY}".encode()).decode(),
+    "spelled out": " ".join(KEY),
+    "with characters of no width": "\u200b".join(KEY),
+    "after much else": "no such key " * 1_000 + KEY,
+}
+
+
+def everything_shown(error: BaseException) -> str:
+    """Print an error as a debugger would: its causes, and the local variables of every frame but the test's."""
+    below = error.with_traceback(error.__traceback__ and error.__traceback__.tb_next)
+    return "".join(traceback.TracebackException.from_exception(below, capture_locals=True).format())
+
+
+def parts_of(key: str) -> set[str]:
+    return {key[at : at + 6].casefold() for at in range(len(key) - 5)}
+
+
+@pytest.mark.parametrize("status", [200, 400, 401, 404, 429, 500])
+@pytest.mark.parametrize("echo", ECHOES.values(), ids=ECHOES)
+def test_an_answer_that_repeats_the_key_does_not_show_it(
+    provider: Provider, ask: Any, monkeypatch: pytest.MonkeyPatch, status: int, echo: str
+) -> None:
+    count = ask()
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    for answer in ({"error": {"message": echo}}, {"error": echo}, echo.encode()):
+        provider.refuse = (status, {"retry-after": KEY}, answer)
+        with pytest.raises(EndpointError) as raised:
+            count("one")
+        shown = everything_shown(raised.value) + repr(raised.value) + repr(count)
+        letters = re.sub(r"[\W_]", "", shown)
+        assert not [part for part in parts_of(KEY) if part in shown.casefold()]
+        assert "9fB2xQ7mT4vL8kZw" not in letters
+        assert len(str(raised.value)) < 500 and "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("around", ["{}\n", "\r\n{}", " \t{} "])
+def test_a_key_is_sent_without_the_blanks_around_it(
+    provider: Provider, ask: Any, monkeypatch: pytest.MonkeyPatch, around: str
+) -> None:
+    """An editor ends a file with a line end, and `export KEY="$(cat file)"` is not everybody's habit."""
+    count = ask()
+    monkeypatch.setenv("OPENAI_API_KEY", around.format(KEY))
+    assert count("one two") == 2
+    assert provider.asked[0][1]["authorization"] == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize("wrong", ["sk-9fB2xQ\n7mT4vL8kZw", "sk-9fB2xQ 7mT4vL8kZw", "sk-9fB2xQ7mT4vL8k\xe9", "9fB2x"])
+def test_what_is_no_key_is_refused_before_it_is_sent_and_not_shown(
+    provider: Provider, ask: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, wrong: str
+) -> None:
+    count = ask()
+    monkeypatch.setenv("OPENAI_API_KEY", wrong)
+    with (
+        caplog.at_level("DEBUG"),
+        pytest.raises(EndpointError, match="OPENAI_API_KEY holds .* copy your key") as raised,
+    ):
+        count("one")
+    assert provider.asked == []
+    assert "9fB2x" not in everything_shown(raised.value) + caplog.text
+
+
+def test_the_key_is_in_no_log(
+    provider: Provider, ask: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    count = ask()
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with caplog.at_level("DEBUG"):
+        count("one")
+        provider.server_close()
+        with pytest.raises(EndpointError):
+            replace(count, endpoint=replace(count.endpoint, url="http://127.0.0.1:9/v1"))("two")
+    assert caplog.text
+    assert not [part for part in parts_of(KEY) if part in caplog.text.casefold()]
 
 
 def test_the_key_is_not_kept_on_disk(ask: Any, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 
 from budgetkit.endpoints.answers import asked_name, cache_file, kept_answers, known_answer
+from budgetkit.endpoints.keys import Key, key_from_environment
 from budgetkit.endpoints.shapes import ENDPOINTS, Endpoint, EndpointError, refusal
 
 _AT_ONCE = 4
@@ -121,35 +122,41 @@ class ProviderCounter:
     def _ask(self, asked: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, int]]:
         if not asked:
             return
-        headers = self.endpoint.headers(self._key())
+        key = self._key()
         url = self.endpoint.url.replace("{model}", self.model)
-        with httpx.Client(headers=headers, timeout=self.timeout) as client, ThreadPoolExecutor(_AT_ONCE) as pool:
-            answers = pool.map(lambda body: self._one(client, url, body), asked.values())
+        with httpx.Client(auth=key, timeout=self.timeout) as client, ThreadPoolExecutor(_AT_ONCE) as pool:
+            answers = pool.map(lambda body: self._one(client, key, url, body), asked.values())
             yield from zip(asked, answers, strict=True)
 
-    def _one(self, client: httpx.Client, url: str, body: Mapping[str, Any]) -> int:
-        try:
-            response = client.post(url, json=dict(body))
-        except httpx.TimeoutException:
-            raise self._error(
-                f"no answer within {self.timeout:g} seconds; try again, or give a longer timeout="
-            ) from None
-        except httpx.HTTPError as error:
-            raise self._error(f"it cannot be reached ({error}); look at the network, or count without it") from None
+    def _one(self, client: httpx.Client, key: Key, url: str, body: Mapping[str, Any]) -> int:
+        response = self._response(client, key, url, body)
+        if isinstance(response, EndpointError):  # raised here, where no exception of others hangs on it
+            raise response
         if response.status_code != httpx.codes.OK:
-            raise self._error(refusal(response, self.endpoint.key))
+            raise self._error(refusal(response, key))
         try:
             return int(response.json()[self.endpoint.answer])
-        except (ValueError, KeyError, TypeError):
-            raise self._error(
-                f"the answer holds no {self.endpoint.answer!r} ({response.text[:80]!r}); is the address right?"
-            ) from None
+        except (ValueError, KeyError, TypeError, RecursionError):
+            said = key.hidden_in(response.text[:80])
+        raise self._error(f"the answer holds no {self.endpoint.answer!r} ({said!r}); is the address right?")
 
-    def _key(self) -> str:
-        key = os.environ.get(self.endpoint.key, "")
-        if not key:
-            raise self._error(f"{self.endpoint.key} is not set; put your key into that environment variable")
-        return key
+    def _response(
+        self, client: httpx.Client, key: Key, url: str, body: Mapping[str, Any]
+    ) -> httpx.Response | EndpointError:
+        try:
+            return client.post(url, json=dict(body))
+        except httpx.TimeoutException:
+            return self._error(f"no answer within {self.timeout:g} seconds; try again, or give a longer timeout=")
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            said = key.hidden_in(str(error))
+            return self._error(f"it cannot be reached ({said}); look at the network, or count without it")
+
+    def _key(self) -> Key:
+        try:
+            return key_from_environment(self.endpoint.key, self.endpoint.headers)
+        except ValueError as error:
+            said = str(error)
+        raise self._error(said)
 
     def _error(self, what: str) -> EndpointError:
         return EndpointError(f"{self.endpoint.provider} was asked to count for {self.model}; {what}")

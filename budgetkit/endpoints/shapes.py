@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import httpx
 
+from budgetkit.endpoints.keys import Key
+
 
 class EndpointError(RuntimeError):
     """A provider's count endpoint did not answer with a count."""
@@ -78,35 +80,26 @@ ENDPOINTS: Final[Mapping[str, Endpoint]] = MappingProxyType(
 )
 
 
-def refusal(response: httpx.Response, key: str) -> str:
-    """Say what a refusal means and what to do about it.
-
-    Parameters
-    ----------
-    response : httpx.Response
-        With a status other than 200.
-    key : str
-        The environment variable that holds the key.
-
-    Returns
-    -------
-    str
-        Half a sentence, for an error.
-    """
-    said = _message(response)
+def refusal(response: httpx.Response, key: Key) -> str:
+    """Say what a status other than 200 means and what to do about it, in half a sentence for an error."""
+    said = key.hidden_in(_message(response))
     if response.status_code in (401, 403):
-        return f"it refused the key ({said}); look whether {key} holds a valid one"
+        return f"it refused the key ({said}); look whether {key.variable} holds a valid one"
     if response.status_code == 429:
-        wait = response.headers.get("retry-after")
-        return f"its rate limit is reached ({said}); wait {f'{wait} seconds' if wait else 'a while'} and try again"
+        wait = response.headers.get("retry-after", "")
+        return f"its rate limit is reached ({said}); wait {_seconds(wait)} and try again"
     if response.status_code == 404:
         return f"it knows no such model ({said}); write the name as {response.url.host} does"
     return f"it answered {response.status_code} ({said}); correct the request, or try again later"
+
+
+def _seconds(wait: str) -> str:
+    return f"{wait} seconds" if wait.isascii() and wait.isdecimal() and len(wait) < 7 else "a while"
 
 
 def _message(response: httpx.Response) -> str:
     try:
         error = response.json()["error"]
         return str(error["message"] if isinstance(error, Mapping) else error)
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return response.reason_phrase
