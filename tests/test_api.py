@@ -65,7 +65,7 @@ DOORS = {
     "genai_prices": {"models", "cost"},
     "importlib.resources": {"files"},
     **dict.fromkeys(("dask", "distributed"), set[str]()),
-    "httpx": {"endpoints"},
+    **dict.fromkeys(("httpx", "anyio"), {"endpoints"}),
     **dict.fromkeys(("socket", "http", "urllib.request", "ftplib", "requests", "aiohttp"), set[str]()),
 }
 NOT_AT_IMPORT = {

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-import httpx
-
-from budgetkit.endpoints.answers import asked_name, cache_file, kept_answers, known_answer
+from budgetkit.endpoints.answers import cache_file, kept_counts
+from budgetkit.endpoints.exchange import Answer, Asking, ask_all
 from budgetkit.endpoints.keys import Key, key_from_environment
-from budgetkit.endpoints.shapes import ENDPOINTS, Endpoint, EndpointError, refusal
+from budgetkit.endpoints.shapes import ENDPOINTS, Endpoint, EndpointError, tokens_in
 
-_AT_ONCE = 4
 _ALONE = "a"
 
 
@@ -32,7 +31,7 @@ class ProviderCounter:
     cache : Path
         File that keeps the answers.
     timeout : float
-        Seconds to wait for one answer.
+        Seconds to wait for one whole answer.
     """
 
     model: str
@@ -40,6 +39,10 @@ class ProviderCounter:
     cache: Path
     timeout: float = 30.0
     exact: bool = field(default=True, init=False)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.timeout < inf:
+            raise ValueError(f"a timeout of {self.timeout!r:.40}; an answer takes seconds; give some, such as 30")
 
     @property
     def name(self) -> str:
@@ -66,7 +69,8 @@ class ProviderCounter:
         Raises
         ------
         EndpointError
-            If there is no key, or the provider refuses, limits, fails or does not answer in time.
+            If there is no key, or the provider refuses, limits, fails, does not answer in time, or answers with
+            what can be no count.
         """
         different = list(dict.fromkeys(text for text in texts if text))
         if not different:
@@ -74,6 +78,8 @@ class ProviderCounter:
         bodies = [self.endpoint.body(self.model, text) for text in (_ALONE, *different)]
         alone, *sizes = self.requests(bodies)
         found = dict(zip(different, (size - alone + 1 for size in sizes), strict=True))
+        if min(found.values()) < 0:
+            raise self._error(f"it counts fewer tokens for a text than for {_ALONE!r} ({alone}); count without it")
         return [found[text] if text else 0 for text in texts]
 
     def request(self, body: Mapping[str, Any]) -> int:
@@ -109,47 +115,34 @@ class ProviderCounter:
         list of int
             In tokens each.
         """
-        names = [asked_name(self.endpoint.url, self.model, body) for body in bodies]
-        with kept_answers(self.cache) as kept:
-            known = {name: tokens for name in names if (tokens := known_answer(kept, name)) is not None}
+        with kept_counts(self.cache) as kept:
+            names = [kept.name(self.endpoint.url, self.model, body) for body in bodies]
+            known = kept.known([*dict.fromkeys(names)])
             asked = {name: body for name, body in zip(names, bodies, strict=True) if name not in known}
-            for name, tokens in self._ask(asked):
-                kept.execute("INSERT OR REPLACE INTO counts VALUES (?, ?)", (name, tokens))
-                kept.commit()  # what was answered stays, even if the next one fails
+            for name, tokens in self._ask(asked, kept.keep).items():
                 known[name] = tokens
         return [known[name] for name in names]
 
-    def _ask(self, asked: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, int]]:
+    def _ask(self, asked: Mapping[bytes, Mapping[str, Any]], keep: Callable[[bytes, int], None]) -> dict[bytes, int]:
+        """Ask about requests by name, and keep each count as it comes: it stays if a later answer fails."""
         if not asked:
-            return
-        key = self._key()
-        url = self.endpoint.url.replace("{model}", self.model)
-        with httpx.Client(auth=key, timeout=self.timeout) as client, ThreadPoolExecutor(_AT_ONCE) as pool:
-            answers = pool.map(lambda body: self._one(client, key, url, body), asked.values())
-            yield from zip(asked, answers, strict=True)
+            return {}
+        key, found, refused = self._key(), dict[bytes, int](), list[str]()
 
-    def _one(self, client: httpx.Client, key: Key, url: str, body: Mapping[str, Any]) -> int:
-        response = self._response(client, key, url, body)
-        if isinstance(response, EndpointError):  # raised here, where no exception of others hangs on it
-            raise response
-        if response.status_code != httpx.codes.OK:
-            raise self._error(refusal(response, key))
-        try:
-            return int(response.json()[self.endpoint.answer])
-        except (ValueError, KeyError, TypeError, RecursionError):
-            said = key.hidden_in(response.text[:80])
-        raise self._error(f"the answer holds no {self.endpoint.answer!r} ({said!r}); is the address right?")
+        def answered(name: bytes, answer: Answer | str) -> bool:
+            counted = answer if isinstance(answer, str) else tokens_in(answer, self.endpoint, key)
+            if isinstance(counted, str):
+                refused.append(counted)
+                return False
+            found[name] = counted
+            keep(name, counted)
+            return True
 
-    def _response(
-        self, client: httpx.Client, key: Key, url: str, body: Mapping[str, Any]
-    ) -> httpx.Response | EndpointError:
-        try:
-            return client.post(url, json=dict(body))
-        except httpx.TimeoutException:
-            return self._error(f"no answer within {self.timeout:g} seconds; try again, or give a longer timeout=")
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            said = key.hidden_in(str(error))
-            return self._error(f"it cannot be reached ({said}); look at the network, or count without it")
+        url = self.endpoint.url.replace("{model}", quote(self.model.encode("utf-8", "replace")))
+        ask_all(Asking(url, key, self.timeout), asked, answered)
+        if refused:  # raised here, where nothing of others hangs on it
+            raise self._error(refused[0])
+        return found
 
     def _key(self) -> Key:
         try:
@@ -159,7 +152,7 @@ class ProviderCounter:
         raise self._error(said)
 
     def _error(self, what: str) -> EndpointError:
-        return EndpointError(f"{self.endpoint.provider} was asked to count for {self.model}; {what}")
+        return EndpointError(f"{self.endpoint.provider} was asked to count for {self.model:.80}; {what}")
 
 
 def provider_counter(
@@ -176,7 +169,7 @@ def provider_counter(
     cache : path, optional
         File that keeps the answers, by a checksum of what was asked; in the user's cache folder when left out.
     timeout : float
-        Seconds to wait for one answer.
+        Seconds to wait for one whole answer.
 
     Returns
     -------
@@ -186,7 +179,12 @@ def provider_counter(
     Raises
     ------
     ValueError
-        If the provider is unknown.
+        If the provider is unknown, or no time is given.
+
+    Warns
+    -----
+    RuntimeWarning
+        When it counts, if the file of answers is broken and begun anew, or cannot be written.
 
     Examples
     --------
