@@ -53,7 +53,7 @@ def whole(name: str, text: str) -> int:
 
 
 def written(text: str) -> str:
-    return encodings.mended(text)
+    return encodings.replace_surrogates(text)
 
 
 @pytest.mark.parametrize("name", encoding_names())
