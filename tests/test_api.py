@@ -19,7 +19,7 @@ PUBLIC = {
     *("Share", "Item", "Reserve", "Allocation", "Budget", "allocate", "allocate_many", "fit", "sweep"),
     *("Plan", "Grant", "Decision", "model", "counter", "Framing", "FRAMINGS", "truncate"),
     *("Message", "Trace", "load_trace", "load_traces", "BudgetExplorer", "AccuracyExplorer"),
-    "ConversationExplorer",
+    *("ConversationExplorer", "DesignCard", "App"),
     *("Replay", "replay", "rank_policies", "evidence", "losses", "evidence_shares", "outlook"),
     *("presets", "state", "assembly", "figures", "policies", "prompt_cache", "cost"),
     *("corpora", "accuracy", "calibrate", "streaming", "claims"),
@@ -30,16 +30,17 @@ PUBLIC = {
 CORE = {"budget", "message", "files", "models", "plan", "pruning", "counters", "framing", "presets", "state", "trace"}
 CORE |= {"truncation", "assembly", "billing", "schema", "extras"}
 WINGS = {"accuracy", "replay"}
-FACES = {"figures", "explorer", "endpoints"}
+FACES = {"figures", "explorer", "endpoints", "app"}
 
 # Floors from the ground up: a room may import what stands on a lower floor.
 FLOORS = [
-    {"budget", "message", "files", "extras"},
-    {"endpoints", "models", "plan", "pruning"},
+    {"budget", "files", "extras"},
+    {"message", "models", "plan", "pruning", "endpoints"},
     {"counters", "framing", "presets", "state", "figures", "billing", "schema"},
     {"trace", "truncation", "assembly"},
     {"explorer"},
     {"accuracy", "replay"},
+    {"app"},
 ]
 MOST_FLOORS, MOST_ENTRIES = 8, 22
 
@@ -50,7 +51,7 @@ DOORS = {
     "tiktoken": {"counters"},
     **dict.fromkeys(("tokenizers", "mistral_common", "litellm"), {"counters"}),
     "plotly": SHOWN,
-    **dict.fromkeys(("ipywidgets", "anywidget", "IPython"), {d for d in SHOWN if d.endswith("explorer")}),
+    **dict.fromkeys(("ipywidgets", "anywidget", "IPython"), {"app", *(d for d in SHOWN if d.endswith("explorer"))}),
     "genai_prices": {"models", "replay"},
     "importlib.resources": {"files"},
     **dict.fromkeys(("dask", "distributed"), set[str]()),

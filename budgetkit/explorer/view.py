@@ -18,7 +18,21 @@ import traitlets as t
 from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.extras import extra
 
-_PARTS = ("dom", "plotly", "page", "courier", "bar", "handles", "window", "charts", "files", "panels", "reader", "view")
+_PARTS = (
+    "dom",
+    "plotly",
+    "page",
+    "courier",
+    "bar",
+    "handles",
+    "window",
+    "charts",
+    "files",
+    "panels",
+    "reader",
+    "card",
+    "view",
+)
 _FOLDER = Path(__file__).parent / "view"
 
 
