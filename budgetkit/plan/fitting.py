@@ -7,6 +7,7 @@ which the window had no room are told apart, because they are mended differently
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import numpy as np
 
@@ -70,7 +71,8 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
         limits[allocation.section] = limit
     choice.part_no_pair()
     grants = [Grant(s, asked[s], limits[s], int(choice.kept[columns.rows(s)].sum())) for s in budget.sections]
-    return raise_if_overrun(Plan(budget, tuple(grants), Decisions(columns, choice.kept, choice.reasons, choice.cuts)))
+    decisions = Decisions(columns, choice.kept, choice.reasons, choice.cuts)
+    return raise_if_overrun(Plan(budget, tuple(grants), decisions, partial(fit, cut=cut)))
 
 
 class _Choice:

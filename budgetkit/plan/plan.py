@@ -12,8 +12,10 @@ from budgetkit.budget import Budget
 from budgetkit.budget.quoting import one_line
 from budgetkit.budget.validation import other_roles, unknown_section
 from budgetkit.plan.decisions import OVER_CAP, WINDOW_FULL, Decisions
+from budgetkit.plan.item import Item
 from budgetkit.plan.items import Items
 from budgetkit.plan.remainder import remainder
+from budgetkit.plan.why import Replan, Why, explain
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,8 @@ class Plan:
     decisions: Decisions = field(
         default_factory=lambda: Decisions(Items(()), np.zeros(0, np.int64), np.zeros(0, np.int8))
     )
+    #: How to plan again, as it was planned; set by what makes the plan.
+    replan: Replan | None = field(default=None, repr=False)
 
     def __getitem__(self, section: str) -> Grant:
         for grant in self.grants:
@@ -163,6 +167,41 @@ class Plan:
                 )
         moved = other_roles(self.decisions.columns.roles, self.budget.roles, self.budget.sections)
         return tuple(found + ([moved[0].upper() + moved[1:] + "."] if moved else []))
+
+    def why(self, of: int | Item | str) -> Why:
+        """Say why an item was kept or lost, and which smallest single changes would keep it.
+
+        Parameters
+        ----------
+        of : int, Item or str
+            The item's place among `decisions`, the item itself, or a section's name.
+
+        Returns
+        -------
+        Why
+            The reasons in order, and the changes, each verified by planning again.
+
+        Raises
+        ------
+        LookupError
+            If the plan has no such item or section.
+        ValueError
+            If the plan was loaded from a saved state, which does not say how to plan again.
+
+        Examples
+        --------
+        >>> import budgetkit as bk
+        >>> budget = bk.Budget(1_000, [bk.Reserve("output", 200)], [bk.Allocation("history")])
+        >>> print(bk.allocate(budget, {"history": 900}).why("history"))
+        history asked for 900 tokens and got 800 of a limit of 800.
+        The limit is what was left of 800 usable tokens; sections asked before took none.
+        What would keep it:
+        - Lower the reserve output from 200 to 100 tokens.
+        - Take a larger window: from 1,000 to 1,100 tokens.
+        """
+        if self.replan is None:
+            raise ValueError("a loaded plan cannot be planned again; fit its items and ask that plan")
+        return explain(self, of, self.replan)
 
     def frame(self) -> pd.DataFrame:
         """Return the diagnostics, one row a section.

@@ -66,7 +66,7 @@ def allocate(budget: Budget, demand: Mapping[str, int]) -> Plan:
     for allocation, limit, granted in allocate_in_order(budget, asked, _granted()):
         section = allocation.section
         grants[section] = Grant(section, asked[section], limit, granted)
-    return raise_if_overrun(Plan(budget, tuple(grants[s] for s in budget.sections)))
+    return raise_if_overrun(Plan(budget, tuple(grants[s] for s in budget.sections), replan=allocate))
 
 
 def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
