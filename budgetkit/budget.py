@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 from budgetkit.amounts import ROUNDINGS, Amount, Rounding, check_tokens, sizes
 from budgetkit.coherence import OUTPUT, check_floors, check_names, check_room, check_shares, unknown_section
-from budgetkit.lines import Allocation, Line, Reserve, check_all, check_choice
+from budgetkit.lines import Allocation, Line, Reserve, check_all, check_choice, check_whole
 from budgetkit.quoting import brief, quoted
 
 WindowKind = Literal["shared", "input", "usable"]
@@ -107,7 +107,8 @@ class Budget:
             object.__setattr__(self, "constrained_below", check_tokens("constrained_below", self.constrained_below))
         for name, kind in (("reserves", Reserve), ("allocations", Allocation)):
             object.__setattr__(self, name, check_all(name, getattr(self, name), kind))
-        check_all("roles", [*self.roles.keys(), *self.roles.values(), self.name], str)
+        for name in check_all("roles", [*self.roles.keys(), *self.roles.values(), self.name], str):
+            check_whole("a budget or a role is named", name)
         object.__setattr__(self, "roles", dict(self.roles))
         for name, choices in _CHOICES.items():
             check_choice(name, getattr(self, name), choices)

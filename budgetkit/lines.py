@@ -174,8 +174,16 @@ def _amount(what: str, amount: object) -> Amount:
 def _check_name(name: object) -> None:
     if not isinstance(name, str) or not name:
         raise ValueError(f"a line is named {brief(name)}; names are texts with at least one character; give one")
+    check_whole("a line is named", name)
+
+
+def check_whole(what: str, name: str) -> None:
+    """Refuse a name that ends in half a character, as a text does that was cut in another language.
+
+    >>> check_whole("a line is named", "history")
+    """
     if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
-        raise ValueError(f"a line is named {brief(name)}, with half a character in it; names are whole; leave that out")
+        raise ValueError(f"{what} {brief(name)}, with half a character in it; names are whole; leave that out")
 
 
 def check_all(what: str, values: Iterable[object], kind: type[T]) -> tuple[T, ...]:

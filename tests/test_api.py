@@ -43,7 +43,7 @@ TOWERS = {
         {"batch"},
     ],
     "text": [{"counters", "message", "endpoints", "corpora"}, {"framing"}, {"truncation"}, {"trace"}, {"evidence"}],
-    "meeting": [{"schema", "filling"}, {"assembly", "state", "replay", "accuracy"}, {"claims", "streaming"}],
+    "meeting": [{"plain_data", "filling"}, {"assembly", "state", "replay", "accuracy"}, {"claims", "streaming"}],
     "faces": [{"figures"}, {"explorer"}],
 }
 BELOW = {
@@ -66,6 +66,7 @@ DOORS = {
     "importlib.resources": {"files"},
     **dict.fromkeys(("dask", "distributed"), set[str]()),
     "httpx": {"endpoints"},
+    "pydantic": {"plain_data", "state"},
     **dict.fromkeys(("socket", "http", "urllib.request", "ftplib", "requests", "aiohttp"), set[str]()),
 }
 NOT_AT_IMPORT = {
@@ -78,6 +79,7 @@ NOT_AT_IMPORT = {
     "yaml",
     "IPython",
     "regex",
+    "pydantic",
 }
 
 SOURCES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
