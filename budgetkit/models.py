@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final, Literal
 
-from budgetkit.amounts import check_tokens
+from budgetkit.budget.amounts import check_tokens
+from budgetkit.budget.quoting import brief, one_line
 from budgetkit.files import read_table
-from budgetkit.quoting import brief, one_line
 
 __all__ = ["DEFAULT_ENCODING", "DEFAULT_WINDOW", "Model", "UnknownModelWarning", "model", "models"]
 
@@ -114,11 +114,6 @@ class Model:
 @cache
 def models() -> tuple[Model, ...]:
     """List the models of ``data/models.csv``.
-
-    Returns
-    -------
-    tuple of Model
-        In the table's order, by provider.
 
     Examples
     --------

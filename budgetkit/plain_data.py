@@ -34,8 +34,8 @@ from pydantic import (
 from pydantic.json_schema import GenerateJsonSchema
 from typing_extensions import TypedDict
 
-from budgetkit.amounts import Amount, Share
-from budgetkit.quoting import brief, one_line, quoted
+from budgetkit.budget.amounts import Amount, Share
+from budgetkit.budget.quoting import brief, one_line, quoted
 
 DEEPEST = 100  # levels of lists and mappings that are written; YAML's reader takes some 300
 _LARGEST = 10**4_000  # Python reads numbers of 4,300 digits

@@ -18,13 +18,13 @@ import yaml
 from pydantic import PlainValidator, TypeAdapter, WithJsonSchema
 
 from budgetkit.budget import Budget
-from budgetkit.decisions import REASONS, decisions_of
-from budgetkit.items import Item
-from budgetkit.lines import Allocation, Reserve
+from budgetkit.budget.allocation import Allocation, Reserve
+from budgetkit.budget.quoting import brief
 from budgetkit.message import Message
 from budgetkit.plain_data import TOKENS, changed, json_data, list_of, plain, read, schema_of, shape, shape_of, yaml_data
-from budgetkit.plan import Grant, Plan, plan_of
-from budgetkit.quoting import brief
+from budgetkit.plan.decisions import REASONS, decisions_of
+from budgetkit.plan.item import Item
+from budgetkit.plan.plan import Grant, Plan, plan_of
 
 __all__ = ["from_dict", "from_json", "from_yaml", "schema", "to_dict", "to_json", "to_yaml"]
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import budgetkit as bk
+from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.counters import counter
-from budgetkit.quoting import brief, one_line, quoted
 from tests.hostile import any_text
 
 SOURCES = sorted(Path(bk.__file__).parent.rglob("*.py"))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import budgetkit as bk
 from budgetkit import presets, state
-from budgetkit.amounts import apportion
+from budgetkit.budget.amounts import apportion
 from budgetkit.presets import PRESETS
 from budgetkit.state import schema
 from tests.strategies import ITEMS, budgets

@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budgetkit.amounts import Share, check_tokens
+from budgetkit.accuracy.simulation import FilledWindows, filled_windows, ratios
 from budgetkit.budget import Budget
-from budgetkit.filling import FilledWindows, filled_windows, ratios
-from budgetkit.lines import Reserve
-from budgetkit.quoting import brief, quoted
+from budgetkit.budget.allocation import Reserve
+from budgetkit.budget.amounts import Share, check_tokens
+from budgetkit.budget.quoting import brief, quoted
 
 Floats = npt.NDArray[np.float64]
 

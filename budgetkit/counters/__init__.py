@@ -10,6 +10,7 @@ import re
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from budgetkit.budget.quoting import brief, one_line
 from budgetkit.counters.calibrated import CalibratedCounter, calibrate, published
 from budgetkit.counters.characters import CharacterCounter, Unit
 from budgetkit.counters.encodings import encoding_names
@@ -18,7 +19,6 @@ from budgetkit.counters.foreign import ForeignCounter
 from budgetkit.counters.protocol import Counter
 from budgetkit.counters.rules import RULES
 from budgetkit.models import DEFAULT_ENCODING, Model, model
-from budgetkit.quoting import brief, one_line
 
 if TYPE_CHECKING:
     from budgetkit.counters.estimate import EstimateCounter

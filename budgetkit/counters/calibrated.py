@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from budgetkit.budget.quoting import brief
 from budgetkit.counters.protocol import Counter
 from budgetkit.files import read_table
-from budgetkit.quoting import brief
 
 __all__ = ["CalibratedCounter", "calibrate", "calibrated_models", "published"]
 
@@ -131,11 +131,6 @@ def calibrate(
 def calibrated_models() -> tuple[str, ...]:
     """Name the models that there is a published slope for.
 
-    Returns
-    -------
-    tuple of str
-        Sorted names.
-
     Examples
     --------
     >>> calibrated_models()
@@ -146,21 +141,6 @@ def calibrated_models() -> tuple[str, ...]:
 
 def published(model: str) -> dict[str, str]:
     """Look up the published slope of a model.
-
-    Parameters
-    ----------
-    model : str
-        One of :func:`calibrated_models`.
-
-    Returns
-    -------
-    dict
-        The row of ``data/calibrations.csv``.
-
-    Raises
-    ------
-    ValueError
-        If none is known.
 
     Examples
     --------

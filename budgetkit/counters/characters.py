@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, Literal, get_args
 
-from budgetkit.amounts import MOST_TOKENS, check_tokens, exact_number
-from budgetkit.quoting import brief
+from budgetkit.budget.amounts import MOST_TOKENS, check_tokens, exact_number
+from budgetkit.budget.quoting import brief
 
 __all__ = ["CharacterCounter", "Rounding", "Unit"]
 

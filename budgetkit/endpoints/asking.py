@@ -11,9 +11,9 @@ from typing import Any
 
 import httpx
 
+from budgetkit.budget.quoting import brief
 from budgetkit.endpoints.answers import asked_name, cache_file, kept_answers, known_answer
 from budgetkit.endpoints.shapes import ENDPOINTS, Endpoint, EndpointError, refusal
-from budgetkit.quoting import brief
 
 _AT_ONCE = 4
 _ALONE = "a"

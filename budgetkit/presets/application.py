@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from budgetkit.amounts import Amount, Share
 from budgetkit.budget import Budget
-from budgetkit.lines import Allocation, Fill, Keep, Reserve
+from budgetkit.budget.allocation import Allocation, Fill, Keep, Reserve
+from budgetkit.budget.amounts import Amount, Share
+from budgetkit.budget.quoting import quoted
 from budgetkit.presets.window import Window, window_of
-from budgetkit.quoting import quoted
 
 IMPORTANCE = {"system": 10, "memory": 8, "conversation": 7, "tool": 6, "retrieval": 5, "user": 9}
 KEEP: dict[str, Keep] = {"memory": "best", "retrieval": "best", "conversation": "newest", "tool": "newest"}

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from budgetkit.budget import Budget
+from budgetkit.budget.quoting import brief, quoted
 from budgetkit.presets.agent_prompt import agent_prompt
 from budgetkit.presets.application import agent, chat, rag
 from budgetkit.presets.memory import memory_engine, working_memory
-from budgetkit.quoting import brief, quoted
 
 #: Typical sizes of the components of a working memory, in tokens: Octopus, guide "Working Memory" (document
 #: 002), the example beside its table. Each lies within the range that the table gives.
@@ -44,16 +44,6 @@ class Preset:
 
     def __call__(self, *arguments: object, **settings: object) -> Budget:
         """Return ``make(...)``.
-
-        Parameters
-        ----------
-        *arguments, **settings
-            As `make` takes them.
-
-        Returns
-        -------
-        Budget
-            What `make` returns.
 
         Examples
         --------

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from budgetkit.quoting import brief
+from budgetkit.budget.quoting import brief
 from budgetkit.truncation.boundaries import ENDS, STARTS, By
 from budgetkit.truncation.measures import Count, Measure, measured
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from budgetkit.amounts import check_tokens
+from budgetkit.budget.amounts import check_tokens
 
 _INPUT = ("input_tokens", "prompt_tokens", "promptTokenCount", "input")
 _OUTPUT = ("output_tokens", "completion_tokens", "candidatesTokenCount", "output")
@@ -20,26 +20,6 @@ _INSIDE = ("cached_tokens", "cachedContentTokenCount", "cached")
 
 def usage_of(raw: Any, message_index: int, model: str | None = None) -> dict[str, Any] | None:
     """Read one usage record.
-
-    Parameters
-    ----------
-    raw : object
-        As a provider or an agent's log wrote it.
-    message_index : int
-        The answer that it belongs to.
-    model : str, optional
-        The model that answered.
-
-    Returns
-    -------
-    dict or None
-        message_index, model, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens and
-        context_tokens; None where no input was counted.
-
-    Raises
-    ------
-    ValueError
-        If a number is negative, or above `budgetkit.amounts.MOST_TOKENS`.
 
     Examples
     --------

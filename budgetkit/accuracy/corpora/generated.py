@@ -1,0 +1,164 @@
+"""Odd text by recipe and seed: what no language explains, and where cheap counts fail most.
+
+Base64, hexadecimal, UUIDs, numbers, emoji, white space, runs of one character, minified code: each recipe draws
+from one random generator, so that a seed stands for the same text on every machine.
+"""
+
+from __future__ import annotations
+
+import base64
+import uuid
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Final
+
+from budgetkit.budget.quoting import brief
+
+__all__ = ["RECIPES", "generate"]
+
+_EMOJI: Final = (
+    *range(0x1F300, 0x1F650),
+    *range(0x1F680, 0x1F6C6),
+    *range(0x1F900, 0x1F9FF),
+    *range(0x2600, 0x2780),
+)
+_RUNS: Final = (
+    " \n\t-=*_#.~+/\\|<>^:;,!?0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ的一あアㅋ가…—═█яéñ"
+)
+_SYLLABLES: Final = ("ba", "do", "ke", "li", "mu", "ra", "so", "ti", "ve", "zo", "an", "er", "in", "on")
+
+
+def generate(recipe: str, seed: int, characters: int = 1_000) -> str:
+    """Generate one document.
+
+    Parameters
+    ----------
+    recipe : str
+        One of :data:`RECIPES`.
+    seed : int
+        Same recipe, seed and length, same text.
+    characters : int
+        Length, in characters.
+
+    Returns
+    -------
+    str
+        Exactly that many characters.
+
+    Raises
+    ------
+    ValueError
+        If there is no such recipe.
+
+    Examples
+    --------
+    >>> generate("hex", seed=1, characters=16)
+    'e84b355657a25ccd'
+    """
+    if recipe not in RECIPES:
+        raise ValueError(f"no recipe {brief(recipe)}; there are {', '.join(RECIPES)}; use one of them")
+    random = Random(f"{recipe} {seed}")
+    text = ""
+    for part in RECIPES[recipe](random, characters):
+        text += part
+        if len(text) >= characters:
+            break
+    return text[:characters]
+
+
+def _base64(random: Random, characters: int) -> Iterator[str]:
+    data = random.randbytes(characters)
+    if random.random() < 0.3:  # as in a binary file: stretches of zeros
+        data = b"".join(data[i : i + 24] + bytes(random.choice((0, 0, 3, 9))) for i in range(0, len(data), 24))
+    yield random.choice((base64.b64encode, base64.encodebytes, base64.urlsafe_b64encode))(data).decode()
+
+
+def _hexadecimal(random: Random, characters: int) -> Iterator[str]:
+    digits = random.randbytes(characters).hex()
+    width = random.choice((characters, 40, 64, 8, 2))
+    between, upper = random.choice(("\n", " ", "  ", "\n")), random.random() < 0.25
+    lines = between.join(digits[i : i + width] for i in range(0, len(digits), width))
+    yield lines.upper() if upper else lines
+
+
+def _uuid(random: Random, characters: int) -> Iterator[str]:
+    between = random.choice(("\n", ", ", '", "', " ", "\t"))
+    while True:
+        yield str(uuid.UUID(bytes=random.randbytes(16))) + between
+
+
+def _numbers(random: Random, characters: int) -> Iterator[str]:
+    between, digits, decimals = (
+        random.choice((" ", ", ", "\n", "\t", ",", ";")),
+        random.randint(1, 9),
+        random.randint(0, 6),
+    )
+    while True:
+        yield f"{random.uniform(-(10**digits) / 3, 10**digits):.{decimals}f}{between}"
+
+
+def _digits(random: Random, characters: int) -> Iterator[str]:
+    yield "".join(random.choices("0123456789", k=characters))
+
+
+def _emoji(random: Random, characters: int) -> Iterator[str]:
+    few = random.choices(_EMOJI, k=random.choice((3, 20, 200)))
+    between = random.choice(("", "", " ", "\n"))
+    while True:
+        yield chr(random.choice(few)) + random.choice(("", "", "\ufe0f", "\u200d")) + between
+
+
+def _whitespace(random: Random, characters: int) -> Iterator[str]:
+    blanks, longest = random.choice((" \n", " \t", " \n\t", "\n\t", "\r\n ", " \u3000\xa0")), random.choice((2, 8, 40))
+    while True:
+        yield random.choice(blanks) * random.randint(1, longest)
+
+
+def _run(random: Random, characters: int) -> Iterator[str]:
+    yield random.choice(_RUNS) * characters
+
+
+def _runs(random: Random, characters: int) -> Iterator[str]:
+    while True:
+        yield random.choice(_RUNS) * random.choice((3, 4, 5, 8, 10, 16, 20, 32, 40, 60, 79, 80, 100, 200))
+
+
+def _minified(random: Random, characters: int) -> Iterator[str]:
+    names = [
+        "".join(random.choices("abcdefghijklmnopqrstuvwxyzABCDE$_", k=random.choice((1, 1, 1, 2)))) for _ in range(60)
+    ]
+    words = ["".join(random.choices(_SYLLABLES, k=random.randint(2, 4))) for _ in range(40)]
+    forms: tuple[str, ...] = (
+        "{a}={b}.{w}({c}),",
+        "function {a}({b},{c}){{return {b}.{w}&&{c}}}",
+        "if(!{a})return;",
+        "{a}[{b}]={n};",
+    )
+    forms += ("var {a}={n},{b}=!0;", "{a}.{w}=function({b}){{{c}({b},'{w}')}};", "for(;{a}<{n};){b}+={c}[{a}++];")
+    while True:
+        a, b, c = random.choices(names, k=3)
+        yield random.choice(forms).format(a=a, b=b, c=c, w=random.choice(words), n=random.randint(0, 300))
+
+
+def _words(random: Random, characters: int) -> Iterator[str]:
+    """Words of no language, as in identifiers and names that nobody has seen."""
+    while True:
+        word = "".join(random.choices("abcdefghijklmnopqrstuvwxyz", k=random.randint(2, 10)))
+        yield random.choice((word, word.title(), word.upper(), word)) + random.choice((" ", " ", "_", "\n"))
+
+
+Recipe = Callable[[Random, int], Iterator[str]]
+#: The recipes, by name.
+RECIPES: Final[dict[str, Recipe]] = {
+    "base64": _base64,
+    "hex": _hexadecimal,
+    "uuid": _uuid,
+    "numbers": _numbers,
+    "digits": _digits,
+    "emoji": _emoji,
+    "whitespace": _whitespace,
+    "run": _run,
+    "runs": _runs,
+    "minified": _minified,
+    "words": _words,
+}

@@ -1,0 +1,168 @@
+"""Decisions: what became of every item, and why, as columns.
+
+A plan of a million items has a million decisions; they are kept as numbers and become objects one at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from budgetkit.budget.quoting import brief
+from budgetkit.plan.item import Item
+from budgetkit.plan.items import Ints, Items
+
+Outcome = Literal["kept", "cut", "dropped"]
+FITS, OVER_CAP, WINDOW_FULL, BEYOND_BEST, PAIR = range(5)
+REASONS = ("fits", "over its cap", "window full", "beyond the best", "its pair was dropped")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What became of one item, and why.
+
+    Parameters
+    ----------
+    item : Item
+        The item; the shorter one where it was cut.
+    section : str
+        Its section.
+    tokens : int
+        Its size before, in tokens.
+    kept : int
+        What stays of it, in tokens.
+    outcome : {"kept", "cut", "dropped"}
+        What was decided.
+    reason : str
+        Why.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> budget = bk.Budget(100, (), [bk.Allocation("history", 50, keep="newest")])
+    >>> bk.fit(budget, [bk.Item("history", 40), bk.Item("history", 30)]).decisions[0].reason
+    'over its cap'
+    """
+
+    item: Item
+    section: str
+    tokens: int
+    kept: int
+    outcome: Outcome
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decisions:
+    """Decisions as columns; one `Decision` is a view of a row.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> len(bk.fit(bk.Budget(100, (), [bk.Allocation("history")]), [bk.Item("history", 40)]).decisions)
+    1
+    """
+
+    columns: Items
+    kept: Ints
+    reasons: np.ndarray[Any, np.dtype[np.int8]]
+    cuts: Mapping[int, Item] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __getitem__(self, i: int) -> Decision:
+        before = self.columns.items[i]
+        position = range(len(self))[i]
+        outcome = self._outcome(position)
+        item = self.cuts.get(position, before)
+        return Decision(item, before.section, before.tokens, int(self.kept[i]), outcome, REASONS[self.reasons[i]])
+
+    def __iter__(self) -> Iterator[Decision]:
+        return (self[i] for i in range(len(self)))
+
+    def _outcome(self, i: int) -> Outcome:
+        return "cut" if i in self.cuts else "kept" if self.reasons[i] == FITS else "dropped"
+
+    @property
+    def items(self) -> list[Item]:
+        """The items that stay, whole or cut, in their order."""
+        whole = self.columns.items
+        return [self.cuts.get(i, whole[i]) for i in range(len(self)) if i in self.cuts or self.reasons[i] == FITS]
+
+    def dropped(self, section: str, reason: int) -> int:
+        """Return how many items of a section were dropped for one reason.
+
+        Examples
+        --------
+        >>> import budgetkit as bk
+        >>> budget = bk.Budget(100, (), [bk.Allocation("history", 50, keep="newest")])
+        >>> plan = bk.fit(budget, [bk.Item("history", 40), bk.Item("history", 30)])
+        >>> plan.decisions.dropped("history", OVER_CAP)
+        1
+        """
+        rows = self.columns.rows(section)
+        return int((self.reasons[rows] == reason).sum()) - sum(
+            1 for i in self.cuts if i in rows and self.reasons[i] == reason
+        )
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row an item.
+
+        Examples
+        --------
+        >>> import budgetkit as bk
+        >>> bk.fit(bk.Budget(100, (), [bk.Allocation("history")]), [bk.Item("history", 40)]).decisions.frame()
+           section  tokens  kept outcome reason
+        0  history      40    40    kept   fits
+        """
+        return pd.DataFrame(
+            {
+                "section": [item.section for item in self.columns.items],
+                "tokens": self.columns.tokens,
+                "kept": self.kept,
+                "outcome": [self._outcome(i) for i in range(len(self))],
+                "reason": [REASONS[i] for i in self.reasons],
+            }
+        )
+
+
+def decisions_of(
+    items: Sequence[Item],
+    kept: Sequence[int],
+    reasons: Sequence[str],
+    cuts: Sequence[int],
+    texts: Mapping[str, Sequence[object]] | None = None,
+) -> Decisions:
+    """Make decisions of columns as a file has them; what no plan decides is refused.
+
+    >>> decisions_of([Item("history", 40)], [30], ["over its cap"], [0])[0].outcome
+    'cut'
+    """
+    said = texts or {"items": [None] * len(items), "cuts": [None] * len(cuts)}
+    if not len(items) == len(kept) == len(reasons) == len(said["items"]) or len(said["cuts"]) != len(cuts):
+        raise ValueError(
+            f"plan has {len(items)} items, {len(kept)} kept, {len(reasons)} reasons, {len(said['items'])} texts; "
+            f"{len(cuts)} cuts with {len(said['cuts'])} texts; there is one of each for each; save it again"
+        )
+    if [*cuts] != sorted({*cuts} & {*range(len(items))}):
+        raise ValueError(f"cuts is {brief(cuts)}; known are positions of {len(items):,} items, rising; save it again")
+    for item, tokens in zip(items, kept, strict=True):
+        if not 0 <= tokens <= item.tokens:
+            raise ValueError(
+                f"an item of {brief(item.section)} keeps {brief(tokens)} of {item.tokens:,} tokens; it keeps from 0 to "
+                "all of them; save it again"
+            )
+    numbers = np.array([REASONS.index(reason) for reason in reasons], dtype=np.int8)
+    whole = Items(replace(item, payload=payload) for item, payload in zip(items, said["items"], strict=True))
+    shorter = zip(cuts, said["cuts"], strict=True)
+    return Decisions(
+        whole,
+        np.array(kept, dtype=np.int64),
+        numbers,
+        {i: replace(items[i], tokens=kept[i], payload=payload) for i, payload in shorter},
+    )
