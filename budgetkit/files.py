@@ -10,8 +10,6 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path, PurePosixPath
 
-from budgetkit.budget.quoting import brief
-
 __all__ = ["data_files", "data_folder", "data_path", "provenance", "read_bytes", "read_table"]
 
 
@@ -55,7 +53,7 @@ def data_path(name: str) -> Path:
     if relative.is_absolute() or ".." in relative.parts or not path.is_file():
         siblings = [known for known in data_files() if PurePosixPath(known).parent == relative.parent]
         known = ", ".join(siblings or data_files())
-        raise FileNotFoundError(f"no data file {brief(name)}; there are {known}; use one of these names")
+        raise FileNotFoundError(f"no data file {ascii(name)[:80]}; there are {known}; use one of these names")
     return path
 
 

@@ -166,8 +166,8 @@ def changed(value: Any) -> Any:
 
 @cache
 def _usual(kind: Any) -> list[tuple[str, object]]:
-    """Return the fields that are saved, each with its default."""
-    saved = [f for f in fields(kind) if f.init and f.name != "payload"]
+    """Return the fields that are saved, each with its default: no payload, and none that is no part of the value."""
+    saved = [f for f in fields(kind) if f.init and f.name != "payload" and (f.repr or f.compare)]
     return [(f.name, f.default if f.default_factory is MISSING else f.default_factory()) for f in saved]
 
 

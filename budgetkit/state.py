@@ -253,7 +253,7 @@ def _reader() -> TypeAdapter[Any]:
     number = Annotated[Any, WithJsonSchema({"type": "number"})]
     kinds = {"type": ["string", "number", "boolean", "null", "array"]}
     group = Annotated[Any, PlainValidator(_group), WithJsonSchema(kinds)]
-    item = shape_of(Item, _item, importance=int | None, score=number, group=group, payload=None)
+    item = shape_of(Item, _item, importance=int | None, score=number, group=group, payload=None, roles=None)
     said = list_of(shape("text", {"message": dict[str, Any], "value": Any}, _payload, ("message", "value")))
     plan = {
         "budget": budget,

@@ -34,9 +34,8 @@ FACES = {"figures", "explorer", "endpoints"}
 
 # Floors from the ground up: a room may import what stands on a lower floor.
 FLOORS = [
-    {"budget"},
-    {"message", "files", "endpoints", "plain_data"},
-    {"models", "plan", "pruning"},
+    {"budget", "files"},
+    {"message", "models", "plan", "pruning", "endpoints", "plain_data"},
     {"counters", "framing", "presets", "state", "figures", "billing"},
     {"trace", "truncation", "assembly"},
     {"explorer"},

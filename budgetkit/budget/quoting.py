@@ -36,16 +36,6 @@ class _Short(Repr):
 def brief(value: object) -> str:
     """Return a value as an error shows it: in quotes where it is a text, on one line, and cut to that line.
 
-    Parameters
-    ----------
-    value : object
-        Anything, however large.
-
-    Returns
-    -------
-    str
-        At most 120 characters.
-
     Examples
     --------
     >>> brief("history"), brief([1.5, None])
@@ -59,16 +49,6 @@ def brief(value: object) -> str:
 def one_line(text: str) -> str:
     r"""Return a text on one line and cut to that line, without quotes.
 
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Returns
-    -------
-    str
-        At most 120 characters.
-
     Examples
     --------
     >>> one_line("while parsing\n  a mapping")
@@ -80,16 +60,6 @@ def one_line(text: str) -> str:
 
 def quoted(names: Iterable[object]) -> str:
     """Return names in quotes for a sentence.
-
-    Parameters
-    ----------
-    names : iterable of str
-        The names.
-
-    Returns
-    -------
-    str
-        The names, quoted and joined by commas; of very many the first.
 
     Examples
     --------
