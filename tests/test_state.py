@@ -53,6 +53,7 @@ def test_the_plan_of_a_conversation_round_trips_without_its_texts() -> None:
     assert isinstance(restored, bk.Plan)
     assert [d.item.group for d in restored.decisions] == [item.group for item in items]
     assert {d.item.payload for d in restored.decisions} == {None}
+    assert {key for item in json.loads(saved)["plan"]["items"] for key in item} <= {"section", "tokens", "group"}
     assert state.to_json(restored) == saved
     SCHEMA.validate(json.loads(saved))
 

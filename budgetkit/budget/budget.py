@@ -107,6 +107,8 @@ class Budget:
             object.__setattr__(self, "constrained_below", check_tokens("constrained_below", self.constrained_below))
         for name, kind in (("reserves", Reserve), ("allocations", Allocation)):
             object.__setattr__(self, name, check_all(name, getattr(self, name), kind))
+        check_all("roles", [self.roles], Mapping)  # type: ignore[type-abstract]
+        check_all("remainder", [] if self.remainder is None else [self.remainder], str)
         for name in check_all("roles", [*self.roles.keys(), *self.roles.values(), self.name], str):
             check_whole("a budget or a role is named", name)
         object.__setattr__(self, "roles", dict(self.roles))
@@ -220,7 +222,7 @@ class Budget:
         >>> budget.cap("memory")
         6192
         """
-        if section not in self.caps and self.undeclared == "error":
+        if not isinstance(section, str) or (section not in self.caps and self.undeclared == "error"):
             raise unknown_section([section], self.sections)
         own = self.caps.get(section)
         return self.shared_pool if own is None else own

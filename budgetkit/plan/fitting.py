@@ -60,6 +60,8 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
     >>> fit(budget.assign(retrieval={"fill": "skip"}), items)["retrieval"].granted
     1900
     """
+    if cut is not None and not callable(cut):
+        raise TypeError(f"cut is {brief(cut)}; known is a function of an item, a limit and an allocation; give one")
     columns = items if isinstance(items, Items) else Items(items)
     demand = columns.demand
     budget = with_undeclared(budget, demand, columns.roles)
@@ -141,6 +143,8 @@ class _Choice:
         if self.cut is None or allocation.granularity == "item" or self.columns.group[members[0]] >= 0:
             return None
         shorter = self.cut(self.columns.items[int(members[0])], room, allocation)
+        if shorter is not None and not isinstance(shorter, Item):
+            raise TypeError(f"cut returned {brief(shorter)}; known are an Item and None; give one of them back")
         if shorter is None or shorter.tokens == 0:
             return None
         if shorter.tokens > room:

@@ -80,7 +80,7 @@ class Plan:
 
     def __getitem__(self, section: str) -> Grant:
         for grant in self.grants:
-            if grant.section == section:
+            if isinstance(section, str) and grant.section == section:
                 return grant
         raise unknown_section([section], self.budget.sections)
 
