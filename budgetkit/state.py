@@ -15,10 +15,11 @@ from functools import cache
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import PlainValidator, TypeAdapter, WithJsonSchema
+from pydantic import BeforeValidator, PlainValidator, TypeAdapter, WithJsonSchema
 
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation, Reserve
+from budgetkit.budget.orders import with_order
 from budgetkit.budget.quoting import brief
 from budgetkit.message import Message
 from budgetkit.plain_data import TOKENS, changed, json_data, list_of, plain, read, schema_of, shape, shape_of, yaml_data
@@ -247,9 +248,8 @@ def _text(item: Item) -> dict[str, Any]:
 @cache
 def _reader() -> TypeAdapter[Any]:
     """Return what reads saved states."""
-    reserve, allocation = shape_of(Reserve), shape_of(Allocation, importance=int)
-    lines = {"reserves": list_of(reserve), "allocations": list_of(allocation)}
-    budget = shape_of(Budget, **lines, name=str)
+    lines = {"reserves": list_of(shape_of(Reserve)), "allocations": list_of(shape_of(Allocation, importance=int))}
+    budget: Any = Annotated[shape_of(Budget, **lines, name=str), BeforeValidator(with_order)]
     number = Annotated[Any, WithJsonSchema({"type": "number"})]
     kinds = {"type": ["string", "number", "boolean", "null", "array"]}
     group = Annotated[Any, PlainValidator(_group), WithJsonSchema(kinds)]

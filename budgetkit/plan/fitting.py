@@ -83,7 +83,7 @@ class _Choice:
         self.kept: Ints = np.zeros(len(columns), dtype=np.int64)
         self.reasons = np.zeros(len(columns), dtype=np.int8)
         self.cuts: dict[int, Item] = {}
-        self.pool = tuple(a for a in budget.asked if budget.compete == "item" and self._in_pool(a))
+        self.pool = tuple(a for a in budget.asked if budget.competes and self._in_pool(a))
         self.pool_is_served = False
 
     @staticmethod
