@@ -28,15 +28,15 @@ PUBLIC = {
 
 # The core is what an application installs; the wings stand on it, and the faces on both.
 CORE = {"budget", "message", "files", "models", "plan", "pruning", "counters", "framing", "presets", "state", "trace"}
-CORE |= {"truncation", "assembly", "billing", "schema", "extras"}
+CORE |= {"truncation", "assembly", "billing", "plain_data", "extras"}
 WINGS = {"accuracy", "replay"}
 FACES = {"figures", "explorer", "endpoints", "app"}
 
 # Floors from the ground up: a room may import what stands on a lower floor.
 FLOORS = [
     {"budget", "files", "extras"},
-    {"message", "models", "plan", "pruning", "endpoints"},
-    {"counters", "framing", "presets", "state", "figures", "billing", "schema"},
+    {"message", "models", "plan", "pruning", "endpoints", "plain_data"},
+    {"counters", "framing", "presets", "state", "figures", "billing"},
     {"trace", "truncation", "assembly"},
     {"explorer"},
     {"accuracy", "replay"},

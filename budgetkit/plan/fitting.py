@@ -61,6 +61,8 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
     >>> fit(budget.assign(retrieval={"fill": "skip"}), items)["retrieval"].granted
     1900
     """
+    if cut is not None and not callable(cut):
+        raise TypeError(f"cut is {brief(cut)}; known is a function of an item, a limit and an allocation; give one")
     columns = items if isinstance(items, Items) else Items(items)
     demand = columns.demand
     budget = with_undeclared(budget, demand, columns.roles)
@@ -83,7 +85,7 @@ class _Choice:
         self.kept: Ints = np.zeros(len(columns), dtype=np.int64)
         self.reasons = np.zeros(len(columns), dtype=np.int8)
         self.cuts: dict[int, Item] = {}
-        self.pool = tuple(a for a in budget.asked if budget.compete == "item" and self._in_pool(a))
+        self.pool = tuple(a for a in budget.asked if budget.competes and self._in_pool(a))
         self.pool_is_served = False
 
     @staticmethod
@@ -143,6 +145,8 @@ class _Choice:
         if self.cut is None or allocation.granularity == "item" or self.columns.group[members[0]] >= 0:
             return None
         shorter = self.cut(self.columns.items[int(members[0])], room, allocation)
+        if shorter is not None and not isinstance(shorter, Item):
+            raise TypeError(f"cut returned {brief(shorter)}; known are an Item and None; give one of them back")
         if shorter is None or shorter.tokens == 0:
             return None
         if shorter.tokens > room:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -9,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.budget.quoting import one_line
+from budgetkit.budget.amounts import check_tokens
+from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.budget.validation import other_roles, unknown_section
 from budgetkit.plan.decisions import OVER_CAP, WINDOW_FULL, Decisions
 from budgetkit.plan.item import Item
@@ -82,7 +84,7 @@ class Plan:
 
     def __getitem__(self, section: str) -> Grant:
         for grant in self.grants:
-            if grant.section == section:
+            if isinstance(section, str) and grant.section == section:
                 return grant
         raise unknown_section([section], self.budget.sections)
 
@@ -228,3 +230,31 @@ class Plan:
     def __repr__(self) -> str:
         grants = ", ".join(f"{g.section}={g.granted}/{g.demand}" for g in self.grants)
         return f"Plan({grants}, free={self.free}, reserved={self.reserved}, window={self.budget.window})"
+
+
+def plan_of(budget: Budget, grants: Sequence[Grant], decisions: Decisions) -> Plan:
+    """Make a plan of parts as a file has them; what no walk grants is refused.
+
+    >>> plan_of(Budget(100), [], Plan(Budget(100), ()).decisions).free
+    100
+    """
+    if [grant.section for grant in grants] != [*budget.sections]:
+        raise ValueError(
+            f"plan has grants for {quoted(grant.section for grant in grants)}; the sections of its budget are "
+            f"{quoted(budget.sections)}; there is one grant for each, in order; save it again"
+        )
+    for grant in grants:
+        demand, limit, granted = (check_tokens(n, getattr(grant, n)) for n in ("demand", "limit", "granted"))
+        if granted > min(demand, limit):
+            raise ValueError(
+                f"grant of {brief(grant.section)} is {granted:,} of a demand of {demand:,} and a limit of {limit:,} "
+                "tokens; no section gets more than it asks for or may take; save it again"
+            )
+        rows = decisions.columns.rows(grant.section)
+        sums = int(decisions.columns.tokens[rows].sum()), int(decisions.kept[rows].sum())
+        if len(decisions) and sums != (demand, granted):
+            raise ValueError(
+                f"items of {brief(grant.section)} have {sums[0]:,} tokens and keep {sums[1]:,}; its grant says "
+                f"{demand:,} and {granted:,}; a plan of items sums them; save it again"
+            )
+    return Plan(budget, tuple(grants), decisions)

@@ -1,0 +1,300 @@
+"""Budgets and plans as JSON and YAML, and back, exactly.
+
+    {"budgetkit": 1, "budget": {"window": 8192, ...}}    or    {"budgetkit": 1, "plan": {"budget": ..., "grants": ...}}
+
+It is read as data only, by the fields of the dataclasses. An unknown key or version is an error: nothing is lost in
+silence. The texts behind a plan's items are saved where that is asked for; without them it has no messages to send.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BeforeValidator, PlainValidator, TypeAdapter, WithJsonSchema
+
+from budgetkit.budget import Budget
+from budgetkit.budget.allocation import Allocation, Reserve
+from budgetkit.budget.orders import with_order
+from budgetkit.budget.quoting import brief
+from budgetkit.message import Message
+from budgetkit.plain_data import TOKENS, changed, json_data, list_of, plain, read, schema_of, shape, shape_of, yaml_data
+from budgetkit.plan.decisions import REASONS, decisions_of
+from budgetkit.plan.item import Item
+from budgetkit.plan.plan import Grant, Plan, plan_of
+
+__all__ = ["from_dict", "from_json", "from_yaml", "schema", "to_dict", "to_json", "to_yaml"]
+
+VERSION = 1
+
+
+def to_dict(value: Budget | Plan, texts: bool = False) -> dict[str, Any]:
+    """Return a budget or a plan as plain data.
+
+    Parameters
+    ----------
+    value : Budget or Plan
+        What is saved.
+    texts : bool, default False
+        Save what a plan's items stand for too: messages, texts, plain data. They may be private, and are long.
+
+    Returns
+    -------
+    dict
+        Only dict, list, str, int, float, bool and None; fields at their default are left out.
+
+    Raises
+    ------
+    TypeError
+        If it is neither.
+    ValueError
+        If an item's group, or with `texts` what it stands for, is something that plain data cannot hold.
+
+    Examples
+    --------
+    >>> from budgetkit import Budget, Reserve, Share
+    >>> to_dict(Budget(8192, [Reserve("output", Share(.15))]))
+    {'budgetkit': 1, 'budget': {'window': 8192, 'reserves': [{'name': 'output', 'size': {'ratio': '0.15'}}]}}
+    """
+    if isinstance(value, Budget):
+        return {"budgetkit": VERSION, "budget": plain(changed(value), "this budget")}
+    if isinstance(value, Plan):
+        return {"budgetkit": VERSION, "plan": plain(_parts(value, texts), "this plan")}
+    raise TypeError(f"a {type(value).__name__} was to be saved; known are Budget and Plan; pass one of these")
+
+
+def from_dict(data: object) -> Budget | Plan:
+    """Return the budget or plan that plain data holds.
+
+    Parameters
+    ----------
+    data : dict
+        As `to_dict` made it.
+
+    Returns
+    -------
+    Budget or Plan
+        Equal to what was saved; a plan without its texts, where it was saved without them.
+
+    Raises
+    ------
+    ValueError
+        If the version or a key is unknown, or a value is none. Whatever is wrong in a file, no other error comes out.
+
+    Examples
+    --------
+    >>> from_dict({"budgetkit": 1, "budget": {"window": 8192}})
+    Budget(window=8192, shared_pool=8192)
+    """
+    version = data.get("budgetkit") if isinstance(data, Mapping) else VERSION
+    if type(version) is not int or version != VERSION:  # true == 1, and is no version
+        raise ValueError(
+            f"saved state has version {brief(version)}; this budgetkit reads {VERSION}; save it again with this version"
+        )
+    found: Budget | Plan = read(_reader(), data)
+    return found
+
+
+def to_json(value: Budget | Plan, texts: bool = False) -> str:
+    """Return a budget or a plan as JSON.
+
+    Parameters
+    ----------
+    value, texts
+        As `to_dict` takes them.
+
+    Returns
+    -------
+    str
+        The same text for the same value.
+
+    Examples
+    --------
+    >>> print(to_json(Budget(8192)))
+    {
+      "budgetkit": 1,
+      "budget": {
+        "window": 8192
+      }
+    }
+    """
+    return json.dumps(to_dict(value, texts), indent=2, ensure_ascii=False)
+
+
+def from_json(text: str) -> Budget | Plan:
+    """Return the budget or plan that a JSON text holds.
+
+    Parameters
+    ----------
+    text : str
+        As `to_json` made it.
+
+    Returns
+    -------
+    Budget or Plan
+        Equal to what was saved.
+
+    Raises
+    ------
+    ValueError
+        As `from_dict`; also if it is no JSON or has a key twice.
+
+    Examples
+    --------
+    >>> from_json('{"budgetkit": 1, "budget": {"window": 8192}}').window
+    8192
+    """
+    return from_dict(json_data(text))
+
+
+def to_yaml(value: Budget | Plan, texts: bool = False) -> str:
+    """Return a budget or a plan as YAML.
+
+    Parameters
+    ----------
+    value, texts
+        As `to_dict` takes them.
+
+    Returns
+    -------
+    str
+        The same text for the same value.
+
+    Examples
+    --------
+    >>> from budgetkit import Budget, Reserve
+    >>> print(to_yaml(Budget(8192, [Reserve("output", 1200)])), end="")
+    budgetkit: 1
+    budget:
+      window: 8192
+      reserves:
+      - name: output
+        size: 1200
+    """
+    data = to_dict(value, texts)
+    text: str = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
+    # YAML reads a next line (U+0085) as the end of a line, although it was written as it is.
+    return text if "\x85" not in text else yaml.safe_dump(data, sort_keys=False)
+
+
+def from_yaml(text: str) -> Budget | Plan:
+    r"""Return the budget or plan that a YAML text holds.
+
+    Parameters
+    ----------
+    text : str
+        As `to_yaml` made it; read as data only.
+
+    Returns
+    -------
+    Budget or Plan
+        Equal to what was saved.
+
+    Raises
+    ------
+    ValueError
+        As `from_dict`, and if it is no YAML, has an alias or a tag, or a key stands twice.
+
+    Examples
+    --------
+    >>> from_yaml("budgetkit: 1\nbudget: {window: 8192}").window
+    8192
+    """
+    return from_dict(yaml_data(text))
+
+
+def schema() -> dict[str, Any]:
+    """Return the schema that every saved state satisfies.
+
+    Returns
+    -------
+    dict
+        JSON Schema, draft 2020-12.
+
+    Examples
+    --------
+    >>> sorted(schema()["properties"])
+    ['budget', 'budgetkit', 'plan']
+    """
+    one = {"oneOf": [{"required": ["budget"]}, {"required": ["plan"]}]}
+    return schema_of(_reader()) | {"title": "budgetkit saved state"} | one
+
+
+def _parts(plan: Plan, texts: bool) -> dict[str, Any]:
+    decisions = plan.decisions
+    whole, cut = decisions.columns.items, [decisions.cuts[i] for i in sorted(decisions.cuts)]
+    parts: dict[str, Any] = {
+        "budget": changed(plan.budget),
+        "grants": changed(plan.grants),
+        "items": changed(whole),
+        "kept": decisions.kept.tolist(),
+        "reasons": [REASONS[i] for i in decisions.reasons],
+        "cuts": sorted(decisions.cuts),
+    }
+    if texts:
+        parts["texts"] = {"items": [_text(item) for item in whole], "cuts": [_text(item) for item in cut]}
+    return parts
+
+
+def _text(item: Item) -> dict[str, Any]:
+    kind, value = ("message", item.payload.raw) if isinstance(item.payload, Message) else ("value", item.payload)
+    return {kind: plain(value, f"the {kind} of an item of section {brief(item.section)}")}
+
+
+@cache
+def _reader() -> TypeAdapter[Any]:
+    """Return what reads saved states."""
+    lines = {"reserves": list_of(shape_of(Reserve)), "allocations": list_of(shape_of(Allocation, importance=int))}
+    budget: Any = Annotated[shape_of(Budget, **lines, name=str), BeforeValidator(with_order)]
+    number = Annotated[Any, WithJsonSchema({"type": "number"})]
+    kinds = {"type": ["string", "number", "boolean", "null", "array"]}
+    group = Annotated[Any, PlainValidator(_group), WithJsonSchema(kinds)]
+    item = shape_of(Item, _item, importance=int | None, score=number, group=group, payload=None, roles=None)
+    said = list_of(shape("text", {"message": dict[str, Any], "value": Any}, _payload, ("message", "value")))
+    plan = {
+        "budget": budget,
+        "grants": list_of(shape_of(Grant)),
+        "items": list_of(item),
+        "kept": list_of(TOKENS),
+        "reasons": list_of(Literal[REASONS]),
+        "cuts": list_of(TOKENS),
+        "texts": shape("texts", {"items": said, "cuts": said}, dict),
+    }
+    whole = {"budgetkit": Literal[VERSION], "budget": budget, "plan": shape("plan", plan, _plan, ("texts",))}
+    return TypeAdapter(shape("saved state", whole, _one, ("budget", "plan")))
+
+
+def _one(budgetkit: int, **found: Budget | Plan) -> Budget | Plan:
+    if len(found) != 1:
+        raise ValueError("saved state holds both or none of 'budget' and 'plan'; one is known; keep one of them")
+    return next(iter(found.values()))
+
+
+def _item(score: object = 0.0, **rest: Any) -> Item:
+    """Make an item of a file; `Item` itself is made too often to look at every score."""
+    if type(score) not in (int, float) or (type(score) is int and abs(score) > sys.float_info.max):
+        raise ValueError(f"score is {brief(score)}; scores are numbers such as 0.85; give one, or leave it out")
+    return Item(score=score, **rest)  # type: ignore[arg-type]
+
+
+def _group(group: Any) -> Any:
+    """Read a group, whose tuples are saved as lists."""
+    if isinstance(group, list):
+        return tuple(map(_group, group))
+    if isinstance(group, Mapping):
+        raise ValueError(f"group of an item is {brief(group)}; groups are texts, numbers and lists of them; write one")
+    return group
+
+
+def _payload(**found: Any) -> object:
+    if len(found) != 1:
+        raise ValueError("text of an item holds both or none of 'message' and 'value'; one is known; keep one of them")
+    return Message(found["message"]) if "message" in found else found["value"]
+
+
+def _plan(budget: Budget, grants: list[Grant], texts: Any = None, **items: Any) -> Plan:
+    return plan_of(budget, grants, decisions_of(texts=texts, **items))
