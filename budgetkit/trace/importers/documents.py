@@ -1,0 +1,315 @@
+"""Documents: a body, an export or a log in any format of the table, as conversations in OpenAI's chat format.
+
+What a format does not need stays beside the messages under its own name; a message that was made here carries what it
+was made of under ``native``. What could not be taken over is said under ``warnings``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from budgetkit.trace.importers.formats import Format, names, row_of
+from budgetkit.trace.importers.parts import is_item
+from budgetkit.trace.importers.paths import found, holds, nested, unpacked
+from budgetkit.trace.importers.records import is_record, paired, placed, read_records
+from budgetkit.trace.importers.streams import assembled
+from budgetkit.trace.importers.usage import usage_of
+from budgetkit.trace.lines import Placed
+
+__all__ = ["converted"]
+
+Conversation = dict[str, Any]
+_STRICT = ("anthropic", "session")
+_IDS = "id|uuid|conversation_id|custom_id|request_id|trace_id|spanId|span_id|context.span_id|info.trace_id|instance_id"
+_ANSWERS = (
+    "choices.0.message|candidates.0.content|output.message|generations.0.0.message|generations.0.0.text|0.message"
+    "|0.content|message.content|messages|message|output|response|completion|answer|text|content"
+)
+_QUESTIONS = "messages|input|contents|prompt|question|query|text|request"
+_ROOM = 12
+
+
+def converted(value: Any, depth: int = 0) -> list[Conversation] | None:
+    """Read one JSON value as conversations of a format known here; None for OpenAI's chat format, and for no format.
+
+    >>> body = {"contents": [{"role": "user", "parts": [{"text": "Hello world"}]}]}
+    >>> converted(body)[0]["messages"][0]["content"]
+    'Hello world'
+    """
+    value = _as_document(value)
+    if not isinstance(value, Mapping) or ("messages" in value and value.get("format") in names()):
+        return None
+    row = row_of(value)
+    if row is not None and row.refuse:
+        raise ValueError(f"{row.label}; {row.refuse}")
+    if row is not None and row.each:
+        return _inner(value, row, depth)
+    if row is not None:
+        return _by_row(value, row, depth)
+    if isinstance(value.get("messages"), list):
+        return _plainly(value)
+    return None
+
+
+def _as_document(value: Any) -> Any:
+    """Make one object of a list of messages or blocks, and of a span's flat attributes what they stand for."""
+    if isinstance(value, list):
+        raw = [placed(each)[1] for each in value]
+        if raw and all(isinstance(each, Mapping) and _is_block(each) for each in raw):
+            return {"messages": [{"role": "assistant", "content": raw}]}
+        first = next((each for each in raw if isinstance(each, Mapping)), None)
+        return {"messages": value} if first is not None and (is_record(first) or is_item(first)) else value
+    if not isinstance(value, Mapping):
+        return value
+    if any(isinstance(key, str) and key.startswith("attributes.") for key in value):
+        value = nested(value)
+    if isinstance(value.get("attributes"), list | Mapping):
+        value = {**value, "attributes": nested(value["attributes"])}
+    if isinstance(value.get("events"), list) and holds(value, "events.*.attributes"):
+        value = {**value, "events": [_as_document(each) if isinstance(each, Mapping) else each for each in value["events"]]}
+    return value
+
+
+def _is_block(raw: Mapping[str, Any]) -> bool:
+    return "role" not in raw and raw.get("type") in ("text", "thinking", "tool_use", "tool_result", "redacted_thinking")
+
+
+def _inner(value: Mapping[str, Any], row: Format, depth: int) -> list[Conversation]:
+    """Read the documents that a document holds; those that hold no messages are left out and counted."""
+    inside = list(_flat(found(value, row.each))) if depth < _ROOM else []
+    read: list[Conversation] = []
+    for each in inside:
+        made = converted(each, depth + 1)
+        read += [one for one in made or [] if one["messages"]]
+    if inside and len(read) < len(inside) and read:
+        told = f"of {len(inside):,} records in this {row.label}, {len(read):,} hold messages; the others are left out"
+        read[0]["warnings"] = [*read[0].get("warnings", ()), told]
+    return read or [{"messages": [], "format": row.name}]
+
+
+def _flat(value: Any, depth: int = 0) -> Iterator[Any]:
+    for each in value if isinstance(value, list) else []:
+        if isinstance(each, list) and depth < _ROOM:
+            yield from _flat(each, depth + 1)
+        else:
+            yield each
+
+
+def _plainly(value: Mapping[str, Any]) -> list[Conversation] | None:
+    """Read messages that say by themselves which form they have; None where all are in OpenAI's own."""
+    read = read_records(value["messages"], None, value.get("model"))
+    if not read.formats and not read.notes and not any("native" in _raw(m) for m in read.messages):
+        return None
+    name = next(iter(read.formats), "openai-responses")
+    return [_finished({**value, "messages": read.messages}, name, read.usage, read.notes)]
+
+
+def _raw(message: Any) -> Mapping[str, Any]:
+    raw = placed(message)[1]
+    return raw if isinstance(raw, Mapping) else {}
+
+
+def _by_row(value: Mapping[str, Any], row: Format, depth: int) -> list[Conversation]:
+    """Read a document whose messages, system text and answers stand where its row says."""
+    notes: list[str] = []
+    model = found(value, row.model)
+    body = _body(value, row, depth, notes)
+    messages, usage = body["messages"], list(body.get("usage") or [])
+    messages = [*_system(value, row), *messages]
+    shift = len(messages) - len(body["messages"])
+    usage = [{**told, "message_index": told["message_index"] + shift} for told in usage]
+    answers = [(path, answer) for path in row.answers if (answer := found(value, path)) is not None]
+    rest = {key: each for key, each in value.items() if key not in _consumed(row)}
+    tools = _tools(found(value, row.tools))
+    made: list[Conversation] = []
+    for path, answer in answers or [("", None)]:
+        said, counted = _answer(answer, messages, row)
+        told = usage_of(found(value, row.usage) or counted, len(messages) + len(said) - 1, _model(answer, model))
+        conversation = {**{k: v for k, v in body.items() if k != "messages"}, **rest}
+        if tools or "tools" not in conversation:
+            conversation["tools"] = tools
+        if len(row.answers) > 1:
+            conversation["id"] = f"{found(value, _IDS) or 'conversation'} {path}"
+        all_usage = [*usage, told] if told else usage
+        made.append(_finished(conversation | {"messages": [*messages, *said]}, row.name, all_usage, notes))
+    return made
+
+
+def _consumed(row: Format) -> set[str]:
+    """Name the fields that are read in full, and so are not kept beside the messages."""
+    paths = [*row.messages.split("|"), *row.system.split("|"), *row.tools.split("|"), "usage", "messages"]
+    paths += [path for role, path in row.said]
+    return {path for path in paths if path and "." not in path}
+
+
+def _finished(value: Conversation, name: str, usage: list[dict[str, Any]], notes: list[str]) -> Conversation:
+    messages = list(value["messages"])
+    notes = [*notes, *paired(messages, name in _STRICT)]
+    if isinstance(stored := value.get("previous_response_id"), str):
+        notes.append(f"what was said before {stored} is kept by the provider, and not counted")
+    finished = {**value, "messages": messages, "format": name}
+    if value.get("id") is None and isinstance(id := found(value, _IDS), str | int):
+        finished["id"] = id
+    if usage:
+        finished["usage"] = usage
+    elif not isinstance(value.get("usage"), list):
+        finished.pop("usage", None)
+    if notes:
+        finished["warnings"] = notes
+    return finished
+
+
+def _body(value: Mapping[str, Any], row: Format, depth: int, notes: list[str]) -> Conversation:
+    """Read what stands where the messages are: messages, a tree of them, a text, or a body of another format."""
+    if row.said and not row.messages:
+        return {"messages": read_records([value], row).messages}
+    inside = unpacked(found(value, row.messages)) if row.messages else None
+    if isinstance(inside, Mapping) and (nodes := _nodes(inside)):
+        inside = _branch(nodes, found(value, row.leaf) if row.leaf else None, notes)
+    if isinstance(inside, list) and len(inside) == 1 and isinstance(inside[0], list):
+        inside = inside[0]  # LangChain sends a list of prompts
+    if isinstance(inside, Mapping):
+        return _nested_body(inside, depth, notes)
+    if isinstance(inside, str):
+        return {"messages": [{"role": "user", "content": inside}]}
+    if not isinstance(inside, list):
+        return {"messages": []}
+    if row.order:
+        inside = sorted(inside, key=lambda each: _rank(found(each, row.order)))
+    read = read_records(inside, row, found(value, row.model))
+    notes += read.notes
+    return {"messages": read.messages, **({"usage": read.usage} if read.usage else {})}
+
+
+def _rank(value: Any) -> float:
+    return float(value) if isinstance(value, int | float) and abs(value) < 1e15 else 0.0
+
+
+def _nested_body(inside: Mapping[str, Any], depth: int, notes: list[str]) -> Conversation:
+    made = converted(inside, depth + 1) if depth < _ROOM else None
+    if made:
+        notes += made[0].pop("warnings", ())
+        return made[0]
+    if isinstance(inside.get("messages"), list):
+        return {**inside, "messages": list(inside["messages"])}
+    question = found(inside, _QUESTIONS)
+    texts = [question] if isinstance(question, str) else [each for each in inside.values() if isinstance(each, str)]
+    if isinstance(question, list | Mapping) and depth < _ROOM:
+        return _nested_body({"messages": question} if isinstance(question, list) else question, depth + 1, notes)
+    return {"messages": [{"role": "user", "content": texts[0]}] if texts else []}
+
+
+def _nodes(inside: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Return the messages of a tree by id; nothing where this is none."""
+    nodes = {id: node for id, node in inside.items() if isinstance(node, Mapping)}
+    is_tree = nodes and len(nodes) == len(inside) and any("parent" in n or "parentId" in n for n in nodes.values())
+    return nodes if is_tree else {}
+
+
+def _branch(nodes: Mapping[str, Mapping[str, Any]], leaf: Any, notes: list[str]) -> list[Any]:
+    """Follow a tree from its last message to the first; messages of other branches are counted and left out."""
+    if not isinstance(leaf, str) or leaf not in nodes:
+        leaf = list(nodes)[-1]
+    followed: dict[str, Mapping[str, Any]] = {}
+    while isinstance(leaf, str) and leaf in nodes and leaf not in followed:
+        followed[leaf] = nodes[leaf]
+        leaf = found(nodes[leaf], "parent|parentId")
+    aside = sum(_speaks(node) for id, node in nodes.items() if id not in followed)
+    if aside:
+        notes.append(f"{aside:,} messages of other branches are left out; what was last shown is taken")
+    return [node for node in reversed(followed.values()) if _speaks(node)]
+
+
+def _speaks(node: Mapping[str, Any]) -> bool:
+    """Say whether a node of a tree holds a message with anything in it; exports keep empty ones."""
+    content = found(node, "message.content|content")
+    parts = content.get("parts") if isinstance(content, Mapping) else content
+    return bool(parts) and parts != [""] if not isinstance(content, Mapping) or "parts" in content else True
+
+
+def _system(value: Mapping[str, Any], row: Format) -> list[dict[str, Any]]:
+    """Make a message of what stands beside the messages for the model to keep in mind."""
+    system = unpacked(found(value, row.system)) if row.system else None
+    if isinstance(system, list) and system and all(is_record(each) and "role" in each for each in system):
+        return read_records(system).messages
+    if not system or not isinstance(system, str | list | Mapping):
+        return []
+    made = read_records([{"role": "system", "content": system}]).messages[0]
+    return [{**made, "native": system}]
+
+
+def _answer(answer: Any, asked: list[Any], row: Format) -> tuple[list[Any], Any]:
+    """Return the messages of an answer, and what it says was counted."""
+    answer = assembled(unpacked(answer))
+    counted = found(answer, "usage|usageMetadata|usage_metadata|metadata.usage") if isinstance(answer, Mapping) else None
+    said = _answered(answer)
+    read = read_records(said, row if row.of else None).messages
+    if len(read) > len(asked) and read[: len(asked)] == asked:
+        read = read[len(asked) :]  # some logs keep the whole conversation as the answer
+    return read, counted
+
+
+def _answered(answer: Any) -> list[Any]:
+    """Find what an answer says, in whichever provider's shape, as records."""
+    for _ in range(_ROOM):
+        answer = unpacked(answer)
+        if isinstance(answer, str):
+            return [{"role": "assistant", "content": answer}] if answer else []
+        if isinstance(answer, list) and len(answer) == 1 and isinstance(answer[0], list):
+            answer = answer[0]
+        if isinstance(answer, list) and any(isinstance(e, Mapping) and (is_record(e) or is_item(e)) for e in answer):
+            return [_as_said(each) for each in answer]
+        if isinstance(answer, Mapping) and (_is_said(answer) or is_item(answer)):
+            return [_as_said(answer)]
+        if isinstance(answer, list) and answer and all(isinstance(e, Mapping) and "type" in e for e in answer):
+            return [{"role": "assistant", "content": answer}]
+        inside = found(answer, _ANSWERS)
+        if inside is None:
+            return []
+        if isinstance(inside, list) and inside and all(isinstance(e, Mapping) and "role" not in e for e in inside):
+            kinds = [is_record(each) or is_item(each) for each in inside]
+            return [_as_said(e) for e in inside] if any(kinds) else [{"role": "assistant", "content": inside}]
+        answer = inside
+    return []
+
+
+def _is_said(answer: Mapping[str, Any]) -> bool:
+    return ("role" in answer and ("content" in answer or "tool_calls" in answer or "parts" in answer)) or (
+        is_record(answer) and "role" not in answer
+    )
+
+
+def _as_said(each: Any) -> Any:
+    """Give an answer that does not say who speaks the assistant's role."""
+    if isinstance(each, str):
+        return {"role": "assistant", "content": each}
+    if isinstance(each, Mapping) and each.get("role") is None and ("parts" in each or "content" in each):
+        return {**each, "role": "assistant"} if "type" not in each or "role" in each else each
+    return each
+
+
+def _model(answer: Any, model: Any) -> Any:
+    named = found(answer, "model|modelVersion") if isinstance(answer, Mapping) else None
+    return named if isinstance(named, str) else model
+
+
+def _tools(tools: Any) -> Any:
+    """List the functions that tools declare, under the names that schemas have here; other tools stay as they are."""
+    tools = unpacked(tools)
+    if not isinstance(tools, list):
+        return [] if tools is None else tools
+    listed: list[Any] = []
+    for tool in map(unpacked, tools):
+        inside = found(tool, "functionDeclarations|function_declarations") if isinstance(tool, Mapping) else None
+        listed += [_schema(each) for each in (inside if isinstance(inside, list) else [tool])]
+    return listed
+
+
+def _schema(tool: Any) -> Any:
+    if not isinstance(tool, Mapping):
+        return tool
+    if isinstance(spec := tool.get("toolSpec"), Mapping):
+        return {**{k: v for k, v in spec.items() if k != "inputSchema"}, "input_schema": found(spec, "inputSchema.json")}
+    schema = found(tool, "parametersJsonSchema|parameters_json_schema")
+    return {**tool, "parameters": schema} if isinstance(schema, Mapping) and "parameters" not in tool else tool

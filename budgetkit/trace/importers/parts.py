@@ -1,0 +1,202 @@
+"""Parts of a message in any provider's spelling: text, thoughts, tool calls, their results, pictures, all else.
+
+A part goes by its type or, where providers write none, by the field that is its kind. What a tool is asked and what
+it answers stand in two tables, one row a spelling; text and pictures are found by their fields. What has none of
+these keeps its kind, so that `Message.uncounted` can name it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from budgetkit.trace.importers.paths import found, unpacked
+
+__all__ = ["Sorted", "content_of", "is_item", "plain_text", "sorted_part"]
+
+Kind = Literal["call", "result", "thought", "text", "nothing"]
+Sorted = tuple[Kind, Any]
+Raw = Mapping[str, Any]
+
+# What marks a call: where its id, its name and its arguments stand.
+_CALLS = {
+    "tool_use": ("id", "name", "input"),
+    "server_tool_use": ("id", "name", "input"),
+    "toolCall": ("id", "name", "arguments"),
+    "tool_call": ("id|tool_call.id", "name|tool_call.function.name", "arguments|args|tool_call.function.arguments"),
+    "function": ("id", "function.name", "function.arguments"),
+    "tool-call": ("toolCallId", "toolName", "input|args"),
+    "dynamic-tool": ("toolCallId", "toolName", "input|rawInput"),
+    "tool-invocation": (
+        "toolInvocation.toolCallId|toolCallId",
+        "toolInvocation.toolName|toolName",
+        "toolInvocation.args|args",
+    ),
+    "function_call": ("call_id", "name", "arguments"),
+    "custom_tool_call": ("call_id", "name", "input"),
+    "local_shell_call": ("call_id", "type", "action"),
+    "computer_call": ("call_id", "type", "action|actions"),
+    "mcp_call": ("id", "name", "arguments"),
+    "mcp_tool_use": ("id", "name", "input"),
+    "functionCall": ("functionCall.id", "functionCall.name", "functionCall.args"),
+    "function_call_part": ("function_call.id", "function_call.name", "function_call.args"),
+    "toolUse": ("toolUse.toolUseId", "toolUse.name", "toolUse.input"),
+    "tool": ("callID", "tool", "state.input"),
+}
+# What marks a result: where the id of its call, the tool's name and what came back stand.
+_RESULTS = {
+    "tool_result": ("tool_use_id", "name", "content"),
+    "mcp_tool_result": ("tool_use_id", "name", "content"),
+    "web_search_tool_result": ("tool_use_id", "name", "content"),
+    "code_execution_tool_result": ("tool_use_id", "name", "content"),
+    "tool-result": ("toolCallId", "toolName", "output.value|output|result"),
+    "dynamic-tool": ("toolCallId", "toolName", "output|errorText"),
+    "tool-invocation": (
+        "toolInvocation.toolCallId|toolCallId",
+        "toolInvocation.toolName|toolName",
+        "toolInvocation.result|result",
+    ),
+    "tool_call_response": ("id", "name", "response|result"),
+    "function_call_output": ("call_id", "name", "output"),
+    "custom_tool_call_output": ("call_id", "name", "output"),
+    "local_shell_call_output": ("call_id|id", "name", "output"),
+    "computer_call_output": ("call_id", "name", "output"),
+    "mcp_call": ("id", "name", "output|error"),
+    "functionResponse": ("functionResponse.id", "functionResponse.name", "functionResponse.response"),
+    "function_response": ("function_response.id", "function_response.name", "function_response.response"),
+    "toolResult": ("toolResult.toolUseId", "toolResult.name", "toolResult.content"),
+    "tool": ("callID", "tool", "state.output|state.error"),
+}
+_THOUGHTS = {
+    "thinking": "thinking|text",
+    "redacted_thinking": "data",
+    "reasoning": "text|reasoning|content|summary",
+    "reasoningContent": "reasoningContent.reasoningText.text|reasoningContent.redactedContent",
+    "thoughts": "thoughts.*.content|thoughts.*.summary",
+    "reasoning_recap": "content",
+}
+_NOTHING = ("step-start", "step-finish", "cachePoint", "cache_point")
+_TYPELESS = (
+    *("functionCall", "functionResponse", "function_response", "toolUse", "toolResult", "reasoningContent"),
+    *("cachePoint", "tool_call"),
+)
+_TEXT = "text|text.value|content|message_content.text|extracted_content|json|result|value"
+_TOLD = ("user_profile", "user_instructions")  # what ChatGPT is told of its user
+_MIME = (
+    "inlineData.mimeType|inline_data.mime_type|fileData.mimeType|file_data.mime_type|mediaType|mimeType|mime_type"
+    "|media_type|source.media_type"
+)
+_IMAGES = ("image", "image_url", "input_image", "image_file", "image_asset_pointer", "inlineImage", "driveImage")
+
+
+def sorted_part(part: Any) -> list[Sorted]:
+    """Say what a part is: the call, the result or both of a tool, thoughts, or content in OpenAI's form.
+
+    >>> sorted_part({"toolUse": {"toolUseId": "1", "name": "weather", "input": {}}})[0][1]["function"]
+    {'name': 'weather', 'arguments': '{}'}
+    """
+    if not isinstance(part, Mapping):
+        return [("text", {"type": "text", "text": part if isinstance(part, str) else json.dumps(part)})]
+    mark = _mark(part)
+    if mark in _THOUGHTS or part.get("thought") is True or part.get("isThought") is True:
+        return [("thought", plain_text(found(part, _THOUGHTS.get(mark, "text"))))]
+    sorts: list[Sorted] = []
+    if mark in _CALLS:
+        sorts.append(("call", _call(part, mark)))
+    if mark in _RESULTS and (mark not in _CALLS or found(part, _RESULTS[mark][2]) is not None):
+        sorts.append(("result", _result(part, mark)))
+    if not sorts and mark in _NOTHING:
+        return [("nothing", None)]
+    return sorts or [("text", _content_part(part))]
+
+
+def is_item(value: Mapping[str, Any]) -> bool:
+    """Say whether a record without a role is a part by itself, as OpenAI Responses writes calls and their results."""
+    return "role" not in value and (_mark(value) in _CALLS or _mark(value) in _RESULTS or _mark(value) in _THOUGHTS)
+
+
+def content_of(parts: list[dict[str, Any]]) -> Any:
+    """Keep one bare text bare; return None for nothing at all."""
+    if len(parts) == 1 and set(parts[0]) == {"type", "text"}:
+        return parts[0]["text"]
+    return parts or None
+
+
+def plain_text(value: Any) -> str:
+    """Return all text in a value that is text, an object with text, or a list of either.
+
+    >>> plain_text([{"type": "summary_text", "text": "Look."}, "Then act."])
+    'Look.\\nThen act.'
+    """
+    if isinstance(value, list):
+        return "\n".join(filter(None, (plain_text(each) for each in value if not isinstance(each, list))))
+    at = found(value, _TEXT) if isinstance(value, Mapping) else value
+    return at if isinstance(at, str) else ""
+
+
+def _mark(part: Raw) -> str:
+    kind = part.get("type", part.get("content_type"))
+    if isinstance(kind, str) and kind:
+        is_tool = kind.startswith("tool-") and "toolCallId" in part and kind not in ("tool-call", "tool-result")
+        return "dynamic-tool" if is_tool else kind
+    if isinstance(part.get("function_call"), Mapping) and "role" not in part:
+        return "function_call_part"
+    if "toolCallId" in part and "toolName" in part:
+        return "tool-invocation"
+    if "name" in part and ("arguments" in part or "args" in part):
+        return "tool_call"
+    return next((name for name in _TYPELESS if isinstance(part.get(name), Mapping)), "")
+
+
+def _call(part: Raw, mark: str) -> dict[str, Any]:
+    id, name, arguments = (found(part, path) for path in _CALLS[mark])
+    if mark == "dynamic-tool" and name is None:  # the AI SDK names a tool it knows in the part's type
+        name = str(part.get("type")).removeprefix("tool-")
+    return {"id": _name(id), "type": "function", "function": {"name": _name(name), "arguments": _json(arguments)}}
+
+
+def _result(part: Raw, mark: str) -> dict[str, Any]:
+    id, name, output = (found(part, path) for path in _RESULTS[mark])
+    kinds = [kind for each in output for kind in sorted_part(each)] if _is_content(output) else []
+    text = None if output is None else _json(output)
+    content = content_of([value for kind, value in kinds if kind == "text"]) if kinds else text
+    found_name = {"name": _name(name)} if isinstance(name, str) and name else {}
+    is_error = {"is_error": True} if part.get("is_error") or found(part, "toolResult.status") == "error" else {}
+    return {"role": "tool", "tool_call_id": _name(id), **found_name, "content": content, **is_error}
+
+
+def _is_content(output: Any) -> bool:
+    """Say whether what came back is a list of parts, as against any JSON."""
+    return isinstance(output, list) and all(
+        isinstance(each, Mapping) and ("text" in each or "type" in each or "json" in each or "image" in each)
+        for each in output
+    )
+
+
+def _content_part(part: Raw) -> dict[str, Any]:
+    inner = part.get("message_content")  # OpenInference wraps each part
+    if isinstance(inner, Mapping):
+        return _content_part(inner)
+    kind, mime = part.get("type", part.get("content_type")), found(part, _MIME)
+    picture = kind in _IMAGES or part.get("modality") == "image" or str(mime).startswith("image/")
+    if picture or (not kind and isinstance(part.get("image"), Mapping | str)):
+        return {**part, "type": kind if kind in ("image_url", "input_image") else "image"}
+    text = found(part, _TEXT) or "\n".join(told for told in map(part.get, _TOLD) if isinstance(told, str)) or None
+    if isinstance(text, str) or part.get("text") == "":
+        return {**part, "type": kind if isinstance(kind, str) and kind else "text", "text": text or ""}
+    if not kind and isinstance(part.get("json"), dict | list):
+        return {"type": "text", "text": _json(part["json"])}
+    named = kind if isinstance(kind, str) and kind else str(mime or "").partition("/")[0]
+    return {**part, "type": named or ("file" if "file_name" in part else next(iter(part), "")) or "unknown"}
+
+
+def _name(value: Any) -> str:
+    return value if isinstance(value, str) else "" if value is None else str(unpacked(value))[:200]
+
+
+def _json(value: Any) -> str:
+    """Write what a prompt holds of arguments and answers: text as it is, all else as JSON."""
+    if isinstance(value, str):
+        return value
+    return "{}" if value is None else json.dumps(value, ensure_ascii=False)
