@@ -28,6 +28,7 @@ _ANSWERS = (
 )
 _QUESTIONS = "messages|input|contents|prompt|question|query|text|request"
 _ROOM = 12
+_ITEMS = Format(name="", label="", items=True)
 
 
 def converted(value: Any, depth: int = 0) -> list[Conversation] | None:
@@ -146,8 +147,8 @@ def _consumed(row: Format) -> set[str]:
 def _finished(value: Conversation, name: str, usage: list[dict[str, Any]], notes: list[str]) -> Conversation:
     messages = list(value["messages"])
     notes = [*notes, *paired(messages, name in _STRICT)]
-    if isinstance(stored := value.get("previous_response_id"), str):
-        notes.append(f"what was said before {stored} is kept by the provider, and not counted")
+    kept = (found(value, path) for path in ("previous_response_id", "prompt.id|request.prompt.id", "conversation.id"))
+    notes += [f"what {id:.60} holds is kept by the provider, and not counted" for id in kept if isinstance(id, str)]
     finished = {**value, "messages": messages, "format": name}
     if value.get("id") is None and isinstance(id := found(value, _IDS), str | int):
         finished["id"] = id
@@ -244,7 +245,7 @@ def _answer(answer: Any, asked: list[Any], row: Format) -> tuple[list[Any], Any]
     answer = assembled(unpacked(answer))
     counted = found(answer, "usage|usageMetadata|usage_metadata|metadata.usage") if isinstance(answer, Mapping) else None
     said = _answered(answer)
-    read = read_records(said, row if row.of else None).messages
+    read = read_records(said, row if row.of else _ITEMS).messages
     if len(read) > len(asked) and read[: len(asked)] == asked:
         read = read[len(asked) :]  # some logs keep the whole conversation as the answer
     return read, counted
@@ -258,7 +259,7 @@ def _answered(answer: Any) -> list[Any]:
             return [{"role": "assistant", "content": answer}] if answer else []
         if isinstance(answer, list) and len(answer) == 1 and isinstance(answer[0], list):
             answer = answer[0]
-        if isinstance(answer, list) and any(isinstance(e, Mapping) and (is_record(e) or is_item(e)) for e in answer):
+        if isinstance(answer, list) and any(map(_is_message, answer)):
             return [_as_said(each) for each in answer]
         if isinstance(answer, Mapping) and (_is_said(answer) or is_item(answer)):
             return [_as_said(answer)]
@@ -267,11 +268,14 @@ def _answered(answer: Any) -> list[Any]:
         inside = found(answer, _ANSWERS)
         if inside is None:
             return []
-        if isinstance(inside, list) and inside and all(isinstance(e, Mapping) and "role" not in e for e in inside):
-            kinds = [is_record(each) or is_item(each) for each in inside]
-            return [_as_said(e) for e in inside] if any(kinds) else [{"role": "assistant", "content": inside}]
+        if isinstance(inside, list) and inside and not any(map(_is_message, inside)):
+            return [{"role": "assistant", "content": inside}]
         answer = inside
     return []
+
+
+def _is_message(each: Any) -> bool:
+    return isinstance(each, Mapping) and ("role" in each or (is_record(each) and not is_item(each)))
 
 
 def _is_said(answer: Mapping[str, Any]) -> bool:

@@ -22,10 +22,10 @@ Raw = Mapping[str, Any]
 # What marks a call: where its id, its name and its arguments stand.
 _CALLS = {
     "tool_use": ("id", "name", "input"),
-    "server_tool_use": ("id", "name", "input"),
     "toolCall": ("id", "name", "arguments"),
     "tool_call": ("id|tool_call.id", "name|tool_call.function.name", "arguments|args|tool_call.function.arguments"),
     "function": ("id", "function.name", "function.arguments"),
+    "function_call": ("call_id|id", "name|type", "arguments|input|action|actions"),
     "tool-call": ("toolCallId", "toolName", "input|args"),
     "dynamic-tool": ("toolCallId", "toolName", "input|rawInput"),
     "tool-invocation": (
@@ -33,23 +33,16 @@ _CALLS = {
         "toolInvocation.toolName|toolName",
         "toolInvocation.args|args",
     ),
-    "function_call": ("call_id", "name", "arguments"),
-    "custom_tool_call": ("call_id", "name", "input"),
-    "local_shell_call": ("call_id", "type", "action"),
-    "computer_call": ("call_id", "type", "action|actions"),
-    "mcp_call": ("id", "name", "arguments"),
-    "mcp_tool_use": ("id", "name", "input"),
     "functionCall": ("functionCall.id", "functionCall.name", "functionCall.args"),
     "function_call_part": ("function_call.id", "function_call.name", "function_call.args"),
     "toolUse": ("toolUse.toolUseId", "toolUse.name", "toolUse.input"),
-    "tool": ("callID", "tool", "state.input"),
 }
 # What marks a result: where the id of its call, the tool's name and what came back stand.
 _RESULTS = {
     "tool_result": ("tool_use_id", "name", "content"),
-    "mcp_tool_result": ("tool_use_id", "name", "content"),
-    "web_search_tool_result": ("tool_use_id", "name", "content"),
-    "code_execution_tool_result": ("tool_use_id", "name", "content"),
+    "tool_call_response": ("id", "name", "response|result"),
+    "function_call": ("call_id|id", "name", "output|error"),  # of a tool that the provider runs itself
+    "function_call_output": ("call_id|id", "name", "output"),
     "tool-result": ("toolCallId", "toolName", "output.value|output|result"),
     "dynamic-tool": ("toolCallId", "toolName", "output|errorText"),
     "tool-invocation": (
@@ -57,16 +50,19 @@ _RESULTS = {
         "toolInvocation.toolName|toolName",
         "toolInvocation.result|result",
     ),
-    "tool_call_response": ("id", "name", "response|result"),
-    "function_call_output": ("call_id", "name", "output"),
-    "custom_tool_call_output": ("call_id", "name", "output"),
-    "local_shell_call_output": ("call_id|id", "name", "output"),
-    "computer_call_output": ("call_id", "name", "output"),
-    "mcp_call": ("id", "name", "output|error"),
     "functionResponse": ("functionResponse.id", "functionResponse.name", "functionResponse.response"),
     "function_response": ("function_response.id", "function_response.name", "function_response.response"),
     "toolResult": ("toolResult.toolUseId", "toolResult.name", "toolResult.content"),
-    "tool": ("callID", "tool", "state.output|state.error"),
+}
+# Kinds that are one of these under a longer name: server_tool_use, custom_tool_call, web_fetch_tool_result.
+_LONGER = {
+    "_call_output": "function_call_output",
+    "_tool_result": "tool_result",
+    "_tool_use": "tool_use",
+    "_tool_call": "function_call",
+    "shell_call": "function_call",
+    "computer_call": "function_call",
+    "mcp_call": "function_call",
 }
 _THOUGHTS = {
     "thinking": "thinking|text",
@@ -138,8 +134,9 @@ def plain_text(value: Any) -> str:
 def _mark(part: Raw) -> str:
     kind = part.get("type", part.get("content_type"))
     if isinstance(kind, str) and kind:
-        is_tool = kind.startswith("tool-") and "toolCallId" in part and kind not in ("tool-call", "tool-result")
-        return "dynamic-tool" if is_tool else kind
+        if kind.startswith("tool-") and "toolCallId" in part and kind not in ("tool-call", "tool-result"):
+            return "dynamic-tool"  # the AI SDK names a tool it knows in the part's type
+        return next((mark for ending, mark in _LONGER.items() if kind.endswith(ending)), kind)
     if isinstance(part.get("function_call"), Mapping) and "role" not in part:
         return "function_call_part"
     if "toolCallId" in part and "toolName" in part:
@@ -151,7 +148,7 @@ def _mark(part: Raw) -> str:
 
 def _call(part: Raw, mark: str) -> dict[str, Any]:
     id, name, arguments = (found(part, path) for path in _CALLS[mark])
-    if mark == "dynamic-tool" and name is None:  # the AI SDK names a tool it knows in the part's type
+    if mark == "dynamic-tool" and name is None:
         name = str(part.get("type")).removeprefix("tool-")
     return {"id": _name(id), "type": "function", "function": {"name": _name(name), "arguments": _json(arguments)}}
 

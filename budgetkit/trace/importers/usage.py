@@ -21,7 +21,6 @@ _OUTPUT = (
     "|candidates_token_count"
 )
 _THOUGHTS = "thoughtsTokenCount|thoughts_token_count"  # Gemini alone counts them beside the answer
-_TOOL_USE = "toolUsePromptTokenCount|tool_use_prompt_token_count"  # and what its own tools read, beside the prompt
 _BESIDE_READ = (
     "cache_read_input_tokens|cacheReadInputTokens|cacheReadInputTokenCount|cache_read_tokens|cacheRead"
     "|input_cached_tokens|input_cache_read"
@@ -65,7 +64,7 @@ def usage_of(raw: Any, message_index: int, model: Any = None) -> dict[str, Any] 
         "output_tokens": (_count(raw, _OUTPUT) or 0) + (_count(raw, _THOUGHTS) or 0),
         "cache_read_tokens": read or _count(raw, _INSIDE_READ) or 0,
         "cache_write_tokens": written or _count(raw, _INSIDE_WRITTEN) or 0,
-        "context_tokens": sent + beside + (_count(raw, _TOOL_USE) or 0),
+        "context_tokens": sent + beside,
     }
 
 
