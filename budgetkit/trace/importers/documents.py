@@ -31,6 +31,10 @@ _ROOM = 12
 _ITEMS = Format(name="", label="", items=True)
 
 
+def _at(value: Any, path: str) -> Any:
+    return found(value, path, unpack=True)
+
+
 def converted(value: Any, depth: int = 0) -> list[Conversation] | None:
     """Read one JSON value as conversations of a format known here; None for OpenAI's chat format, and for no format.
 
@@ -68,8 +72,19 @@ def _as_document(value: Any) -> Any:
     if isinstance(value.get("attributes"), list | Mapping):
         value = {**value, "attributes": nested(value["attributes"])}
     if isinstance(value.get("events"), list) and holds(value, "events.*.attributes"):
-        value = {**value, "events": [_as_document(each) if isinstance(each, Mapping) else each for each in value["events"]]}
+        value = {**value, "events": [_event(each) for each in value["events"]]}
+    if isinstance(messages := value.get("messages"), list) and len(messages) == 1 and isinstance(messages[0], list):
+        value = {**value, "messages": messages[0]}  # LangChain sends a list of prompts
     return value
+
+
+def _event(event: Any) -> Any:
+    """Read the attributes of an event, of which these are JSON where a log keeps text alone."""
+    if not isinstance(event, Mapping) or not isinstance(event.get("attributes"), list | Mapping):
+        return event
+    attributes = nested(event["attributes"])
+    whole = {name: unpacked(attributes[name]) for name in ("message", "tool_calls") if name in attributes}
+    return {**event, "attributes": {**attributes, **whole}}
 
 
 def _is_block(raw: Mapping[str, Any]) -> bool:
@@ -78,13 +93,13 @@ def _is_block(raw: Mapping[str, Any]) -> bool:
 
 def _inner(value: Mapping[str, Any], row: Format, depth: int) -> list[Conversation]:
     """Read the documents that a document holds; those that hold no messages are left out and counted."""
-    inside = list(_flat(found(value, row.each))) if depth < _ROOM else []
+    inside = list(_flat(_at(value, row.each))) if depth < _ROOM else []
     read: list[Conversation] = []
     for each in inside:
         made = converted(each, depth + 1)
         read += [one for one in made or [] if one["messages"]]
     if inside and len(read) < len(inside) and read:
-        told = f"of {len(inside):,} records in this {row.label}, {len(read):,} hold messages; the others are left out"
+        told = f"of {len(inside):,} records in this {row.label}, {len(read):,} hold a conversation"
         read[0]["warnings"] = [*read[0].get("warnings", ()), told]
     return read or [{"messages": [], "format": row.name}]
 
@@ -114,24 +129,25 @@ def _raw(message: Any) -> Mapping[str, Any]:
 def _by_row(value: Mapping[str, Any], row: Format, depth: int) -> list[Conversation]:
     """Read a document whose messages, system text and answers stand where its row says."""
     notes: list[str] = []
-    model = found(value, row.model)
+    model = _at(value, row.model)
     body = _body(value, row, depth, notes)
     messages, usage = body["messages"], list(body.get("usage") or [])
     messages = [*_system(value, row), *messages]
     shift = len(messages) - len(body["messages"])
     usage = [{**told, "message_index": told["message_index"] + shift} for told in usage]
-    answers = [(path, answer) for path in row.answers if (answer := found(value, path)) is not None]
+    answers = [(path, answer) for path in row.answers if (answer := _at(value, path)) is not None]
     rest = {key: each for key, each in value.items() if key not in _consumed(row)}
-    tools = _tools(found(value, row.tools))
+    tools = _tools(_at(value, row.tools))
     made: list[Conversation] = []
     for path, answer in answers or [("", None)]:
         said, counted = _answer(answer, messages, row)
-        told = usage_of(found(value, row.usage) or counted, len(messages) + len(said) - 1, _model(answer, model))
-        conversation = {**{k: v for k, v in body.items() if k != "messages"}, **rest}
+        told = usage_of(_at(value, row.usage) or counted, len(messages) + len(said) - 1, _model(answer, model))
+        conversation = {**{k: v for k, v in body.items() if k not in ("messages", "format")}, **rest}
         if tools or "tools" not in conversation:
             conversation["tools"] = tools
         if len(row.answers) > 1:
-            conversation["id"] = f"{found(value, _IDS) or 'conversation'} {path}"
+            id = _at(value, _IDS)
+            conversation |= {"title": path, **({} if id is None else {"id": f"{id} {path}"})}
         all_usage = [*usage, told] if told else usage
         made.append(_finished(conversation | {"messages": [*messages, *said]}, row.name, all_usage, notes))
     return made
@@ -147,10 +163,11 @@ def _consumed(row: Format) -> set[str]:
 def _finished(value: Conversation, name: str, usage: list[dict[str, Any]], notes: list[str]) -> Conversation:
     messages = list(value["messages"])
     notes = [*notes, *paired(messages, name in _STRICT)]
-    kept = (found(value, path) for path in ("previous_response_id", "prompt.id|request.prompt.id", "conversation.id"))
+    kept = (_at(value, path) for path in ("previous_response_id", "prompt.id|request.prompt.id", "conversation.id"))
     notes += [f"what {id:.60} holds is kept by the provider, and not counted" for id in kept if isinstance(id, str)]
+    notes = list(dict.fromkeys(notes))
     finished = {**value, "messages": messages, "format": name}
-    if value.get("id") is None and isinstance(id := found(value, _IDS), str | int):
+    if value.get("id") is None and isinstance(id := _at(value, _IDS), str | int):
         finished["id"] = id
     if usage:
         finished["usage"] = usage
@@ -165,9 +182,9 @@ def _body(value: Mapping[str, Any], row: Format, depth: int, notes: list[str]) -
     """Read what stands where the messages are: messages, a tree of them, a text, or a body of another format."""
     if row.said and not row.messages:
         return {"messages": read_records([value], row).messages}
-    inside = unpacked(found(value, row.messages)) if row.messages else None
+    inside = unpacked(_at(value, row.messages)) if row.messages else None
     if isinstance(inside, Mapping) and (nodes := _nodes(inside)):
-        inside = _branch(nodes, found(value, row.leaf) if row.leaf else None, notes)
+        inside = _branch(nodes, _at(value, row.leaf) if row.leaf else None, notes)
     if isinstance(inside, list) and len(inside) == 1 and isinstance(inside[0], list):
         inside = inside[0]  # LangChain sends a list of prompts
     if isinstance(inside, Mapping):
@@ -177,8 +194,8 @@ def _body(value: Mapping[str, Any], row: Format, depth: int, notes: list[str]) -
     if not isinstance(inside, list):
         return {"messages": []}
     if row.order:
-        inside = sorted(inside, key=lambda each: _rank(found(each, row.order)))
-    read = read_records(inside, row, found(value, row.model))
+        inside = sorted(inside, key=lambda each: _rank(_at(each, row.order)))
+    read = read_records(inside, row, _at(value, row.model))
     notes += read.notes
     return {"messages": read.messages, **({"usage": read.usage} if read.usage else {})}
 
@@ -194,7 +211,7 @@ def _nested_body(inside: Mapping[str, Any], depth: int, notes: list[str]) -> Con
         return made[0]
     if isinstance(inside.get("messages"), list):
         return {**inside, "messages": list(inside["messages"])}
-    question = found(inside, _QUESTIONS)
+    question = _at(inside, _QUESTIONS)
     texts = [question] if isinstance(question, str) else [each for each in inside.values() if isinstance(each, str)]
     if isinstance(question, list | Mapping) and depth < _ROOM:
         return _nested_body({"messages": question} if isinstance(question, list) else question, depth + 1, notes)
@@ -215,23 +232,23 @@ def _branch(nodes: Mapping[str, Mapping[str, Any]], leaf: Any, notes: list[str])
     followed: dict[str, Mapping[str, Any]] = {}
     while isinstance(leaf, str) and leaf in nodes and leaf not in followed:
         followed[leaf] = nodes[leaf]
-        leaf = found(nodes[leaf], "parent|parentId")
+        leaf = _at(nodes[leaf], "parent|parentId")
     aside = sum(_speaks(node) for id, node in nodes.items() if id not in followed)
     if aside:
-        notes.append(f"{aside:,} messages of other branches are left out; what was last shown is taken")
+        notes.append(f"messages of branches that were left are not counted: {aside:,}")
     return [node for node in reversed(followed.values()) if _speaks(node)]
 
 
 def _speaks(node: Mapping[str, Any]) -> bool:
     """Say whether a node of a tree holds a message with anything in it; exports keep empty ones."""
-    content = found(node, "message.content|content")
+    content = _at(node, "message.content|content")
     parts = content.get("parts") if isinstance(content, Mapping) else content
     return bool(parts) and parts != [""] if not isinstance(content, Mapping) or "parts" in content else True
 
 
 def _system(value: Mapping[str, Any], row: Format) -> list[dict[str, Any]]:
     """Make a message of what stands beside the messages for the model to keep in mind."""
-    system = unpacked(found(value, row.system)) if row.system else None
+    system = unpacked(_at(value, row.system)) if row.system else None
     if isinstance(system, list) and system and all(is_record(each) and "role" in each for each in system):
         return read_records(system).messages
     if not system or not isinstance(system, str | list | Mapping):
@@ -243,7 +260,7 @@ def _system(value: Mapping[str, Any], row: Format) -> list[dict[str, Any]]:
 def _answer(answer: Any, asked: list[Any], row: Format) -> tuple[list[Any], Any]:
     """Return the messages of an answer, and what it says was counted."""
     answer = assembled(unpacked(answer))
-    counted = found(answer, "usage|usageMetadata|usage_metadata|metadata.usage") if isinstance(answer, Mapping) else None
+    counted = _at(answer, "usage|usageMetadata|usage_metadata|metadata.usage") if isinstance(answer, Mapping) else None
     said = _answered(answer)
     read = read_records(said, row if row.of else _ITEMS).messages
     if len(read) > len(asked) and read[: len(asked)] == asked:
@@ -265,7 +282,7 @@ def _answered(answer: Any) -> list[Any]:
             return [_as_said(answer)]
         if isinstance(answer, list) and answer and all(isinstance(e, Mapping) and "type" in e for e in answer):
             return [{"role": "assistant", "content": answer}]
-        inside = found(answer, _ANSWERS)
+        inside = _at(answer, _ANSWERS)
         if inside is None:
             return []
         if isinstance(inside, list) and inside and not any(map(_is_message, inside)):
@@ -294,7 +311,7 @@ def _as_said(each: Any) -> Any:
 
 
 def _model(answer: Any, model: Any) -> Any:
-    named = found(answer, "model|modelVersion") if isinstance(answer, Mapping) else None
+    named = _at(answer, "model|modelVersion") if isinstance(answer, Mapping) else None
     return named if isinstance(named, str) else model
 
 
@@ -305,7 +322,7 @@ def _tools(tools: Any) -> Any:
         return [] if tools is None else tools
     listed: list[Any] = []
     for tool in map(unpacked, tools):
-        inside = found(tool, "functionDeclarations|function_declarations") if isinstance(tool, Mapping) else None
+        inside = _at(tool, "functionDeclarations|function_declarations") if isinstance(tool, Mapping) else None
         listed += [_schema(each) for each in (inside if isinstance(inside, list) else [tool])]
     return listed
 
@@ -314,6 +331,6 @@ def _schema(tool: Any) -> Any:
     if not isinstance(tool, Mapping):
         return tool
     if isinstance(spec := tool.get("toolSpec"), Mapping):
-        return {**{k: v for k, v in spec.items() if k != "inputSchema"}, "input_schema": found(spec, "inputSchema.json")}
-    schema = found(tool, "parametersJsonSchema|parameters_json_schema")
+        return {**{k: v for k, v in spec.items() if k != "inputSchema"}, "input_schema": _at(spec, "inputSchema.json")}
+    schema = _at(tool, "parametersJsonSchema|parameters_json_schema")
     return {**tool, "parameters": schema} if isinstance(schema, Mapping) and "parameters" not in tool else tool

@@ -22,7 +22,6 @@ OTHERS: Final[Mapping[str, str]] = {
     "openai-chat": "OpenAI chat",
     "session": "Claude Code or pi session",
     "codex": "Codex session",
-    "anthropic-blocks": "Anthropic blocks",
     "table": "table",
     "aider": "Aider chat history",
     "cursor": "Cursor export",

@@ -77,13 +77,13 @@ _TYPELESS = (
     *("functionCall", "functionResponse", "function_response", "toolUse", "toolResult", "reasoningContent"),
     *("cachePoint", "tool_call"),
 )
-_TEXT = "text|text.value|content|message_content.text|extracted_content|json|result|value"
+_TEXT = "text.value|text|content|message_content.text|extracted_content|json|result|value"
 _TOLD = ("user_profile", "user_instructions")  # what ChatGPT is told of its user
 _MIME = (
     "inlineData.mimeType|inline_data.mime_type|fileData.mimeType|file_data.mime_type|mediaType|mimeType|mime_type"
     "|media_type|source.media_type"
 )
-_IMAGES = ("image", "image_url", "input_image", "image_file", "image_asset_pointer", "inlineImage", "driveImage")
+_IMAGES = ("image", "image_url", "input_image", "image_file", "image_asset_pointer", "computer_screenshot")
 
 
 def sorted_part(part: Any) -> list[Sorted]:
@@ -155,6 +155,7 @@ def _call(part: Raw, mark: str) -> dict[str, Any]:
 
 def _result(part: Raw, mark: str) -> dict[str, Any]:
     id, name, output = (found(part, path) for path in _RESULTS[mark])
+    output = [output] if isinstance(output, Mapping) and "type" in output else output
     kinds = [kind for each in output for kind in sorted_part(each)] if _is_content(output) else []
     text = None if output is None else _json(output)
     content = content_of([value for kind, value in kinds if kind == "text"]) if kinds else text

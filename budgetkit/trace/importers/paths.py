@@ -3,7 +3,8 @@
     "a.b.0"    the first element of b in a            "a|b.c"   the first of these that leads somewhere
     "a.*.b"    every b below an element of a          "a=x,y"   (in a condition) it is x or y; x may end with *
 
-Text that is JSON is read where a path goes on inside it, as logs keep whole bodies as text.
+Logs keep whole bodies as text: what reads documents goes on inside text that is JSON, what reads messages never does,
+since what somebody said may be JSON.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ __all__ = ["found", "holds", "nested", "unpacked"]
 _DEEPEST_KEY = 12
 
 
-def found(value: Any, path: str) -> Any:
+def found(value: Any, path: str, unpack: bool = False) -> Any:
     """Return what the first path that leads somewhere leads to, or None.
 
-    >>> found({"a": '{"b": [7, 8]}'}, "x|a.b.1"), found({"a": [{"b": 1}, {}]}, "a.*.b")
+    >>> found({"a": '{"b": [7, 8]}'}, "x|a.b.1", unpack=True), found({"a": [{"b": 1}, {}]}, "a.*.b")
     (8, [1])
     """
     for steps in _steps(path):
-        at = _walk(value, steps)
+        at = _walk(value, steps, unpack)
         if at is not None:
             return at
     return None
@@ -45,7 +46,7 @@ def _holds(value: Any, clause: str) -> bool:
     if clause.startswith("!"):
         return not _holds(value, clause[1:])
     path, is_choice, choices = clause.partition("=")
-    at = found(value, path)
+    at = found(value, path, unpack=True)
     if not is_choice:
         return at is not None
     texts = [each for each in (at if isinstance(at, list) else [at]) if isinstance(each, str)]
@@ -57,12 +58,12 @@ def _steps(path: str) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(step for step in option.split(".") if step) for option in path.split("|"))
 
 
-def _walk(value: Any, steps: Sequence[str]) -> Any:
+def _walk(value: Any, steps: Sequence[str], unpack: bool) -> Any:
     for place, step in enumerate(steps):
-        value = unpacked(value)
+        value = unpacked(value) if unpack else value
         if step == "*":
             each = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-            leads = [_walk(one, steps[place + 1 :]) for one in each]
+            leads = [_walk(one, steps[place + 1 :], unpack) for one in each]
             return [at for at in leads if at is not None] or None
         if isinstance(value, Mapping):
             value = value.get(step)

@@ -56,22 +56,26 @@ def read_records(
         spelling = _spelling(raw, last) or (_NEW_ITEM if row is not None and row.items and _is_roleless(raw) else None)
         made = [raw] if spelling is None else _messages(raw, spelling)
         for message in made:
-            if spelling is not None and is_item(raw) and _joins(read.messages, message):
+            if _joins(read.messages, message, is_piece=spelling is not None and is_item(raw)):
                 continue
             read.messages.append(message if line is None else Placed(line, message))
         if spelling is not None:
             last, skipped = spelling, skipped + (not made)
             read.formats += [spelling.name] if spelling.name else []
-        if made and (told := _usage(raw, len(read.messages) - 1, model)):
+        if made and _speaker(made[-1]) == "assistant" and (told := _usage(raw, len(read.messages) - 1, model)):
             read.usage.append(told)
     if skipped:
-        read.notes.append(f"{skipped:,} of its records hold no message and are left out")
+        read.notes.append(f"records that hold no message are left out: {skipped:,}")
     return read
 
 
 def is_record(value: Any) -> bool:
     """Say whether a value is a message, in whichever form."""
     return isinstance(value, Mapping) and ("role" in value or _spelling(value, None) is not None)
+
+
+def _speaker(message: Any) -> Any:
+    return message.get("role") if isinstance(message, Mapping) else None
 
 
 def placed(record: Any) -> tuple[int | None, Any]:
@@ -100,7 +104,7 @@ def paired(messages: list[Any], strict: bool) -> list[str]:
             orphans += 1
             answer = {name: each for name, each in message.items() if name != "tool_call_id"} | {"role": "function"}
             messages[place] = answer if line is None else Placed(line, answer)
-    return [f"{orphans:,} tool results answer no call that is here, and count as texts"] if orphans else []
+    return [f"tool results that answer no call here, counted as texts: {orphans:,}"] if orphans else []
 
 
 def _identified(call: dict[str, Any], known: dict[str, str]) -> str:
@@ -142,7 +146,7 @@ def _is_roleless(raw: Any) -> bool:
 
 def _is_plain(raw: Raw) -> bool:
     content = raw.get("content")
-    if not (raw.get("role") in OWN_ROLES and (content is None or isinstance(content, str))):
+    if not (raw.get("role") in OWN_ROLES and (isinstance(content, str) or (content is None and "content" in raw))):
         return False
     return not any(raw.get(name) for name in _ODD_FIELDS)
 
@@ -275,11 +279,13 @@ def _listed(content: Any) -> list[Any]:
     return [each for each in content if each is not None] if isinstance(content, list) else [content]
 
 
-def _joins(messages: list[Any], message: dict[str, Any]) -> bool:
+def _joins(messages: list[Any], message: Any, is_piece: bool) -> bool:
     """Join an item to the answer it is a piece of: calls to what was said, thoughts to what follows them."""
-    last = placed(messages[-1])[1] if messages else None
-    if not (isinstance(last, dict) and last.get("role") == message["role"] == "assistant"):
+    last = placed(messages[-1])[1] if messages and isinstance(message, dict) else None
+    if not (isinstance(last, dict) and last.get("role") == message.get("role") == "assistant"):
         return False
+    if not is_piece and ("native" not in last or last.get("content") is not None or last.get("tool_calls")):
+        return False  # whatever stands after thoughts alone is what they led to
     if "native" not in last:
         last = {**last, "native": last}
         messages[-1] = Placed(messages[-1].line, last) if isinstance(messages[-1], Placed) else last
@@ -291,7 +297,7 @@ def _joins(messages: list[Any], message: dict[str, Any]) -> bool:
     if calls := message.get("tool_calls"):
         last["tool_calls"] = [*(last.get("tool_calls") or []), *calls]
     natives = last["native"] if isinstance(last["native"], list) else [last["native"]]
-    last["native"] = [*natives, message["native"]]
+    last["native"] = [*natives, message.get("native", message)]
     return True
 
 
