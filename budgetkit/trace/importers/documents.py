@@ -182,7 +182,10 @@ def _body(value: Mapping[str, Any], row: Format, depth: int, notes: list[str]) -
     """Read what stands where the messages are: messages, a tree of them, a text, or a body of another format."""
     if row.said and not row.messages:
         return {"messages": read_records([value], row).messages}
-    inside = unpacked(_at(value, row.messages)) if row.messages else None
+    written = _at(value, row.messages) if row.messages else None
+    inside = unpacked(written)
+    if isinstance(written, str) and not _is_written(inside):
+        inside = written  # what somebody asked may be JSON
     if isinstance(inside, Mapping) and (nodes := _nodes(inside)):
         inside = _branch(nodes, _at(value, row.leaf) if row.leaf else None, notes)
     if isinstance(inside, list) and len(inside) == 1 and isinstance(inside[0], list):
@@ -198,6 +201,13 @@ def _body(value: Mapping[str, Any], row: Format, depth: int, notes: list[str]) -
     read = read_records(inside, row, _at(value, row.model))
     notes += read.notes
     return {"messages": read.messages, **({"usage": read.usage} if read.usage else {})}
+
+
+def _is_written(inside: Any) -> bool:
+    """Say whether text that is JSON is a conversation that a log wrote so."""
+    if isinstance(inside, Mapping):
+        return any(isinstance(inside.get(name), list) for name in ("messages", "contents", "input"))
+    return isinstance(inside, list) and bool(inside) and is_record(inside[0])
 
 
 def _rank(value: Any) -> float:
