@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from budgetkit.framing import DEFAULT_FRAMING, Framing
-from budgetkit.items import Item
 from budgetkit.message import Message
 from budgetkit.plan import Plan
+from budgetkit.plan.item import Item
 
 SPOKEN = frozenset({"user", "assistant", "tool", "function"})
 NEAR_LIMIT = 0.9
@@ -18,8 +18,9 @@ def messages(plan: Plan, context_role: str = "system") -> list[dict[str, Any]]:
     """Return the messages to send, in the order of the sections.
 
     What was said stays in the order in which it was said: all messages of users, assistants and tools stand
-    together where the first of their sections stands, so that a tool's result never parts from its call. Tool
-    schemas are no messages; they go into the request beside them, see `tools`.
+    together where the first of their sections stands, so that a tool's result never parts from its call; the last
+    message of a user, with what follows it, stands where its own section does. Tool schemas are no messages; they go
+    into the request beside them, see `tools`.
 
     Parameters
     ----------
@@ -54,9 +55,14 @@ def messages(plan: Plan, context_role: str = "system") -> list[dict[str, Any]]:
         )
     written = [(item, _written(item, context_role)) for item in kept]
     place = {section: i for i, section in enumerate(plan.budget.sections)}
-    spoken = min((place[item.section] for item, m in written if m.get("role") in SPOKEN), default=0)
-    ordered = sorted(written, key=lambda pair: spoken if pair[1]["role"] in SPOKEN else place[pair[0].section])
-    return [message for _, message in ordered if message["role"] != "tools"]
+    said = [i for i, (_, message) in enumerate(written) if message["role"] in SPOKEN]
+    first = min((place[written[i][0].section] for i in said), default=0)
+    asked = max((i for i in said if written[i][1]["role"] == "user"), default=len(written))
+    places = [place[item.section] for item, _ in written]
+    for i in said:
+        places[i] = first if i < asked else max(first, places[asked])
+    ordered = sorted(range(len(written)), key=places.__getitem__)
+    return [written[i][1] for i in ordered if written[i][1]["role"] != "tools"]
 
 
 def tools(plan: Plan) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final, Literal
 
-from budgetkit.amounts import check_tokens
+from budgetkit.budget.amounts import check_tokens
 from budgetkit.files import read_table
 
 __all__ = ["DEFAULT_ENCODING", "DEFAULT_WINDOW", "Model", "UnknownModelWarning", "model", "models"]
@@ -109,11 +109,6 @@ class Model:
 @cache
 def models() -> tuple[Model, ...]:
     """List the models of ``data/models.csv``.
-
-    Returns
-    -------
-    tuple of Model
-        In the table's order, by provider.
 
     Examples
     --------

@@ -17,16 +17,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import budgetkit as bk
-from budgetkit.amounts import Share
+from budgetkit.accuracy.explorer import AccuracyExplorer
+from budgetkit.budget.amounts import Share
 from budgetkit.counters import Counter
 from budgetkit.endpoints import EndpointError
-from budgetkit.explorer import AccuracyExplorer, BudgetExplorer, ConversationExplorer
-from budgetkit.explorer.budget.lines import moved, shortest_ratio
+from budgetkit.explorer import BudgetExplorer
+from budgetkit.explorer.budget.amount_edits import moved, shortest_ratio
 from budgetkit.explorer.budget.settings import Settings
 from budgetkit.explorer.library import Library
-from budgetkit.explorer.steps import History
+from budgetkit.explorer.undo import UndoStack
 from budgetkit.explorer.uploads import LARGEST
 from budgetkit.explorer.view import View, plotly_script
+from budgetkit.replay.explorer import ConversationExplorer
 from budgetkit.state import from_json, from_yaml, to_yaml
 
 HELLO = {"role": "user", "content": "Hello world"}
@@ -337,8 +339,8 @@ def test_every_explorer_says_what_an_extra_or_an_endpoint_lacks(
     def refuse(name: str) -> Counter:
         raise EndpointError("the endpoint did not answer; ask again later")
 
-    for explored in ("", ".accuracy"):
-        monkeypatch.setattr(f"budgetkit.explorer{explored}.library.counter", refuse)
+    for room in ("", "accuracy."):
+        monkeypatch.setattr(f"budgetkit.{room}explorer.library.counter", refuse)
     explorer.controls.counter.value = "chars/3"
     assert (explorer.status, explorer.controls.counter.value) == ("the endpoint did not answer; ask again later", held)
 
@@ -467,6 +469,17 @@ def test_a_pinned_budget_stays_in_sight_and_is_compared() -> None:
     assert "pinned limit" in json.dumps(explorer.view.figure_turns)
     explorer.pin()
     assert explorer.view.state["bar"]["pinned"] is None
+
+
+def test_a_pinned_budget_of_another_preset_is_planned_with_its_own_roles() -> None:
+    """What the chat calls conversation and user, a working memory calls history and current."""
+    explorer = BudgetExplorer("chat", conversation(40), window=8_192)
+    explorer.pin()
+    explorer.controls.preset.value = "working_memory"
+    pinned = explorer._found.pinned
+    assert pinned is not None
+    assert pinned.warnings == ()
+    assert {g.section for g in pinned.grants if g.demand} == {"system", "conversation", "user"}
 
 
 # --- take it away, and bring it back --------------------------------------------------------------
@@ -878,7 +891,7 @@ def test_a_moved_share_has_the_size_it_was_moved_to(window: int, at_least: int, 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=40), st.integers(0, 50))
 def test_as_many_steps_forward_as_back_lead_to_the_same_place(windows: list[int], steps: int) -> None:
-    history = History(Settings())
+    history = UndoStack(Settings())
     for window in windows:
         history = history.then(Settings(window=window))
     there = history

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from budgetkit.amounts import Amount, Share, check_tokens
 from budgetkit.budget import Budget
-from budgetkit.lines import Allocation, Granularity, Keep, Reserve, check_choice, quoted
+from budgetkit.budget.allocation import Allocation, Granularity, Keep, Reserve, check_choice, quoted
+from budgetkit.budget.amounts import Amount, Share, check_tokens
 from budgetkit.presets.window import Window, window_of
 
 PRIORITIES = {"required": 10, "high": 8, "medium": 5, "low": 2}
@@ -29,9 +29,12 @@ ROLES = {
     "assistant": "action_history",
     "tool": "action_history",
     "function": "action_history",
-    "current": "recent_events",
+    "current": "current_message",
     "step": "action_history",
 }
+# The document has no section for what is being asked: as an event of low priority the question would be the first
+# thing to go. It is required, stands last, and draws on what the document's figures leave.
+CURRENT: dict[str, Any] = {"current_message": {"max_tokens": None, "priority": "required"}}
 #: The system's defaults, as its document gives them.
 DEFAULTS: dict[str, Any] = {
     "total_tokens": 4_000,
@@ -69,7 +72,8 @@ def agent_prompt(window: Window | None = None, *configurations: Mapping[str, Any
     Returns
     -------
     Budget
-        Without a remainder. The tool schemas of a conversation are a section "tools", which draws on the shared pool
+        Without a remainder. The message to be answered is a section of its own, "current_message", required and last,
+        which draws on the shared pool. So do the tool schemas of a conversation, a section "tools",
         unless a configuration names it. An over-committed configuration is shown as a negative pool.
 
     Raises
@@ -110,7 +114,7 @@ def agent_prompt(window: Window | None = None, *configurations: Mapping[str, Any
 
 
 def _overlaid(configurations: Iterable[Mapping[str, Any] | None]) -> dict[str, Any]:
-    settings = DEFAULTS | {"allocations": dict(DEFAULTS["allocations"])}
+    settings = DEFAULTS | {"allocations": DEFAULTS["allocations"] | CURRENT}
     for configuration in configurations:
         inner = _given("context_budget", _inner(configuration), {*DEFAULTS, "sections"})
         rules = {name: inner.pop(name, None) for name in ("sections", "allocations")}
@@ -119,6 +123,7 @@ def _overlaid(configurations: Iterable[Mapping[str, Any] | None]) -> dict[str, A
             for section, rule in _mapping(name, sections).items():
                 given = _rule(section, rule)
                 settings["allocations"][section] = settings["allocations"].get(section, {}) | given
+    settings["allocations"] |= {name: settings["allocations"].pop(name) for name in CURRENT}  # last
     check_choice("overflow_policy", settings["overflow_policy"], POLICIES)
     _check_switch("enabled of context_budget", settings["enabled"])
     return settings

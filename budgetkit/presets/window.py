@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from budgetkit.amounts import check_tokens
-from budgetkit.budget import WindowKind
+from budgetkit.budget.amounts import check_tokens
+from budgetkit.budget.budget import WindowKind
 from budgetkit.models import Model
 
 Window = int | Model
@@ -11,16 +11,6 @@ Window = int | Model
 
 def window_of(window: Window) -> tuple[int, WindowKind]:
     """Return a window's size and what it holds.
-
-    Parameters
-    ----------
-    window : int or Model
-        Tokens, shared by prompt and answer, or a model that knows better.
-
-    Returns
-    -------
-    tuple
-        The size in tokens, and "shared" or "input".
 
     Examples
     --------

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from budgetkit.amounts import check_tokens
-from budgetkit.decisions import REASONS, Decisions
-from budgetkit.items import Item
-from budgetkit.lines import check_all, quoted
+from budgetkit.budget.allocation import check_all, quoted
+from budgetkit.budget.amounts import check_tokens
 from budgetkit.plan import Grant, Plan
-from budgetkit.pruning import Ints, Items
+from budgetkit.plan.decisions import REASONS, Decisions
+from budgetkit.plan.item import Item
+from budgetkit.plan.items import Ints, Items
 from budgetkit.state.budgets import budget_from, budget_to, changed_fields
 from budgetkit.state.plain import keys, made, rows
 from budgetkit.state.texts import texts_from, texts_to
@@ -21,18 +21,6 @@ from budgetkit.state.texts import texts_from, texts_to
 
 def plan_to(plan: Plan, texts: bool = False) -> dict[str, Any]:
     """Return a plan as plain data.
-
-    Parameters
-    ----------
-    plan : Plan
-        What is saved.
-    texts : bool, default False
-        Whether with what its items stand for.
-
-    Returns
-    -------
-    dict
-        Budget, grants, items, and what became of each.
 
     Examples
     --------
@@ -54,21 +42,6 @@ def plan_to(plan: Plan, texts: bool = False) -> dict[str, Any]:
 
 def plan_from(data: object) -> Plan:
     """Return the plan that plain data holds.
-
-    Parameters
-    ----------
-    data : mapping
-        As `plan_to` made it.
-
-    Returns
-    -------
-    Plan
-        Equal to what was saved, but for payloads where they were left out.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be; the sentence says what is known.
 
     Examples
     --------
@@ -143,12 +116,13 @@ def _column(kept: list[object]) -> Ints:
 
 def _item_to(item: Item) -> dict[str, Any]:
     data = {"section": item.section, "tokens": item.tokens} | changed_fields(item)
-    data.pop("payload", None)
+    for name in ("payload", "roles"):
+        data.pop(name, None)
     return data
 
 
 def _item_from(row: object) -> Item:
-    found = keys("item", row, {f.name for f in fields(Item)} - {"payload"})
+    found = keys("item", row, {f.name for f in fields(Item)} - {"payload", "roles"})
     return made("item", _item, found | {"group": _group_from(found.get("group"))})
 
 

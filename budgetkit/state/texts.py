@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from budgetkit.decisions import Decisions
 from budgetkit.message import Message
+from budgetkit.plan.decisions import Decisions
 from budgetkit.state.plain import keys, made, plain, rows
 
 Payloads = tuple[list[object], dict[int, object]]
@@ -14,21 +14,6 @@ Payloads = tuple[list[object], dict[int, object]]
 
 def texts_to(decisions: Decisions) -> dict[str, Any]:
     """Return the payloads of a plan's items as plain data.
-
-    Parameters
-    ----------
-    decisions : Decisions
-        Of the plan.
-
-    Returns
-    -------
-    dict
-        ``items``, one an item, and ``cuts``, one for each shorter item in the order of their positions.
-
-    Raises
-    ------
-    ValueError
-        If a payload is neither a Message nor something that plain data can hold.
 
     Examples
     --------
@@ -44,25 +29,6 @@ def texts_to(decisions: Decisions) -> dict[str, Any]:
 
 def texts_from(data: object, items: int, cuts: list[int]) -> Payloads:
     """Return the payloads that plain data holds.
-
-    Parameters
-    ----------
-    data : mapping or None
-        As `texts_to` made it; None for a plan that was saved without.
-    items : int
-        How many items the plan has.
-    cuts : list of int
-        Positions of those that were cut.
-
-    Returns
-    -------
-    tuple
-        The payload of each item, and those of the shorter ones by position.
-
-    Raises
-    ------
-    ValueError
-        If there is not one for each, or one is no payload.
 
     Examples
     --------

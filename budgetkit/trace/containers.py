@@ -17,7 +17,7 @@ from pathlib import PurePosixPath
 from typing import Any, BinaryIO, Final
 
 from budgetkit.trace import tables, transcripts
-from budgetkit.trace.lines import LONGEST_LINE, Numbered, Progress, values
+from budgetkit.trace.jsonl import LONGEST_LINE, Numbered, Progress, values
 
 __all__ = ["Part", "opened"]
 

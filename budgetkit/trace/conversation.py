@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from budgetkit.framing import DEFAULT_FRAMING, Framing
-from budgetkit.items import Item
 from budgetkit.message import Message, Passage
+from budgetkit.plan.item import Item
 from budgetkit.trace.importers.formats import label
 from budgetkit.trace.ledger import Counted, Ledger, count_all, gone, ledger
 from budgetkit.trace.sections import DEFAULT_ROLES, Roles, roles_key
@@ -151,11 +151,14 @@ class Trace:
         Returns
         -------
         pandas.DataFrame
-            One row a turn (index ``turn``, from 1), one int64 column a section, in tokens.
+            One row a turn (index ``turn``, from 1), one int64 column a section, in tokens; ``attrs["roles"]`` has
+            the role table.
         """
         roles = DEFAULT_ROLES if roles is None else roles
         sections = [] if callable(roles) else list(roles.values())
-        return self.ledger(count, roles, framing).demand(self.turns, sections)
+        found = self.ledger(count, roles, framing).demand(self.turns, sections)
+        found.attrs["roles"] = None if callable(roles) else dict(roles)
+        return found
 
     def items(self, turn: int, count: Count, roles: Roles | None = None, framing: Framing | None = None) -> list[Item]:
         """List what stands to be kept or cut at one turn.

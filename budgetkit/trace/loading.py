@@ -24,7 +24,7 @@ from budgetkit.message import Message, Passage
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.containers import Part, opened
 from budgetkit.trace.importers import converted, is_document, is_record, label, nearest, session
-from budgetkit.trace.lines import Numbered, Placed, Progress
+from budgetkit.trace.jsonl import Numbered, LocatedMessage, Progress
 from budgetkit.trace.objects import plain
 from budgetkit.trace.tables import frame_rows
 
@@ -244,7 +244,7 @@ def _title(value: Mapping[str, Any]) -> str:
 
 def _length(said: Any) -> int:
     """Return the characters of text in a message that nobody has checked."""
-    raw = said.value if isinstance(said, Placed) else said
+    raw = said.value if isinstance(said, LocatedMessage) else said
     content = raw.get("content") if isinstance(raw, Mapping) else None
     parts = content if isinstance(content, list) else [content]
     texts = (part.get("text") if isinstance(part, Mapping) else part for part in parts)
@@ -285,7 +285,7 @@ def _conversations(numbered: Iterator[Numbered], name: str) -> Iterator[Numbered
     if (read := session(first[1])) is not None:
         yield from read(everything)
     elif isinstance(first[1], Mapping) and not is_document(first[1]) and is_record(first[1]):
-        said = {"messages": [Placed(line, value) for line, value in everything]}
+        said = {"messages": [LocatedMessage(line, value) for line, value in everything]}
         yield from ((first[0], each) for each in converted(said) or [said])
     else:
         for line, value in everything:
@@ -340,14 +340,14 @@ def _trace(value: Mapping[str, Any], default_id: str, where: str) -> Trace:
 
 
 def _place(value: Any, number: int, where: str) -> str:
-    if isinstance(value, Placed):
+    if isinstance(value, LocatedMessage):
         return f"{where.rpartition(', line ')[0]}, line {value.line}"
     return f"{where}, message {number}"
 
 
 def _message(value: Any, where: str) -> Message:
     try:
-        message = Message(value.value if isinstance(value, Placed) else value)
+        message = Message(value.value if isinstance(value, LocatedMessage) else value)
         message.contexts  # noqa: B018 - passages are read here, so that a broken one is refused with its place
     except (ValueError, TypeError) as error:
         raise ValueError(f"{where}: {error}") from None

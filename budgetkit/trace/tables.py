@@ -17,7 +17,7 @@ import yaml
 
 from budgetkit.trace.importers.paths import unpacked
 from budgetkit.trace.importers.records import read_records
-from budgetkit.trace.lines import Numbered
+from budgetkit.trace.jsonl import Numbered
 
 __all__ = ["frame_rows", "kind", "missing", "rows", "text_rows"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from budgetkit.trace.lines import Numbered
+from budgetkit.trace.jsonl import Numbered
 
 __all__ = ["read"]
 

@@ -7,47 +7,22 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from budgetkit.amounts import Amount, Share
 from budgetkit.budget import Budget
-from budgetkit.explorer.budget.lines import names
+from budgetkit.budget.allocation import Allocation, Reserve
+from budgetkit.budget.amounts import Amount, Share
+from budgetkit.explorer.budget.amount_edits import names
 from budgetkit.explorer.budget.settings import Settings
-from budgetkit.lines import Allocation, Reserve
 from budgetkit.models import Model
 from budgetkit.state import to_json, to_yaml
 
 
 def texts(settings: Settings, model: Model, budget: Budget) -> dict[str, str]:
-    """Return the set-up in every format.
-
-    Parameters
-    ----------
-    settings : Settings
-        What is set.
-    model : Model
-        The model that the settings name.
-    budget : Budget
-        The budget that follows.
-
-    Returns
-    -------
-    dict of str to str
-        By "python", "yaml" and "json".
-    """
+    """Return the set-up in every format."""
     return {"python": python(settings, model, budget), "yaml": to_yaml(budget), "json": to_json(budget)}
 
 
 def python(settings: Settings, model: Model, budget: Budget) -> str:
     """Return a program that makes the budget.
-
-    Parameters
-    ----------
-    settings, model, budget
-        As in `texts`.
-
-    Returns
-    -------
-    str
-        A few lines that end in ``budget = ...``.
 
     Examples
     --------

@@ -16,7 +16,7 @@ from budgetkit.trace.importers.documents import converted as _converted
 from budgetkit.trace.importers.formats import label, nearest, row_of
 from budgetkit.trace.importers.records import is_record
 from budgetkit.trace.importers.usage import usage_of
-from budgetkit.trace.lines import Numbered, Placed
+from budgetkit.trace.jsonl import Numbered, LocatedMessage
 
 __all__ = ["converted", "is_document", "is_record", "label", "nearest", "session", "usage_of"]
 Conversation = dict[str, Any]
@@ -28,7 +28,7 @@ def converted(value: Any) -> list[Conversation] | None:
     if isinstance(lines, list) and lines and isinstance(lines[0], Mapping) and sessions.matches(lines[0]):
         read = [dict(each) for _, each in sessions.conversations(enumerate(lines, start=1))]
         for each in read:
-            each["messages"] = [m.value if isinstance(m, Placed) else m for m in each["messages"]]
+            each["messages"] = [m.value if isinstance(m, LocatedMessage) else m for m in each["messages"]]
         return read or None
     return _converted(value)
 

@@ -12,7 +12,7 @@ from budgetkit.trace.importers.formats import Format, record_rows
 from budgetkit.trace.importers.parts import Sorted, content_of, is_item, plain_text, sorted_part
 from budgetkit.trace.importers.paths import found, holds
 from budgetkit.trace.importers.usage import usage_of
-from budgetkit.trace.lines import Placed
+from budgetkit.trace.jsonl import LocatedMessage
 
 __all__ = ["Records", "is_record", "paired", "placed", "read_records"]
 
@@ -58,7 +58,7 @@ def read_records(
         for message in made:
             if _joins(read.messages, message, is_piece=spelling is not None and is_item(raw)):
                 continue
-            read.messages.append(message if line is None else Placed(line, message))
+            read.messages.append(message if line is None else LocatedMessage(line, message))
         if spelling is not None:
             last, skipped = spelling, skipped + (not made)
             read.formats += [spelling.name] if spelling.name else []
@@ -80,7 +80,7 @@ def _speaker(message: Any) -> Any:
 
 def placed(record: Any) -> tuple[int | None, Any]:
     """Part a record from the line it stands on."""
-    return (record.line, record.value) if isinstance(record, Placed) else (None, record)
+    return (record.line, record.value) if isinstance(record, LocatedMessage) else (None, record)
 
 
 def paired(messages: list[Any], strict: bool) -> list[str]:
@@ -103,7 +103,7 @@ def paired(messages: list[Any], strict: bool) -> list[str]:
         if message.get("role") == "tool" and not _answers(message, known, waiting) and not strict:
             orphans += 1
             answer = {name: each for name, each in message.items() if name != "tool_call_id"} | {"role": "function"}
-            messages[place] = answer if line is None else Placed(line, answer)
+            messages[place] = answer if line is None else LocatedMessage(line, answer)
     return [f"tool results that answer no call here, counted as texts: {orphans:,}"] if orphans else []
 
 
@@ -288,7 +288,7 @@ def _joins(messages: list[Any], message: Any, is_piece: bool) -> bool:
         return False  # whatever stands after thoughts alone is what they led to
     if "native" not in last:
         last = {**last, "native": last}
-        messages[-1] = Placed(messages[-1].line, last) if isinstance(messages[-1], Placed) else last
+        messages[-1] = LocatedMessage(messages[-1].line, last) if isinstance(messages[-1], LocatedMessage) else last
     if last.get("content") is not None and message.get("content") is not None:
         return False
     for name in ("content", "reasoning_content"):

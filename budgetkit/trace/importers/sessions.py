@@ -15,7 +15,7 @@ from typing import Any
 from budgetkit.trace.importers.paths import found
 from budgetkit.trace.importers.records import Records, paired, placed, read_records
 from budgetkit.trace.importers.usage import usage_of
-from budgetkit.trace.lines import Numbered, Placed
+from budgetkit.trace.jsonl import Numbered, LocatedMessage
 
 Raw = Mapping[str, Any]
 _EVENTS = (
@@ -67,7 +67,7 @@ def _conversation(lines: list[tuple[int, Any]], first: Raw, others: list[Any], s
             continue
         counted = usage_of(said.pop("usage", None), 0, said.get("model"))
         for message in read_records([said]).messages:
-            read.messages.append(Placed(line, {**placed(message)[1], **_about(event)}))
+            read.messages.append(LocatedMessage(line, {**placed(message)[1], **_about(event)}))
         if counted and counted["context_tokens"] and len(read.messages) > start:
             read.usage.append({**counted, "message_index": len(read.messages) - 1})
     session = next((o for o in others if isinstance(o, Mapping) and o.get("type") == "session"), {})
@@ -153,7 +153,7 @@ def _codex(lines: list[tuple[int, Any]]) -> dict[str, Any]:
             text = found(payload, "base_instructions.text|instructions")
             items = [{"role": "system", "content": text}] if isinstance(text, str) and text else []
         about |= {"model": found(payload, "model")} if kind == "turn_context" else {}
-        read = read_records([Placed(line, each) for each in items if _is_message(each)], None, about.get("model"), read)
+        read = read_records([LocatedMessage(line, each) for each in items if _is_message(each)], None, about.get("model"), read)
         told = usage_of(found(payload, "info.last_token_usage"), _last_answer(read.messages), about.get("model"))
         if told and told["message_index"] >= 0 and told["context_tokens"]:
             read.usage = [*(u for u in read.usage if u["message_index"] != told["message_index"]), told]

@@ -1,0 +1,206 @@
+"""Tokens as whole numbers, or as a clamped share of the window.
+
+A share is the only place where a ratio meets a window, and this module the only place that rounds::
+
+    Share(r, low, high).of(W) = max(low, min(high, floor(r * W)))
+
+Ratios are exact decimals: ``Share(.29).of(100)`` is 29, although ``int(.29 * 100)`` is 28. The contract of
+`apportion` is that its parts sum to the total, to the token. `sizes` keeps that promise for shares that are
+not clamped; a clamp wins over the exact sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from math import ceil
+from typing import Final, Literal, get_args
+
+#: Most tokens of anything, over a trillion: millions of such numbers still add up in 64 bits.
+MOST_TOKENS: Final = 2**40
+Rounding = Literal["floor", "nearest", "largest_remainder"]
+ROUNDINGS: tuple[str, ...] = get_args(Rounding)
+
+
+def check_tokens(what: str, value: object) -> int:
+    """Return a number of tokens unchanged, or say why it is none.
+
+    Examples
+    --------
+    >>> check_tokens("window", 8192)
+    8192
+    """
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(
+            f"{what} is {value!r}; tokens are whole numbers of 0 or more; give an int, or a Share for a ratio"
+        )
+    number = int(value.__index__())
+    if number < 0:
+        raise ValueError(f"{what} is {number:,}; tokens are whole numbers of 0 or more; give one of these")
+    if number > MOST_TOKENS:
+        raise ValueError(f"{what} is {number:,}; tokens are at most {MOST_TOKENS:,}; look where that number comes from")
+    return number
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A part of the window, clamped between two numbers of tokens.
+
+    Parameters
+    ----------
+    ratio : float, str or Decimal
+        Part of the window, from 0 to 1, taken as the exact decimal that it prints as.
+    at_least : int, default 0
+        Smallest result, in tokens. It may exceed the window.
+    at_most : int, optional
+        Largest result, in tokens.
+
+    Raises
+    ------
+    ValueError
+        If the ratio lies outside 0 to 1 or the limits contradict each other.
+
+    Examples
+    --------
+    The memory engine's answer reserve: 15 %, at least 500 and at most 4,096 tokens.
+
+    >>> Share(.15, 500, 4096).of(128_000), Share(.15, 500, 4096).of(2_000)
+    (4096, 500)
+    """
+
+    ratio: float | str | Decimal = field(compare=False)
+    at_least: int = 0
+    at_most: int | None = None
+    _exact: Fraction = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_exact", _exact_ratio(self.ratio))
+        object.__setattr__(self, "at_least", check_tokens("at_least", self.at_least))
+        if self.at_most is None:
+            return
+        object.__setattr__(self, "at_most", check_tokens("at_most", self.at_most))
+        if self.at_most < self.at_least:
+            raise ValueError(
+                f"at_least ({self.at_least:,}) is above at_most ({self.at_most:,}); "
+                "a clamp goes from low to high; swap or mend them"
+            )
+
+    @property
+    def smallest_window(self) -> int:
+        """Smallest window of which it is a token or more; 0 where that holds of every window, or of none."""
+        settled = self.at_least > 0 or self.at_most == 0 or not self._exact
+        return 0 if settled else ceil(1 / self._exact)
+
+    def of(self, window: int, rounding: Rounding = "floor") -> int:
+        """Return the share of a window.
+
+        Parameters
+        ----------
+        window : int
+            Size of the context window, in tokens.
+        rounding : {"floor", "nearest", "largest_remainder"}
+            How the exact product becomes a whole number; one share alone has no remainder to hand on, so
+            "largest_remainder" is "floor" here.
+
+        Returns
+        -------
+        int
+            The clamped share, in tokens.
+
+        Examples
+        --------
+        >>> Share(.10).of(8192), Share(.25).of(8190, "nearest")
+        (819, 2048)
+        """
+        return self.clamp(_rounded(self._exact * window, rounding))
+
+    def clamp(self, tokens: int) -> int:
+        """Keep a number of tokens between the two limits.
+
+        Parameters
+        ----------
+        tokens : int
+            The number to clamp, in tokens.
+
+        Returns
+        -------
+        int
+            At least ``at_least`` and at most ``at_most``.
+
+        Examples
+        --------
+        >>> Share(.15, 500, 4096).clamp(19_200)
+        4096
+        """
+        return max(self.at_least, tokens if self.at_most is None else min(self.at_most, tokens))
+
+    def __repr__(self) -> str:
+        limits = "" if self.at_most is None else f", {self.at_most}"
+        lowest = f", {self.at_least}" if self.at_least or limits else ""
+        return f"Share({self.ratio}{lowest}{limits})"
+
+
+Amount = int | Share
+
+
+def sizes(amounts: Sequence[Amount], window: int, rounding: Rounding = "floor") -> tuple[int, ...]:
+    """Turn amounts into tokens, all at once.
+
+    Examples
+    --------
+    >>> sizes([Share(.333), Share(.333), Share(.334), 7], 100)
+    (33, 33, 33, 7)
+    >>> sizes([Share(.333), Share(.333), Share(.334), 7], 100, "largest_remainder")
+    (33, 33, 34, 7)
+    """
+    if rounding != "largest_remainder":
+        return tuple(a.of(window, rounding) if isinstance(a, Share) else a for a in amounts)
+    shares = [a for a in amounts if isinstance(a, Share)]
+    exact = [share._exact * window for share in shares]
+    parts = iter(_largest_remainder(exact, _rounded(sum(exact, Fraction(0)), "floor")))
+    return tuple(a.clamp(next(parts)) if isinstance(a, Share) else a for a in amounts)
+
+
+def apportion(total: int, weights: Sequence[float]) -> tuple[int, ...]:
+    """Divide a total by weights into whole parts that sum to it exactly.
+
+    Each part is its exact quota rounded down; the tokens that are left go one each to the largest
+    remainders, the first of equals first (Hamilton's method, used for seats since 1792).
+
+    Examples
+    --------
+    >>> apportion(100, [1, 2]), apportion(10, [1, 1, 1])
+    ((33, 67), (4, 3, 3))
+    """
+    check_tokens("total", total)
+    exact = [Fraction(str(weight)) for weight in weights]
+    if any(weight < 0 for weight in exact) or not sum(exact):
+        raise ValueError(f"weights are {list(weights)!r}; they must be 0 or more with one above 0; mend the list")
+    whole = sum(exact)
+    return _largest_remainder([total * weight / whole for weight in exact], total)
+
+
+def _largest_remainder(quotas: Sequence[Fraction], total: int) -> tuple[int, ...]:
+    parts = [int(quota) for quota in quotas]
+    by_remainder = sorted(range(len(parts)), key=lambda i: parts[i] - quotas[i])  # stable: first of equals first
+    for i in by_remainder[: total - sum(parts)]:
+        parts[i] += 1
+    return tuple(parts)
+
+
+def _rounded(exact: Fraction, rounding: str) -> int:
+    if rounding not in ROUNDINGS:
+        raise ValueError(f"rounding is {rounding!r}; known are {', '.join(ROUNDINGS)}; choose one of them")
+    return int(exact + Fraction(1, 2)) if rounding == "nearest" else int(exact)
+
+
+def _exact_ratio(ratio: object) -> Fraction:
+    try:
+        exact = Fraction(Decimal(str(ratio)))
+    except (InvalidOperation, ValueError, OverflowError):
+        exact = Fraction(-1)
+    if isinstance(ratio, bool) or not 0 <= exact <= 1:
+        raise ValueError(f"ratio is {ratio!r}; a share lies between 0 and 1; write 15 % as 0.15")
+    return exact

@@ -1,0 +1,159 @@
+"""JSON values from a file, one a line, with the line they stand on.
+
+A file whose first line is no JSON by itself is tried as one document over many lines. Blank lines are skipped. A
+line longer than a conversation can be, and blank lines without end, are refused when they are met, not when the
+memory is full.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO
+
+__all__ = ["LONGEST_LINE", "MOST_BLANK", "Numbered", "LocatedMessage", "Progress", "values"]
+
+#: Bytes of the longest line, or of a document over many lines, that is read.
+LONGEST_LINE = 256 << 20
+#: Most blank lines in a row.
+MOST_BLANK = 2_000_000
+
+Numbered = tuple[int, Any]
+Progress = Callable[[int, int], object]
+_MEGABYTE = 1 << 20
+_READ = ("role", "content", "messages", "tool_calls", "tool_call_id")
+_OPENERS = ("{", "[", "[{")
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class LocatedMessage:
+    """A message that has a line to itself, for an error about it to name."""
+
+    def __init__(self, line: int, value: Any) -> None:
+        self.line, self.value = line, value
+
+
+def values(stream: BinaryIO, name: str, progress: Progress | None = None) -> Iterator[Numbered]:
+    r"""Read a file's JSON values one after the other.
+
+    Examples
+    --------
+    >>> from io import BytesIO
+    >>> list(values(BytesIO(b'{"role": "user"}\n\n[1]\n'), "toy.jsonl"))
+    [(1, {'role': 'user'}), (3, [1])]
+    """
+    first = True
+    blank = 0
+    for number, line in enumerate(_reported(_lines(stream, name), stream, progress), start=1):
+        if number == 1:
+            line = line.removeprefix(_BYTE_ORDER_MARK)
+        if line.isspace() or not line:
+            blank = _refuse_blanks(blank + 1, name, number)
+            continue
+        blank = 0
+        text = _decoded(line, name, number)
+        try:
+            value = _parsed(text.rstrip("\r\n"), name, number)
+        except json.JSONDecodeError as error:
+            if not first:
+                raise _broken(name, number, error) from None
+            rest = _decoded(_refuse_long(stream.read(LONGEST_LINE + 1), name, number), name, number + 1)
+            yield number, _whole(text, rest, name, number, error)
+            return
+        yield number, value
+        first = False
+
+
+def _lines(stream: BinaryIO, name: str) -> Iterator[bytes]:
+    for number, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), start=1):
+        yield _refuse_long(line, name, number)
+
+
+def _refuse_long(read: bytes, name: str, number: int) -> bytes:
+    if len(read) > LONGEST_LINE:
+        raise ValueError(
+            f"{name}, line {number}: more than {LONGEST_LINE >> 20} MiB without an end; a conversation takes "
+            "one line of less; look what wrote it"
+        )
+    return read
+
+
+def _refuse_blanks(blank: int, name: str, number: int) -> int:
+    if blank > MOST_BLANK:
+        raise ValueError(
+            f"{name}, line {number}: {blank:,} blank lines in a row; up to {MOST_BLANK:,} are skipped; "
+            "look what wrote it, or leave them out"
+        )
+    return blank
+
+
+def _reported(lines: Iterator[bytes], stream: BinaryIO, progress: Progress | None) -> Iterator[bytes]:
+    """Give the lines, and say now and then how far reading has come."""
+    if progress is None:
+        yield from lines
+        return
+    total, read, told = _size(stream), 0, 0
+    for line in lines:
+        yield line
+        read += len(line)
+        if read - told >= _MEGABYTE:
+            progress(read, total)
+            told = read
+    progress(read, total)
+
+
+def _size(stream: BinaryIO) -> int:
+    here = stream.tell()
+    size = stream.seek(0, os.SEEK_END)
+    stream.seek(here)
+    return size
+
+
+def _decoded(line: bytes, name: str, number: int) -> str:
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        at = number + line.count(b"\n", 0, error.start)
+        raise ValueError(
+            f"{name}, line {at}: not UTF-8; byte 0x{line[error.start]:02x} cannot stand there; save the file as UTF-8"
+        ) from None
+
+
+def _parsed(text: str, name: str, number: int) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=_object)
+    except json.JSONDecodeError:
+        raise
+    except RecursionError:
+        raise ValueError(
+            f"{name}, line {number}: nested too deeply; a conversation needs about ten levels; look what wrote it"
+        ) from None
+    except ValueError as error:  # a number of more digits than Python reads
+        raise ValueError(f"{name}, line {number}: not readable as JSON; {error}; look what wrote it") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse an object that says twice what is read here; what a tool's answer holds is its own business."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        for name in _READ:
+            if names.count(name) > 1:
+                raise ValueError(f"{name!r} stands twice in one object, and nobody knows which counts")
+    return found
+
+
+def _whole(line: str, rest: str, name: str, number: int, alone: json.JSONDecodeError) -> Any:
+    """Read a document over many lines; a broken one is told of where it breaks, not where its first line ends."""
+    try:
+        return _parsed(line + rest, name, number)
+    except json.JSONDecodeError as error:
+        found = error if line.strip() in _OPENERS else alone
+        raise _broken(name, number + found.lineno - 1, found) from None
+
+
+def _broken(name: str, number: int, error: json.JSONDecodeError) -> ValueError:
+    return ValueError(
+        f"{name}, line {number}: broken JSON; {error.msg} at column {error.colno}; mend that line or leave it out"
+    )
