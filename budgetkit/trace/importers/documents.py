@@ -131,7 +131,7 @@ def _by_row(value: Mapping[str, Any], row: Format, depth: int) -> list[Conversat
     notes: list[str] = []
     model = _at(value, row.model)
     body = _body(value, row, depth, notes)
-    messages, usage = body["messages"], list(body.get("usage") or [])
+    messages, usage = body["messages"], _told(body.get("usage"))
     messages = [*_system(value, row), *messages]
     shift = len(messages) - len(body["messages"])
     usage = [{**told, "message_index": told["message_index"] + shift} for told in usage]
@@ -151,6 +151,12 @@ def _by_row(value: Mapping[str, Any], row: Format, depth: int) -> list[Conversat
         all_usage = [*usage, told] if told else usage
         made.append(_finished(conversation | {"messages": [*messages, *said]}, row.name, all_usage, notes))
     return made
+
+
+def _told(usage: Any) -> list[dict[str, Any]]:
+    """List the usage records that say which message they are of."""
+    listed = usage if isinstance(usage, list) else []
+    return [each for each in listed if isinstance(each, dict) and type(each.get("message_index")) is int]
 
 
 def _consumed(row: Format) -> set[str]:

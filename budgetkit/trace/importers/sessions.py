@@ -57,7 +57,7 @@ def _conversation(lines: list[tuple[int, Any]], first: Raw, others: list[Any], s
     read, compactions, places = Records(), [], {}
     for line, event, said in _joined(lines):
         start = len(read.messages)
-        places |= {event.get("id"): start, event.get("uuid"): start, ("line", line): start}
+        places |= {_key(event.get("id")): start, _key(event.get("uuid")): start, ("line", line): start}
         if event.get("isCompactSummary") is True or (event.get("type") == "compaction" and not side):
             kept = places.get(_key(event.get("firstKeptEntryId")), start)
             if isinstance(at := event.get("firstKeptEntryIndex"), int):
