@@ -8,7 +8,7 @@ shows, the passages retrieved for it, and the parts that nobody can count from t
 from __future__ import annotations
 
 import json
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -69,7 +69,7 @@ class Passage:
     def score(self) -> float | None:
         """How relevant the retriever found it, or None where it did not say."""
         score = self.raw.get("score")
-        known = isinstance(score, int | float) and not isinstance(score, bool) and math.isfinite(score)
+        known = isinstance(score, int | float) and not isinstance(score, bool) and abs(score) <= sys.float_info.max
         return float(score) if known and score is not None else None
 
     @property
@@ -186,7 +186,13 @@ class Message:
     @property
     def contexts(self) -> tuple[Passage, ...]:
         """The passages retrieved for this message."""
-        return tuple(Passage.of(passage) for passage in self.raw.get("contexts") or ())
+        given = self.raw.get("contexts") or ()
+        if not isinstance(given, list | tuple):
+            raise ValueError(
+                f"contexts of type {type(given).__name__}; they are a list of passages, each a text or an object with "
+                "'text'; write them so"
+            )
+        return tuple(Passage.of(passage) for passage in given)
 
     @property
     def images(self) -> tuple[Image, ...]:

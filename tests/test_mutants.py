@@ -86,7 +86,7 @@ def use(stream: BytesIO) -> None:
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=[path.name for path in SAMPLES])
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-@pytest.mark.filterwarnings("ignore:.*no text in any:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*there is no text in any message:UserWarning")
 @given(data=st.data())
 def test_a_file_with_one_thing_changed_loads_or_is_refused_in_words(sample: Path, data: st.DataObject) -> None:
     text = mutated(data.draw, values(sample))

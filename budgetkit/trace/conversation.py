@@ -102,12 +102,17 @@ class Trace:
         """What is in the file and not counted here, a sentence each; that there is nothing to count at all comes first."""
         told = self.fields.get("warnings")
         notes = [note for note in told if isinstance(note, str)] if isinstance(told, list | tuple) else []
-        if not any(m.text.strip() or m.tool_calls or m.images for m in self.messages):
-            roles = f"{len(self.messages):,} messages and no text in any of them"
-            notes.insert(0, f"this {self.format} has {roles}, so nothing is counted; export it with what was said")
+        if self.is_silent:
+            empty = f"there is no text in any message of this {self.format}, of which there are {len(self.messages):,}"
+            notes.insert(0, f"{empty}; nothing that was said is counted; export it with what was said")
         if self.uncounted:
             notes.append(f"parts whose tokens nobody can tell from the outside are not counted: {', '.join(self.uncounted)}")
         return tuple(notes)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether there is nothing to count: no text, no tool call and no picture in any message."""
+        return not any(m.text.strip() or m.tool_calls or m.images for m in self.messages)
 
     @property
     def gone(self) -> npt.NDArray[np.int64]:

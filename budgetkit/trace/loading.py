@@ -16,6 +16,7 @@ from contextlib import nullcontext
 from itertools import chain, count
 from pathlib import Path, PurePosixPath
 from typing import Any
+from warnings import warn
 
 import pandas as pd
 
@@ -171,7 +172,7 @@ def list_traces(source: Source, columns: Mapping[str, str] | None = None) -> pd.
     [{'id': 'support-chat', 'format': 'OpenAI chat'}]
     """
     rows = [
-        (id, _title(value), label(str(value.get("format") or "openai-chat")), len(said), sum(map(_length, said)))
+        (str(id if value.get("id") is None else value["id"]), _title(value), label(str(value.get("format") or "openai-chat")), len(said), sum(map(_length, said)))
         for id, value, _ in _named(source, None, columns)
         for said in [value["messages"] if isinstance(value["messages"], list) else []]
     ]
@@ -328,7 +329,7 @@ def _trace(value: Mapping[str, Any], default_id: str, where: str) -> Trace:
     messages = tuple(_message(each, place) for each, place in zip(written, places, strict=True))
     _refuse_orphans(messages, places)
     meta = value.get("meta") if isinstance(value.get("meta"), Mapping) else None
-    return Trace(
+    trace = Trace(
         id=str(value["id"]) if value.get("id") is not None else default_id,
         messages=messages,
         tools=_tools(value, where),
@@ -337,6 +338,9 @@ def _trace(value: Mapping[str, Any], default_id: str, where: str) -> Trace:
         source=where,
         fields={key: field for key, field in value.items() if key not in _BESIDE or (key == "meta" and meta is None)},
     )
+    if trace.is_silent:
+        warn(f"{where}: {trace.warnings[0]}", stacklevel=2)
+    return trace
 
 
 def _place(value: Any, number: int, where: str) -> str:
@@ -383,6 +387,9 @@ def _contexts(
 ) -> dict[int, tuple[Passage, ...]]:
     """Collect the passages by message, the conversation's own at the message they apply to."""
     found = {index: message.contexts for index, message in enumerate(messages) if message.raw.get("contexts")}
+    if given and not isinstance(given, list | tuple):
+        kind = type(given).__name__
+        raise ValueError(f"{where}: contexts of type {kind}; they are a list of passages, texts or objects; write them so")
     if given:
         users = (index for index in reversed(range(len(messages))) if messages[index].role == "user")
         index = meta.get("contexts_apply_to_message", next(users, len(messages) - 1))

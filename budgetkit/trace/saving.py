@@ -101,5 +101,5 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
 
 def _is_reading(row: Any, messages: int) -> bool:
     """Say whether a usage record tells of a message that is here how large its prompt was."""
-    index, context = (row.get(name) for name in ("message_index", "context_tokens")) if isinstance(row, Mapping) else (0, 0)
+    index, context = map(row.get, ("message_index", "context_tokens")) if isinstance(row, Mapping) else (None, None)
     return type(index) is int and type(context) is int and 0 <= index < messages and 0 <= context < 1 << 53

@@ -26,6 +26,7 @@ _ANSWERS = (
     "choices.0.message|candidates.0.content|output.message|generations.0.0.message|generations.0.0.text|0.message"
     "|0.content|message.content|messages|message|output|response|completion|answer|text|content"
 )
+_BODIES = ("choices", "candidates", "output", "message", "messages", "content", "generations", "usage")
 _QUESTIONS = "messages|input|contents|prompt|question|query|text|request"
 _ROOM = 12
 _ITEMS = Format(name="", label="", items=True)
@@ -275,7 +276,7 @@ def _system(value: Mapping[str, Any], row: Format) -> list[dict[str, Any]]:
 
 def _answer(answer: Any, asked: list[Any], row: Format) -> tuple[list[Any], Any]:
     """Return the messages of an answer, and what it says was counted."""
-    answer = assembled(unpacked(answer))
+    answer = assembled(_unless_text(answer))
     counted = _at(answer, "usage|usageMetadata|usage_metadata|metadata.usage") if isinstance(answer, Mapping) else None
     said = _answered(answer)
     read = read_records(said, row if row.of else _ITEMS).messages
@@ -287,7 +288,7 @@ def _answer(answer: Any, asked: list[Any], row: Format) -> tuple[list[Any], Any]
 def _answered(answer: Any) -> list[Any]:
     """Find what an answer says, in whichever provider's shape, as records."""
     for _ in range(_ROOM):
-        answer = unpacked(answer)
+        answer = _unless_text(answer)
         if isinstance(answer, str):
             return [{"role": "assistant", "content": answer}] if answer else []
         if isinstance(answer, list) and len(answer) == 1 and isinstance(answer[0], list):
@@ -305,6 +306,15 @@ def _answered(answer: Any) -> list[Any]:
             return [{"role": "assistant", "content": inside}]
         answer = inside
     return []
+
+
+def _unless_text(answer: Any) -> Any:
+    """Read an answer that a log wrote as JSON; what somebody answered may be JSON too, and stays a text."""
+    inside = unpacked(answer)
+    if inside is answer or (isinstance(inside, list) and inside and is_record(inside[0])):
+        return inside
+    is_body = isinstance(inside, Mapping) and any(isinstance(inside.get(name), list | Mapping) for name in _BODIES)
+    return inside if is_body or (isinstance(inside, Mapping) and "role" in inside) else answer
 
 
 def _is_message(each: Any) -> bool:
