@@ -1,5 +1,7 @@
-# make lab opens the explorer, make test runs every test; each first sets up .venv, once, from pyproject.toml.
+# make lab opens the explorer, make app shows it as a page of its own, make test runs every test; each first sets up
+# .venv, once, from pyproject.toml.
 # Another interpreter: make PYTHON=python3.13 test. More for JupyterLab: make lab LAB="--ip=0.0.0.0 --port=9999".
+# More for the page: make app APP=--port=9999.
 
 VENV := .venv
 BIN := $(VENV)/bin/python
@@ -9,11 +11,14 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 ROOT_USER := $(if $(filter 0,$(shell id -u)),--allow-root --no-browser)
 EXPLORER := notebooks/04-explore.ipynb
 
-.PHONY: lab test lint bench
+.PHONY: lab app test lint bench
 .DELETE_ON_ERROR:
 
 lab: $(VENV)/lab.stamp
 	$(BIN) -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/$(EXPLORER) $(ROOT_USER) $(LAB)
+
+app: $(VENV)/app.stamp
+	$(BIN) -m voila $(EXPLORER) $(if $(filter 0,$(shell id -u)),--no-browser) $(APP)
 
 test: lint
 	$(BIN) -m pytest
@@ -28,8 +33,13 @@ bench: $(VENV)/bench.stamp
 
 $(VENV)/lab.stamp: pyproject.toml | $(BIN)
 	@echo "Installing JupyterLab and budgetkit into $(VENV), once: half a minute, or minutes where the network is slow."
-	$(INSTALL) --editable .
+	$(INSTALL) --editable '.[lab]'
 	@touch $@
+
+$(VENV)/app.stamp: pyproject.toml | $(BIN)
+	@echo "Installing voila and budgetkit into $(VENV), once."
+	$(INSTALL) --editable '.[app]'
+	@touch $@ $(VENV)/lab.stamp
 
 $(VENV)/test.stamp: pyproject.toml | $(BIN)
 	@echo "Installing budgetkit and what its tests need into $(VENV), once: a minute, or minutes where the network is slow."

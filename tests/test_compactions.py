@@ -38,14 +38,14 @@ def test_a_compaction_takes_out_what_stands_before_what_it_keeps() -> None:
 
 
 def test_the_second_compaction_takes_out_the_first_summary() -> None:
-    trace = told(
-        *("user", "assistant") * 4, compactions=[{"at": 2, "first_kept": 2}, {"at": 6, "first_kept": 5}]
-    )
+    trace = told(*("user", "assistant") * 4, compactions=[{"at": 2, "first_kept": 2}, {"at": 6, "first_kept": 5}])
     assert trace.gone[:7].tolist()[:6] == [2, 2, 6, 6, 6, trace.gone[7]]
     assert [len(message.text) for message in trace.request(4)] == [6, 7]
 
 
-@pytest.mark.parametrize("wrong", [5, "x", [5], [{"at": 1}], [{"at": 9, "first_kept": 0}], [{"at": 0, "first_kept": 1}]])
+@pytest.mark.parametrize(
+    "wrong", [5, "x", [5], [{"at": 1}], [{"at": 9, "first_kept": 0}], [{"at": 0, "first_kept": 1}]]
+)
 def test_what_is_no_compaction_changes_nothing(wrong: object) -> None:
     trace = Trace("toy", told("user", "assistant", compactions=[]).messages, fields={"compactions": wrong})
     assert trace.demand(len, framing=PLAIN).to_numpy().sum() == 1

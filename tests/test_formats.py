@@ -165,9 +165,7 @@ EXPECTED: dict[str, list[Told]] = {
         warnings=["of 2 records in this MLflow trace, 1 hold a conversation"],
     ),
     "weave.jsonl": whole("Weave call", tools=1, usage=[(4, *COUNTED)], id="w1", model=GPT),
-    "otel-messages.json": whole(
-        "OpenTelemetry GenAI span", tools=1, usage=[(4, *COUNTED)], id="0b", model="gpt-5"
-    ),
+    "otel-messages.json": whole("OpenTelemetry GenAI span", tools=1, usage=[(4, *COUNTED)], id="0b", model="gpt-5"),
     "otel-indexed.jsonl": whole("OpenTelemetry GenAI span", usage=[(4, *COUNTED)], id="0b", model="gpt-5"),
     "otel-events.jsonl": whole("OpenTelemetry GenAI span", usage=[(4, *COUNTED)], id="0b", model="gpt-5"),
     "litellm.jsonl": whole("LiteLLM log", usage=[(4, *COUNTED)], id="chatcmpl-1", model=GPT),
@@ -210,9 +208,7 @@ EXPECTED: dict[str, list[Told]] = {
         spoken("Aider chat history", *BERGEN, id="2026-01-02 10:00:00"),
     ],
     "cursor.md": [spoken("Cursor export", USER, ANSWER, *BERGEN)],
-    "mini-swe-agent.json": [
-        spoken("mini-SWE-agent trajectory", SYSTEM, USER, ANSWER, usage=[(2, *COUNTED)])
-    ],
+    "mini-swe-agent.json": [spoken("mini-SWE-agent trajectory", SYSTEM, USER, ANSWER, usage=[(2, *COUNTED)])],
     "swe-agent.traj": [spoken("SWE-agent trajectory", CALLS, ("user", "Sun"))],
     "swe-agent-history.traj": [Told(WHOLE[:4], format="SWE-agent trajectory")],
     "tau-bench.json": whole("tau-bench run"),
@@ -239,9 +235,7 @@ EXPECTED: dict[str, list[Told]] = {
     ],
     "table.tsv": [spoken("table")],
     "table.yaml": [spoken("OpenAI chat", USER, ("assistant", "It is sunny.\n"))],
-    "transcript.txt": [
-        spoken("text by speakers", USER, ("assistant", "Let me look.\nIt is: sunny."), *BERGEN)
-    ],
+    "transcript.txt": [spoken("text by speakers", USER, ("assistant", "Let me look.\nIt is: sunny."), *BERGEN)],
     "transcript.md": [spoken("text by speakers")],
 }
 
@@ -296,7 +290,10 @@ def test_schemas_of_gemini_and_bedrock_stand_where_those_of_openai_and_anthropic
 
 
 def test_a_trace_of_spans_lists_those_that_hold_no_conversation() -> None:
-    listed = {"object": "list", "data": [{"object": "chat.completion", "choices": [{"message": {"role": "assistant", "content": "Hi."}}]}]}
+    listed = {
+        "object": "list",
+        "data": [{"object": "chat.completion", "choices": [{"message": {"role": "assistant", "content": "Hi."}}]}],
+    }
     (trace,) = load(listed)
     assert (trace.format, trace.messages[0].text) == ("OpenAI chat", "Hi.")
 
@@ -341,7 +338,9 @@ EMPTY: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", EMPTY)
 def test_a_file_without_any_text_says_so(name: str) -> None:
-    with pytest.warns(UserWarning, match=rf"toy.jsonl, line 1: there is no text in any message of this {name}.*; export"):
+    with pytest.warns(
+        UserWarning, match=rf"toy.jsonl, line 1: there is no text in any message of this {name}.*; export"
+    ):
         (trace,) = load(EMPTY[name])
     assert trace.is_silent and trace.warnings[0].startswith("there is no text in any message")
 
@@ -371,7 +370,10 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "prompts of Codex": ({"session_id": "x", "ts": 1, "text": "hi"}, r"give a rollout of its folder sessions"),
     "Slack's channels": ([{"id": "C1", "name": "x", "is_general": True, "members": []}], r"give a day's file"),
     "a notebook": ({"nbformat": 4, "cells": []}, r"a notebook holds cells; give the chat"),
-    "Cline's window": ({"messages": [{"ts": 1, "type": "say", "say": "text", "text": "hi"}]}, "api_conversation_history"),
+    "Cline's window": (
+        {"messages": [{"ts": 1, "type": "say", "say": "text", "text": "hi"}]},
+        "api_conversation_history",
+    ),
     "half an Alpaca": ({"instruction": "Say hello."}, r"nearest is Alpaca, which would hold 'output' too; export it"),
     "a LangSmith run without inputs": ({"run_type": "llm"}, r"nearest is LangSmith run, which would hold 'inputs' too"),
     "nothing known": ({"zebra": 1}, r"it has 'zebra'; a conversation is an object with 'messages'"),
@@ -434,7 +436,9 @@ def test_meta_that_is_no_object_is_kept() -> None:
 def test_nesting_is_bounded_and_half_a_character_is_written_as_an_escape() -> None:
     deep = "[" * 450 + "]" * 450
     with pytest.raises(ValueError, match="line 1: nested too deeply"):
-        bk.load_traces(file(b'{"messages": [{"role": "user", "content": "x", "extra": ' + deep.encode() + b"}]}", "deep.jsonl"))
+        bk.load_traces(
+            file(b'{"messages": [{"role": "user", "content": "x", "extra": ' + deep.encode() + b"}]}", "deep.jsonl")
+        )
     (trace,) = load({"messages": [{"role": "user", "content": "half \ud83d"}]})
     assert bk.load_trace(file(bk.trace.to_line(trace).encode(), "again.jsonl")).messages == trace.messages
 
@@ -486,7 +490,12 @@ def test_a_broken_archive_is_told(cut: int) -> None:
 
 
 FRAME = pd.DataFrame(
-    {"who": ["user", "bot", "user"], "words": ["How is Oslo?", "It is sunny.", None], "nr": [1, 2, 3], "score": [0.5, None, 1]}
+    {
+        "who": ["user", "bot", "user"],
+        "words": ["How is Oslo?", "It is sunny.", None],
+        "nr": [1, 2, 3],
+        "score": [0.5, None, 1],
+    }
 )
 
 
@@ -494,7 +503,9 @@ def test_columns_of_a_frame_are_chosen_by_name() -> None:
     (trace,) = bk.load_traces(FRAME, columns={"role": "who", "content": "words"})
     assert told(trace).said == [*SPOKEN, ("user", "")]
     assert trace.messages[0].raw["nr"] == 1
-    with pytest.raises(ValueError, match=r"the frame: column 'speaker' was asked for; it has 'who', 'words', .*; choose"):
+    with pytest.raises(
+        ValueError, match=r"the frame: column 'speaker' was asked for; it has 'who', 'words', .*; choose"
+    ):
         bk.load_trace(FRAME, columns={"role": "speaker", "content": "words"})
 
 
@@ -528,7 +539,9 @@ def test_excel_parquet_arrow_and_zstandard_are_an_extra(kind: str, tmp_path: Pat
 )
 def test_an_extra_that_is_not_there_is_named(start: bytes, library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(ImportError, match=rf"a.bin needs {library}, .*; it is in an extra; run: pip install 'budgetkit\[files\]'"):
+    with pytest.raises(
+        ImportError, match=rf"a.bin needs {library}, .*; it is in an extra; run: pip install 'budgetkit\[files\]'"
+    ):
         bk.load_traces(file(start + b"x" * 100, "a.bin"))
 
 

@@ -30,7 +30,9 @@ ANY = st.recursive(
     PLAIN,
     lambda inner: st.one_of(
         st.lists(inner, max_size=3),
-        st.dictionaries(st.sampled_from(["role", "content", "type", "text", "id", "messages", "0", "x.y"]), inner, max_size=3),
+        st.dictionaries(
+            st.sampled_from(["role", "content", "type", "text", "id", "messages", "0", "x.y"]), inner, max_size=3
+        ),
     ),
     max_leaves=6,
 )

@@ -20,6 +20,7 @@ import pandas as pd
 from budgetkit.accuracy import compare
 from budgetkit.accuracy.corpora import Corpus, Document
 from budgetkit.accuracy.dask import Client, answers
+from budgetkit.accuracy.progress import progress_bar
 from budgetkit.counters import Counter, ExactCounter, counter
 from budgetkit.counters.accelerated import counting_many
 from budgetkit.counters.seams import parts
@@ -89,16 +90,14 @@ def count_files(
     ...     count_files([file.name])[["bytes", "tokens"]].to_dict("list")
     {'bytes': [12000], 'tokens': [2001]}
     """
-    from tqdm.auto import tqdm
-
     made = _exact(exact)
     sizes = {str(path): Path(path).stat().st_size for path in paths}
     tokens = dict.fromkeys(sizes, 0)
     blocks = (Block(path, at, min(at + block, size)) for path, size in sizes.items() for at in range(0, size, block))
-    with tqdm(total=sum(sizes.values()), unit="B", unit_scale=True, disable=not progress, desc="counting") as bar:
+    with progress_bar(progress, total=sum(sizes.values()), unit="B", unit_scale=True, desc="counting") as advance:
         for asked, found in answers(partial(count_block, encoding=made.encoding), blocks, client):
             tokens[asked.path] += found
-            bar.update(asked.stop - asked.start)
+            advance(asked.stop - asked.start)
     return pd.DataFrame({"path": [*sizes], "bytes": [*sizes.values()], "tokens": [*tokens.values()]})
 
 
@@ -191,12 +190,10 @@ def compare_stream(
     >>> pd.concat(compare_stream(["chars/4"], documents))["document"].tolist()
     ['prose.txt', 'code.txt']
     """
-    from tqdm.auto import tqdm
-
-    with tqdm(unit="document", disable=not progress, desc="comparing") as bar:
+    with progress_bar(progress, unit="document", desc="comparing") as advance:
         compared = partial(_compared, counters=counters, exact=exact)
         for size, rows in answers(compared, _batches(documents, characters), client):
-            bar.update(size)
+            advance(size)
             yield rows
 
 

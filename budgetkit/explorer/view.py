@@ -16,8 +16,23 @@ import anywidget
 import traitlets as t
 
 from budgetkit.counters.encodings import replace_surrogates
+from budgetkit.extras import extra
 
-_PARTS = ("dom", "plotly", "page", "courier", "bar", "handles", "window", "charts", "files", "panels", "reader", "view")
+_PARTS = (
+    "dom",
+    "plotly",
+    "page",
+    "courier",
+    "bar",
+    "handles",
+    "window",
+    "charts",
+    "files",
+    "panels",
+    "reader",
+    "card",
+    "view",
+)
 _FOLDER = Path(__file__).parent / "view"
 
 
@@ -28,7 +43,8 @@ def _source() -> str:
 @cache
 def plotly_script() -> bytes:
     """Return plotly's JavaScript as it lies in the plotly package, compressed."""
-    import plotly
+    with extra("lab", "a figure"):
+        import plotly
 
     script = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
     return gzip.compress(script.read_bytes(), 6, mtime=0)

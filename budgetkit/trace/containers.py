@@ -29,7 +29,9 @@ _PEEK = 4096
 _DEEPEST = 3
 
 
-def opened(stream: BinaryIO, name: str, progress: Progress | None = None, columns: Any = None, depth: int = 0) -> Iterator[Part]:
+def opened(
+    stream: BinaryIO, name: str, progress: Progress | None = None, columns: Any = None, depth: int = 0
+) -> Iterator[Part]:
     """Give each file that stands in a stream, under a name, as numbered values."""
     head = _head(stream)
     unpack = next((unpack for magic, unpack in _PACKED.items() if head.startswith(magic)), None)
@@ -99,7 +101,9 @@ def _members(stream: BinaryIO, name: str, columns: Any, depth: int) -> Iterator[
         archive = zipfile.ZipFile(stream)
     except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
         raise ValueError(f"{name}: no zip that can be read; {error}; pack it again") from None
-    listed = [each for each in archive.infolist() if not each.is_dir() and not each.filename.startswith(("__MACOSX", "."))]
+    listed = [
+        each for each in archive.infolist() if not each.is_dir() and not each.filename.startswith(("__MACOSX", "."))
+    ]
     if any(each.filename == "xl/workbook.xml" for each in listed):
         stream.seek(0)
         yield name, tables.rows(_whole(stream, name), "excel", name, columns)

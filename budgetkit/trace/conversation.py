@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from budgetkit.budget.quoting import brief
 from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.message import Message, Passage
 from budgetkit.plan.item import Item
@@ -83,7 +84,7 @@ class Trace:
     def __post_init__(self) -> None:
         if not self.messages:
             raise ValueError(
-                f"an empty trace, {self.id!r}; a trace has at least one message with a role; "
+                f"an empty trace, {brief(self.id)}; a trace has at least one message with a role; "
                 "look whether its messages stand under 'messages'"
             )
 
@@ -94,19 +95,21 @@ class Trace:
 
     @property
     def format(self) -> str:
-        """What the file was that it was read from, such as "ChatGPT export"; "OpenAI chat" where nothing else is said."""
+        """The format it was read from, such as "ChatGPT export"; "OpenAI chat" where the file says no other."""
         return label(str(self.fields.get("format") or "openai-chat"))
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is in the file and not counted here, a sentence each; that there is nothing to count at all comes first."""
+        """What the file holds and nobody counts here, a sentence each; first, that there is nothing to count at all."""
         told = self.fields.get("warnings")
         notes = [note for note in told if isinstance(note, str)] if isinstance(told, list | tuple) else []
         if self.is_silent:
             empty = f"there is no text in any message of this {self.format}, of which there are {len(self.messages):,}"
             notes.insert(0, f"{empty}; nothing that was said is counted; export it with what was said")
         if self.uncounted:
-            notes.append(f"parts whose tokens nobody can tell from the outside are not counted: {', '.join(self.uncounted)}")
+            notes.append(
+                f"parts whose tokens nobody can tell from the outside are not counted: {', '.join(self.uncounted)}"
+            )
         return tuple(notes)
 
     @property
@@ -116,7 +119,7 @@ class Trace:
 
     @property
     def gone(self) -> npt.NDArray[np.int64]:
-        """For each message the index of the first that no longer has it before it: where a recorded session was compacted."""
+        """For each message the index of the summary with which a recorded compaction took it out of later requests."""
         return self._once("gone", lambda: gone(self.messages, self.fields.get("compactions")))
 
     @property
@@ -242,7 +245,7 @@ class Trace:
     def _turn(self, number: int) -> Turn:
         if not 1 <= number <= len(self.turns):
             raise ValueError(
-                f"turn {number} of trace {self.id!r} was asked for; it has turns 1 to {len(self.turns)}; "
+                f"turn {number} of trace {brief(self.id)} was asked for; it has turns 1 to {len(self.turns)}; "
                 "take one of these"
             )
         return self.turns[number - 1]

@@ -84,7 +84,11 @@ class Ledger:
             carries the priming.
         """
         past, present = (
-            [item for item, last in zip(items[edge : edge + size], self._last(edge, edge + size), strict=True) if last >= turn.sent]
+            [
+                item
+                for item, last in zip(items[edge : edge + size], self._last(edge, edge + size), strict=True)
+                if last >= turn.sent
+            ]
             for items, edge, size in ((self.past, 0, turn.start), (self.present, turn.start, turn.sent - turn.start))
         )
         if (carrier := self._carrier(turn)) is not None:

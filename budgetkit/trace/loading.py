@@ -20,12 +20,13 @@ from warnings import warn
 
 import pandas as pd
 
+from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.files import data_files, data_path
 from budgetkit.message import Message, Passage
-from budgetkit.trace.conversation import Trace
 from budgetkit.trace.containers import Part, opened
+from budgetkit.trace.conversation import Trace
 from budgetkit.trace.importers import converted, is_document, is_record, label, nearest, session
-from budgetkit.trace.jsonl import Numbered, LocatedMessage, Progress
+from budgetkit.trace.jsonl import LocatedMessage, Numbered, Progress
 from budgetkit.trace.objects import plain
 from budgetkit.trace.tables import frame_rows
 
@@ -101,9 +102,9 @@ def load_trace(
         if conversation in (place, trace.id, _title(trace.fields)):
             return trace
         known.append(trace.id)
-    ids = ", ".join(f"{each:.60}" for each in known[:5]) + (", ..." if len(known) > 5 else "")
+    ids = ", ".join(map(one_line, known[:5])) + (", ..." if len(known) > 5 else "")
     raise ValueError(
-        f"conversation {conversation!r:.80} of {_name(source)} was asked for; "
+        f"conversation {brief(conversation)} of {_name(source)} was asked for; "
         f"it has {len(known)}, 0 to {len(known) - 1}, with the ids {ids}; take one of these"
     )
 
@@ -172,7 +173,13 @@ def list_traces(source: Source, columns: Mapping[str, str] | None = None) -> pd.
     [{'id': 'support-chat', 'format': 'OpenAI chat'}]
     """
     rows = [
-        (str(id if value.get("id") is None else value["id"]), _title(value), label(str(value.get("format") or "openai-chat")), len(said), sum(map(_length, said)))
+        (
+            str(id if value.get("id") is None else value["id"]),
+            _title(value),
+            label(str(value.get("format") or "openai-chat")),
+            len(said),
+            sum(map(_length, said)),
+        )
         for id, value, _ in _named(source, None, columns)
         for said in [value["messages"] if isinstance(value["messages"], list) else []]
     ]
@@ -232,10 +239,10 @@ def _named(source: Source, progress: Progress | None, columns: Any) -> Iterator[
 
 def _name(source: Source) -> str:
     if isinstance(source, str | os.PathLike):
-        return Path(source).name
+        return one_line(Path(source).name)
     if not hasattr(source, "read"):
         return "conversation"
-    return Path(str(getattr(source, "name", "the uploaded file"))).name
+    return one_line(Path(str(getattr(source, "name", "the uploaded file"))).name)
 
 
 def _title(value: Mapping[str, Any]) -> str:
@@ -262,9 +269,13 @@ def _opened(source: Source) -> Any:
     if path.is_file():
         return path.open("rb")
     if len(path.parts) == 1 and not path.suffix:
-        raise ValueError(f"no trace {str(source)!r}; shipped are {shipped}; use one of these, or the path of a file")
+        raise ValueError(
+            f"no trace {brief(str(source))}; shipped are {shipped}; use one of these, or the path of a file"
+        )
     found = "that is a folder" if path.is_dir() else "there is none"
-    raise FileNotFoundError(f"a trace file {path} was asked for; {found}; correct the path, or use one of {shipped}")
+    raise FileNotFoundError(
+        f"a trace file {one_line(str(path))} was asked for; {found}; correct the path, or use one of {shipped}"
+    )
 
 
 def _parts(stream: Any, source: Source, progress: Progress | None, columns: Any) -> Iterator[Part]:
@@ -303,17 +314,16 @@ def _split(value: Any, where: str, depth: int = 0) -> list[Mapping[str, Any]]:
         return native
     if isinstance(value, Mapping) and "messages" in value:
         return [value]
-    if isinstance(value, list) and depth < _DEEPEST and any(
-        isinstance(each, list) or (isinstance(each, Mapping) and "role" not in each) for each in value
+    if (
+        isinstance(value, list)
+        and depth < _DEEPEST
+        and any(isinstance(each, list) or (isinstance(each, Mapping) and "role" not in each) for each in value)
     ):
         return [conversation for each in value for conversation in _split(each, where, depth + 1)]
     if isinstance(value, list):
         return [{"messages": value}]
-    has = ", ".join(f"{each!r:.40}" for each in list(value)[:12]) if isinstance(value, Mapping) else type(value).__name__
-    raise ValueError(
-        f"{where}: no conversation; it has {has or 'nothing'}; "
-        f"{nearest(value) or _WANTED}"
-    )
+    has = quoted(value) if isinstance(value, Mapping) else type(value).__name__
+    raise ValueError(f"{where}: no conversation; it has {has or 'nothing'}; {nearest(value) or _WANTED}")
 
 
 def _trace(value: Mapping[str, Any], default_id: str, where: str) -> Trace:
@@ -364,9 +374,9 @@ def _refuse_orphans(messages: tuple[Message, ...], places: list[str]) -> None:
     for place, message in zip(places, messages, strict=True):
         called.update(call.id for call in message.tool_calls)
         if message.role == "tool" and (message.tool_call_id is None or message.tool_call_id not in called):
-            known = ", ".join(sorted(called)[:5]) or "none"
+            known = ", ".join(map(one_line, sorted(called)[:5])) or "none"
             raise ValueError(
-                f"{place}: a tool result for call {message.raw.get('tool_call_id')!r}; "
+                f"{place}: a tool result for call {brief(message.raw.get('tool_call_id'))}; "
                 f"the calls before it are {known}; put the assistant message with that call before it, or leave it out"
             )
 
@@ -377,7 +387,9 @@ def _tools(value: Mapping[str, Any], where: str) -> tuple[Mapping[str, Any], ...
         tools = value.get(name) or []
         if not isinstance(tools, list) or not all(isinstance(tool, Mapping) for tool in tools):
             kind = type(tools).__name__
-            raise ValueError(f"{where}: {name} of type {kind}; {name} are a list of schemas, each an object; write them so")
+            raise ValueError(
+                f"{where}: {name} of type {kind}; {name} are a list of schemas, each an object; write them so"
+            )
         listed += tools
     return tuple(listed)
 
@@ -389,14 +401,16 @@ def _contexts(
     found = {index: message.contexts for index, message in enumerate(messages) if message.raw.get("contexts")}
     if given and not isinstance(given, list | tuple):
         kind = type(given).__name__
-        raise ValueError(f"{where}: contexts of type {kind}; they are a list of passages, texts or objects; write them so")
+        raise ValueError(
+            f"{where}: contexts of type {kind}; they are a list of passages, texts or objects; write them so"
+        )
     if given:
         users = (index for index in reversed(range(len(messages))) if messages[index].role == "user")
         index = meta.get("contexts_apply_to_message", next(users, len(messages) - 1))
         if not isinstance(index, int) or not 0 <= index < len(messages):
             raise ValueError(
-                f"{where}: contexts for message {index!r}; the conversation has messages 0 to {len(messages) - 1}; "
-                "correct meta.contexts_apply_to_message"
+                f"{where}: contexts for message {brief(index)}; the conversation has messages 0 to "
+                f"{len(messages) - 1}; correct meta.contexts_apply_to_message"
             )
         try:
             found[index] = (*found.get(index, ()), *map(Passage.of, given))

@@ -1,4 +1,4 @@
-"""Objects of other libraries as plain values: messages of OpenAI's, Anthropic's and Google's SDKs, of LangChain, frames.
+"""Objects of other libraries as plain values: messages of the SDKs of OpenAI, Anthropic and Google, of LangChain.
 
 Nothing of theirs is imported: a value that can write itself as a dictionary is asked to, one that has a role or a type
 and a content is read by these, and what is plain already stays.
@@ -58,7 +58,9 @@ def plain(value: Any, room: int = _ROOM) -> Any:
     if value is None or isinstance(value, str | int | float | bool):
         return value
     if room == 0:
-        raise ValueError(f"a value nested deeper than {_ROOM} levels; a conversation needs about ten; look what made it")
+        raise ValueError(
+            f"a value nested deeper than {_ROOM} levels; a conversation needs about ten; look what made it"
+        )
     if isinstance(value, Message):
         value = value.raw
     if isinstance(value, Mapping):

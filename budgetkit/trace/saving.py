@@ -95,7 +95,9 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
     True
     """
     listed = trace.fields.get("usage")
-    rows = [row for row in (listed if isinstance(listed, list | tuple) else ()) if _is_reading(row, len(trace.messages))]
+    rows = [
+        row for row in (listed if isinstance(listed, list | tuple) else ()) if _is_reading(row, len(trace.messages))
+    ]
     return pd.DataFrame([{name: row.get(name) for name in _COLUMNS} for row in rows], columns=list(_COLUMNS))
 
 

@@ -27,7 +27,13 @@ _USUAL = {
     "content": ("content", "text", "message", "body", "utterance", "value", "said"),
     "conversation": ("conversation", "conversation_id", "session_id", "thread_id", "chat_id", "dialogue_id", "session"),
 }
-_MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"FEA1": "arrow", b"\xff\xff\xff\xff": "arrow", b"\xd0\xcf\x11\xe0": "excel"}
+_MAGIC = {
+    b"PAR1": "parquet",
+    b"ARROW1": "arrow",
+    b"FEA1": "arrow",
+    b"\xff\xff\xff\xff": "arrow",
+    b"\xd0\xcf\x11\xe0": "excel",
+}
 
 
 def kind(head: bytes, name: str) -> str:
@@ -37,7 +43,9 @@ def kind(head: bytes, name: str) -> str:
 
 def missing(name: str, library: str) -> ImportError:
     """Say which extra a file needs."""
-    return ImportError(f"{name} needs {library}, which is not installed; it is in an extra; run: pip install 'budgetkit[files]'")
+    return ImportError(
+        f"{name} needs {library}, which is not installed; it is in an extra; run: pip install 'budgetkit[files]'"
+    )
 
 
 def rows(written: bytes, kind: str, name: str, columns: Columns) -> Iterator[Numbered]:

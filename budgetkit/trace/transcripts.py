@@ -26,7 +26,9 @@ def read(text: str, name: str) -> list[Numbered] | None:
     if _AIDER.match(text.lstrip()):
         return _aider(text)
     if (exported := _CURSOR.search(text, 0, 2_000)) is not None:
-        return [(1, {"title": text.splitlines()[0].strip("# "), **_said(text[exported.end() :], _CURSOR_TURN, "cursor")})]
+        return [
+            (1, {"title": text.splitlines()[0].strip("# "), **_said(text[exported.end() :], _CURSOR_TURN, "cursor")})
+        ]
     first = _SPEAKER.search(text)
     if first is None or text[: first.start()].strip():
         return None
@@ -51,7 +53,7 @@ def _role(speaker: str) -> str:
 
 
 def _aider(text: str) -> list[Numbered]:
-    """Read Aider's history: "####" is the user, ">" what Aider itself says, which no model reads, the rest the model."""
+    """Read Aider's history: "####" is the user, ">" Aider itself, which no model reads, all else the model."""
     starts = [*_AIDER.finditer(text)]
     ends = [each.start() for each in starts[1:]] + [len(text)]
     found: list[Numbered] = []

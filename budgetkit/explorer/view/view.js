@@ -18,7 +18,8 @@ function render({ model, el }) {
   const actions = createActions(courier.post);
   const hasBar = Boolean(model.get("state").bar);
   const pane = hasBar ? createWindow(courier.post, actions) : null;
-  const head = element("div", { class: "bk-view bk-head" }, kpis, status, ...(pane ? pane.nodes : []));
+  const card = createCard(Boolean(model.get("state").strip), actions);
+  const head = element("div", { class: "bk-view bk-head" }, ...card.over, kpis, status, ...(pane ? pane.nodes : []), ...card.under);
 
   const source = element("p", { class: "bk-source" });
   const charts = createCharts(model, alive, courier.post, () => Boolean(pane?.isMoving()));
@@ -45,6 +46,7 @@ function render({ model, el }) {
     paintKpis(kpis, state.kpis);
     report(state.status);
     pane?.draw(state.bar);
+    card.paint(state);
     actions.paint(state.actions);
     say(source, state.source);
     charts.arrange(state.figures);

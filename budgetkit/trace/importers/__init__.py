@@ -16,7 +16,7 @@ from budgetkit.trace.importers.documents import converted as _converted
 from budgetkit.trace.importers.formats import label, nearest, row_of
 from budgetkit.trace.importers.records import is_record
 from budgetkit.trace.importers.usage import usage_of
-from budgetkit.trace.jsonl import Numbered, LocatedMessage
+from budgetkit.trace.jsonl import LocatedMessage, Numbered
 
 __all__ = ["converted", "is_document", "is_record", "label", "nearest", "session", "usage_of"]
 Conversation = dict[str, Any]

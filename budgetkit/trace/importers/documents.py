@@ -15,7 +15,6 @@ from budgetkit.trace.importers.paths import found, holds, nested, unpacked
 from budgetkit.trace.importers.records import is_record, paired, placed, read_records
 from budgetkit.trace.importers.streams import assembled
 from budgetkit.trace.importers.usage import usage_of
-from budgetkit.trace.jsonl import LocatedMessage
 
 __all__ = ["converted"]
 

@@ -94,7 +94,12 @@ def label(name: str) -> str:
 def nearest(value: Any) -> str:
     """Say which format a value of no format comes nearest to, and what one of it would hold; "" where none does."""
     keys = {key for key in value if isinstance(key, str)} if isinstance(value, Mapping) else set[str]()
-    rated = [(len(keys & _words(needed)) / len(_words(needed)), row, needed) for row in formats() for needed in row.needs if _words(needed) - keys]
+    rated = [
+        (len(keys & _words(needed)) / len(_words(needed)), row, needed)
+        for row in formats()
+        for needed in row.needs
+        if _words(needed) - keys
+    ]
     share, row, needed = max(rated, key=lambda each: each[0])
     if not share:
         return ""

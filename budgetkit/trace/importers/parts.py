@@ -120,10 +120,10 @@ def content_of(parts: list[dict[str, Any]]) -> Any:
 
 
 def plain_text(value: Any) -> str:
-    """Return all text in a value that is text, an object with text, or a list of either.
+    r"""Return all text in a value that is text, an object with text, or a list of either.
 
     >>> plain_text([{"type": "summary_text", "text": "Look."}, "Then act."])
-    'Look.\\nThen act.'
+    'Look.\nThen act.'
     """
     if isinstance(value, list):
         return "\n".join(filter(None, (plain_text(each) for each in value if not isinstance(each, list))))

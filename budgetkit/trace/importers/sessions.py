@@ -15,7 +15,7 @@ from typing import Any
 from budgetkit.trace.importers.paths import found
 from budgetkit.trace.importers.records import Records, paired, placed, read_records
 from budgetkit.trace.importers.usage import usage_of
-from budgetkit.trace.jsonl import Numbered, LocatedMessage
+from budgetkit.trace.jsonl import LocatedMessage, Numbered
 
 Raw = Mapping[str, Any]
 _EVENTS = (
@@ -31,14 +31,24 @@ def matches(value: Raw) -> bool:
         return isinstance(value.get("payload"), Mapping)
     if "type" not in value and {"id", "timestamp", "instructions"} <= value.keys():
         return True  # the first line of Codex as it was until 2025
-    other = {"role", "messages", "data", "text", "body", *(() if "uuid" in value or "subtype" in value else ("content",))}
+    other = {
+        "role",
+        "messages",
+        "data",
+        "text",
+        "body",
+        *(() if "uuid" in value or "subtype" in value else ("content",)),
+    }
     return value.get("type") in _EVENTS and not other & value.keys()
 
 
 def conversations(numbered: Iterable[Numbered]) -> Iterator[Numbered]:
     """Read a session: the main conversation with the line it starts on, then that of the side chains, if any."""
     lines = [(line, value) for line, value in numbered]
-    if any(isinstance(value, Mapping) and value.get("type") in _CODEX for _, value in lines) or "type" not in lines[0][1]:
+    if (
+        any(isinstance(value, Mapping) and value.get("type") in _CODEX for _, value in lines)
+        or "type" not in lines[0][1]
+    ):
         yield lines[0][0], _codex(lines)
         return
     others = [value for _, value in lines if not _is_event(value)]
@@ -153,7 +163,9 @@ def _codex(lines: list[tuple[int, Any]]) -> dict[str, Any]:
             text = found(payload, "base_instructions.text|instructions")
             items = [{"role": "system", "content": text}] if isinstance(text, str) and text else []
         about |= {"model": found(payload, "model")} if kind == "turn_context" else {}
-        read = read_records([LocatedMessage(line, each) for each in items if _is_message(each)], None, about.get("model"), read)
+        read = read_records(
+            [LocatedMessage(line, each) for each in items if _is_message(each)], None, about.get("model"), read
+        )
         told = usage_of(found(payload, "info.last_token_usage"), _last_answer(read.messages), about.get("model"))
         if told and told["message_index"] >= 0 and told["context_tokens"]:
             read.usage = [*(u for u in read.usage if u["message_index"] != told["message_index"]), told]

@@ -25,7 +25,9 @@ def assembled(answer: Any) -> Any:
     if not isinstance(answer, list) or not answer:
         return answer
     events = [event for event in answer if isinstance(event, Mapping)]
-    whole = next((e["response"] for e in reversed(events) if _kind(e) == "response.completed" and "response" in e), None)
+    whole = next(
+        (e["response"] for e in reversed(events) if _kind(e) == "response.completed" and "response" in e), None
+    )
     if isinstance(whole, Mapping):
         return whole
     if any(_kind(event) == "message_start" for event in events):
@@ -63,7 +65,9 @@ def _openai(events: Sequence[Event]) -> dict[str, Any]:
     calls: dict[Any, dict[str, Any]] = {}
     for delta in (each for event in events for each in found(event, "choices.0.delta.tool_calls") or []):
         if isinstance(delta, Mapping):
-            call = calls.setdefault(str(delta.get("index")), {"id": "", "type": "function", "name": "", "arguments": ""})
+            call = calls.setdefault(
+                str(delta.get("index")), {"id": "", "type": "function", "name": "", "arguments": ""}
+            )
             call["id"] = call["id"] or str(delta.get("id") or "")
             for name in ("name", "arguments"):
                 call[name] += str(found(delta, f"function.{name}") or "")
@@ -103,6 +107,8 @@ def _bedrock(events: Sequence[Event]) -> dict[str, Any]:
         if isinstance(text := found(event, "contentBlockDelta.delta.text"), str):
             blocks.setdefault(at, {"text": ""})
             blocks[at]["text"] = blocks[at].get("text", "") + text
-        if isinstance(text := found(event, "contentBlockDelta.delta.toolUse.input"), str) and "toolUse" in blocks.get(at, {}):
+        if isinstance(text := found(event, "contentBlockDelta.delta.toolUse.input"), str) and "toolUse" in blocks.get(
+            at, {}
+        ):
             blocks[at]["toolUse"]["input"] += text
     return {"role": "assistant", "content": list(blocks.values()), "usage": _last(events, "metadata.usage")}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from budgetkit.budget.amounts import check_tokens
 from budgetkit.trace.importers.paths import found
 
 # What was counted by: where the prompt and the answer stand; then what of the cache is inside the prompt.
@@ -69,11 +70,11 @@ def usage_of(raw: Any, message_index: int, model: Any = None) -> dict[str, Any] 
 
 
 def _count(raw: Mapping[str, Any], paths: str) -> int | None:
-    """Return the first whole number of at least 0, as written in JSON or as a text of digits."""
+    """Return the first whole number that stands at one of several paths."""
     for path in paths.split("|"):
         value = found(raw, path)
         if isinstance(value, float) and value.is_integer():
             value = int(value)
-        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53:
-            return value
+        if isinstance(value, int) and not isinstance(value, bool):
+            return check_tokens(f"{path} of a provider's usage", value)
     return None
