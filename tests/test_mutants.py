@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from io import BytesIO
 from pathlib import Path
@@ -54,7 +54,7 @@ def places(value: Any) -> Iterator[tuple[Any, Any]]:
                 stack.append(holder[key])
 
 
-def mutated(draw: st.DrawFn, written: list[Any]) -> str:
+def mutated(draw: Callable[[st.SearchStrategy[Any]], Any], written: list[Any]) -> str:
     """Change one thing, or two: put anything in a place, take it away, double it, nest it."""
     held = deepcopy(written)
     for _ in range(draw(st.integers(1, 2))):

@@ -111,7 +111,7 @@ def _members(stream: BinaryIO, name: str, columns: Any, depth: int) -> Iterator[
     named = [each for each in listed if PurePosixPath(each.filename).name.startswith("conversations")]
     for member in named or [each for each in listed if PurePosixPath(each.filename).suffix in _MEMBERS]:
         try:
-            inside = io.BufferedReader(archive.open(member))  # type: ignore[arg-type]
+            inside = io.BufferedReader(_Told(archive.open(member), name))
             yield from opened(inside, f"{name}/{member.filename}", None, columns, depth + 1)
         except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
             raise ValueError(f"{name}/{member.filename}: cannot be unpacked; {error}; pack it again") from None

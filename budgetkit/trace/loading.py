@@ -311,7 +311,7 @@ def _split(value: Any, where: str, depth: int = 0) -> list[Mapping[str, Any]]:
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
     if native is not None:
-        return native
+        return [*native]
     if isinstance(value, Mapping) and "messages" in value:
         return [value]
     if (

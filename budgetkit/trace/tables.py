@@ -114,7 +114,7 @@ def _chosen(cells: Mapping[str, Any], columns: Columns, name: str) -> dict[str, 
     if columns is not None and (wrong := [each for each in columns.values() if each not in cells]):
         has = ", ".join(map(repr, cells))
         raise ValueError(f"{name}: column {wrong[0]!r} was asked for; it has {has}; choose among these")
-    lower = {key.lower().strip(): key for key in reversed(cells)}
+    lower = {key.lower().strip(): key for key in reversed(list(cells))}
     found = {what: next((lower[each] for each in usual if each in lower), None) for what, usual in _USUAL.items()}
     chosen = {**found, **(columns or {})}
     if chosen["content"] is None or {"prompt", "instruction", "messages", "conversations"} & lower.keys():
@@ -144,16 +144,16 @@ def _excel(written: bytes) -> list[dict[Any, Any]]:
 
 
 def _arrow(written: bytes, kind: str) -> list[dict[str, Any]]:
-    import pyarrow as pa
+    import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     if kind == "parquet":
-        import pyarrow.parquet as parquet
+        import pyarrow.parquet as parquet  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
         table = parquet.read_table(io.BytesIO(written))
     elif written.startswith(b"\xff\xff\xff\xff"):
         table = pa.ipc.open_stream(written).read_all()
     else:
-        import pyarrow.feather as feather
+        import pyarrow.feather as feather  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
         table = feather.read_table(io.BytesIO(written))
     found: list[dict[str, Any]] = table.to_pylist()

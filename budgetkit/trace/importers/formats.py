@@ -15,7 +15,7 @@ from typing import Any, Final
 from budgetkit.files import read_bytes
 from budgetkit.trace.importers.paths import holds
 
-__all__ = ["Format", "formats", "label", "nearest", "record_rows", "row_of"]
+__all__ = ["Format", "formats", "label", "names", "nearest", "record_rows", "role_names", "row_of", "table"]
 
 #: What is told apart without a row: files whose lines are events, tables and texts.
 OTHERS: Final[Mapping[str, str]] = {
@@ -59,10 +59,22 @@ class Format:
 
 
 @cache
+def table(part: str) -> Mapping[str, Any]:
+    """Return one part of the table: calls, results, thoughts, endings, roles or usage; "" is all of it."""
+    found: Mapping[str, Any] = table("")[part] if part else tomllib.loads(read_bytes("formats.toml").decode())
+    return found
+
+
+@cache
 def formats() -> tuple[Format, ...]:
-    """Read the table, once."""
-    table = tomllib.loads(read_bytes("formats.toml").decode())
-    return tuple(Format(**{name: _frozen(value) for name, value in row.items()}) for row in table["format"])
+    """Read the rows, once."""
+    return tuple(Format(**{name: _frozen(value) for name, value in row.items()}) for row in table("")["format"])
+
+
+@cache
+def role_names() -> Mapping[str, str]:
+    """Return OpenAI's name of each role that others call something else."""
+    return {name: own for own, others in table("roles").items() for name in others}
 
 
 @cache

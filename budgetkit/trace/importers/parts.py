@@ -1,8 +1,8 @@
 """Parts of a message in any provider's spelling: text, thoughts, tool calls, their results, pictures, all else.
 
 A part goes by its type or, where providers write none, by the field that is its kind. What a tool is asked and what
-it answers stand in two tables, one row a spelling; text and pictures are found by their fields. What has none of
-these keeps its kind, so that `Message.uncounted` can name it.
+it answers stand in the table of formats, one row a spelling; text and pictures are found by their fields. What has
+none of these keeps its kind, so that `Message.uncounted` can name it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from budgetkit.trace.importers.formats import table
 from budgetkit.trace.importers.paths import found, unpacked
 
 __all__ = ["Sorted", "content_of", "is_item", "plain_text", "sorted_part"]
@@ -19,59 +20,6 @@ Kind = Literal["call", "result", "thought", "text", "nothing"]
 Sorted = tuple[Kind, Any]
 Raw = Mapping[str, Any]
 
-# What marks a call: where its id, its name and its arguments stand.
-_CALLS = {
-    "tool_use": ("id", "name", "input"),
-    "toolCall": ("id", "name", "arguments"),
-    "tool_call": ("id|tool_call.id", "name|tool_call.function.name", "arguments|args|tool_call.function.arguments"),
-    "function": ("id", "function.name", "function.arguments"),
-    "function_call": ("call_id|id", "name|type", "arguments|input|action|actions"),
-    "tool-call": ("toolCallId", "toolName", "input|args"),
-    "dynamic-tool": ("toolCallId", "toolName", "input|rawInput"),
-    "tool-invocation": (
-        "toolInvocation.toolCallId|toolCallId",
-        "toolInvocation.toolName|toolName",
-        "toolInvocation.args|args",
-    ),
-    "functionCall": ("functionCall.id", "functionCall.name", "functionCall.args"),
-    "function_call_part": ("function_call.id", "function_call.name", "function_call.args"),
-    "toolUse": ("toolUse.toolUseId", "toolUse.name", "toolUse.input"),
-}
-# What marks a result: where the id of its call, the tool's name and what came back stand.
-_RESULTS = {
-    "tool_result": ("tool_use_id", "name", "content"),
-    "tool_call_response": ("id", "name", "response|result"),
-    "function_call": ("call_id|id", "name", "output|error"),  # of a tool that the provider runs itself
-    "function_call_output": ("call_id|id", "name", "output"),
-    "tool-result": ("toolCallId", "toolName", "output.value|output|result"),
-    "dynamic-tool": ("toolCallId", "toolName", "output|errorText"),
-    "tool-invocation": (
-        "toolInvocation.toolCallId|toolCallId",
-        "toolInvocation.toolName|toolName",
-        "toolInvocation.result|result",
-    ),
-    "functionResponse": ("functionResponse.id", "functionResponse.name", "functionResponse.response"),
-    "function_response": ("function_response.id", "function_response.name", "function_response.response"),
-    "toolResult": ("toolResult.toolUseId", "toolResult.name", "toolResult.content"),
-}
-# Kinds that are one of these under a longer name: server_tool_use, custom_tool_call, web_fetch_tool_result.
-_LONGER = {
-    "_call_output": "function_call_output",
-    "_tool_result": "tool_result",
-    "_tool_use": "tool_use",
-    "_tool_call": "function_call",
-    "shell_call": "function_call",
-    "computer_call": "function_call",
-    "mcp_call": "function_call",
-}
-_THOUGHTS = {
-    "thinking": "thinking|text",
-    "redacted_thinking": "data",
-    "reasoning": "text|reasoning|content|summary",
-    "reasoningContent": "reasoningContent.reasoningText.text|reasoningContent.redactedContent",
-    "thoughts": "thoughts.*.content|thoughts.*.summary",
-    "reasoning_recap": "content",
-}
 _NOTHING = ("step-start", "step-finish", "cachePoint", "cache_point")
 _TYPELESS = (
     *("functionCall", "functionResponse", "function_response", "toolUse", "toolResult", "reasoningContent"),
@@ -95,12 +43,12 @@ def sorted_part(part: Any) -> list[Sorted]:
     if not isinstance(part, Mapping):
         return [("text", {"type": "text", "text": part if isinstance(part, str) else json.dumps(part)})]
     mark = _mark(part)
-    if mark in _THOUGHTS or part.get("thought") is True or part.get("isThought") is True:
-        return [("thought", plain_text(found(part, _THOUGHTS.get(mark, "text"))))]
+    if mark in table("thoughts") or part.get("thought") is True or part.get("isThought") is True:
+        return [("thought", plain_text(found(part, table("thoughts").get(mark, "text"))))]
     sorts: list[Sorted] = []
-    if mark in _CALLS:
+    if mark in table("calls"):
         sorts.append(("call", _call(part, mark)))
-    if mark in _RESULTS and (mark not in _CALLS or found(part, _RESULTS[mark][2]) is not None):
+    if mark in table("results") and (mark not in table("calls") or found(part, table("results")[mark][2]) is not None):
         sorts.append(("result", _result(part, mark)))
     if not sorts and mark in _NOTHING:
         return [("nothing", None)]
@@ -109,7 +57,7 @@ def sorted_part(part: Any) -> list[Sorted]:
 
 def is_item(value: Mapping[str, Any]) -> bool:
     """Say whether a record without a role is a part by itself, as OpenAI Responses writes calls and their results."""
-    return "role" not in value and (_mark(value) in _CALLS or _mark(value) in _RESULTS or _mark(value) in _THOUGHTS)
+    return "role" not in value and any(_mark(value) in table(name) for name in ("calls", "results", "thoughts"))
 
 
 def content_of(parts: list[dict[str, Any]]) -> Any:
@@ -136,7 +84,7 @@ def _mark(part: Raw) -> str:
     if isinstance(kind, str) and kind:
         if kind.startswith("tool-") and "toolCallId" in part and kind not in ("tool-call", "tool-result"):
             return "dynamic-tool"  # the AI SDK names a tool it knows in the part's type
-        return next((mark for ending, mark in _LONGER.items() if kind.endswith(ending)), kind)
+        return next((mark for ending, mark in table("endings").items() if kind.endswith(ending)), kind)
     if isinstance(part.get("function_call"), Mapping) and "role" not in part:
         return "function_call_part"
     if "toolCallId" in part and "toolName" in part:
@@ -147,14 +95,14 @@ def _mark(part: Raw) -> str:
 
 
 def _call(part: Raw, mark: str) -> dict[str, Any]:
-    id, name, arguments = (found(part, path) for path in _CALLS[mark])
+    id, name, arguments = (found(part, path) for path in table("calls")[mark])
     if mark == "dynamic-tool" and name is None:
         name = str(part.get("type")).removeprefix("tool-")
     return {"id": _name(id), "type": "function", "function": {"name": _name(name), "arguments": _json(arguments)}}
 
 
 def _result(part: Raw, mark: str) -> dict[str, Any]:
-    id, name, output = (found(part, path) for path in _RESULTS[mark])
+    id, name, output = (found(part, path) for path in table("results")[mark])
     output = [output] if isinstance(output, Mapping) and "type" in output else output
     kinds = [kind for each in output for kind in sorted_part(each)] if _is_content(output) else []
     text = None if output is None else _json(output)

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from budgetkit.message import ROLES as OWN_ROLES
-from budgetkit.trace.importers.formats import Format, record_rows
+from budgetkit.trace.importers.formats import Format, record_rows, role_names
 from budgetkit.trace.importers.parts import Sorted, content_of, is_item, plain_text, sorted_part
 from budgetkit.trace.importers.paths import found, holds
 from budgetkit.trace.importers.usage import usage_of
@@ -19,14 +19,6 @@ __all__ = ["Records", "is_record", "paired", "placed", "read_records"]
 Raw = Mapping[str, Any]
 _GENERIC: Final = Format(name="", label="")
 _NEW_ITEM: Final = Format(name="", label="", role="=assistant", text="")  # of a kind that nobody knows yet
-_ROLES: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("human", "user", "prompter", "customer", "humanmessage", "humanmessagechunk"), "user"),
-    **dict.fromkeys(("ai", "model", "gpt", "chatgpt", "bot", "agent", "chatbot", "function_call"), "assistant"),
-    **dict.fromkeys(("aimessage", "aimessagechunk", "bing", "bard", "assistant"), "assistant"),
-    **dict.fromkeys(("system", "systemmessage"), "system"),
-    **dict.fromkeys(("tool", "toolmessage", "toolresult", "observation", "environment", "ipython"), "tool"),
-    "functionmessage": "function",
-}
 _PLAIN_PARTS = ("text", "image_url", "input_text", "output_text", "input_image", "input_audio", "refusal", "file")
 _ODD_FIELDS = ("parts", "toolInvocations", "data", "kwargs", "message", "tool_call_ids", "tool_calls")
 _TIME = "timestamp|created_at|create_time|message.create_time"
@@ -158,7 +150,7 @@ def _is_odd(raw: Raw) -> bool:
         return False
     parts = [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
     return (
-        (role not in OWN_ROLES and role.lower() in _ROLES)
+        (role not in OWN_ROLES and role.lower() in role_names())
         or isinstance(content, Mapping)
         or any(part.get("type") not in _PLAIN_PARTS or isinstance(part.get("text"), Mapping) for part in parts)
         or (isinstance(calls, list) and any(isinstance(call, Mapping) and "args" in call for call in calls))
@@ -267,7 +259,7 @@ def _role(raw: Raw, row: Format) -> Any:
     if not isinstance(said, str):
         return "user" if said is None and row.name == "gemini" else said
     own = next((name for pattern, name in row.roles.items() if fnmatchcase(said, pattern)), None)
-    return own or _ROLES.get(said.lower(), said)
+    return own or role_names().get(said.lower(), said)
 
 
 def _listed(content: Any) -> list[Any]:

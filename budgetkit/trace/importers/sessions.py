@@ -64,7 +64,8 @@ def _is_event(value: Any) -> bool:
 
 
 def _conversation(lines: list[tuple[int, Any]], first: Raw, others: list[Any], side: bool) -> dict[str, Any]:
-    read, compactions, places = Records(), [], {}
+    read, compactions = Records(), list[dict[str, int]]()
+    places: dict[Any, int] = {}
     for line, event, said in _joined(lines):
         start = len(read.messages)
         places |= {_key(event.get("id")): start, _key(event.get("uuid")): start, ("line", line): start}

@@ -10,35 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from budgetkit.budget.amounts import check_tokens
+from budgetkit.trace.importers.formats import table
 from budgetkit.trace.importers.paths import found
-
-# What was counted by: where the prompt and the answer stand; then what of the cache is inside the prompt.
-_INPUT = (
-    "input_tokens|prompt_tokens|promptTokenCount|inputTokens|promptTokens|input|prompt|inputUsage"
-    "|prompt_token_count|llm.token_count.prompt"
-)
-_OUTPUT = (
-    "output_tokens|completion_tokens|candidatesTokenCount|outputTokens|completionTokens|output|completion|outputUsage"
-    "|candidates_token_count"
-)
-_THOUGHTS = "thoughtsTokenCount|thoughts_token_count"  # Gemini alone counts them beside the answer
-_BESIDE_READ = (
-    "cache_read_input_tokens|cacheReadInputTokens|cacheReadInputTokenCount|cache_read_tokens|cacheRead"
-    "|input_cached_tokens|input_cache_read"
-)
-_BESIDE_WRITTEN = (
-    "cache_creation_input_tokens|cacheWriteInputTokens|cacheWriteInputTokenCount|cache_write_tokens|cacheWrite"
-    "|input_cache_creation"
-)
-_INSIDE_READ = (
-    "prompt_tokens_details.cached_tokens|input_tokens_details.cached_tokens|input_token_details.cache_read"
-    "|cachedContentTokenCount|cached_content_token_count|cached_input_tokens|cachedInputTokens|cached_tokens|cached"
-    "|prompt_details.cache_read|cache_read.input_tokens|prompt_tokens_details.cache_read"
-)
-_INSIDE_WRITTEN = (
-    "input_token_details.cache_creation|prompt_details.cache_write|cache_creation.input_tokens"
-    "|prompt_tokens_details.cache_creation_tokens"
-)
 
 
 def usage_of(raw: Any, message_index: int, model: Any = None) -> dict[str, Any] | None:
@@ -51,21 +24,23 @@ def usage_of(raw: Any, message_index: int, model: Any = None) -> dict[str, Any] 
     """
     if not isinstance(raw, Mapping):
         return None
-    sent = _count(raw, _INPUT if found(raw, _OUTPUT) is not None else f"{_INPUT}|totalTokens")
+    names = table("usage")
+    sent = _count(raw, names["input"])
+    if sent is None and found(raw, names["output"]) is None:
+        sent = _count(raw, "totalTokens")  # what Gemini says when it is asked to count
     if sent is None:
         return None
     # litellm adds what Anthropic counts beside the prompt to prompt_tokens, and leaves the fields standing
     inside = "prompt_tokens" in raw
-    read, written = _count(raw, _BESIDE_READ), _count(raw, _BESIDE_WRITTEN)
-    beside = 0 if inside else (read or 0) + (written or 0)
+    read, written = (_count(raw, names[f"{what}_beside"]) or 0 for what in ("read", "written"))
     return {
         "message_index": message_index,
         "model": model if isinstance(model, str) else None,
         "input_tokens": sent,
-        "output_tokens": (_count(raw, _OUTPUT) or 0) + (_count(raw, _THOUGHTS) or 0),
-        "cache_read_tokens": read or _count(raw, _INSIDE_READ) or 0,
-        "cache_write_tokens": written or _count(raw, _INSIDE_WRITTEN) or 0,
-        "context_tokens": sent + beside,
+        "output_tokens": (_count(raw, names["output"]) or 0) + (_count(raw, names["thoughts"]) or 0),
+        "cache_read_tokens": read or _count(raw, names["read_inside"]) or 0,
+        "cache_write_tokens": written or _count(raw, names["written_inside"]) or 0,
+        "context_tokens": sent + (0 if inside else read + written),
     }
 
 
