@@ -26,11 +26,7 @@ def found(value: Any, path: str, unpack: bool = False) -> Any:
     >>> found({"a": '{"b": [7, 8]}'}, "x|a.b.1", unpack=True), found({"a": [{"b": 1}, {}]}, "a.*.b")
     (8, [1])
     """
-    for steps in _steps(path):
-        at = _walk(value, steps, unpack)
-        if at is not None:
-            return at
-    return None
+    return next((at for steps in _steps(path) if (at := _walk(value, steps, unpack)) is not None), None)
 
 
 def holds(value: Any, condition: str) -> bool:
@@ -39,18 +35,26 @@ def holds(value: Any, condition: str) -> bool:
     >>> holds({"model": "claude-4", "messages": []}, "messages & model=claude* & !input")
     True
     """
-    return all(_holds(value, clause) for clause in condition.split(" & "))
+    for path, choices, wanted in _clauses(condition):
+        at = found(value, path, unpack=True)
+        if (at is not None if choices is None else _is_one_of(at, choices)) is not wanted:
+            return False
+    return True
 
 
-def _holds(value: Any, clause: str) -> bool:
-    if clause.startswith("!"):
-        return not _holds(value, clause[1:])
-    path, is_choice, choices = clause.partition("=")
-    at = found(value, path, unpack=True)
-    if not is_choice:
-        return at is not None
+def _is_one_of(at: Any, choices: tuple[str, ...]) -> bool:
     texts = [each for each in (at if isinstance(at, list) else [at]) if isinstance(each, str)]
-    return any(fnmatchcase(text, choice) for text in texts for choice in choices.split(","))
+    return any(fnmatchcase(text, choice) for text in texts for choice in choices)
+
+
+@lru_cache(maxsize=1024)
+def _clauses(condition: str) -> tuple[tuple[str, tuple[str, ...] | None, bool], ...]:
+    parted = [clause.removeprefix("!").partition("=") for clause in condition.split(" & ")]
+    wanted = [not clause.startswith("!") for clause in condition.split(" & ")]
+    return tuple(
+        (path, tuple(choices.split(",")) if is_choice else None, is_wanted)
+        for (path, is_choice, choices), is_wanted in zip(parted, wanted, strict=True)
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -62,10 +66,9 @@ def _walk(value: Any, steps: Sequence[str], unpack: bool) -> Any:
     for place, step in enumerate(steps):
         value = unpacked(value) if unpack else value
         if step == "*":
-            each = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-            leads = [_walk(one, steps[place + 1 :], unpack) for one in each]
-            return [at for at in leads if at is not None] or None
-        if isinstance(value, Mapping):
+            each = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+            return [at for one in each if (at := _walk(one, steps[place + 1 :], unpack)) is not None] or None
+        if isinstance(value, dict):
             value = value.get(step)
         elif isinstance(value, list) and step.isdigit() and int(step) < len(value):
             value = value[int(step)]

@@ -137,10 +137,13 @@ def _is_roleless(raw: Any) -> bool:
 
 
 def _is_plain(raw: Raw) -> bool:
+    """Say at once of most messages that they are in OpenAI's own form."""
     content = raw.get("content")
-    if not (raw.get("role") in OWN_ROLES and (isinstance(content, str) or (content is None and "content" in raw))):
+    if raw.get("role") not in OWN_ROLES or any(raw.get(name) for name in _ODD_FIELDS):
         return False
-    return not any(raw.get(name) for name in _ODD_FIELDS)
+    if isinstance(content, list):
+        return all(isinstance(p, dict) and p.get("type") == "text" and isinstance(p.get("text"), str) for p in content)
+    return isinstance(content, str) or (content is None and "content" in raw)
 
 
 def _is_odd(raw: Raw) -> bool:
