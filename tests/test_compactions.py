@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import hypothesis.strategies as st
@@ -41,6 +42,39 @@ def test_the_second_compaction_takes_out_the_first_summary() -> None:
     trace = told(*("user", "assistant") * 4, compactions=[{"at": 2, "first_kept": 2}, {"at": 6, "first_kept": 5}])
     assert trace.gone[:7].tolist()[:6] == [2, 2, 6, 6, 6, trace.gone[7]]
     assert [len(message.text) for message in trace.request(4)] == [6, 7]
+
+
+def test_messages_that_a_compaction_keeps_by_name_stay() -> None:
+    trace = told("user", "assistant", "user", "user", compactions=[{"at": 3, "first_kept": 3, "kept": [0, "x"]}])
+    assert [len(message.text) for message in trace.request(3)] == [1, 4]
+
+
+def test_what_claude_code_preserves_by_id_stays() -> None:
+    def line(kind: str, uuid: str, **more: object) -> dict[str, object]:
+        return {"type": kind, "uuid": uuid, "sessionId": "s", **more}
+
+    preserved = {"preservedMessages": {"uuids": ["a", "gone"]}}
+    lines = [
+        line("user", "a", message={"role": "user", "content": "first"}),
+        line("assistant", "b", message={"role": "assistant", "content": "second"}),
+        line("system", "c", subtype="compact_boundary", content="Conversation compacted", compactMetadata=preserved),
+        line("user", "d", isCompactSummary=True, message={"role": "user", "content": "summary"}),
+        line("assistant", "e", message={"role": "assistant", "content": "third"}),
+    ]
+    (trace,) = bk.load_traces(_file("\n".join(map(json.dumps, lines))))
+    assert [message.text for message in trace.request(2)] == ["first", "summary"]
+
+
+def test_the_first_form_of_pis_compactions_names_its_entry_by_number() -> None:
+    """Entries count from 0, the session's own line among them."""
+    said = [{"type": "message", "message": {"role": role, "content": text}} for role, text in _TALK]
+    compaction = {"type": "compaction", "summary": "summary", "firstKeptEntryIndex": 3}
+    lines = [{"type": "session", "id": "p"}, *said[:3], compaction, said[3]]
+    (trace,) = bk.load_traces(_file("\n".join(map(json.dumps, lines))))
+    assert [message.text for message in trace.request(len(trace.turns))] == ["three", "summary"]
+
+
+_TALK = [("user", "one"), ("assistant", "two"), ("user", "three"), ("assistant", "four")]
 
 
 @pytest.mark.parametrize(

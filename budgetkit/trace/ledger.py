@@ -205,8 +205,11 @@ def gone(messages: Sequence[Message], compactions: Any) -> Tokens:
     for each in compactions if isinstance(compactions, list | tuple) else ():
         at, kept = (each.get(name) for name in ("at", "first_kept")) if isinstance(each, Mapping) else (None, None)
         if type(at) is int and type(kept) is int and 0 <= kept <= at < len(messages):
-            taken = last[opening(messages) : kept]
-            taken[taken == _NEVER] = at
+            besides = each.get("kept")
+            stay = [slot for slot in besides if type(slot) is int] if isinstance(besides, list) else []
+            index = np.arange(opening(messages), kept)
+            index = index[(last[index] == _NEVER) & ~np.isin(index, stay)]
+            last[index] = at
     return last
 
 

@@ -136,7 +136,8 @@ def _by_row(value: Mapping[str, Any], row: Format, depth: int) -> list[Conversat
     shift = len(messages) - len(body["messages"])
     usage = [{**told, "message_index": told["message_index"] + shift} for told in usage]
     answers = [(path, answer) for path in row.answers if (answer := _at(value, path)) is not None]
-    rest = {key: each for key, each in value.items() if key not in _consumed(row)}
+    read = _read_in_full(value, row)
+    rest = {key: each for key, each in value.items() if key not in read}
     tools = _tools(_at(value, row.tools))
     made: list[Conversation] = []
     for path, answer in answers or [("", None)]:
@@ -159,11 +160,11 @@ def _told(usage: Any) -> list[dict[str, Any]]:
     return [each for each in listed if isinstance(each, dict) and type(each.get("message_index")) is int]
 
 
-def _consumed(row: Format) -> set[str]:
+def _read_in_full(value: Mapping[str, Any], row: Format) -> set[str]:
     """Name the fields that are read in full, and so are not kept beside the messages."""
-    paths = [*row.messages.split("|"), *row.system.split("|"), *row.tools.split("|"), "usage", "messages"]
-    paths += [path for role, path in row.said]
-    return {path for path in paths if path and "." not in path}
+    paths = [row.messages, row.system, row.tools, *(path for _, path in row.said if isinstance(value.get(path), str))]
+    used = [next((each for each in path.split("|") if _at(value, each) is not None), "") for path in paths if path]
+    return {path for path in used if "." not in path} | {"usage", "messages"}
 
 
 def _finished(value: Conversation, name: str, usage: list[dict[str, Any]], notes: list[str]) -> Conversation:
@@ -228,10 +229,13 @@ def _nested_body(inside: Mapping[str, Any], depth: int, notes: list[str]) -> Con
     if isinstance(inside.get("messages"), list):
         return {**inside, "messages": list(inside["messages"])}
     question = _at(inside, _QUESTIONS)
-    texts = [question] if isinstance(question, str) else [each for each in inside.values() if isinstance(each, str)]
     if isinstance(question, list | Mapping) and depth < _ROOM:
         return _nested_body({"messages": question} if isinstance(question, list) else question, depth + 1, notes)
-    return {"messages": [{"role": "user", "content": texts[0]}] if texts else []}
+    texts = {key: each for key, each in inside.items() if isinstance(each, str)}
+    asked = question if isinstance(question, str) else next(iter(texts.values()), None)
+    if aside := ", ".join(key for key, each in texts.items() if each is not asked):
+        notes.append(f"of its inputs these are not counted: {aside:.200}")
+    return {"messages": [] if asked is None else [{"role": "user", "content": asked}]}
 
 
 def _nodes(inside: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

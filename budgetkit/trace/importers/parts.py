@@ -25,7 +25,10 @@ _TYPELESS = (
     *("functionCall", "functionResponse", "function_response", "toolUse", "toolResult", "reasoningContent"),
     *("cachePoint", "tool_call"),
 )
-_TEXT = "text.value|text|content|message_content.text|extracted_content|json|result|value"
+_TEXT = (
+    "text.value|text|content|message_content.text|extracted_content|executableCode.code|codeExecutionResult.output"
+    "|json|result|value"
+)
 _TOLD = ("user_profile", "user_instructions")  # what ChatGPT is told of its user
 _MIME = (
     "inlineData.mimeType|inline_data.mime_type|fileData.mimeType|file_data.mime_type|mediaType|mimeType|mime_type"
@@ -121,9 +124,8 @@ def _is_content(output: Any) -> bool:
 
 
 def _content_part(part: Raw) -> dict[str, Any]:
-    inner = part.get("message_content")  # OpenInference wraps each part
-    if isinstance(inner, Mapping):
-        return _content_part(inner)
+    if isinstance(wrapped := part.get("message_content"), Mapping):  # OpenInference wraps each part
+        return _content_part(wrapped)
     kind, mime = part.get("type", part.get("content_type")), found(part, _MIME)
     picture = kind in _IMAGES or part.get("modality") == "image" or str(mime).startswith("image/")
     if picture or (not kind and isinstance(part.get("image"), Mapping | str)):
@@ -134,7 +136,8 @@ def _content_part(part: Raw) -> dict[str, Any]:
     if not kind and isinstance(part.get("json"), dict | list):
         return {"type": "text", "text": _json(part["json"])}
     named = kind if isinstance(kind, str) and kind else str(mime or "").partition("/")[0]
-    return {**part, "type": named or ("file" if "file_name" in part else next(iter(part), "")) or "unknown"}
+    inner = next((key for key, each in part.items() if isinstance(each, Mapping)), "unknown")
+    return {**part, "type": named or ("file" if "file_name" in part else inner)}
 
 
 def _name(value: Any) -> str:

@@ -64,7 +64,7 @@ def _is_event(value: Any) -> bool:
 
 
 def _conversation(lines: list[tuple[int, Any]], first: Raw, others: list[Any], side: bool) -> dict[str, Any]:
-    read, compactions = Records(), list[dict[str, int]]()
+    read, compactions, preserved = Records(), list[dict[str, Any]](), list[Any]()
     places: dict[Any, int] = {}
     for line, event, said in _joined(lines):
         start = len(read.messages)
@@ -73,7 +73,9 @@ def _conversation(lines: list[tuple[int, Any]], first: Raw, others: list[Any], s
             kept = places.get(_key(event.get("firstKeptEntryId")), start)
             if isinstance(at := event.get("firstKeptEntryIndex"), int):
                 kept = places.get(("line", lines[min(max(at, 0), len(lines) - 1)][0]), start)
-            compactions.append({"at": start, "first_kept": kept})
+            besides = [places[_key(uuid)] for uuid in preserved if _key(uuid) in places]
+            compactions.append({"at": start, "first_kept": kept, **({"kept": besides} if besides else {})})
+        preserved = found(event, "compactMetadata.preservedMessages.uuids.*") or preserved
         if said is None:
             continue
         counted = usage_of(said.pop("usage", None), 0, said.get("model"))
@@ -118,9 +120,9 @@ def _joined(lines: list[tuple[int, Any]]) -> Iterator[tuple[int, Raw, dict[str, 
 def _named(event: Raw) -> dict[str, Any] | None:
     """Return an event's message with the role under its usual name; that of a compaction is its summary."""
     message = event.get("message")
-    if event.get("type") == "compaction":
-        summary = event.get("summary")
-        return {"role": "user", "content": summary} if isinstance(summary, str) else None
+    if event.get("type") in ("compaction", "branch_summary", "custom_message"):
+        told = event.get("summary", event.get("content"))
+        return {"role": "user", "content": told} if isinstance(told, str | list) else None
     if not isinstance(message, Mapping):
         return None
     if message.get("role") == "toolResult":
