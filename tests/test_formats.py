@@ -308,6 +308,78 @@ def file(written: bytes, name: str) -> io.BytesIO:
     return stream
 
 
+# Streams
+
+USE = {"toolUseId": "c1", "name": "weather"}
+STREAMS: dict[str, list[Any]] = {
+    "OpenAI": [
+        {"id": "x", "choices": [{"delta": {"role": "assistant", "content": "Let me"}}]},
+        {"id": "x", "choices": [{"delta": {"content": " look."}}]},
+        {"choices": [{"delta": {"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "weather"}}]}}]},
+        {"choices": [{"delta": {"tool_calls": [{"index": 0, "function": {"arguments": '{"place":'}}]}}]},
+        {"choices": [{"delta": {"tool_calls": [{"index": 0, "function": {"arguments": ' "Oslo"}'}}]}}]},
+        {"choices": [], "usage": {"prompt_tokens": 60, "completion_tokens": 5}},
+    ],
+    "Anthropic": [
+        {"type": "message_start", "message": {"role": "assistant", "usage": {"input_tokens": 60, "output_tokens": 1}}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Let me look."}},
+        {
+            "type": "content_block_start",
+            "index": 1,
+            "content_block": {"type": "tool_use", "id": "c1", "name": "weather", "input": {}},
+        },
+        {"type": "content_block_delta", "index": 1, "delta": {"partial_json": '{"place": "Oslo"}'}},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 5}},
+    ],
+    "Bedrock": [
+        {"messageStart": {"role": "assistant"}},
+        {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "Let me look."}}},
+        {"contentBlockStart": {"contentBlockIndex": 1, "start": {"toolUse": USE}}},
+        {"contentBlockDelta": {"contentBlockIndex": 1, "delta": {"toolUse": {"input": '{"place": "Oslo"}'}}}},
+        {"metadata": {"usage": {"inputTokens": 60, "outputTokens": 5, "totalTokens": 65}}},
+    ],
+    "Gemini": [
+        {"candidates": [{"content": {"role": "model", "parts": [{"text": "Let me look."}]}}]},
+        {
+            "candidates": [
+                {"content": {"parts": [{"functionCall": {"id": "c1", "name": "weather", "args": {"place": "Oslo"}}}]}}
+            ],
+            "usageMetadata": {"promptTokenCount": 60, "candidatesTokenCount": 5},
+        },
+    ],
+    "Responses": [
+        {"type": "response.created", "response": {"output": []}},
+        {"type": "response.output_text.delta", "delta": "Let me"},
+        {
+            "type": "response.completed",
+            "response": {
+                "output": [
+                    {
+                        "type": "message",
+                        "role": "assistant",
+                        "content": [{"type": "output_text", "text": "Let me look."}],
+                    },
+                    {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": '{"place": "Oslo"}'},
+                ],
+                "usage": {"input_tokens": 60, "output_tokens": 5},
+            },
+        },
+    ],
+}
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+@pytest.mark.parametrize("name", STREAMS)
+def test_the_events_of_a_stream_make_one_answer_with_its_usage(name: str, as_text: bool) -> None:
+    events: Any = STREAMS[name]
+    if as_text:
+        events = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n"
+    (trace,) = load({"request": {"messages": [{"role": "user", "content": "How is Oslo?"}]}, "response": events})
+    assert (told(trace).said, told(trace).calls) == ([USER, CALLS], [OSLO])
+    assert told(trace).usage == [(1, 60, 5, 0, 60)]
+
+
 # Text stays what was said
 
 

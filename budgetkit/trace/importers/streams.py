@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from budgetkit.trace.importers.formats import table
 from budgetkit.trace.importers.paths import found
 
 __all__ = ["assembled"]
@@ -18,28 +19,21 @@ def assembled(answer: Any) -> Any:
 
     >>> chunk = {"choices": [{"delta": {"content": "Hello"}}]}
     >>> assembled([chunk, chunk, {"choices": [], "usage": {"prompt_tokens": 9}}])
-    {'role': 'assistant', 'content': 'HelloHello', 'usage': {'prompt_tokens': 9}}
+    {'role': 'assistant', 'content': [{'type': 'text', 'text': 'HelloHello'}], 'usage': {'prompt_tokens': 9}}
     """
     if isinstance(answer, str) and answer.startswith(("data:", "event:")):
-        answer = list(map(_event, (line[5:].strip() for line in answer.splitlines() if line.startswith("data:"))))
-    if not isinstance(answer, list) or not answer:
-        return answer
-    events = [event for event in answer if isinstance(event, Mapping)]
-    whole = next(
-        (e["response"] for e in reversed(events) if _kind(e) == "response.completed" and "response" in e), None
-    )
-    if isinstance(whole, Mapping):
-        return whole
-    if any(_kind(event) == "message_start" for event in events):
-        return _anthropic(events)
-    if any(found(event, "choices.0.delta") is not None for event in events):
-        return _openai(events)
+        answer = [_event(line[5:].strip()) for line in answer.splitlines() if line.startswith("data:")]
+    events = [event for event in answer if isinstance(event, dict)] if isinstance(answer, list) else []
+    whole = next((at for event in events if isinstance(at := event.get("response"), dict) and "output" in at), None)
+    if whole is not None and events[-1].get("type") == "response.completed":
+        return events[-1]["response"]
     if events and all("candidates" in event or "usageMetadata" in event for event in events):
         parts = [part for event in events for part in found(event, "candidates.0.content.parts.*") or []]
-        return {"role": "model", "parts": parts, "usageMetadata": _last(events, "usageMetadata")}
-    if any("contentBlockDelta" in event for event in events):
-        return _bedrock(events)
-    return answer
+        return {"role": "model", "parts": parts, "usage": _usage(events)}
+    names = table("streams")
+    if not any(found(event, names["mark"]) is not None for event in events):
+        return answer
+    return {"role": "assistant", "content": _blocks(events, names), "usage": _usage(events)}
 
 
 def _event(text: str) -> Any:
@@ -49,66 +43,24 @@ def _event(text: str) -> Any:
         return None
 
 
-def _kind(event: Event) -> Any:
-    return event.get("type")
-
-
-def _last(events: Sequence[Event], path: str) -> Any:
-    return next((at for event in reversed(events) if (at := found(event, path)) is not None), None)
-
-
-def _joined(events: Sequence[Event], path: str) -> str:
-    return "".join(text for event in events if isinstance(text := found(event, path), str))
-
-
-def _openai(events: Sequence[Event]) -> dict[str, Any]:
-    calls: dict[Any, dict[str, Any]] = {}
-    for delta in (each for event in events for each in found(event, "choices.0.delta.tool_calls") or []):
-        if isinstance(delta, Mapping):
-            call = calls.setdefault(
-                str(delta.get("index")), {"id": "", "type": "function", "name": "", "arguments": ""}
-            )
-            call["id"] = call["id"] or str(delta.get("id") or "")
-            for name in ("name", "arguments"):
-                call[name] += str(found(delta, f"function.{name}") or "")
-    said: dict[str, Any] = {"role": "assistant", "content": _joined(events, "choices.0.delta.content") or None}
-    if calls:
-        said["tool_calls"] = [
-            {"id": c["id"], "type": "function", "function": {"name": c["name"], "arguments": c["arguments"]}}
-            for c in calls.values()
-        ]
-    usage = _last(events, "usage|x_groq.usage")
-    return {**said, "usage": usage} if usage else said
-
-
-def _anthropic(events: Sequence[Event]) -> dict[str, Any]:
-    blocks: dict[str, dict[str, Any]] = {}
+def _blocks(events: Sequence[Event], names: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Join the pieces of each text, thought and call, in the order in which they began."""
+    blocks: dict[tuple[str, str], dict[str, Any]] = {}
     for event in events:
-        start, delta, at = event.get("content_block"), event.get("delta"), str(event.get("index"))
-        if isinstance(start, Mapping):
-            blocks[at] = dict(start)
-        if isinstance(delta, Mapping) and at in blocks:
-            for name, field in (("text", "text"), ("thinking", "thinking"), ("partial_json", "input")):
-                if isinstance(piece := delta.get(name), str):
-                    before = blocks[at].get(field)
-                    blocks[at][field] = (before if isinstance(before, str) else "") + piece
-    usage: dict[str, Any] = {}
-    for event in events:
-        usage |= {k: v for k, v in (found(event, "message.usage|usage") or {}).items() if v is not None}
-    return {"role": "assistant", "content": list(blocks.values()), "usage": usage}
+        calls = found(event, names["calls"])
+        for piece in calls if isinstance(calls, list) else [event]:
+            at = str(found(piece, names["index"]))
+            if isinstance(name := found(piece, names["name"]), str):
+                call = {"type": "tool_call", "id": found(piece, names["id"]), "name": name, "arguments": ""}
+                blocks.setdefault(("arguments", at), call)
+            for field, kind in (("text", "text"), ("thinking", "thinking"), ("arguments", "tool_call")):
+                if isinstance(text := found(piece, names[field]), str) and (text or field != "thinking"):
+                    block = blocks.setdefault((field, at), {"type": kind, field: ""})
+                    block[field] += text
+    return list(blocks.values())
 
 
-def _bedrock(events: Sequence[Event]) -> dict[str, Any]:
-    blocks: dict[str, dict[str, Any]] = {}
-    for event in events:
-        at = str(found(event, "contentBlockStart.contentBlockIndex|contentBlockDelta.contentBlockIndex"))
-        if isinstance(use := found(event, "contentBlockStart.start.toolUse"), Mapping):
-            blocks[at] = {"toolUse": {**use, "input": ""}}
-        if isinstance(text := found(event, "contentBlockDelta.delta.text"), str):
-            blocks.setdefault(at, {"text": ""})
-            blocks[at]["text"] = blocks[at].get("text", "") + text
-        if isinstance(text := found(event, "contentBlockDelta.delta.toolUse.input"), str) and "toolUse" in blocks.get(
-            at, {}
-        ):
-            blocks[at]["toolUse"]["input"] += text
-    return {"role": "assistant", "content": list(blocks.values()), "usage": _last(events, "metadata.usage")}
+def _usage(events: Sequence[Event]) -> dict[str, Any]:
+    """Put together what several events counted; the last word counts."""
+    told = [at for event in events if isinstance(at := found(event, table("streams")["usage"]), dict)]
+    return {key: each for usage in told for key, each in usage.items() if each is not None}
