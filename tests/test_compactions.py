@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
@@ -17,7 +18,7 @@ FORMATS = Path(__file__).parent / "formats"
 PLAIN = bk.Framing()
 
 
-def told(*roles: str, compactions: list[dict[str, int]]) -> Trace:
+def told(*roles: str, compactions: list[dict[str, Any]]) -> Trace:
     """A conversation whose message number n is of n + 1 tokens, counted by character."""
     messages = tuple(Message({"role": role, "content": "x" * (n + 1)}) for n, role in enumerate(roles))
     return Trace("toy", messages, fields={"compactions": compactions})
