@@ -536,6 +536,17 @@ def test_packed_files_are_opened_by_their_content() -> None:
         assert told(trace).said == WHOLE
 
 
+def test_of_an_archive_other_files_are_left_out_and_named() -> None:
+    """As Slack's export is: lists of people and channels beside a folder of days for each channel."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.writestr("channels.json", '[{"id": "C1", "is_general": true, "members": []}]')
+        packed.writestr("general/2026-01-01.json", (FOLDER / "slack.json").read_text("utf-8"))
+    with pytest.warns(UserWarning, match=r"hold no conversation are left out: 1, slack.zip/channels.json"):
+        (trace,) = bk.load_traces(file(archive.getvalue(), "slack.zip"))
+    assert told(trace).said == SPOKEN
+
+
 def test_of_an_export_only_the_conversations_are_read() -> None:
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as packed:
@@ -607,14 +618,22 @@ def test_excel_parquet_arrow_and_zstandard_are_an_extra(kind: str, tmp_path: Pat
 
 @pytest.mark.parametrize(
     ("start", "library"),
-    [(b"PAR1", "pyarrow"), (b"ARROW1", "pyarrow"), (b"\x28\xb5\x2f\xfd", "zstandard"), (b"\xd0\xcf\x11\xe0", "pandas")],
+    [(b"PAR1", "pyarrow"), (b"ARROW1", "pyarrow"), (b"\x28\xb5\x2f\xfd", "zstandard")],
 )
 def test_an_extra_that_is_not_there_is_named(start: bytes, library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(
-        ImportError, match=rf"a.bin needs {library}, .*; it is in an extra; run: pip install 'budgetkit\[files\]'"
+        ImportError, match=rf"a.bin needs {library}, which is not .*; run: pip install 'budgetkit\[files"
     ):
         bk.load_traces(file(start + b"x" * 100, "a.bin"))
+
+
+def test_a_broken_table_and_an_old_spreadsheet_are_told(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"a.xls: a spreadsheet of the kind before 2007; .*; save it as .xlsx"):
+        bk.load_traces(file(b"\xd0\xcf\x11\xe0" + b"x" * 100, "a.xls"))
+    pytest.importorskip("zstandard")
+    with pytest.raises(ValueError, match="a.zst: cannot be unpacked; .*; pack it again"):
+        bk.load_traces(file(b"\x28\xb5\x2f\xfd" + b"x" * 100, "a.zst"))
 
 
 def test_aliases_of_yaml_are_refused() -> None:

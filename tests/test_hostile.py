@@ -83,7 +83,7 @@ def refused_or(load: Callable[[], Any]) -> Any:
     """Give what was loaded, or None where it was refused in words."""
     try:
         return load()
-    except (ValueError, LookupError) as error:
+    except (ValueError, LookupError, ImportError) as error:  # the last for a table whose extra is not installed
         assert str(error)
         return None
 

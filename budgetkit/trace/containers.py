@@ -11,11 +11,13 @@ import gzip
 import io
 import lzma
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO, Final
 
+from budgetkit.extras import extra
 from budgetkit.trace import tables, transcripts
 from budgetkit.trace.jsonl import LONGEST_LINE, Numbered, Progress, values
 
@@ -118,11 +120,9 @@ def _members(stream: BinaryIO, name: str, columns: Any, depth: int) -> Iterator[
 
 
 def _zstandard(stream: BinaryIO, name: str) -> BinaryIO:
-    try:
+    with extra("files", name):
         import zstandard
-    except ImportError:
-        raise tables.missing(name, "zstandard") from None
-    return io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(stream))
+    return io.BufferedReader(_Told(zstandard.ZstdDecompressor().stream_reader(stream), name, zstandard.ZstdError))
 
 
 def _buffered(make: Callable[[BinaryIO], Any]) -> Callable[[BinaryIO, str], BinaryIO]:
@@ -132,8 +132,9 @@ def _buffered(make: Callable[[BinaryIO], Any]) -> Callable[[BinaryIO, str], Bina
 class _Told(io.RawIOBase):
     """A stream that is unpacked as it is read, and says in a sentence that it is broken."""
 
-    def __init__(self, inner: Any, name: str) -> None:
+    def __init__(self, inner: Any, name: str, *errors: type[Exception]) -> None:
         self._inner, self._name = inner, name
+        self._errors = (OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile, *errors)
 
     def readable(self) -> bool:
         return True
@@ -141,7 +142,7 @@ class _Told(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         try:
             piece = self._inner.read(len(buffer))
-        except (OSError, EOFError, lzma.LZMAError) as error:
+        except self._errors as error:
             raise ValueError(f"{self._name}: cannot be unpacked; {error}; pack it again") from None
         buffer[: len(piece)] = piece
         return len(piece)

@@ -223,18 +223,27 @@ def _named(source: Source, progress: Progress | None, columns: Any) -> Iterator[
     stem = PurePosixPath(_name(source)).stem
     places = count()
     empty: list[str] = []
+    refused: dict[str, str] = {}
     with _opened(source) as stream:
         for name, numbered in _parts(stream, source, progress, columns):
-            for line, value in _conversations(numbered, name):
-                where = f"{name}, line {line}"
-                if value.get("format") and value["messages"] == []:
-                    empty.append(f"{where}: {label(str(value['format']))} without a message")
-                    continue
-                place = next(places)
-                yield stem if place == 0 else f"{stem}-{place + 1}", value, where
+            try:
+                for line, value in _conversations(numbered, name):
+                    where = f"{name}, line {line}"
+                    if value.get("format") and value["messages"] == []:
+                        empty.append(f"{where}: {label(str(value['format']))} without a message")
+                        continue
+                    place = next(places)
+                    yield stem if place == 0 else f"{stem}-{place + 1}", value, where
+            except ValueError as error:
+                if name == _name(source) or not hasattr(stream, "read"):
+                    raise
+                refused[name] = str(error)  # of an archive, files of other kinds are left out
     if next(places) == 0:
-        told = f"{empty[0]}; " if empty else f"{_name(source)} is an empty trace; "
-        raise ValueError(f"{told}a trace has at least one message with a role; give a file that has one")
+        told = next(iter([*empty, *refused.values()]), f"{_name(source)} is an empty trace")
+        raise ValueError(f"{told}; a trace has at least one message with a role; give a file that has one")
+    if refused:
+        left = ", ".join(list(refused)[:3])
+        warn(f"files of {_name(source)} that hold no conversation are left out: {len(refused):,}, {left}", stacklevel=3)
 
 
 def _name(source: Source) -> str:

@@ -15,11 +15,13 @@ from typing import Any
 
 import yaml
 
+from budgetkit.budget.quoting import one_line
+from budgetkit.extras import extra
 from budgetkit.trace.importers.paths import unpacked
 from budgetkit.trace.importers.records import read_records
 from budgetkit.trace.jsonl import Numbered
 
-__all__ = ["frame_rows", "kind", "missing", "rows", "text_rows"]
+__all__ = ["frame_rows", "kind", "rows", "text_rows"]
 
 Columns = Mapping[str, str] | None
 _USUAL = {
@@ -32,7 +34,7 @@ _MAGIC = {
     b"ARROW1": "arrow",
     b"FEA1": "arrow",
     b"\xff\xff\xff\xff": "arrow",
-    b"\xd0\xcf\x11\xe0": "excel",
+    b"\xd0\xcf\x11\xe0": "xls",
 }
 
 
@@ -41,21 +43,16 @@ def kind(head: bytes, name: str) -> str:
     return next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), "")
 
 
-def missing(name: str, library: str) -> ImportError:
-    """Say which extra a file needs."""
-    return ImportError(
-        f"{name} needs {library}, which is not installed; it is in an extra; run: pip install 'budgetkit[files]'"
-    )
-
-
 def rows(written: bytes, kind: str, name: str, columns: Columns) -> Iterator[Numbered]:
     """Read a table that is no text."""
+    if kind == "xls":
+        raise ValueError(f"{name}: a spreadsheet of the kind before 2007; only the newer one is read; save it as .xlsx")
     try:
-        table = _excel(written) if kind == "excel" else _arrow(written, kind)
-    except ImportError as error:
-        raise missing(name, str(error.name or "a library")) from None
+        table = _excel(written, name) if kind == "excel" else _arrow(written, kind, name)
+    except ImportError:
+        raise
     except Exception as error:  # each library has its own for a broken file
-        raise ValueError(f"{name}: no table that can be read; {str(error):.200}; save it again") from None
+        raise ValueError(f"{name}: no table that can be read; {one_line(str(error))}; save it again") from None
     yield from conversations(table, name, columns)
 
 
@@ -135,7 +132,9 @@ def _cell(value: Any) -> Any:
     return _cell(value.tolist()) if hasattr(value, "tolist") else str(value)
 
 
-def _excel(written: bytes) -> list[dict[Any, Any]]:
+def _excel(written: bytes, name: str) -> list[dict[Any, Any]]:
+    with extra("files", name):
+        import openpyxl  # type: ignore[import-untyped] # noqa: F401 - what pandas reads it with
     import pandas as pd
 
     frame = pd.read_excel(io.BytesIO(written), dtype=str, na_filter=False)
@@ -143,19 +142,15 @@ def _excel(written: bytes) -> list[dict[Any, Any]]:
     return found
 
 
-def _arrow(written: bytes, kind: str) -> list[dict[str, Any]]:
-    import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
-
-    if kind == "parquet":
-        import pyarrow.parquet as parquet  # type: ignore[import-not-found,import-untyped,unused-ignore]
-
-        table = parquet.read_table(io.BytesIO(written))
-    elif written.startswith(b"\xff\xff\xff\xff"):
-        table = pa.ipc.open_stream(written).read_all()
+def _arrow(written: bytes, kind: str, name: str) -> list[dict[str, Any]]:
+    with extra("files", name):
+        import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
+        from pyarrow import feather, parquet  # type: ignore[import-not-found,import-untyped,unused-ignore]
+    source = io.BytesIO(written)
+    if written.startswith(b"\xff\xff\xff\xff"):
+        table = pa.ipc.open_stream(source).read_all()
     else:
-        import pyarrow.feather as feather  # type: ignore[import-not-found,import-untyped,unused-ignore]
-
-        table = feather.read_table(io.BytesIO(written))
+        table = parquet.read_table(source) if kind == "parquet" else feather.read_table(source)
     found: list[dict[str, Any]] = table.to_pylist()
     return found
 
