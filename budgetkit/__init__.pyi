@@ -45,6 +45,7 @@ from budgetkit.replay.evidence import evidence as evidence
 from budgetkit.replay.explorer import ConversationExplorer as ConversationExplorer
 from budgetkit.trace import Message as Message
 from budgetkit.trace import Trace as Trace
+from budgetkit.trace import list_traces as list_traces
 from budgetkit.trace import load_trace as load_trace
 from budgetkit.trace import load_traces as load_traces
 from budgetkit.trace import shipped_traces as shipped_traces

@@ -18,7 +18,7 @@ PACKAGE = Path(budgetkit.__file__).parent
 PUBLIC = {
     *("Share", "Item", "Reserve", "Allocation", "Budget", "allocate", "allocate_many", "fit", "sweep"),
     *("Plan", "Grant", "Decision", "model", "counter", "Framing", "FRAMINGS", "truncate"),
-    *("Message", "Trace", "load_trace", "load_traces", "BudgetExplorer", "AccuracyExplorer"),
+    *("Message", "Trace", "list_traces", "load_trace", "load_traces", "BudgetExplorer", "AccuracyExplorer"),
     *("ConversationExplorer", "DesignCard", "App"),
     *("Replay", "replay", "rank_policies", "evidence", "losses", "evidence_shares", "outlook"),
     *("presets", "state", "assembly", "figures", "policies", "prompt_cache", "cost"),
