@@ -28,14 +28,14 @@ PUBLIC = {
 
 # The core is what an application installs; the wings stand on it, and the faces on both.
 CORE = {"budget", "message", "files", "models", "plan", "pruning", "counters", "framing", "presets", "state", "trace"}
-CORE |= {"truncation", "assembly", "billing", "plain_data", "extras"}
+CORE |= {"truncation", "assembly", "billing"}
 WINGS = {"accuracy", "replay"}
 FACES = {"figures", "explorer", "endpoints", "app"}
 
 # Floors from the ground up: a room may import what stands on a lower floor.
 FLOORS = [
-    {"budget", "files", "extras"},
-    {"message", "models", "plan", "pruning", "endpoints", "plain_data"},
+    {"budget", "files"},
+    {"message", "models", "plan", "pruning", "endpoints"},
     {"counters", "framing", "presets", "state", "figures", "billing"},
     {"trace", "truncation", "assembly"},
     {"explorer"},

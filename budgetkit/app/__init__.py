@@ -1,6 +1,6 @@
 """App: the faces put together: the design card, and all explorers over one conversation and one budget."""
 
-from budgetkit.extras import extra
+from budgetkit.files import extra
 
 with extra("lab", "the app"):
     from budgetkit.app.app import App

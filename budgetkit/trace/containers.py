@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO, Final
 
-from budgetkit.extras import extra
+from budgetkit.files import extra
 from budgetkit.trace import tables, transcripts
 from budgetkit.trace.jsonl import LONGEST_LINE, Numbered, Progress, values
 
@@ -134,7 +134,14 @@ class _Told(io.RawIOBase):
 
     def __init__(self, inner: Any, name: str, *errors: type[Exception]) -> None:
         self._inner, self._name = inner, name
-        self._errors = (OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile, *errors)
+        self._errors: tuple[type[BaseException], ...] = (
+            OSError,
+            EOFError,
+            lzma.LZMAError,
+            zlib.error,
+            zipfile.BadZipFile,
+            *errors,
+        )
 
     def readable(self) -> bool:
         return True

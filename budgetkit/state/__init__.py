@@ -22,10 +22,21 @@ from budgetkit.budget.allocation import Allocation, Reserve
 from budgetkit.budget.orders import with_order
 from budgetkit.budget.quoting import brief
 from budgetkit.message import Message
-from budgetkit.plain_data import TOKENS, changed, json_data, list_of, plain, read, schema_of, shape, shape_of, yaml_data
 from budgetkit.plan.decisions import REASONS, decisions_of
 from budgetkit.plan.item import Item
 from budgetkit.plan.plan import Grant, Plan, plan_of
+from budgetkit.state.plain_data import (
+    TOKENS,
+    changed,
+    json_data,
+    list_of,
+    plain,
+    read,
+    schema_of,
+    shape,
+    shape_of,
+    yaml_data,
+)
 
 __all__ = ["from_dict", "from_json", "from_yaml", "schema", "to_dict", "to_json", "to_yaml"]
 
