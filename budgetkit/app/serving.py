@@ -63,7 +63,7 @@ def notebook(trace: str) -> dict[str, Any]:
     import budgetkit as bk
     bk.App('support-chat')
     """
-    cell = {"cell_type": "code", "id": "app", "metadata": {}, "outputs": [], "execution_count": None}
+    cell: dict[str, Any] = {"cell_type": "code", "id": "app", "metadata": {}, "outputs": [], "execution_count": None}
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     source = f"import budgetkit as bk\nbk.App({trace!r})"
     return {"cells": [cell | {"source": source}], "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
