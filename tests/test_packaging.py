@@ -1,15 +1,18 @@
 """What reaches a user: a wheel that works on its own, an environment file that agrees, a clean repository."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import tomllib
 import venv
 import zipfile
-from importlib.metadata import Distribution, distribution
+from hashlib import sha256
+from importlib.metadata import Distribution, distribution, distributions
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -117,16 +120,19 @@ print(json.dumps({
 """
 
 
-def installed_for(requirements: list[str]) -> list[Distribution]:
-    """List the installed libraries that requirements without extras come to, those that they need among them."""
+def installed_for(requirements: list[str], absent_too: bool = False) -> list[Distribution]:
+    """List the installed libraries that requirements come to, those that they need among them."""
     found: dict[str, Distribution] = {}
     waiting = [*map(Requirement, requirements)]
     while waiting:
         asked = waiting.pop()
         name = canonicalize_name(asked.name)
-        if name not in found and (asked.marker is None or asked.marker.evaluate({"extra": ""})):
-            found[name] = distribution(name)
-            waiting += map(Requirement, found[name].requires or [])
+        if name in found or (asked.marker and not asked.marker.evaluate({"extra": ""})):
+            continue
+        if absent_too and not any(distributions(name=name)):
+            continue
+        found[name] = distribution(name)
+        waiting += map(Requirement, found[name].requires or [])
     return [*found.values()]
 
 
@@ -192,6 +198,38 @@ def test_the_wheel_carries_the_data_the_types_and_the_licence(wheel: Path) -> No
     assert names >= data | code
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert not any(name.startswith(("tests/", "notebooks/")) for name in names)
+
+
+def built(source: Path, folder: Path) -> dict[str, str]:
+    """Build wheel and sdist of a source tree; give the SHA-256 of what comes out, by name."""
+    date = {**os.environ, "SOURCE_DATE_EPOCH": "1767225600"}
+    command = (sys.executable, "-m", "build", "--no-isolation", "--outdir", folder)
+    done = subprocess.run(command, cwd=source, env=date, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return {path.name: sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
+
+
+def test_wheel_and_sdist_are_the_same_to_the_bit_wherever_and_whenever_they_are_built(tmp_path: Path) -> None:
+    """The second build is of the unpacked sdist: in another folder, with other times, read by its owner alone."""
+    first = built(CHECKOUT, tmp_path / "first")
+    sdist, wheel = sorted(first, key=len)
+    with tarfile.open(tmp_path / "first" / sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    source = tmp_path / sdist.removesuffix(".tar.gz")
+    for path in source.rglob("*"):
+        path.chmod(path.stat().st_mode & 0o700)
+        os.utime(path, (1e9, 1e9))
+    assert wheel.endswith(".whl")
+    assert built(source, tmp_path / "second") == first
+
+
+def test_no_library_that_budgetkit_brings_lacks_or_contradicts_another() -> None:
+    """As `pip check` says; what else an environment holds is not ours to judge."""
+    every = [*project()["dependencies"], *chain(*project()["optional-dependencies"].values())]
+    ours = {canonicalize_name(library.name) for library in installed_for(every, absent_too=True)} | {"budgetkit"}
+    done = subprocess.run([sys.executable, "-m", "pip", "check"], cwd=CHECKOUT, capture_output=True, text=True)
+    assert len(ours) > 50, done.stderr
+    assert [line for line in done.stdout.splitlines() if canonicalize_name(line.split()[0]) in ours] == []
 
 
 def project() -> dict[str, Any]:
@@ -295,3 +333,15 @@ def test_every_extra_that_the_readme_names_exists() -> None:
     assert (
         {"lab", "dev"} <= {name for names in named for name in names if name} <= {*project()["optional-dependencies"]}
     )
+
+
+def test_the_lowest_bounds_are_those_of_every_requirement() -> None:
+    """What `make lowest` installs; what is pinned for the benchmarks stays out."""
+    extras = project()["optional-dependencies"]
+    groups = [project()["dependencies"], *(extras[name] for name in extras if name != "peers")]
+    specifiers = {r.name: r.specifier for r in map(Requirement, chain(*groups)) if r.specifier}
+    said = run(sys.executable, "scripts/lowest_bounds.py").split()
+    assert dict(line.split("==") for line in said) == {
+        name: next(bound.version for bound in specifier if bound.operator == ">=")
+        for name, specifier in specifiers.items()
+    }
