@@ -40,7 +40,6 @@ explorer.controls.request.value = 60"""
 # name: what is explored, theme, width and height of the page in pixels
 SHOTS = {
     "card-light": (CARD, "light", 1360, 1500),
-    "card-dark": (CARD, "dark", 1360, 1500),
     "explorer-light": (CHAT, "light", 1360, 1500),
     "explorer-dark": (CHAT, "dark", 1360, 1500),
     "explorer-over": (OVER, "light", 1360, 1500),
