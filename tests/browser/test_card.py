@@ -70,6 +70,7 @@ def test_the_card_stands_in_one_view_and_is_accessible(card: Notebook) -> None:
         page.wait_for_timeout(300)
         over = "[...document.querySelectorAll('.bk-strip-table, .bk-kpis, .bk-controls .bk-row')]"
         assert page.evaluate(f"{over}.every(node => node.scrollWidth <= node.clientWidth + 1)")
+        assert card.violations(".bk-explorer") == []
 
 
 def test_an_error_is_told_to_those_who_do_not_see_the_bars(card: Notebook) -> None:
