@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = ["Image", "Message", "Passage", "ToolCall"]
@@ -49,11 +49,14 @@ class Image:
         In pixels; ``None`` where the message does not say.
     detail : str
         ``"low"``, ``"high"`` or ``"auto"``.
+    url : str
+        Where it is, or its bytes as a data URL.
     """
 
     width: int | None = None
     height: int | None = None
     detail: str = "auto"
+    url: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,12 +190,13 @@ class Message:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The text of each part that has any; empty for null content."""
-        content = self.raw.get("content")
+        """The text of each part that has any, and of a refusal; empty for null content."""
+        content, refusal = self.raw.get("content"), self.raw.get("refusal")
+        refused = (refusal,) if isinstance(refusal, str) else ()
         if isinstance(content, str):
-            return (content,)
+            return (content, *refused)
         found = ((part.get(field) for field in _TEXT_FIELDS) for part in self.parts)
-        return tuple(text for texts in found for text in texts if isinstance(text, str))
+        return (*(text for texts in found for text in texts if isinstance(text, str)), *refused)
 
     @property
     def text(self) -> str:
@@ -273,7 +277,8 @@ def _image(part: Mapping[str, Any]) -> Image:
     width, height = (
         value if isinstance(value, int) and value > 0 else None for value in map(fields.get, ("width", "height"))
     )
-    return Image(width, height, str(fields.get("detail") or "auto"))
+    url = next((url for url in (fields.get("url"), inner) if isinstance(url, str)), "")
+    return Image(width, height, str(fields.get("detail") or "auto"), url)
 
 
 def _as_json(arguments: object) -> str:

@@ -16,8 +16,8 @@ Schema = Mapping[str, Any]
 _DEEPEST = 40  # schemas nested deeper, or that refer to themselves, are "any" from there on
 
 
-def namespace(tools: Sequence[Schema]) -> str:
-    r"""Write tools as the namespace that the model is shown.
+def namespace(tools: Sequence[Schema], plain: bool = False) -> str:
+    r"""Write tools as the namespace that the model is shown; unions are plain where they stand on one line.
 
     >>> place = {"type": "string", "description": "Town and country"}
     >>> parameters = {"properties": {"place": place, "days": {"type": "integer", "default": 3}}, "required": ["place"]}
@@ -36,15 +36,15 @@ def namespace(tools: Sequence[Schema]) -> str:
     <BLANKLINE>
     } // namespace functions
     """
-    functions = (written_function(tool) for tool in tools)
+    functions = (written_function(tool, plain) for tool in tools)
     return "\n".join(["namespace functions {", "", *functions, "} // namespace functions"])
 
 
-def written_function(tool: Schema) -> str:
+def written_function(tool: Schema, plain: bool = False) -> str:
     """Write one function: its description as comment lines, its type, a blank line."""
     function = _function(tool)
     parameters = _mapping(function.get("parameters")) or _mapping(function.get("input_schema"))
-    root = _Root(parameters)
+    root = _Root(parameters, plain)
     schema = root.resolved(parameters)
     takes = "_: " + "\n".join([*_comments(schema), root.object(schema, 0)])
     called = f"type {function_name(tool)} = ({takes if _properties(schema) else ''}) => any;"
@@ -60,7 +60,8 @@ def function_name(tool: Schema) -> str:
 class _Root:
     """The schema of one function's parameters, in which its references are looked up."""
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, plain: bool) -> None:
+        self.plain = plain
         self.definitions = {**_mapping(schema.get("definitions")), **_mapping(schema.get("$defs"))}
 
     def resolved(self, schema: Schema) -> Schema:
@@ -85,7 +86,8 @@ class _Root:
     def member(self, name: str, schema: Schema, required: bool, depth: int) -> str:
         """Write one property: its comments above it, its name and type, what it defaults to behind it."""
         typed = self.type(schema, depth)
-        colon = ":" if typed.startswith("\n") else ": "
+        described = isinstance(schema.get("type"), list | tuple) and schema.get("description")
+        colon = ":" if typed.startswith("\n") and not described else ": "
         line = f"{name}{'' if required else '?'}{colon}{typed},{_trailing(schema)}"
         return "\n".join([*_comments(schema), line])
 
@@ -106,7 +108,9 @@ class _Root:
         return self.named(str(kind), schema, depth)
 
     def union(self, choices: Sequence[Schema], depth: int) -> str:
-        """Write each choice on a line, its description behind it."""
+        """Write each choice on a line, its description behind it; gpt-5 is shown all of them on one."""
+        if self.plain:
+            return " | ".join(self.type(choice, depth + 1) for choice in choices)
         lines = []
         for choice in choices:
             typed = self.type(choice, depth + 1)

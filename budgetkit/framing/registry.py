@@ -15,6 +15,8 @@ from types import MappingProxyType
 from typing import Final
 
 from budgetkit.framing.messages import Framing
+from budgetkit.framing.openai_families import FAMILIES
+from budgetkit.framing.providers import OpenAIRules
 from budgetkit.framing.tools import ToolConstants
 from budgetkit.models import Model
 from budgetkit.models import model as look_up
@@ -31,16 +33,15 @@ _COOKBOOK = Framing(
     tools=ToolConstants(),
     source="OpenAI cookbook, How to count tokens with tiktoken; read 2026-11-21",
 )
-_OPENAI = replace(
-    _COOKBOOK,
-    tool_calls="twice",
-    per_tool_call=5,
-    per_result=-1,
-    tools="declaration",
-    source="the cookbook's, exact on 7 of 7 recorded text-only calls of gpt-4o and gpt-4.1; tools as a declaration; "
-    "tool calls from one recorded call of gpt-3.5-turbo-0125; recordings of OpenTelemetry's tests 0.62.4, read "
-    "2026-11-21",
-)
+_RECORDED = "recorded calls of public projects with the provider's usage, read 2026-11-21; see budgetkit.framing.openai_chat"
+
+
+def _openai(family: str, counter: str = "gpt-4o") -> Framing:
+    """Make the framing of one of OpenAI's families: its own rules decide everything."""
+    own = FAMILIES[family]
+    return Framing(priming=own.request, rules=OpenAIRules(own), counter=counter, source=f"{own.name}: {_RECORDED}")
+
+
 _LITELLM = replace(
     _COOKBOOK,
     tool_calls="arguments",
@@ -91,19 +92,12 @@ FRAMINGS: Final[Mapping[str, Framing]] = MappingProxyType(
             priming=3,
             source="document 001 (memory engine)",
         ),
-        "openai": _OPENAI,
-        "openai-reasoning": replace(
-            _OPENAI,
-            priming=2,
-            source="one token less than gpt-4o on 3 of 3 recorded calls of gpt-5; read 2026-11-21",
-        ),
-        "openai-0301": replace(
-            _OPENAI,
-            per_message=4,
-            per_name=-1,
-            counter="gpt-4",
-            source="OpenAI cookbook on gpt-3.5-turbo-0301",
-        ),
+        "openai": _openai("gpt-4o"),
+        "openai-cl100k": _openai("gpt-4", "gpt-4"),
+        "openai-0613": _openai("gpt-4-0613", "gpt-4"),
+        "openai-0301": _openai("gpt-3.5-turbo-0301", "gpt-4"),
+        "openai-o": _openai("o"),
+        "openai-reasoning": _openai("gpt-5"),
     }
 )
 

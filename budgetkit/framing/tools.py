@@ -16,13 +16,14 @@ json
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["ToolConstants", "declaration_tokens", "json_tokens"]
+from budgetkit.framing.charges import Charge
 
-Count = Callable[[str], int]
+__all__ = ["ToolConstants", "declaration_charge", "json_charge"]
+
 Schema = Mapping[str, Any]
 _AROUND, _OWN_MESSAGE = 5, 4
 _DEEPEST = 40  # objects nested deeper than this are declared as "any"; nobody writes them, somebody may send them
@@ -53,54 +54,25 @@ class ToolConstants:
     per_choice: int = 3
     end: int = 12
 
-    def tokens(self, tools: Sequence[Schema], count: Count) -> int:
-        """Count tool schemas.
-
-        Parameters
-        ----------
-        tools : sequence of Mapping
-            Schemas as a request carries them.
-        count : callable
-            From text to tokens.
-
-        Returns
-        -------
-        int
-            In tokens; 0 without tools.
-        """
-        return sum(self._function(_function(tool), count) for tool in tools) + self.end if tools else 0
-
-    def _function(self, function: Schema, count: Count) -> int:
-        properties = _properties(function)
-        line = f"{_name(function)}:{_described(function)}"
-        tokens = self.per_function + count(line) + (self.properties if properties else 0)
-        return tokens + sum(self._property(name, schema, count) for name, schema in properties.items())
-
-    def _property(self, name: str, schema: Schema, count: Count) -> int:
-        choices = schema.get("enum") or ()
-        line = f"{name}:{schema.get('type', 'any')}:{_described(schema)}"
-        choosing = self.enumeration + sum(self.per_choice + count(str(choice)) for choice in choices) if choices else 0
-        return self.per_property + count(line) + choosing
+    def charge(self, tools: Sequence[Schema]) -> Charge:
+        """Charge tool schemas: each function's line and its properties', and what ends them all."""
+        texts: list[str] = []
+        fixed = self.end
+        for function in map(_function, tools):
+            properties = _properties(function)
+            texts.append(f"{_name(function)}:{_described(function)}")
+            fixed += self.per_function + (self.properties if properties else 0)
+            for name, schema in properties.items():
+                choices = schema.get("enum")
+                choices = choices if isinstance(choices, list | tuple) else ()
+                texts += [f"{name}:{schema.get('type', 'any')}:{_described(schema)}", *map(str, choices)]
+                fixed += self.per_property + (self.enumeration + self.per_choice * len(choices) if choices else 0)
+        return Charge("tools", "constants", tuple(texts), fixed)
 
 
-def declaration_tokens(tools: Sequence[Schema], count: Count, with_system: bool = True) -> int:
-    """Count tool schemas as the declaration that OpenAI's models are shown.
-
-    Parameters
-    ----------
-    tools : sequence of Mapping
-        Schemas as a request carries them.
-    count : callable
-        From text to tokens.
-    with_system : bool
-        Whether the request has a system message, which then carries the declaration.
-
-    Returns
-    -------
-    int
-        In tokens; 0 without tools.
-    """
-    return count(declaration(tools)) + _AROUND + (0 if with_system else _OWN_MESSAGE) if tools else 0
+def declaration_charge(tools: Sequence[Schema], with_system: bool = True) -> Charge:
+    """Charge tool schemas as the declaration that OpenAI's older models are shown; a system message carries it."""
+    return Charge("tools", "declaration", (declaration(tools),), _AROUND + (0 if with_system else _OWN_MESSAGE))
 
 
 def declaration(tools: Sequence[Schema]) -> str:
@@ -137,22 +109,9 @@ def declaration(tools: Sequence[Schema]) -> str:
     return "\n".join(["namespace functions {", "", *functions, "} // namespace functions"])
 
 
-def json_tokens(tools: Sequence[Schema], count: Count) -> int:
-    """Count tool schemas as JSON text.
-
-    Parameters
-    ----------
-    tools : sequence of Mapping
-        Schemas as a request carries them.
-    count : callable
-        From text to tokens.
-
-    Returns
-    -------
-    int
-        In tokens; 0 without tools.
-    """
-    return count(json.dumps(list(tools), ensure_ascii=False, default=str)) if tools else 0
+def json_charge(tools: Sequence[Schema]) -> Charge:
+    """Charge tool schemas as JSON text."""
+    return Charge("tools", "JSON", (json.dumps(list(tools), ensure_ascii=False, default=str),))
 
 
 def _declared(function: Schema) -> Iterator[str]:
