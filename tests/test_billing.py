@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import budgetkit as bk
-from budgetkit.billing import fit_bill
 from budgetkit.framing import Framing
+from budgetkit.framing.fitting import fit_bill
 from budgetkit.trace import readings, unpaired
 
 COUNTED = [100, 150, 260, 400, 420]

@@ -1,6 +1,6 @@
 """Charge: one thing that a request bills, as texts still to be counted and tokens that are known.
 
-    tokens = fixed + texts, counted - texts that others have counted already
+    tokens = fixed + times * (texts, counted - texts that others have counted already)
 
 Rules of all providers end in charges, so a message's size, a request's total and its ledger cannot disagree.
 """
@@ -33,6 +33,8 @@ class Charge:
         Counted and taken off: what other charges hold of the texts.
     message : int or None
         Index of the message it belongs to.
+    times : float
+        How many tokens of this kind of text the provider makes of one counted.
     """
 
     kind: str
@@ -41,6 +43,7 @@ class Charge:
     fixed: int = 0
     without: tuple[str, ...] = ()
     message: int | None = None
+    times: float = 1.0
 
 
 def sizes(charges: Sequence[Charge], count: Count) -> list[int]:
@@ -52,7 +55,8 @@ def sizes(charges: Sequence[Charge], count: Count) -> list[int]:
     texts = [text for charge in charges for text in (*charge.texts, *charge.without)]
     many = getattr(count, "many", None)
     counted = iter(many(texts) if many is not None else [count(text) for text in texts])
-    return [
-        charge.fixed + sum(next(counted) for _ in charge.texts) - sum(next(counted) for _ in charge.without)
-        for charge in charges
-    ]
+    found = []
+    for charge in charges:
+        tokens = sum(next(counted) for _ in charge.texts) - sum(next(counted) for _ in charge.without)
+        found.append(charge.fixed + (tokens if charge.times == 1 else round(charge.times * tokens)))
+    return found

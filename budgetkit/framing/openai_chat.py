@@ -20,7 +20,7 @@ from budgetkit.framing.requests import Request
 from budgetkit.framing.tools import declaration_charge
 from budgetkit.message import Message, ToolCall
 
-__all__ = ["answer_texts", "chat_charges", "compact", "is_system", "message_charges"]
+__all__ = ["answer_charges", "chat_charges", "compact", "forced_tool", "is_system"]
 
 SYSTEM = ("system", "developer")
 RESULTS = ("tool", "function")
@@ -30,13 +30,24 @@ def chat_charges(request: Request, family: OpenAIFamily) -> list[Charge]:
     """List what a request bills: once for itself, its messages, its tools and answer schema, a forced tool."""
     return [
         Charge("framing", "request", fixed=family.request),
-        *message_charges(request, family),
+        *_messages(request, family),
         *_blocks(request, family),
         *forced_tool(request, family),
     ]
 
 
-def message_charges(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
+def answer_charges(message: Message) -> list[Charge]:
+    """List what an answer bills: its text; one call 6 and its name and arguments; several 10 and their one JSON."""
+    calls = message.tool_calls
+    said = [Charge("message", "answer", message.texts)] if message.text else []
+    if len(calls) == 1:
+        said.append(Charge("message", "call", (f"functions.{calls[0].name}", calls[0].arguments), 6))
+    elif calls:
+        said.append(Charge("message", f"{len(calls)} calls", (_uses(message),), 10))
+    return said
+
+
+def _messages(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
     """List each message's: 4, a name's text and 1, each of its texts, images, calls, results."""
     calls = {call.id: call for message in request.messages for call in message.tool_calls}
     several = {call.id for message in request.messages if len(message.tool_calls) > 1 for call in message.tool_calls}
@@ -83,13 +94,18 @@ def _call(call: ToolCall, index: int, family: OpenAIFamily) -> Charge:
 
 def _calls(message: Message, index: int, results: Sequence[Message], escaped: bool) -> Charge:
     """Charge several calls of one message as one JSON object, and all their results as one JSON list."""
+    each = tuple(_listed([result], escaped) for result in results)
+    texts = (_uses(message), _listed(results, escaped))
+    return Charge("message", f"{len(message.tool_calls)} calls", texts, 16, each, message=index)
+
+
+def _uses(message: Message) -> str:
+    """Write all calls of a message as one JSON object."""
     uses = [
         {"recipient_name": f"functions.{call.name}", "parameters": parsed(call.arguments)}
         for call in message.tool_calls
     ]
-    each = tuple(_listed([result], escaped) for result in results)
-    texts = (compact({"tool_uses": uses}), _listed(results, escaped))
-    return Charge("message", f"{len(uses)} calls", texts, 16, each, message=index)
+    return compact({"tool_uses": uses})
 
 
 def _listed(results: Sequence[Message], escaped: bool) -> str:

@@ -16,10 +16,9 @@ from typing import Final
 
 from budgetkit.framing.messages import Framing
 from budgetkit.framing.openai_families import FAMILIES
-from budgetkit.framing.providers import OpenAIRules
+from budgetkit.framing.providers import OpenAIRules, rules_for
 from budgetkit.framing.tools import ToolConstants
 from budgetkit.models import Model
-from budgetkit.models import model as look_up
 
 __all__ = ["DEFAULT_FRAMING", "FRAMINGS", "framing_for"]
 
@@ -115,21 +114,24 @@ def framing_for(model: Model | str) -> Framing:
     Returns
     -------
     Framing
-        The one that the model table names; OpenAI's where it names none, since no other provider publishes its
-        own.
+        What its provider bills, by the same rules as :func:`budgetkit.count_request`: OpenAI's own, or the estimate
+        of the model's family; or, of a model that was given another framing, that one.
 
     Examples
     --------
-    >>> framing_for("gpt-4o").priming, framing_for("gpt-5-mini").priming
-    (3, 2)
+    >>> framing_for("gpt-4o").priming, framing_for("gpt-5-mini").priming, framing_for("claude-sonnet-4-5").priming
+    (3, 2, 6)
     """
-    name = _named(model) if isinstance(model, str) else model.framing
-    return FRAMINGS[name] if name else DEFAULT_FRAMING
+    if isinstance(model, Model) and model.framing and not model.framing.startswith("openai"):
+        return FRAMINGS[model.framing]
+    return _of(model if isinstance(model, str) else model.name)
 
 
 @cache
-def _named(model: str) -> str | None:
-    try:
-        return look_up(model, unknown="raise").framing
-    except ValueError:
-        return None
+def _of(name: str) -> Framing:
+    rules = rules_for(name)
+    if isinstance(rules, OpenAIRules):
+        return Framing(priming=rules.family.request, rules=rules, source=f"{rules.family.name}: {_RECORDED}")
+    own = rules.estimate
+    source = f"{own.family}: {own.source}, read {own.date}"
+    return Framing(priming=own.constants["request"], rules=rules, counter=f"calibrated:{name}", source=source)

@@ -21,6 +21,7 @@ from budgetkit.message import Message
 __all__ = ["Request", "read_request"]
 
 Raw = Mapping[str, Any]
+_GEMINI_SCHEMAS = ("responseSchema", "response_schema", "responseJsonSchema", "response_json_schema")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,8 @@ class Request:
         Name of the tool that must be called.
     required : bool
         Whether some tool must be called.
-    sequential : bool
-        Whether calls at once are forbidden.
+    sequential, thinking : bool
+        Whether calls at once are forbidden, and whether thinking is switched on.
     uncounted : tuple of str
         What it holds that cannot be counted.
     """
@@ -57,6 +58,7 @@ class Request:
     forced: str = ""
     required: bool = False
     sequential: bool = False
+    thinking: bool = False
     uncounted: tuple[str, ...] = ()
 
 
@@ -127,7 +129,8 @@ def _chat(raw: Raw) -> Request:
         _text(named.get("name")),
         choice == "required",
         raw.get("parallel_tool_calls") is False,
-        _once([*searching, *builtin, *_strange(messages)]),
+        bool(_object(raw.get("reasoning"))) or _object(raw.get("thinking")).get("type") == "enabled",
+        uncounted=_once([*searching, *builtin, *_strange(messages)]),
     )
 
 
@@ -149,7 +152,7 @@ def _responses(raw: Raw) -> Request:
         _text(choice.get("name")) if choice.get("type") == "function" else "",
         raw.get("tool_choice") == "required",
         raw.get("parallel_tool_calls") is False,
-        _once([*_state(raw), *builtin, *_reasoning(items), *_unread(items), *_strange(messages)]),
+        uncounted=_once([*_state(raw), *builtin, *_reasoning(items), *_unread(items), *_strange(messages)]),
     )
 
 
@@ -208,7 +211,9 @@ def _anthropic(raw: Raw) -> Request:
         form if form.get("type") == "json_schema" else None,
         _text(choice.get("name")) if choice.get("type") == "tool" else "",
         choice.get("type") in ("any", "tool"),
-        uncounted=_once([*builtin, *_strange(messages)]),
+        choice.get("disable_parallel_tool_use") is True,
+        _object(raw.get("thinking")).get("type") == "enabled",
+        _once([*builtin, *_strange(messages)]),
     )
 
 
@@ -225,7 +230,8 @@ def _untyped(block: Raw) -> tuple[str, Raw]:
         return "text", block
     inner = _object(block[kind])
     inner = _object(inner.get("text")) or inner if kind == "guardContent" else inner
-    same = {"id": inner.get("toolUseId"), "tool_use_id": inner.get("toolUseId")}
+    thought = _object(inner.get("reasoningText")).get("text")
+    same = {"id": inner.get("toolUseId"), "tool_use_id": inner.get("toolUseId"), "thinking": thought}
     return names.get(kind, "text" if kind == "guardContent" else kind), {**inner, **same, "format": kind}
 
 
@@ -233,37 +239,35 @@ def _from_blocks(message: Raw, told: Callable[[Raw], tuple[str, Raw]]) -> Iterat
     """Turn a message of blocks into results, each a message of its own, and what is said, shown and called."""
     content = message.get("content")
     said: list[Any] = [{"type": "text", "text": content}] if isinstance(content, str) else []
-    calls = []
+    calls, thought = [], []
     for kind, block in map(told, _objects(content)):
         if kind == "tool_use":
             calls.append({"id": block.get("id"), "function": {"name": block.get("name"), "arguments": block.get("input")}})
         elif kind == "tool_result":
-            told_back = [_part(*told(each)) for each in _objects(block.get("content"))]
             plain = block.get("content")
             yield {
                 "role": "tool",
                 "tool_call_id": block.get("tool_use_id"),
-                "content": plain if isinstance(plain, str) else [each for each in told_back if each],
+                "content": plain if isinstance(plain, str) else [_part(*told(each)) for each in _objects(plain)],
             }
-        elif part := _part(kind, block):
-            said.append(part)
+        elif kind == "thinking":
+            thought.append({"type": "text", "text": _text(block.get("thinking"))})
+        elif kind != "redacted_thinking":
+            said.append(_part(kind, block))
+    said += thought if calls else []  # thinking is billed again only where it led to a call
     if said or calls:
         role = _text(message.get("role")) or "user"
         yield {"role": role, "content": said, **({"tool_calls": calls} if calls else {})}
 
 
-def _part(kind: str, block: Raw) -> dict[str, Any] | None:
-    """Turn a block into a part; thinking of earlier turns is not billed."""
-    if kind in ("thinking", "redacted_thinking"):
-        return None
+def _part(kind: str, block: Raw) -> dict[str, Any]:
+    """Turn a block into a part."""
     if isinstance(block.get("json"), Mapping | list):
         return {"type": "text", "text": json.dumps(block["json"], ensure_ascii=False, default=str)}
     source = _object(block.get("source"))
     if kind == "image":
         data, url = source.get("data", source.get("bytes")), source.get("url")
         return {"type": "image_url", "image_url": {"url": f"data:image;base64,{data}" if data else url}}
-    if kind == "document" and source.get("type") == "text":
-        return {"type": "text", "text": _text(source.get("data"))}
     return {**block, "type": kind}
 
 
@@ -275,14 +279,18 @@ def _converse(raw: Raw) -> Request:
     specs = [_object(tool.get("toolSpec")) for tool in _objects(config.get("tools")) if "toolSpec" in tool]
     tools = [{**spec, "input_schema": _object(_object(spec.get("inputSchema")).get("json"))} for spec in specs]
     choice = _object(config.get("toolChoice"))
+    form = _object(_object(raw.get("outputConfig")).get("textFormat"))
+    more = _object(raw.get("additionalModelRequestFields"))
     messages = tuple(map(Message, listed))
     return Request(
         "converse",
         _text(raw.get("modelId") or raw.get("model")),
         messages,
         tuple({key: tool[key] for key in ("name", "description", "input_schema") if key in tool} for tool in tools),
-        forced=_text(_object(choice.get("tool")).get("name")),
-        required=bool({"any", "tool"} & choice.keys()),
+        _object(_object(form.get("structure")).get("jsonSchema")) or None,
+        _text(_object(choice.get("tool")).get("name")),
+        bool({"any", "tool"} & choice.keys()),
+        thinking=any(_object(more.get(name)).get("type") == "enabled" for name in ("thinking", "reasoning_config")),
         uncounted=_once(_strange(messages)),
     )
 
@@ -301,14 +309,24 @@ def _gemini(raw: Raw) -> Request:
         builtin += [f"built-in tool {name}" for name in tool if name.lower().replace("_", "") != "functiondeclarations"]
     state = ["server state (cachedContent)"] if raw.get("cachedContent") else []
     config = _object(_object(raw.get("toolConfig")).get("functionCallingConfig"))
+    asked = _object(raw.get("generationConfig"))
+    schema = next((asked[name] for name in _GEMINI_SCHEMAS if _object(asked.get(name))), None)
     return Request(
         "gemini",
         _text(raw.get("model")).removeprefix("models/"),
         messages,
         tuple(tools),
+        None if schema is None else {"schema": schema},
         required=config.get("mode") == "ANY",
-        uncounted=_once([*state, *builtin, *_strange(messages)]),
+        uncounted=_once([*state, *builtin, *_thoughts(spoken), *_strange(messages)]),
     )
+
+
+def _thoughts(contents: Iterable[Any]) -> list[str]:
+    """Name thoughts that stand before a call as a signature: they are billed again."""
+    parts = [part for content in contents for part in _objects(_object(content).get("parts"))]
+    signed = any({"thoughtSignature", "thought_signature"} & part.keys() for part in parts if "text" not in part)
+    return ["reasoning before a call"] if signed else []
 
 
 def _content(content: Raw) -> Iterator[dict[str, Any]]:

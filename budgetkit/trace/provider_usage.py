@@ -86,8 +86,8 @@ def readings(trace: Trace, count: Callable[[str], int], framing: Framing | None 
     tokens = trace.counts(count, framing).copy()
     tokens[unpaired(trace)] = 0
     before = np.concatenate(([0], np.cumsum(tokens)))
-    with_system = any(message.role == "system" for message in trace.messages)
-    fixed = framing.priming + framing.schemas(trace.tools, count, with_system)
+    system = [message for message in trace.messages if message.role in ("system", "developer")][:1]
+    fixed = framing.priming + framing.schemas(trace.tools, count, system)
     usage = usage_frame(trace)
     index = usage["message_index"].to_numpy(dtype=np.int64)
     return pd.DataFrame(

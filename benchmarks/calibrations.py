@@ -1,0 +1,262 @@
+"""Fit data/calibrations.csv: ``python -m benchmarks.calibrations CALLS`` reads recorded calls and writes the table.
+
+CALLS is a file of recorded calls, a request with the provider's usage each, and the project it comes from. A group of
+families shares all constants but the hidden prompt of its tools. Everything is fitted by least absolute relative error,
+projects of ten calls and more weighing the same; the spreads are those of projects that had no part in the fit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import lzma
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import budgetkit as bk
+from budgetkit.framing.charges import sizes
+from budgetkit.framing.estimates import CONSTANTS, Estimate, EstimatedRules, constants_of
+from budgetkit.framing.fitting import least_absolute
+from budgetkit.framing.openai_families import family_of
+from budgetkit.framing.requests import Request, read_request
+
+TABLE = Path(__file__).parent.parent / "data" / "calibrations.csv"
+READ = "2026-11-21"
+OWN = {"json": ("tools", "forced", "sequential"), "words": ("tool", "property", "call")}
+FEW = 10  # calls: from so many on projects weigh the same, below a call of theirs no more than one of theirs
+# What all families of a group share, and what is fitted for each: for tools that stand as JSON, and for Gemini's.
+SHARED = {"json": ("request", "turn", "call", "schema", "thinking"), "words": ("request", "schema")}
+
+# Group: (encoding, form of its tools), and its families with the pattern of their models' names.
+GROUPS: dict[str, tuple[str, str, dict[str, str]]] = {
+    "claude": (
+        "cl100k_base",
+        "json",
+        {
+            "claude-3-opus": "claude-3-opus",
+            "claude-3-sonnet": "claude-3-sonnet",
+            "claude-3-haiku": "claude-3(-5)?-haiku",
+            "claude-3.5-sonnet": "claude-3-5-sonnet",
+            "claude-3.7": "claude-3-7",
+            "claude-4.5": "claude-((haiku|sonnet|opus)-)?4-[56]",
+            "claude-4": "claude-(sonnet|opus)-4(-[01]|-20|$)",
+            "claude-2": "claude-(v?[12]|instant)",
+        },
+    ),
+    "gemini": ("o200k_base", "words", {"gemini-2.0": "gemini-(1-5|2-0)", "gemini": "gemini|gemma"}),
+    "nova-2": ("o200k_base", "json", {"nova-2": "nova-2"}),
+    "nova": ("o200k_base", "json", {"nova": "nova|titan"}),
+    "deepseek": ("o200k_base", "json", {"deepseek": "deepseek"}),
+    "qwen": ("o200k_base", "json", {"qwen": "qwen"}),
+    "mistral": ("o200k_base", "json", {"mistral": "mi[sx]tra|devstral|codestral"}),
+    "grok-4.3": ("o200k_base", "json", {"grok-4.3": "grok-4-[3-9]"}),
+    "grok": ("o200k_base", "json", {"grok": "grok"}),
+    "gpt-oss": ("o200k_base", "json", {"gpt-oss": "gpt-oss"}),
+    "llama": ("o200k_base", "json", {"llama": "llama"}),
+    "any other": ("o200k_base", "json", {"any other": ""}),
+}
+# What no recording shows is taken from a provider's documentation or from measurements described elsewhere.
+GIVEN: dict[str, dict[str, int]] = {
+    "claude-3-opus": {"tools": 530, "forced": 281},
+    "claude-3-sonnet": {"tools": 159, "forced": 235},
+    "claude-3-haiku": {"tools": 264, "forced": 340},
+    "claude-3.5-sonnet": {"tools": 294, "forced": 261},
+    "claude-3.7": {"tools": 346, "forced": 313},
+    "claude-4": {"tools": 346, "forced": 313},
+    "claude-4.5": {"tools": 346},
+}
+FORCED = 100  # more than without, where neither recordings nor documentation say
+NEWER = Estimate(
+    "claude-5",
+    "claude-.*(4-[7-9]|(sonnet|opus|haiku|fable|mythos)-5)",
+    "cl100k_base",
+    1.39,
+    {},
+    tool_times=1.37,
+    source="1.41 x o200k_base and the hidden prompts of sonnet-5, from recorded calls of public projects",
+    date=READ,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One recorded call, as the fit sees it."""
+
+    project: str
+    family: str
+    kind: str
+    words: float
+    marks: int
+    times: dict[str, int]
+    billed: int
+
+
+def recorded(path: Path) -> Iterable[dict[str, Any]]:
+    """Read a file of recorded calls, packed or not."""
+    opened = lzma.open(path, "rt", encoding="utf-8") if path.suffix == ".xz" else path.open(encoding="utf-8")
+    with opened as lines:
+        yield from map(json.loads, lines)
+
+
+def project_of(call: dict[str, Any]) -> str:
+    """Name the project that a call comes from: what stands before the version."""
+    return str(call.get("repo") or call.get("source") or "").partition("@")[0]
+
+
+def families() -> list[tuple[str, str, str, str, str]]:
+    """List group, encoding, form of tools, family and pattern."""
+    return [(group, *kind, *each) for group, (*kind, named) in GROUPS.items() for each in named.items()]
+
+
+def kind_of(request: Request) -> str:
+    """Say what a request holds that costs more than text."""
+    results = any(message.role in ("tool", "function") for message in request.messages)
+    return "results" if results else "tools" if request.tools else "answer schema" if request.schema else "text"
+
+
+@cache
+def _counter(name: str) -> Any:
+    return bk.counter(name)
+
+
+def rows(calls: Iterable[dict[str, Any]]) -> list[Row]:
+    """Count what can be counted of every call of another provider than OpenAI, media and the like left out."""
+    import re
+
+    found, seen = [], set()
+    for call in calls:
+        if family_of(call["model"]):
+            continue
+        request = replace(read_request(call["request"]), model=call["model"])
+        if request.uncounted or any(message.images for message in request.messages):
+            continue
+        name = re.sub(r"[.:_]", "-", call["model"].casefold())
+        if re.search(NEWER.pattern, name):
+            continue
+        group, encoding, form, family, pattern = next(each for each in families() if re.search(each[4], name))
+        plain = Estimate(family, pattern, encoding, 1.0, dict.fromkeys(CONSTANTS, 0), tool_form=form)
+        charges = EstimatedRules(plain).charges(request)
+        words = sum(sizes(charges, _counter(encoding)))
+        marks = sum(sizes(charges, lambda text: len(re.findall(r"[^\w\s]", text))))
+        same = (project_of(call), family, words, call["input_tokens"])
+        if same not in seen:
+            seen.add(same)
+            found.append(Row(project_of(call), family, kind_of(request), words, marks, constants_of(request), call["input_tokens"]))
+    return found
+
+
+def fit(found: Sequence[Row]) -> dict[str, Estimate]:
+    """Fit all families."""
+    made = {}
+    for group, (encoding, form, named) in GROUPS.items():
+        own = [row for row in found if row.family in named or group == "any other"]
+        (slope, mark), shared, hidden = _solve(own, list(named), SHARED[form], OWN[form])
+        for family, pattern in named.items():
+            constants = {name: round(shared.get(name, hidden.get((family, name), 0))) for name in CONSTANTS}
+            constants |= {name: own for name, own in GIVEN.get(family, {}).items() if not constants[name]}
+            constants["forced"] = constants["forced"] or constants["tools"] + (FORCED if group == "claude" else 0)
+            made[family] = Estimate(family, pattern, encoding, round(slope, 3), constants, round(mark, 3), form)
+    return made
+
+
+def _solve(
+    own: Sequence[Row], named: list[str], shared: Sequence[str], prompts: Sequence[str]
+) -> tuple[tuple[float, float], dict[str, float], dict[tuple[str, str], float]]:
+    """Solve one group: a slope and Gemini's tokens for a punctuation mark, constants that all share, and each family's hidden prompt."""
+    hidden = [(family, name) for family in named for name in prompts]
+    if not own:
+        return (1.0, 0.0), {}, {}
+    columns = np.array(
+        [
+            [row.words, row.marks * ("tool" in prompts), *(row.times[name] for name in shared)]
+            + [row.times[name] * (row.family == family or len(named) == 1) for family, name in hidden]
+            for row in own
+        ],
+        dtype=np.float64,
+    )
+    billed = np.array([row.billed for row in own], dtype=np.float64)
+    weight = Counter(row.project for row in own)
+    weights = np.array([1 / max(FEW, weight[row.project]) for row in own]) / np.maximum(billed, 30)
+    used = (columns != 0).any(axis=0)
+    solved = np.zeros(columns.shape[1])
+    solved[used] = least_absolute(columns[:, used], billed, weights)
+    return (
+        (float(solved[0]), float(solved[1])),
+        dict(zip(shared, solved[2:], strict=False)),
+        dict(zip(hidden, solved[2 + len(shared) :], strict=True)),
+    )
+
+
+def estimated(row: Row, estimate: Estimate) -> float:
+    """Estimate a call."""
+    return estimate.slope * row.words + estimate.mark * row.marks + sum(estimate.constants[name] * row.times[name] for name in CONSTANTS)
+
+
+def left_out(found: Sequence[Row]) -> dict[str, dict[str, Estimate]]:
+    """Fit all families without each project in turn."""
+    return {
+        project: fit([row for row in found if row.project != project])
+        for project in sorted({row.project for row in found})
+    }
+
+
+def spreads(found: Sequence[Row], without: dict[str, dict[str, Estimate]]) -> dict[tuple[str, str], tuple[float, float]]:
+    """Return for each group and kind the range of bills around estimates that their project had no part in."""
+    ranges = {}
+    for group, (_, _, named) in GROUPS.items():
+        for kind in ("text", "tools"):
+            own = [row for row in found if (row.family in named or group == "any other") and (row.kind == "text") == (kind == "text")]
+            off = [row.billed / max(1.0, estimated(row, without[row.project][row.family])) - 1 for row in own]
+            weight = Counter(row.project for row in own)
+            ranges[group, kind] = _range(np.array(off), np.array([1 / max(FEW, weight[row.project]) for row in own]), len(weight))
+    return ranges
+
+
+def _range(off: Any, weights: Any, projects: int) -> tuple[float, float]:
+    """Return the middle 92 % of weighted errors, wider the fewer projects were seen; of one alone, a quarter."""
+    if projects < 2:
+        return -0.25, 0.25
+    order, wider = np.argsort(off), 1 + 2 / projects
+    at = np.cumsum(weights[order]) / weights.sum()
+    low, high = (off[order][min(len(off) - 1, np.searchsorted(at, end))] for end in (0.04, 0.96))
+    return float(max(-0.9, low * wider)), float(min(3, high * wider))
+
+
+def main() -> None:
+    """Write the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("calls", type=Path)
+    found = rows(recorded(parser.parse_args().calls))
+    made, ranges = fit(found), spreads(found, left_out(found))
+    newer = replace(NEWER, constants={**made["claude-4.5"].constants, "tools": 338, "forced": 455, "sequential": 0})
+    listed = [("claude", newer), *((group, made[family]) for group, *_, family, _ in families())]
+    count = Counter(row.family for row in found)
+    with TABLE.open("w", encoding="utf-8", newline="") as out:
+        out.write(
+            "# Slopes and constants of providers whose tokenizer is not public, fitted by benchmarks/calibrations.py to "
+            f"{len(found)} recorded calls of {len({row.project for row in found})} public projects (requests with the "
+            f"provider's own usage), read {READ}; columns in data/README.md\n"
+        )
+        columns = ("family", "pattern", "counter", "slope", "mark", *CONSTANTS, "tool_form", "tool_times")
+        table = csv.writer(out, lineterminator="\n")
+        table.writerow([*columns, "text_low", "text_high", "tools_low", "tools_high", "calls", "projects", "source", "date"])
+        for group, each in listed:
+            spread = [f"{end:.3f}" for kind in ("text", "tools") for end in ranges[group, kind]]
+            projects = {row.project for row in found if row.family == each.family}
+            source = each.source or ", ".join(sorted(project.removeprefix("github:") for project in projects)) or "documentation"
+            table.writerow(
+                [each.family, each.pattern, each.counter, each.slope, each.mark]
+                + [each.constants[name] for name in CONSTANTS]
+                + [each.tool_form, each.tool_times, *spread, count[each.family], len(projects), source, READ]
+            )
+
+
+if __name__ == "__main__":
+    main()
