@@ -30,6 +30,8 @@ from budgetkit.framing.requests import Request, read_request
 TABLE = Path(__file__).parent.parent / "data" / "calibrations.csv"
 READ = "2026-11-21"
 OWN = {"json": ("tools", "forced", "sequential"), "words": ("tool", "property", "call")}
+FREE_SCHEMA = ("gemini", "mistral")  # groups whose answer schema costs nothing
+TEXT = 5
 FEW = 10  # calls: from so many on projects weigh the same, below a call of theirs no more than one of theirs
 # What all families of a group share, and what is fitted for each: for tools that stand as JSON, and for Gemini's.
 SHARED = {"json": ("request", "turn", "call", "schema", "thinking"), "words": ("request", "schema")}
@@ -141,7 +143,7 @@ def rows(calls: Iterable[dict[str, Any]]) -> list[Row]:
         if re.search(NEWER.pattern, name):
             continue
         group, encoding, form, family, pattern = next(each for each in families() if re.search(each[4], name))
-        plain = Estimate(family, pattern, encoding, 1.0, dict.fromkeys(CONSTANTS, 0), tool_form=form)
+        plain = Estimate(family, pattern, encoding, 1.0, dict.fromkeys(CONSTANTS, 0), tool_form=form, schema_shown=group not in FREE_SCHEMA)
         charges = EstimatedRules(plain).charges(request)
         words = sum(sizes(charges, _counter(encoding)))
         marks = sum(sizes(charges, lambda text: len(re.findall(r"[^\w\s]", text))))
@@ -162,7 +164,7 @@ def fit(found: Sequence[Row]) -> dict[str, Estimate]:
             constants = {name: round(shared.get(name, hidden.get((family, name), 0))) for name in CONSTANTS}
             constants |= {name: own for name, own in GIVEN.get(family, {}).items() if not constants[name]}
             constants["forced"] = constants["forced"] or constants["tools"] + (FORCED if group == "claude" else 0)
-            made[family] = Estimate(family, pattern, encoding, round(slope, 3), constants, round(mark, 3), form)
+            made[family] = Estimate(family, pattern, encoding, round(slope, 3), constants, round(mark, 3), form, group not in FREE_SCHEMA)
     return made
 
 
@@ -184,9 +186,18 @@ def _solve(
     billed = np.array([row.billed for row in own], dtype=np.float64)
     weight = Counter(row.project for row in own)
     weights = np.array([1 / max(FEW, weight[row.project]) for row in own]) / np.maximum(billed, 30)
+    if "tool" in prompts:  # slope and mark are the text's; calls and schemas of two interfaces differ too much to help
+        weights *= [TEXT if row.kind == "text" else 1 for row in own]
+    names = ["slope", "mark", *shared, *(name for _, name in hidden)]
     used = (columns != 0).any(axis=0)
     solved = np.zeros(columns.shape[1])
-    solved[used] = least_absolute(columns[:, used], billed, weights)
+    while True:  # nothing costs less than nothing, but a shorter hidden prompt
+        solved[:] = 0
+        solved[used] = least_absolute(columns[:, used], billed, weights)
+        lowest = int(np.argmin(np.where([name == "sequential" for name in names], 0, solved)))
+        if solved[lowest] >= 0:
+            break
+        used[lowest] = False
     return (
         (float(solved[0]), float(solved[1])),
         dict(zip(shared, solved[2:], strict=False)),
@@ -244,7 +255,7 @@ def main() -> None:
             f"{len(found)} recorded calls of {len({row.project for row in found})} public projects (requests with the "
             f"provider's own usage), read {READ}; columns in data/README.md\n"
         )
-        columns = ("family", "pattern", "counter", "slope", "mark", *CONSTANTS, "tool_form", "tool_times")
+        columns = ("family", "pattern", "counter", "slope", "mark", *CONSTANTS, "tool_form", "schema_shown", "tool_times")
         table = csv.writer(out, lineterminator="\n")
         table.writerow([*columns, "text_low", "text_high", "tools_low", "tools_high", "calls", "projects", "source", "date"])
         for group, each in listed:
@@ -254,7 +265,7 @@ def main() -> None:
             table.writerow(
                 [each.family, each.pattern, each.counter, each.slope, each.mark]
                 + [each.constants[name] for name in CONSTANTS]
-                + [each.tool_form, each.tool_times, *spread, count[each.family], len(projects), source, READ]
+                + [each.tool_form, "yes" if each.schema_shown else "no", each.tool_times, *spread, count[each.family], len(projects), source, READ]
             )
 
 

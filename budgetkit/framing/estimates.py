@@ -7,7 +7,7 @@ what a request holds beyond its text. All were fitted to recorded calls of publi
 - Tools bring a hidden prompt, a longer one where a tool must be called and a shorter one where calls at once are
   forbidden; then each tool costs its JSON (Gemini: its names and descriptions, and constants for it and each property).
 - A call costs its name, its arguments as JSON and a constant that covers its result's frame.
-- An answer schema costs a constant and, but for Gemini, its JSON; thinking switched on another constant.
+- An answer schema costs a constant and, but for Gemini and Mistral, its JSON; thinking switched on another constant.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, Final
 from budgetkit.counters.calibrated import family_row
 from budgetkit.framing.charges import Charge
 from budgetkit.framing.image_prices import ASSUMED_SIDE, image_charges, image_price, sized
-from budgetkit.framing.openai_chat import is_system
+from budgetkit.framing.openai_chat import is_system, parsed
 from budgetkit.framing.openai_tools import function_name
 from budgetkit.framing.requests import Request
 from budgetkit.message import Image, Message
@@ -50,6 +50,8 @@ class Estimate:
         Tokens for each punctuation mark.
     tool_form : str
         How tools are written: ``"json"`` or ``"words"``.
+    schema_shown : bool
+        Whether an answer schema's JSON is billed.
     tool_times : float
         How much more of their text is billed than of other text.
     spread : Mapping
@@ -65,6 +67,7 @@ class Estimate:
     constants: Mapping[str, int] = field(hash=False)
     mark: float = 0.0
     tool_form: str = "json"
+    schema_shown: bool = True
     tool_times: float = 1.0
     spread: Mapping[str, tuple[float, float]] = field(default_factory=dict, hash=False)
     source: str = ""
@@ -86,6 +89,7 @@ def estimate_for(model: str) -> Estimate:
         {name: int(row[name]) for name in CONSTANTS},
         float(row["mark"]),
         row["tool_form"],
+        row["schema_shown"] == "yes",
         float(row["tool_times"]),
         {kind: (float(row[f"{kind}_low"]), float(row[f"{kind}_high"])) for kind in ("text", "tools")},
         row["source"],
@@ -135,7 +139,8 @@ class EstimatedRules:
 
     def answer(self, message: Message) -> list[Charge]:
         """List what an answer bills: its text, and a call its name, its arguments and the call's constant."""
-        calls = [Charge("message", "call", (c.name, c.arguments), self.estimate.constants["call"]) for c in message.tool_calls]
+        cost = self.estimate.constants["call"]
+        calls = [Charge("message", "call", (call.name, self._data(call.arguments)), cost) for call in message.tool_calls]
         return [Charge("message", "answer", message.texts), *calls]
 
     def image(self, image: Image) -> int:
@@ -148,14 +153,19 @@ class EstimatedRules:
         for index, message in enumerate(request.messages):
             yield from image_charges(message, index, self.model or request.model)
             fixed = self.estimate.constants["turn"] if index in turns else 0
-            yield Charge("message", message.role, message.texts, fixed, message=index)
+            texts = tuple(map(self._data, message.texts)) if message.role == "tool" else message.texts
+            yield Charge("message", message.role, texts, fixed, message=index)
             for call in message.tool_calls:
-                texts, fixed = (call.name, call.arguments), self.estimate.constants["call"]
+                texts, fixed = (call.name, self._data(call.arguments)), self.estimate.constants["call"]
                 yield Charge("message", f"call {call.name}", texts, fixed, message=index)
+
+    def _data(self, text: str) -> str:
+        """Write arguments and results as they are counted: as JSON, or as the words in it."""
+        return text if self.estimate.tool_form == "json" else " ".join(_leaves(parsed(text)))
 
     def _schema(self, request: Request) -> Iterator[Charge]:
         if request.schema is not None:
-            written = () if self.estimate.tool_form == "words" else (_json(request.schema.get("schema")),)
+            written = (_json(request.schema.get("schema")),) if self.estimate.schema_shown else ()
             yield Charge("answer schema", "", written, self.estimate.constants["schema"])
 
     def _tool(self, tool: Mapping[str, Any]) -> Charge:
@@ -199,6 +209,22 @@ def _words(schema: Mapping[str, Any]) -> Iterator[str]:
     yield str(schema.get("description") or "")
     yield from map(str, choices if isinstance(choices, list | tuple) else ())
     yield from _object(schema.get("properties"))
+
+
+def _leaves(value: object) -> list[str]:
+    """List the keys and values of JSON, in no order that matters."""
+    found: list[str] = []
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, Mapping):
+            found += map(str, each)
+            waiting += each.values()
+        elif isinstance(each, list):
+            waiting += each
+        else:
+            found.append(str(each))
+    return found
 
 
 def _json(value: object) -> str:

@@ -20,7 +20,7 @@ from budgetkit.framing.requests import Request
 from budgetkit.framing.tools import declaration_charge
 from budgetkit.message import Message, ToolCall
 
-__all__ = ["answer_charges", "chat_charges", "compact", "forced_tool", "is_system"]
+__all__ = ["answer_charges", "chat_charges", "compact", "forced_tool", "is_system", "parsed"]
 
 SYSTEM = ("system", "developer")
 RESULTS = ("tool", "function")
@@ -49,7 +49,6 @@ def answer_charges(message: Message) -> list[Charge]:
 
 def _messages(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
     """List each message's: 4, a name's text and 1, each of its texts, images, calls, results."""
-    calls = {call.id: call for message in request.messages for call in message.tool_calls}
     several = {call.id for message in request.messages if len(message.tool_calls) > 1 for call in message.tool_calls}
     escaped = family.name != "gpt-4o" or "mini" in request.model
     for index, message in enumerate(request.messages):
@@ -59,8 +58,7 @@ def _messages(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
         elif message.role in RESULTS and message.tool_call_id in several:
             yield Charge("message", message.role, (_listed([message], escaped),), message=index)
         elif message.role in RESULTS:
-            name = () if message.tool_call_id in calls or not message.name else (message.name,)
-            yield Charge("message", message.role, (*message.texts, *name), 5, message=index)
+            yield Charge("message", message.role, message.texts, 5, message=index)  # its name went with the call
         else:
             yield _spoken(message, index, request, family)
         if len(message.tool_calls) == 1 or (message.tool_calls and family.older_tools):

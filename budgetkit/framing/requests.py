@@ -21,6 +21,7 @@ from budgetkit.message import Message
 __all__ = ["Request", "read_request"]
 
 Raw = Mapping[str, Any]
+_CHAT_ROLES = ("system", "developer", "tool", "function")
 _GEMINI_SCHEMAS = ("responseSchema", "response_schema", "responseJsonSchema", "response_json_schema")
 
 
@@ -105,9 +106,12 @@ def _shape(raw: Raw) -> str | None:
     blocks = [block for message in _objects(raw["messages"]) for block in _objects(message.get("content"))]
     if {"toolConfig", "inferenceConfig", "schemaVersion"} & raw.keys() or any("type" not in each for each in blocks):
         return "converse"
+    spoken, tools = _objects(raw["messages"]), _objects(raw.get("tools"))
+    if any("tool_calls" in each or each.get("role") in _CHAT_ROLES for each in spoken) or any("function" in t for t in tools):
+        return "chat"
     anthropic = {"system", "anthropic_version", "stop_sequences", "output_config"} & raw.keys()
     own = ("tool_use", "tool_result", "image", "document", "server_tool_use", "redacted_thinking")
-    schemas = any("input_schema" in tool for tool in _objects(raw.get("tools")))
+    schemas = any("input_schema" in tool for tool in tools)
     named = str(raw.get("model") or "").startswith("claude")
     return "anthropic" if anthropic or schemas or named or any(b.get("type") in own for b in blocks) else "chat"
 
