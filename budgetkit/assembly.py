@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from budgetkit.budget.quoting import brief
 from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.message import Message
 from budgetkit.plan import Plan
@@ -18,8 +19,9 @@ def messages(plan: Plan, context_role: str = "system") -> list[dict[str, Any]]:
     """Return the messages to send, in the order of the sections.
 
     What was said stays in the order in which it was said: all messages of users, assistants and tools stand
-    together where the first of their sections stands, so that a tool's result never parts from its call. Tool
-    schemas are no messages; they go into the request beside them, see `tools`.
+    together where the first of their sections stands, so that a tool's result never parts from its call; the last
+    message of a user, with what follows it, stands where its own section does. Tool schemas are no messages; they go
+    into the request beside them, see `tools`.
 
     Parameters
     ----------
@@ -54,9 +56,14 @@ def messages(plan: Plan, context_role: str = "system") -> list[dict[str, Any]]:
         )
     written = [(item, _written(item, context_role)) for item in kept]
     place = {section: i for i, section in enumerate(plan.budget.sections)}
-    spoken = min((place[item.section] for item, m in written if m.get("role") in SPOKEN), default=0)
-    ordered = sorted(written, key=lambda pair: spoken if pair[1]["role"] in SPOKEN else place[pair[0].section])
-    return [message for _, message in ordered if message["role"] != "tools"]
+    said = [i for i, (_, message) in enumerate(written) if message["role"] in SPOKEN]
+    first = min((place[written[i][0].section] for i in said), default=0)
+    asked = max((i for i in said if written[i][1]["role"] == "user"), default=len(written))
+    places = [place[item.section] for item, _ in written]
+    for i in said:
+        places[i] = first if i < asked else max(first, places[asked])
+    ordered = sorted(range(len(written)), key=places.__getitem__)
+    return [written[i][1] for i in ordered if written[i][1]["role"] != "tools"]
 
 
 def tools(plan: Plan) -> list[dict[str, Any]]:
@@ -86,14 +93,15 @@ def _written(item: Item, context_role: str) -> dict[str, Any]:
     payload = item.payload.raw if isinstance(item.payload, Message) else item.payload
     if payload is None:
         raise ValueError(
-            f"an item of section {item.section!r} has no text; items have what is passed as payload=..., and a plan "
+            f"an item of section {brief(item.section)} has no text; items have what is passed as payload=..., "
+            "and a plan "
             "saved without texts=True has none; pass it to Item, save the plan with its texts, or fit its budget again"
         )
     if isinstance(payload, str):
         return {"role": context_role, "content": payload}
     if not isinstance(payload, Mapping) or "role" not in payload:
         raise ValueError(
-            f"an item of section {item.section!r} has the payload {type(payload).__name__}; "
+            f"an item of section {brief(item.section)} has the payload {type(payload).__name__}; "
             "known are a Message, a mapping with a role, and a text; pass payload=... to Item"
         )
     if payload["role"] in SPOKEN or payload["role"] in ("system", "developer", "tools"):

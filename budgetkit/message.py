@@ -8,10 +8,13 @@ shows, the passages retrieved for it, and the parts that nobody can count from t
 from __future__ import annotations
 
 import json
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from budgetkit.budget.amounts import MOST_TOKENS
+from budgetkit.budget.quoting import brief, quoted
 
 __all__ = ["Image", "Message", "Passage", "ToolCall"]
 
@@ -22,17 +25,7 @@ _TEXT_FIELDS = ("text", "refusal")
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """Hold one call of a tool by the assistant.
-
-    Parameters
-    ----------
-    id : str
-        What the tool's result refers to; empty in the older ``function_call`` form.
-    name : str
-        The tool's name.
-    arguments : str
-        The arguments as the JSON text that stands in the prompt.
-    """
+    """Hold one call of a tool by the assistant."""
 
     id: str
     name: str
@@ -41,17 +34,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """Hold what decides an image's price.
-
-    Parameters
-    ----------
-    width, height : int or None
-        In pixels; ``None`` where the message does not say.
-    detail : str
-        ``"low"``, ``"high"`` or ``"auto"``.
-    url : str
-        Where it is, or its bytes as a data URL.
-    """
+    """Hold what decides an image's price."""
 
     width: int | None = None
     height: int | None = None
@@ -61,34 +44,13 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Hold one retrieved passage.
-
-    Parameters
-    ----------
-    raw : Mapping
-        The passage as it came: ``text`` and, where known, ``title``, ``id`` and ``score``.
-    """
+    """Hold one retrieved passage."""
 
     raw: Mapping[str, Any]
 
     @classmethod
     def of(cls, value: object) -> Passage:
         r"""Read a passage given as text or as a dictionary.
-
-        Parameters
-        ----------
-        value : str or Mapping
-            The text, or a dictionary with it under ``text``, ``content`` or ``page_content``.
-
-        Returns
-        -------
-        Passage
-            With its text under ``text``.
-
-        Raises
-        ------
-        ValueError
-            If there is no text.
 
         Examples
         --------
@@ -111,8 +73,9 @@ class Passage:
     def score(self) -> float | None:
         """How relevant the retriever found it, or None where it did not say."""
         score = self.raw.get("score")
-        known = isinstance(score, int | float) and not isinstance(score, bool) and math.isfinite(score)
-        return float(score) if known and score is not None else None
+        if not isinstance(score, int | float) or isinstance(score, bool) or not abs(score) <= sys.float_info.max:
+            return None
+        return float(score)
 
     @property
     def message(self) -> Message:
@@ -149,7 +112,7 @@ class Message:
             raise ValueError(f"a message without a role; {_roleless(self.raw)}; give it one of {', '.join(ROLES)}")
         if not isinstance(role, str) or not role:
             raise ValueError(
-                f"a message whose role is {role!r:.60}; a role is a text; give it one of {', '.join(ROLES)}"
+                f"a message whose role is {brief(role)}; a role is a text; give it one of {', '.join(ROLES)}"
             )
         self._check_content(f"{'an' if role[0] in 'aeio' else 'a'} {role} message")
 
@@ -164,14 +127,14 @@ class Message:
         for part in parts:
             if not isinstance(part, str | Mapping):
                 raise ValueError(
-                    f"{what} whose content has a part {part!r:.60}; parts are texts, or objects with a type; "
+                    f"{what} whose content has a part {brief(part)}; parts are texts, or objects with a type; "
                     "write it as one of these, or leave it out"
                 )
         if calls is not None and not (
             isinstance(calls, list | tuple) and all(isinstance(call, Mapping) for call in calls)
         ):
             raise ValueError(
-                f"{what} whose tool_calls are {calls!r:.60}; "
+                f"{what} whose tool_calls are {brief(calls)}; "
                 "they are a list of objects with an id and a function; write them so, or leave them out"
             )
 
@@ -252,7 +215,7 @@ class Message:
         Parameters
         ----------
         text : str
-            Takes the place of all text in the content; parts without text stay where they are.
+            Takes the place of all text, a refusal's too; parts without text stay where they are.
 
         Returns
         -------
@@ -264,10 +227,11 @@ class Message:
         >>> Message({"role": "user", "content": "Hello world", "name": "bob"}).with_text("Hello").raw
         {'role': 'user', 'content': 'Hello', 'name': 'bob'}
         """
-        if not isinstance(self.raw.get("content"), list | tuple):
-            return Message({**self.raw, "content": text})
+        raw = {key: value for key, value in self.raw.items() if not (key == "refusal" and isinstance(value, str))}
+        if not isinstance(raw.get("content"), list | tuple):
+            return Message({**raw, "content": text})
         others = [part for part in self.parts if not any(field in part for field in _TEXT_FIELDS)]
-        return Message({**self.raw, "content": [{"type": "text", "text": text}, *others]})
+        return Message({**raw, "content": [{"type": "text", "text": text}, *others]})
 
 
 def _image(part: Mapping[str, Any]) -> Image:
@@ -275,7 +239,8 @@ def _image(part: Mapping[str, Any]) -> Image:
     inner = part.get("image_url")
     fields = {**part, **inner} if isinstance(inner, Mapping) else part
     width, height = (
-        value if isinstance(value, int) and value > 0 else None for value in map(fields.get, ("width", "height"))
+        value if isinstance(value, int) and 0 < value <= MOST_TOKENS else None
+        for value in map(fields.get, ("width", "height"))
     )
     url = next((url for url in (fields.get("url"), inner) if isinstance(url, str)), "")
     return Image(width, height, str(fields.get("detail") or "auto"), url)
@@ -297,4 +262,4 @@ def _roleless(raw: object) -> str:
 
 def _listed(fields: Mapping[str, Any]) -> str:
     """Name what is there, for an error about what is not."""
-    return ", ".join(map(repr, fields)) or "nothing"
+    return quoted(fields) or "nothing"

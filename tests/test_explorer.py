@@ -25,7 +25,7 @@ from budgetkit.explorer import BudgetExplorer
 from budgetkit.explorer.budget.amount_edits import moved, shortest_ratio
 from budgetkit.explorer.budget.settings import Settings
 from budgetkit.explorer.library import Library
-from budgetkit.explorer.undo import History
+from budgetkit.explorer.undo import UndoStack
 from budgetkit.explorer.uploads import LARGEST
 from budgetkit.explorer.view import View, plotly_script
 from budgetkit.replay.explorer import ConversationExplorer
@@ -471,6 +471,17 @@ def test_a_pinned_budget_stays_in_sight_and_is_compared() -> None:
     assert explorer.view.state["bar"]["pinned"] is None
 
 
+def test_a_pinned_budget_of_another_preset_is_planned_with_its_own_roles() -> None:
+    """What the chat calls conversation and user, a working memory calls history and current."""
+    explorer = BudgetExplorer("chat", conversation(40), window=8_192)
+    explorer.pin()
+    explorer.controls.preset.value = "working_memory"
+    pinned = explorer._found.pinned
+    assert pinned is not None
+    assert pinned.warnings == ()
+    assert {g.section for g in pinned.grants if g.demand} == {"system", "conversation", "user"}
+
+
 # --- take it away, and bring it back --------------------------------------------------------------
 
 
@@ -880,7 +891,7 @@ def test_a_moved_share_has_the_size_it_was_moved_to(window: int, at_least: int, 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=40), st.integers(0, 50))
 def test_as_many_steps_forward_as_back_lead_to_the_same_place(windows: list[int], steps: int) -> None:
-    history = History(Settings())
+    history = UndoStack(Settings())
     for window in windows:
         history = history.then(Settings(window=window))
     there = history
@@ -906,7 +917,7 @@ def test_a_lock_names_a_line() -> None:
     """Anything else says which lines there are, and locks of lines that a preset lacks are not shown."""
     explorer = BudgetExplorer("agent", window=8_192)
     explorer._do("lock", line="bogus", on=True)
-    assert "line 'bogus' was to be locked; the lines are output" in explorer.status
+    assert "line 'bogus' was to be locked; the lines are 'output'" in explorer.status
     explorer.controls.lines["tool"].lock.value = True
     assert explorer.config["locked"] == ["tool"]
     explorer.controls.preset.value = "memory_engine"

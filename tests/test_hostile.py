@@ -18,7 +18,7 @@ from jupyter_client.session import json_packer
 import budgetkit as bk
 from budgetkit import corpora
 from budgetkit.counters import counter
-from budgetkit.counters.encodings import mended
+from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.counters.exact import memory
 from budgetkit.trace import jsonl
 from tests.hostile import MILLION, RUNS, SHORT, Padding, any_text, deep_json, hostile_text, long_text, one_line
@@ -193,7 +193,10 @@ def explorer() -> bk.BudgetExplorer:
 
 
 @settings(max_examples=30)
-@given(sections=st.lists(hostile_text.map(mended).filter(bool), min_size=1, max_size=4, unique=True), name=hostile_text)
+@given(
+    sections=st.lists(hostile_text.map(replace_surrogates).filter(bool), min_size=1, max_size=4, unique=True),
+    name=hostile_text,
+)
 def test_copied_code_makes_the_same_budget_whatever_its_names_are(
     explorer: bk.BudgetExplorer, sections: list[str], name: str
 ) -> None:
@@ -257,3 +260,21 @@ def test_ten_times_the_text_takes_at_most_some_ten_times_as_long(unit: str) -> N
         return time.process_time() - start
 
     assert min(seconds(300_000) for _ in range(2)) < 40 * min(seconds(30_000) for _ in range(3)) + 0.1
+
+
+@pytest.mark.parametrize("number", [10**400, -(10**400), 10**4_000], ids=["large", "negative", "huge"])
+def test_a_number_of_hundreds_of_digits_in_a_conversation_is_none_or_is_refused_in_words(number: int) -> None:
+    """JSON has no largest number: no score, time or picture is that large, and no provider counts so many tokens."""
+    picture = {"type": "image_url", "image_url": {"url": "x", "width": number, "height": 9}}
+    seen = {"role": "user", "content": [picture]}
+    said = [seen | {"timestamp": number, "contexts": [{"text": "a", "score": number}]}, {"role": "assistant"}]
+    trace = bk.load_trace(io.BytesIO(json.dumps({"messages": said}).encode()))
+    assert trace.messages[0].images[0].width is None
+    assert trace.messages[0].contexts[0].score is None
+    assert trace.demand(counter("chars/4")).shape[0] == 1
+    assert (
+        bk.replay(trace, bk.presets.working_memory(8_000), bk.policies.OldestFirst(), by="request").frame() is not None
+    )
+    call = {"request": {"model": "m", "messages": said}, "response": {"usage": {"input_tokens": number}}}
+    with pytest.raises(ValueError, match=r"input_tokens of a provider's usage is .{9,120}; tokens are .{9,120}$"):
+        bk.load_trace(io.BytesIO(json.dumps(call).encode()))

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 import budgetkit as bk
 from budgetkit.plan import Plan
 from budgetkit.plan.decisions import OVER_CAP, WINDOW_FULL
-from budgetkit.plan.items import Items, Units, fill
+from budgetkit.plan.items import Items, Units
+from budgetkit.plan.selection import select
 from tests.strategies import DEMANDS, ITEMS, budgets
 
 
@@ -358,7 +359,7 @@ def test_skip_keeps_what_walking_unit_by_unit_keeps(sizes: list[int], limit: int
             kept.append(size <= room)
             room -= size if size <= room else 0
         columns = Units(np.array(units, dtype=np.int64), np.zeros(len(units)), np.arange(len(units)))
-        assert fill(columns, limit, "skip").tolist() == kept
+        assert select(columns, limit, "skip").tolist() == kept
 
 
 @pytest.mark.parametrize("count", [1, 50, 3_000])

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar, get_args
 
 from budgetkit.budget.amounts import Amount, Share, check_tokens
+from budgetkit.budget.quoting import brief
 
 Overflow = Literal["truncate", "drop"]
 Keep = Literal["first", "newest", "best"]
@@ -47,7 +48,7 @@ class Reserve:
 
     def __post_init__(self) -> None:
         _check_name(self.name)
-        object.__setattr__(self, "size", _amount(f"reserve {self.name!r}", self.size))
+        object.__setattr__(self, "size", _amount(f"reserve {brief(self.name)}", self.size))
 
     def __repr__(self) -> str:
         return f"Reserve({self.name!r}, {self.size!r}{f', serves={self.serves!r}' if self.serves else ''})"
@@ -113,14 +114,14 @@ class Allocation:
         for name in ("floor", "cap", "weight", "limit_items"):
             amount = getattr(self, name)
             if amount is not None:
-                object.__setattr__(self, name, _amount(f"{name} of {self.section!r}", amount))
-        check_all(f"importance of {self.section!r}", [self.importance], int)
-        check_all(f"required of {self.section!r}", [self.required], bool)
+                object.__setattr__(self, name, _amount(f"{name} of {brief(self.section)}", amount))
+        check_all(f"importance of {brief(self.section)}", [self.importance], int)
+        check_all(f"required of {brief(self.section)}", [self.required], bool)
         for name, choices in _CHOICES.items():
-            check_choice(f"{name} of {self.section!r}", getattr(self, name), choices)
+            check_choice(f"{name} of {brief(self.section)}", getattr(self, name), choices)
         if self.required and self.overflow == "drop":
             raise ValueError(
-                f"section {self.section!r} is required and overflow='drop'; what is required stays; "
+                f"section {brief(self.section)} is required and overflow='drop'; what is required stays; "
                 "use overflow='truncate' or required=False"
             )
 
@@ -172,32 +173,13 @@ def _amount(what: str, amount: object) -> Amount:
 
 def _check_name(name: object) -> None:
     if not isinstance(name, str) or not name:
-        raise ValueError(f"a line is named {name!r}; names are texts with at least one character; give one")
+        raise ValueError(f"a line is named {brief(name)}; names are texts with at least one character; give one")
     if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
-        raise ValueError(f"a line is named {name!r}, with half a character in it; names are whole; leave that out")
+        raise ValueError(f"a line is named {brief(name)}, with half a character in it; names are whole; leave that out")
 
 
 def check_all(what: str, values: Iterable[object], kind: type[T]) -> tuple[T, ...]:
     """Return values unchanged as a tuple, if all are of one kind.
-
-    Parameters
-    ----------
-    what : str
-        What they are; the error's first words.
-    values : iterable
-        The values.
-    kind : type
-        What each should be.
-
-    Returns
-    -------
-    tuple
-        The same values.
-
-    Raises
-    ------
-    TypeError
-        If one is of another kind.
 
     Examples
     --------
@@ -207,7 +189,7 @@ def check_all(what: str, values: Iterable[object], kind: type[T]) -> tuple[T, ..
     found = []
     for value in values:
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise TypeError(f"{what}: {value!r} is a {type(value).__name__}; known is {kind.__name__}; give one")
+            raise TypeError(f"{what}: {brief(value)} is a {type(value).__name__}; known is {kind.__name__}; give one")
         found.append(value)
     return tuple(found)
 
@@ -215,44 +197,9 @@ def check_all(what: str, values: Iterable[object], kind: type[T]) -> tuple[T, ..
 def check_choice(what: str, value: object, choices: tuple[str, ...]) -> None:
     """Refuse a value that is not one of the choices.
 
-    Parameters
-    ----------
-    what : str
-        What is chosen; the error's first words.
-    value : object
-        The choice.
-    choices : tuple of str
-        What is known.
-
-    Raises
-    ------
-    ValueError
-        If it is not known.
-
     Examples
     --------
     >>> check_choice("fill", "skip", ("prefix", "skip"))
     """
     if value not in choices:
-        raise ValueError(f"{what} is {value!r}; known are {', '.join(choices)}; choose one of them")
-
-
-def quoted(names: Iterable[object]) -> str:
-    """Return names in quotes for a sentence.
-
-    Parameters
-    ----------
-    names : iterable of str
-        The names.
-
-    Returns
-    -------
-    str
-        The names, quoted and joined by commas.
-
-    Examples
-    --------
-    >>> print(quoted(["system", "history"]))
-    'system', 'history'
-    """
-    return ", ".join(repr(name) for name in names)
+        raise ValueError(f"{what} is {brief(value)}; known are {', '.join(choices)}; choose one of them")

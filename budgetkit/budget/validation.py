@@ -8,31 +8,17 @@ What is checked here needs no budget, only its numbers and names.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from budgetkit.budget.allocation import Allocation, Reserve, quoted
+from budgetkit.budget.allocation import Allocation, Reserve
 from budgetkit.budget.amounts import Share
+from budgetkit.budget.quoting import brief, one_line, quoted
 
 OUTPUT = "output"
 
 
 def check_names(reserves: Sequence[Reserve], allocations: Sequence[Allocation], remainder: str | None) -> None:
-    """Check that every line has a name of its own and names only what is there.
-
-    Parameters
-    ----------
-    reserves : sequence of Reserve
-        What is held back.
-    allocations : sequence of Allocation
-        The sections.
-    remainder : str, optional
-        The section whose limit is the answer.
-
-    Raises
-    ------
-    ValueError
-        If a name stands twice, or a reserve or the remainder names a section that is not there.
-    """
+    """Check that every line has a name of its own and names only what is there."""
     sections = [a.section for a in allocations]
     names = [r.name for r in reserves] + sections
     twice = sorted({n for n in ("window", *names) if ("window", *names).count(n) > 1})
@@ -45,55 +31,26 @@ def check_names(reserves: Sequence[Reserve], allocations: Sequence[Allocation], 
     for reserve in reserves:
         if reserve.serves is not None and reserve.serves not in known:
             raise ValueError(
-                f"reserve {reserve.name!r} serves {reserve.serves!r}; known are {quoted(sorted(known))}; "
+                f"reserve {brief(reserve.name)} serves {brief(reserve.serves)}; known are {quoted(sorted(known))}; "
                 "add an allocation for it or drop serves"
             )
     if remainder is not None and remainder not in sections:
-        raise ValueError(f"remainder is {remainder!r}; the sections are {quoted(sections)}; name one of them")
+        raise ValueError(f"remainder is {brief(remainder)}; the sections are {quoted(sections)}; name one of them")
 
 
 def check_floors(floors: Mapping[str, int], caps: Mapping[str, int | None]) -> None:
-    """Check that no section is promised more than it may take.
-
-    Parameters
-    ----------
-    floors : mapping of str to int
-        By section, in tokens.
-    caps : mapping of str to int or None
-        By section, in tokens; None for a section without one.
-
-    Raises
-    ------
-    ValueError
-        If a floor is above its cap.
-    """
+    """Check that no section is promised more than it may take."""
     for section, floor in floors.items():
         cap = caps[section]
         if cap is not None and floor > cap:
             raise ValueError(
-                f"floor of {section!r} ({floor:,}) is above its cap ({cap:,}); "
+                f"floor of {brief(section)} ({floor:,}) is above its cap ({cap:,}); "
                 "a promise cannot exceed the limit; lower the floor or raise the cap"
             )
 
 
 def check_shares(name: str, window: int, allocations: Iterable[Allocation], caps: Mapping[str, int | None]) -> None:
     """Check that no section's part of the window comes to nothing.
-
-    Parameters
-    ----------
-    name : str
-        Of the budget.
-    window : int
-        In tokens.
-    allocations : iterable of Allocation
-        The sections.
-    caps : mapping of str to int or None
-        By section, in tokens; None for a section without one.
-
-    Raises
-    ------
-    ValueError
-        If a share of the window is 0 tokens of this one; a cap of 0 tokens, or a share of 0, is meant so.
 
     Examples
     --------
@@ -109,23 +66,14 @@ or give the section a cap in tokens
         if caps[section] == 0 and share.smallest_window:
             smallest = max(each.smallest_window for each in shares.values())
             raise ValueError(
-                f"{name or 'a budget'} at a window of {window:,} leaves {section} 0 tokens; its parts need "
+                f"{one_line(name) or 'a budget'} at a window of {window:,} leaves {one_line(section)} 0 "
+                "tokens; its parts need "
                 f"{smallest:,} or more; choose a larger window, or give the section a cap in tokens"
             )
 
 
 def check_room(window: int, reserved: int, capped: int) -> None:
     """Check that what is claimed fits the window.
-
-    Parameters
-    ----------
-    window, reserved, capped : int
-        The window, and what reserves and caps claim of it, in tokens.
-
-    Raises
-    ------
-    ValueError
-        If reserves leave nothing, or caps do not fit beside them.
 
     Examples
     --------
@@ -146,20 +94,25 @@ def check_room(window: int, reserved: int, capped: int) -> None:
         )
 
 
+def other_roles(tables: Iterable[object], roles: Mapping[str, str], asking: Collection[str]) -> str:
+    """Say that what asks was made for another role table than the budget's; nothing where both agree.
+
+    >>> other_roles([{"user": "history"}], {"user": "conversation"}, ["history"]).partition("; ")[0]
+    "what asks was made for other roles: 'user' stands in 'history', this budget has it in 'conversation'"
+    """
+    moved = {
+        f"{role!r} stands in {section!r}, this budget has it in {roles[role]!r}": None
+        for table in tables
+        if isinstance(table, Mapping)
+        for role, section in table.items()
+        if section in asking and roles.get(role, section) != section
+    }
+    mend = "make it again with the budget's own, as in trace.items(turn, count, budget.roles)"
+    return f"what asks was made for other roles: {', '.join(moved)}; {mend}" if moved else ""
+
+
 def unknown_section(sections: Iterable[str], known: Iterable[str]) -> LookupError:
     """Return the error for sections that a budget does not declare.
-
-    Parameters
-    ----------
-    sections : iterable of str
-        The names that were asked for.
-    known : iterable of str
-        The budget's sections.
-
-    Returns
-    -------
-    LookupError
-        To be raised by the caller.
 
     Examples
     --------

@@ -34,18 +34,6 @@ CountMany = Callable[[Sequence[str]], list[int]]
 def counting_many(name: str, characters: int) -> CountMany:
     """Return the fastest exact way to count texts of so many characters in all.
 
-    Parameters
-    ----------
-    name : str
-        An encoding.
-    characters : int
-        In code points.
-
-    Returns
-    -------
-    callable
-        From any strings to their sizes, in tokens; safe under threads.
-
     Examples
     --------
     >>> counting_many("o200k_base", 11)(["Hello world"])
@@ -58,17 +46,6 @@ def counting_many(name: str, characters: int) -> CountMany:
 @cache
 def accelerated(name: str) -> CountMany | None:
     """Load the faster tokenizer of an encoding, once, and test it.
-
-    Parameters
-    ----------
-    name : str
-        An encoding.
-
-    Returns
-    -------
-    callable or None
-        From any strings to their sizes, in tokens; None where it is not installed, does not know the encoding or
-        fails its test.
 
     Warns
     -----
@@ -95,13 +72,7 @@ def accelerated(name: str) -> CountMany | None:
 
 @cache
 def golden() -> dict[str, Any]:
-    """Read the strings that a tokenizer must count right, and tiktoken's counts of them.
-
-    Returns
-    -------
-    dict
-        "texts", a list of strings, and "counts", for each encoding a list of whole numbers.
-    """
+    """Read the strings that a tokenizer must count right, and tiktoken's counts of them."""
     document: dict[str, Any] = json.loads(read_bytes("encodings/golden.json"))
     return document
 
@@ -115,7 +86,7 @@ def _counting(name: str, tokenizer: Any) -> CountMany:
         try:
             return int(count(text))
         except TypeError:  # lone surrogates
-            return int(count(encodings.mended(text)))
+            return int(count(encodings.replace_surrogates(text)))
 
     def many(texts: Sequence[str]) -> list[int]:
         # One call for many short ones, as one for each costs as much as counting it; long ones gain nothing by it.
@@ -132,7 +103,7 @@ def _counting(name: str, tokenizer: Any) -> CountMany:
 
 
 def _plain(text: str) -> bool:
-    return _LONG_S not in text and encodings.mended(text) == text
+    return _LONG_S not in text and encodings.replace_surrogates(text) == text
 
 
 def _wrong(name: str, count_many: CountMany) -> str:

@@ -14,7 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from budgetkit.counters import encodings
-from budgetkit.counters.threads import belongings
+from budgetkit.counters.threads import thread_local_state
 
 if TYPE_CHECKING:
     import tiktoken
@@ -32,16 +32,6 @@ _SEPARATOR = "<|endoftext|>"  # a special token of every shipped encoding
 def counting_many(name: str) -> Callable[[Sequence[str]], list[int]]:
     """Return the fastest exact way to count many texts with one encoding, on the thread that calls it.
 
-    Parameters
-    ----------
-    name : str
-        One of :func:`budgetkit.counters.encoding_names`.
-
-    Returns
-    -------
-    callable
-        From any strings to their sizes, in tokens. It lets other threads run meanwhile.
-
     Examples
     --------
     >>> counting_many("cl100k_base")(["Hello world", "", "<|endoftext|>"])
@@ -50,7 +40,7 @@ def counting_many(name: str) -> Callable[[Sequence[str]], list[int]]:
     common = _Batches(encodings.encoding(name))
 
     def count_many(texts: Sequence[str]) -> list[int]:
-        own = belongings()
+        own = thread_local_state()
         if own is None:
             return common(texts)
         lane: _Lane = own.setdefault(name, _Lane(name, common))
@@ -69,7 +59,7 @@ class _Lane:
     def batches(self, characters: int) -> _Batches:
         self.counted += characters
         if self.own is None and self.counted > OWN_AFTER:
-            self.own = _Batches(encodings.another(self.name))
+            self.own = _Batches(encodings.new_encoding(self.name))
         return self.own or self.common
 
 

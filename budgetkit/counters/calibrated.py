@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from statistics import median
 
+from budgetkit.budget.quoting import brief
 from budgetkit.counters.exact import ExactCounter
 from budgetkit.counters.protocol import Counter
 from budgetkit.files import read_table
@@ -65,7 +66,7 @@ class CalibratedCounter:
     def __post_init__(self) -> None:
         if not self.slope > 0:
             raise ValueError(
-                f"a slope of {self.slope!r}; slopes are above 0, Claude's is about 1.6; give the measured one"
+                f"a slope of {brief(self.slope)}; slopes are above 0, Claude's is about 1.6; give the measured one"
             )
 
     @property
@@ -192,11 +193,6 @@ def _spread(pairs: Sequence[tuple[float, int, Hashable]]) -> tuple[float | None,
 def calibrated_models() -> tuple[str, ...]:
     """Name the families of models that there is a published slope for.
 
-    Returns
-    -------
-    tuple of str
-        Sorted names.
-
     Examples
     --------
     >>> "claude-4.5" in calibrated_models(), "gemini" in calibrated_models()
@@ -208,21 +204,6 @@ def calibrated_models() -> tuple[str, ...]:
 def published(model: str) -> CalibratedCounter:
     """Make the counter of a model whose family there is a published slope for.
 
-    Parameters
-    ----------
-    model : str
-        A model's name, or one of :func:`calibrated_models`.
-
-    Returns
-    -------
-    CalibratedCounter
-        With the family's slope.
-
-    Raises
-    ------
-    ValueError
-        If none is known.
-
     Examples
     --------
     >>> published("claude-sonnet-4-5")("Hello world")
@@ -232,7 +213,7 @@ def published(model: str) -> CalibratedCounter:
     if not row["pattern"]:
         known = ", ".join(calibrated_models())
         raise ValueError(
-            f"no published slope for {model!r}; there are {known}; use one of them, or fit your own: "
+            f"no published slope for {brief(model)}; there are {known}; use one of them, or fit your own: "
             "budgetkit.calibrate(counter, texts, counts)"
         )
     return _counter(model, row)

@@ -18,12 +18,13 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from budgetkit.budget.quoting import brief
 from budgetkit.files import data_path, read_bytes
 
 if TYPE_CHECKING:
     import tiktoken
 
-__all__ = ["another", "counting", "counting_with", "encoding", "encoding_names", "mended", "tokens"]
+__all__ = ["new_encoding", "counting", "counting_with", "encoding", "encoding_names", "replace_surrogates", "tokens"]
 
 _BUILDING = threading.Lock()
 _ALL_KINDS = "Word word 12 it's?!\n\n  的 \u0301"  # of a piece that a pattern knows
@@ -50,22 +51,6 @@ def encoding_names() -> tuple[str, ...]:
 def encoding(name: str) -> tiktoken.Encoding:
     """Return tiktoken's own object for one encoding, built once.
 
-    Parameters
-    ----------
-    name : str
-        One of :func:`encoding_names`.
-
-    Returns
-    -------
-    tiktoken.Encoding
-        With tiktoken's pattern, ranks and special tokens.
-
-    Raises
-    ------
-    ValueError
-        If no vocabulary is shipped for that name, or the shipped one is not, byte for byte, the one that
-        tiktoken publishes.
-
     Examples
     --------
     >>> encoding("o200k_base").n_vocab
@@ -73,27 +58,17 @@ def encoding(name: str) -> tiktoken.Encoding:
     """
     if name not in _definitions():
         known = ", ".join(encoding_names())
-        raise ValueError(f"no encoding {name!r}; shipped are {known}; use one of them")
+        raise ValueError(f"no encoding {brief(name)}; shipped are {known}; use one of them")
     with _BUILDING:  # functools.cache alone would let two threads build the same encoding twice
         return _built(name)
 
 
-def another(name: str) -> tiktoken.Encoding:
+def new_encoding(name: str) -> tiktoken.Encoding:
     """Build one more object of an encoding, for a thread that counts much.
-
-    Parameters
-    ----------
-    name : str
-        One of :func:`encoding_names`.
-
-    Returns
-    -------
-    tiktoken.Encoding
-        Not the one that :func:`encoding` returns, and from the same vocabulary; about 0.12 s and 40 MB.
 
     Examples
     --------
-    >>> another("cl100k_base").n_vocab == encoding("cl100k_base").n_vocab
+    >>> new_encoding("cl100k_base").n_vocab == encoding("cl100k_base").n_vocab
     True
     """
     return _made(name, encoding(name)._mergeable_ranks)
@@ -101,19 +76,6 @@ def another(name: str) -> tiktoken.Encoding:
 
 def tokens(name: str, text: str) -> list[int]:
     """Encode a text as text, whatever it holds.
-
-    Parameters
-    ----------
-    name : str
-        One of :func:`encoding_names`.
-    text : str
-        Any string; the text of a special token is text like any other, lone surrogates are mended as tiktoken
-        mends them.
-
-    Returns
-    -------
-    list of int
-        Token numbers, as tiktoken's ``encode_ordinary`` gives them.
 
     Examples
     --------
@@ -124,23 +86,12 @@ def tokens(name: str, text: str) -> list[int]:
     try:
         return built.encode(text, disallowed_special=())
     except ValueError:  # tiktoken's pattern gives up on about a million blanks in a row
-        return [token for piece in _tokens_by_piece(built, mended(text)) for token in piece]
+        return [token for piece in _tokens_by_piece(built, replace_surrogates(text)) for token in piece]
 
 
 @cache
 def counting(name: str) -> Callable[[str], int]:
     """Return the fastest exact way to count with one encoding.
-
-    Parameters
-    ----------
-    name : str
-        One of :func:`encoding_names`.
-
-    Returns
-    -------
-    callable
-        From any string to its size in tokens: ``len(tokens(name, text))`` without making that list. It lets
-        other threads run meanwhile.
 
     Examples
     --------
@@ -152,16 +103,6 @@ def counting(name: str) -> Callable[[str], int]:
 
 def counting_with(built: tiktoken.Encoding) -> Callable[[str], int]:
     """Return the fastest exact way to count with one of tiktoken's objects.
-
-    Parameters
-    ----------
-    built : tiktoken.Encoding
-        As :func:`encoding` and :func:`another` return it.
-
-    Returns
-    -------
-    callable
-        From any string to its size, in tokens.
 
     Examples
     --------
@@ -179,29 +120,19 @@ def counting_with(built: tiktoken.Encoding) -> Callable[[str], int]:
                 return len(built.encode(text, disallowed_special=()))
             return memoryview(to_buffer(text, nothing_special)).nbytes >> 2
         except UnicodeEncodeError:
-            return count(mended(text))
+            return count(replace_surrogates(text))
         except ValueError:
-            return sum(map(len, _tokens_by_piece(built, mended(text))))
+            return sum(map(len, _tokens_by_piece(built, replace_surrogates(text))))
 
     return count
 
 
-def mended(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     r"""Join surrogate pairs and replace lone surrogates by U+FFFD, as tiktoken does before it encodes.
-
-    Parameters
-    ----------
-    text : str
-        Any string.
-
-    Returns
-    -------
-    str
-        The same text where there are none.
 
     Examples
     --------
-    >>> mended("\ud83d\ude00 \ud83d") == "😀 \ufffd"
+    >>> replace_surrogates("\ud83d\ude00 \ud83d") == "😀 \ufffd"
     True
     """
     if _SURROGATE.search(text) is None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
-__all__ = ["belongings", "counted_in_threads", "grouped"]
+__all__ = ["thread_local_state", "counted_in_threads", "grouped"]
 
 _TASK: Final = 131_072  # most code points a task
 _ALONE: Final = 65_536  # code points that one thread counts sooner than it would wake another
@@ -21,18 +21,6 @@ _MOST_THREADS: Final = 8
 
 def counted_in_threads(count_many: Callable[[Sequence[str]], list[int]], texts: Sequence[str]) -> list[int]:
     """Count texts, on several threads where it pays.
-
-    Parameters
-    ----------
-    count_many : callable
-        From texts to their sizes, in tokens; safe under threads.
-    texts : sequence of str
-        Any strings.
-
-    Returns
-    -------
-    list of int
-        In tokens, one number a text.
 
     Examples
     --------
@@ -51,37 +39,20 @@ def counted_in_threads(count_many: Callable[[Sequence[str]], list[int]], texts: 
             task.cancel()
 
 
-def belongings() -> dict[str, Any] | None:
+def thread_local_state() -> dict[str, Any] | None:
     """Return what the thread that asks keeps for itself, if it is one of those that only count.
-
-    Returns
-    -------
-    dict or None
-        By name; None on any other thread, which may be gone after a single count.
 
     Examples
     --------
-    >>> belongings() is None
+    >>> thread_local_state() is None
     True
     """
-    found: dict[str, Any] | None = getattr(_local, "belongings", None)
+    found: dict[str, Any] | None = getattr(_local, "thread_local_state", None)
     return found
 
 
 def grouped(texts: Sequence[str], threads: int) -> list[Sequence[str]]:
     """Deal texts out to tasks of about the same length, in order.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        Any strings.
-    threads : int
-        How many there are to deal to.
-
-    Returns
-    -------
-    list of sequence of str
-        One for each task; a single one where more would not pay.
 
     Examples
     --------

@@ -14,21 +14,12 @@ S = TypeVar("S")
 
 
 @dataclass(frozen=True, slots=True)
-class History(Generic[S]):
+class UndoStack(Generic[S]):
     """The settings now, those before, and those taken back.
-
-    Parameters
-    ----------
-    now : settings
-        What holds; any value that can be compared.
-    past, future : tuple of settings
-        Oldest first; next first.
-    merge : str
-        What the last change was part of; a change that is part of the same replaces it.
 
     Examples
     --------
-    >>> history = History("a").then("b").then("c")
+    >>> history = UndoStack("a").then("b").then("c")
     >>> history.undo().now, history.undo().redo().now
     ('b', 'c')
     """
@@ -38,47 +29,22 @@ class History(Generic[S]):
     future: tuple[S, ...] = ()
     merge: str = ""
 
-    def then(self, settings: S, merge: str = "") -> History[S]:
-        """Return the history with one more value.
-
-        Parameters
-        ----------
-        settings : settings
-            The next value; the same one again changes nothing.
-        merge : str
-            Moves of one drag share a name and are one step back.
-
-        Returns
-        -------
-        History
-            The next history.
-        """
+    def then(self, settings: S, merge: str = "") -> UndoStack[S]:
+        """Return the history with one more value."""
         if settings == self.now:
             return self
         if merge and merge == self.merge:
             return replace(self, now=settings, future=())
-        return History(settings, (*self.past, self.now)[-STEPS_BACK:], (), merge)
+        return UndoStack(settings, (*self.past, self.now)[-STEPS_BACK:], (), merge)
 
-    def undo(self) -> History[S]:
-        """Return the history one step back, or the same at its beginning.
-
-        Returns
-        -------
-        History
-            The next history.
-        """
+    def undo(self) -> UndoStack[S]:
+        """Return the history one step back, or the same at its beginning."""
         if not self.past:
             return self
-        return History(self.past[-1], self.past[:-1], (self.now, *self.future))
+        return UndoStack(self.past[-1], self.past[:-1], (self.now, *self.future))
 
-    def redo(self) -> History[S]:
-        """Return the history one step forward, or the same at its end.
-
-        Returns
-        -------
-        History
-            The next history.
-        """
+    def redo(self) -> UndoStack[S]:
+        """Return the history one step forward, or the same at its end."""
         if not self.future:
             return self
-        return History(self.future[0], (*self.past, self.now), self.future[1:])
+        return UndoStack(self.future[0], (*self.past, self.now), self.future[1:])

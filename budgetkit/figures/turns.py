@@ -15,32 +15,18 @@ import pandas as pd
 from budgetkit.budget import Budget
 from budgetkit.figures.palette import ALARM, SLATE, colour, translucent
 from budgetkit.figures.question import Question, Spec, end_labels, layout, rows, signed
-from budgetkit.plan.batch import Batch, Columns, columns_of, frame_of
+from budgetkit.plan.batch import Columns, RequestBatch, columns_of, frame_of
 from budgetkit.plan.items import Ints
 from budgetkit.plan.remainder import remainder
-from budgetkit.plan.walk import declaring
+from budgetkit.plan.walk import with_undeclared
 
 ALL = "all sections"
 
 
 def followed(budget: Budget, columns: Columns) -> dict[str, Ints]:
-    """Return what is asked, left and granted of the remainder, row by row.
-
-    Parameters
-    ----------
-    budget : Budget
-        The budget.
-    columns : dict
-        What `columns_of` returns.
-
-    Returns
-    -------
-    dict
-        Arrays demand, limit and granted, in tokens; limit is what `Plan.remainder` is of each row, below the
-        granted where a floor overruns the window.
-    """
+    """Return what is asked, left and granted of the remainder, row by row."""
     if budget.remainder is not None:
-        left: Ints = remainder(declaring(budget, columns), columns, np.minimum, np.maximum)
+        left: Ints = remainder(with_undeclared(budget, columns), columns, np.minimum, np.maximum)
         return columns[budget.remainder] | {"limit": left}
     demand = sum((c["demand"] for c in columns.values()), np.zeros(1, dtype=np.int64))
     granted = sum((c["granted"] for c in columns.values()), np.zeros(1, dtype=np.int64))
@@ -48,18 +34,7 @@ def followed(budget: Budget, columns: Columns) -> dict[str, Ints]:
 
 
 def first_cut(columns: Columns) -> tuple[int, str] | None:
-    """Return where something is cut for the first time.
-
-    Parameters
-    ----------
-    columns : dict
-        What `columns_of` returns.
-
-    Returns
-    -------
-    tuple of int and str, or None
-        Position of the row, from 0, and the section that loses most there; None where nothing is cut.
-    """
+    """Return where something is cut for the first time."""
     cuts = {section: c["cut"] for section, c in columns.items()}
     rows = [int(np.argmax(cut > 0)) for cut in cuts.values() if (cut > 0).any()]
     if not rows:
@@ -69,7 +44,11 @@ def first_cut(columns: Columns) -> tuple[int, str] | None:
 
 
 def _table(
-    budget: Budget, demand: pd.DataFrame | Batch, turn: int | None = None, pinned: Budget | None = None
+    budget: Budget,
+    demand: pd.DataFrame | RequestBatch,
+    turn: int | None = None,
+    pinned: Budget | None = None,
+    pinned_demand: pd.DataFrame | RequestBatch | None = None,
 ) -> pd.DataFrame:
     columns = columns_of(demand, budget)
     shown = followed(budget, columns)
@@ -90,7 +69,8 @@ def _table(
     if first is not None:
         table.loc[first[0], "first_cut"] = first[1]
     if pinned is not None:
-        table["pinned_limit"] = followed(pinned, columns_of(demand, pinned))["limit"]
+        others = columns_of(demand if pinned_demand is None else pinned_demand, pinned)
+        table["pinned_limit"] = followed(pinned, others)["limit"]
     return table
 
 

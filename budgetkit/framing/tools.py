@@ -94,16 +94,6 @@ def declaration_charge(tools: Sequence[Schema], with_system: bool = True) -> Cha
 def declaration(tools: Sequence[Schema]) -> str:
     r"""Write tool schemas as the declaration that OpenAI's models are shown.
 
-    Parameters
-    ----------
-    tools : sequence of Mapping
-        Schemas as a request carries them.
-
-    Returns
-    -------
-    str
-        One TypeScript-like type a function.
-
     Examples
     --------
     >>> place = {"type": "string", "description": "Town and country"}

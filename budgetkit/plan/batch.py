@@ -1,4 +1,4 @@
-"""Batch: many requests, planned at once with one budget after another.
+"""RequestBatch: many requests, planned at once with one budget after another.
 
 The walk goes over arrays, one number a request. A section that keeps whole items from the front is answered for all
 requests by one search in a running sum. The few requests that need more than that (a call and its result in two
@@ -19,26 +19,17 @@ from budgetkit.budget.allocation import Allocation
 from budgetkit.plan.fitting import Cut, fit
 from budgetkit.plan.items import Flags, Ints, Items
 from budgetkit.plan.running_totals import Stacks
-from budgetkit.plan.walk import allocate_columns, declaring, walk
+from budgetkit.plan.walk import allocate_columns, allocate_in_order, with_undeclared
 
 Columns = dict[str, dict[str, Ints]]
 _KEPT = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Batch:
+class RequestBatch:
     """Many requests: the turns of a conversation, or of many conversations.
 
     It remembers the last plans that it was asked for, so it is equal to itself alone, and its arrays are read-only.
-
-    Parameters
-    ----------
-    demand : DataFrame, shape (requests, sections)
-        What each asks of each section, in tokens.
-    items : callable, optional
-        From the position of a request, from 0, to its `Items`; without it sections can be cut anywhere.
-    cut : callable, optional
-        As `budgetkit.fit` takes it.
     """
 
     demand: pd.DataFrame
@@ -51,22 +42,6 @@ class Batch:
     def columns(self, budget: Budget) -> Columns:
         """Plan every request; what is overrun is granted all the same and never an error.
 
-        Parameters
-        ----------
-        budget : Budget
-            The window and its lines.
-
-        Returns
-        -------
-        dict
-            For each section a dict of int64 arrays demand, limit, granted and cut, in tokens. They cannot be
-            written to: whoever asks for the same budget gets the same ones.
-
-        Raises
-        ------
-        LookupError
-            If a section is not declared and the budget does not send such sections to the pool.
-
         Examples
         --------
         Two messages of 40 tokens never fill 70, but plain numbers do.
@@ -74,10 +49,10 @@ class Batch:
         >>> from budgetkit import Allocation, Item
         >>> budget = Budget(100, (), [Allocation("history", 70, keep="newest")])
         >>> demand = pd.DataFrame({"history": [40, 80]})
-        >>> Batch(demand).columns(budget)["history"]["granted"].tolist()
+        >>> RequestBatch(demand).columns(budget)["history"]["granted"].tolist()
         [40, 70]
         >>> messages = [Items([Item("history", 40)] * n) for n in (1, 2)]
-        >>> Batch(demand, messages.__getitem__).columns(budget)["history"]["granted"].tolist()
+        >>> RequestBatch(demand, messages.__getitem__).columns(budget)["history"]["granted"].tolist()
         [40, 40]
         """
         for planned, found in self._kept:
@@ -86,7 +61,7 @@ class Batch:
         signed = replace(budget, deficit="signed")
         demands = {str(name): self.demand[name].to_numpy() for name in self.demand.columns}
         if self.items is None:
-            found = allocate_columns(signed, demands, len(self.demand))
+            found = allocate_columns(signed, demands, len(self.demand), [self.demand.attrs.get("roles")])
         else:
             found = self._by_items(signed, demands, self.items)
         for array in (array for each in found.values() for array in each.values()):
@@ -97,11 +72,11 @@ class Batch:
     def _by_items(self, budget: Budget, demands: dict[str, Ints], items: Callable[[int], Items]) -> Columns:
         if not self._stacks:
             self._stacks.append(Stacks([items(row) for row in range(len(self.demand))]))
-        stacks, whole = self._stacks[0], declaring(budget, demands)
+        stacks, whole = self._stacks[0], with_undeclared(budget, demands, [self.demand.attrs.get("roles")])
         nothing = np.zeros(len(self.demand), dtype=np.int64)
         asked = {section: demands.get(section, nothing).astype(np.int64) for section in whole.sections}
         found: Columns = {}
-        steps = walk(whole, asked, stacks.take, stacks.required_cap, np.minimum, np.maximum)
+        steps = allocate_in_order(whole, asked, stacks.take, stacks.required_cap, np.minimum, np.maximum)
         for allocation, limit, granted in steps:
             demand = asked[allocation.section]
             limits = np.array(np.broadcast_to(np.asarray(limit, dtype=np.int64), demand.shape))
@@ -130,45 +105,23 @@ class Batch:
         return allocation.fill != "prefix" or (allocation.granularity != "item" and self.cut is not None)
 
 
-def columns_of(demand: pd.DataFrame | Batch, budget: Budget) -> Columns:
+def columns_of(demand: pd.DataFrame | RequestBatch, budget: Budget) -> Columns:
     """Plan many requests, given as numbers or as a batch.
-
-    Parameters
-    ----------
-    demand : DataFrame or Batch
-        A frame's sections can be cut anywhere; a batch's are as it says.
-    budget : Budget
-        The window and its lines.
-
-    Returns
-    -------
-    dict
-        As `Batch.columns`.
 
     Examples
     --------
     >>> columns_of(pd.DataFrame({"history": [40]}), Budget(100, undeclared="pool"))["history"]["limit"].tolist()
     [100]
     """
-    return (demand if isinstance(demand, Batch) else Batch(demand)).columns(budget)
+    return (demand if isinstance(demand, RequestBatch) else RequestBatch(demand)).columns(budget)
 
 
-def frame_of(demand: pd.DataFrame | Batch) -> pd.DataFrame:
+def frame_of(demand: pd.DataFrame | RequestBatch) -> pd.DataFrame:
     """Return what many requests ask for, however they are given.
-
-    Parameters
-    ----------
-    demand : DataFrame or Batch
-        The requests.
-
-    Returns
-    -------
-    DataFrame
-        One row a request, one column a section, in tokens.
 
     Examples
     --------
-    >>> frame_of(Batch(pd.DataFrame({"history": [40]})))["history"].tolist()
+    >>> frame_of(RequestBatch(pd.DataFrame({"history": [40]})))["history"].tolist()
     [40]
     """
-    return demand.demand if isinstance(demand, Batch) else demand
+    return demand.demand if isinstance(demand, RequestBatch) else demand

@@ -7,10 +7,11 @@ alone, and the text tower puts the message, passage or tool schema back when the
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from budgetkit.budget.amounts import MOST_TOKENS
+from budgetkit.budget.quoting import brief
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,9 @@ class Item:
         Items of one group are kept or dropped together (a tool call and its results). ``None`` stands alone.
     payload : object
         What the item stands for, e.g. a message. Passed through untouched.
+    roles : mapping of str to str or None
+        The role table that put it into its section, so that a plan for another table is found out. It is no part
+        of what makes two items equal.
 
     Raises
     ------
@@ -54,12 +58,13 @@ count the item's text with a counter and pass that number
     importance: int | None = None
     group: Hashable | None = None
     payload: Any = None
+    roles: Any = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # The exact type is tested, not isinstance: True is an int, and True tokens are a mistake.
         if type(self.tokens) is not int or not 0 <= self.tokens <= MOST_TOKENS:
             known = f"at most {MOST_TOKENS:,}" if type(self.tokens) is int and self.tokens > 0 else "at least 0"
             raise ValueError(
-                f"an item of section {self.section!r} was given {self.tokens!r} tokens; "
+                f"an item of section {brief(self.section)} was given {brief(self.tokens)} tokens; "
                 f"tokens are whole numbers of {known}; count the item's text with a counter and pass that number"
             )

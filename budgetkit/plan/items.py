@@ -15,9 +15,9 @@ import numpy as np
 
 from budgetkit.budget.allocation import Keep
 from budgetkit.plan.item import Item
-from budgetkit.plan.selection import Flags, Floats, Ints, Units, fill
+from budgetkit.plan.selection import Flags, Floats, Ints, Units
 
-__all__ = ["Flags", "Floats", "Ints", "Items", "Units", "fill"]
+__all__ = ["Flags", "Floats", "Ints", "Items", "Units"]
 
 _FEW = 1_000  # units that one stable sort orders sooner
 
@@ -26,11 +26,6 @@ class Items:
     """Counted items as columns, so that planning again costs no walk over objects.
 
     `budgetkit.fit` makes one by itself; make it once where many budgets meet the same items.
-
-    Parameters
-    ----------
-    items : iterable of Item
-        The items, oldest first within a section.
 
     Examples
     --------
@@ -48,6 +43,8 @@ class Items:
         self.section: Ints = np.fromiter([codes[item.section] for item in self.items], np.int64, size)
         self.sections = tuple(codes)
         self.group = _group_codes([item.group for item in self.items])
+        #: The role tables that the items were made with, each once.
+        self.roles = tuple({id(item.roles): item.roles for item in self.items}.values())
         self._rows = {name: np.flatnonzero(self.section == code) for name, code in codes.items()}
         self._units: dict[tuple[tuple[str, ...], Keep, tuple[int, ...]], Units] = {}
 
@@ -68,16 +65,6 @@ class Items:
     def rows(self, *sections: str) -> Ints:
         """Return where the items of some sections stand.
 
-        Parameters
-        ----------
-        *sections : str
-            Names of sections.
-
-        Returns
-        -------
-        int64 array
-            Positions, ascending.
-
         Examples
         --------
         >>> Items([Item("a", 1), Item("b", 1), Item("a", 1)]).rows("a").tolist()
@@ -90,20 +77,6 @@ class Items:
 
     def units(self, sections: tuple[str, ...], keep: Keep, importance: tuple[int, ...]) -> Units:
         """Return what some sections choose from, in the order of keeping; computed once.
-
-        Parameters
-        ----------
-        sections : tuple of str
-            Sections that choose together; mostly one.
-        keep : {"first", "newest", "best"}
-            The order: as they come, the latest first, or by (importance, score), the first of equals first.
-        importance : tuple of int
-            Importance of each section, for items without one of their own.
-
-        Returns
-        -------
-        Units
-            Sizes, scores, and the unit of each item in `rows`.
 
         Examples
         --------

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.budget.validation import unknown_section
+from budgetkit.budget.quoting import one_line
+from budgetkit.budget.validation import other_roles, unknown_section
 from budgetkit.plan.decisions import OVER_CAP, WINDOW_FULL, Decisions
 from budgetkit.plan.items import Items
 from budgetkit.plan.remainder import remainder
@@ -134,7 +135,7 @@ class Plan:
         """Sentences on what does not fit and how to mend it."""
         found = []
         if self.free < 0:
-            needs = ", ".join(f"{g.section} {g.granted:,}" for g in self.grants if g.granted)
+            needs = ", ".join(f"{one_line(g.section)} {g.granted:,}" for g in self.grants if g.granted)
             found.append(
                 f"The window ({self.budget.window:,}) is overrun by {-self.free:,} tokens: {needs}, "
                 f"reserves {self.reserved:,}; lower a reserve or a floor, or choose a larger window."
@@ -148,7 +149,7 @@ class Plan:
             cap = self.budget.caps[grant.section]
             if cap is not None and grant.granted > cap:
                 found.append(
-                    f"{grant.section} is required and needs {grant.granted:,} tokens, "
+                    f"{one_line(grant.section)} is required and needs {grant.granted:,} tokens, "
                     f"{grant.granted - cap:,} above its cap ({cap:,}); raise the cap, shorten the text, "
                     'or in code let it be cut inside, with granularity="line" and a cut for fit.'
                 )
@@ -157,10 +158,11 @@ class Plan:
             if lost:
                 items = "item" if lost == 1 else "items"
                 found.append(
-                    f"{allocation.section} is required and loses {lost:,} whole {items} over its cap "
+                    f"{one_line(allocation.section)} is required and loses {lost:,} whole {items} over its cap "
                     f"({self.budget.caps[allocation.section]:,}); raise the cap, or shorten what stands before."
                 )
-        return tuple(found)
+        moved = other_roles(self.decisions.columns.roles, self.budget.roles, self.budget.sections)
+        return tuple(found + ([moved[0].upper() + moved[1:] + "."] if moved else []))
 
     def frame(self) -> pd.DataFrame:
         """Return the diagnostics, one row a section.

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from budgetkit.budget import Budget
+from budgetkit.budget.quoting import quoted
 
 
 def remainder(
@@ -21,25 +22,6 @@ def remainder(
     most: Callable[[Any, Any], Any] = max,
 ) -> Any:
     """Return what is left for the budget's remainder.
-
-    Parameters
-    ----------
-    budget : Budget
-        Names its remainder, and every section of `columns`.
-    columns : mapping of str to mapping
-        For each section its demand, limit and granted, in tokens; numbers, or arrays of them.
-    least, most : callable
-        The smaller and the larger of two; ``numpy.minimum`` and ``numpy.maximum`` for arrays.
-
-    Returns
-    -------
-    int or int64 array
-        In tokens; below 0 what is missing, or 0 where the budget clamps its deficit.
-
-    Raises
-    ------
-    ValueError
-        If the budget names no remainder.
 
     Examples
     --------
@@ -55,8 +37,7 @@ def remainder(
     own = budget.remainder
     if own is None:
         raise ValueError(
-            f"this budget names no remainder; its sections are {', '.join(budget.sections)}; "
-            "pass remainder=... to Budget"
+            f"this budget names no remainder; its sections are {quoted(budget.sections)}; pass remainder=... to Budget"
         )
     held, floors = budget.held, budget.floors
     asked = [allocation.section for allocation in budget.asked]

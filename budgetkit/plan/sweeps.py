@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.budget.allocation import quoted
 from budgetkit.budget.amounts import Amount
+from budgetkit.budget.quoting import quoted
 from budgetkit.plan.walk import allocate_columns
 
 Demand = Mapping[str, int] | pd.DataFrame
@@ -78,7 +78,8 @@ def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataF
 def _planned(budget: Budget, demand: Demand, point: Mapping[str, Any]) -> pd.DataFrame:
     changed = replace(budget, deficit="signed").assign(**point)
     frame = demand if isinstance(demand, pd.DataFrame) else pd.DataFrame([demand])
-    columns = allocate_columns(changed, {str(name): frame[name].to_numpy() for name in frame.columns}, len(frame))
+    given = {str(name): frame[name].to_numpy() for name in frame.columns}
+    columns = allocate_columns(changed, given, len(frame), [frame.attrs.get("roles")])
     index = _index(demand, frame)
     sizes = _sizes(changed, point)
     held = changed.held

@@ -24,7 +24,8 @@ import pandas as pd
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation
 from budgetkit.budget.amounts import MOST_TOKENS, check_tokens
-from budgetkit.budget.validation import unknown_section
+from budgetkit.budget.quoting import brief
+from budgetkit.budget.validation import other_roles, unknown_section
 from budgetkit.plan.items import Ints
 from budgetkit.plan.plan import Grant, Plan
 
@@ -59,13 +60,13 @@ def allocate(budget: Budget, demand: Mapping[str, int]) -> Plan:
     >>> bk.allocate(budget, {"system": 300, "history": 900})
     Plan(system=300/300, history=500/900, free=0, reserved=200, window=1000)
     """
-    budget = declaring(budget, demand)
-    asked = {s: check_tokens(f"demand of {s!r}", demand.get(s, 0)) for s in budget.sections}
+    budget = with_undeclared(budget, demand)
+    asked = {s: check_tokens(f"demand of {brief(s)}", demand.get(s, 0)) for s in budget.sections}
     grants: dict[str, Grant] = {}
-    for allocation, limit, granted in walk(budget, asked, _granted()):
+    for allocation, limit, granted in allocate_in_order(budget, asked, _granted()):
         section = allocation.section
         grants[section] = Grant(section, asked[section], limit, granted)
-    return checked(Plan(budget, tuple(grants[s] for s in budget.sections)))
+    return raise_if_overrun(Plan(budget, tuple(grants[s] for s in budget.sections)))
 
 
 def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
@@ -92,7 +93,8 @@ def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
     2    0  history      50    100       50    0
     3    1  history     150    100      100   50
     """
-    columns = allocate_columns(budget, {str(name): demands[name].to_numpy() for name in demands.columns}, len(demands))
+    given = {str(name): demands[name].to_numpy() for name in demands.columns}
+    columns = allocate_columns(budget, given, len(demands), [demands.attrs.get("roles")])
     index = demands.index if any(demands.index.names) else demands.index.rename("row")
     frames = [pd.DataFrame({"section": s, **columns[s]}, index=index).reset_index() for s in columns]
     if not frames:
@@ -100,22 +102,10 @@ def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def allocate_columns(budget: Budget, demands: Mapping[str, Ints], rows: int = 0) -> dict[str, dict[str, Ints]]:
+def allocate_columns(
+    budget: Budget, demands: Mapping[str, Ints], rows: int = 0, tables: Iterable[object] = ()
+) -> dict[str, dict[str, Ints]]:
     """Grant tokens for many demands at once, in arrays and out arrays.
-
-    Parameters
-    ----------
-    budget : Budget
-        The window and its lines.
-    demands : mapping of str to int64 array, shape (rows,)
-        Demands in tokens by section; all of one length.
-    rows : int, optional
-        That length, for demands without any column.
-
-    Returns
-    -------
-    dict
-        For each section a dict of int64 arrays demand, limit, granted and cut, in tokens.
 
     Examples
     --------
@@ -123,18 +113,18 @@ def allocate_columns(budget: Budget, demands: Mapping[str, Ints], rows: int = 0)
     >>> allocate_columns(budget, {"history": np.array([50, 150])})["history"]["granted"].tolist()
     [50, 80]
     """
-    budget = declaring(budget, demands)
+    budget = with_undeclared(budget, demands, tables)
     rows = max((len(column) for column in demands.values()), default=rows)
     given = {s: np.asarray(demands.get(s, np.zeros(rows, np.int64))) for s in budget.sections}
     for section, column in given.items():
         if not ((column >= 0) & (column <= MOST_TOKENS) & (column % 1 == 0)).all():
             raise ValueError(
-                f"the demand of {section!r} has a number that is negative, missing, not whole or too large; "
+                f"the demand of {brief(section)} has a number that is negative, missing, not whole or too large; "
                 f"demands are tokens from 0 to {MOST_TOKENS:,}; check that column of the frame"
             )
     asked = {section: column.astype(np.int64) for section, column in given.items()}
     found: dict[str, dict[str, Ints]] = {}
-    steps = walk(budget, asked, _granted(np.minimum, np.where), least=np.minimum, most=np.maximum)
+    steps = allocate_in_order(budget, asked, _granted(np.minimum, np.where), least=np.minimum, most=np.maximum)
     for allocation, limit, granted in steps:
         demand = asked[allocation.section]
         limit = np.broadcast_to(np.asarray(limit, dtype=np.int64), demand.shape)
@@ -147,7 +137,7 @@ def allocate_columns(budget: Budget, demands: Mapping[str, Ints], rows: int = 0)
     return {section: found[section] for section in budget.sections}
 
 
-def walk(
+def allocate_in_order(
     budget: Budget,
     demand: Mapping[str, Any],
     take: Callable[[Allocation, Any, int | None, Any], Any],
@@ -202,61 +192,31 @@ def _granted(
     return take
 
 
-def declaring(budget: Budget, sections: Iterable[str]) -> Budget:
+def with_undeclared(budget: Budget, sections: Iterable[str], tables: Iterable[object] = ()) -> Budget:
     """Return the budget with the sections it does not name as sections of the pool.
-
-    Parameters
-    ----------
-    budget : Budget
-        The budget.
-    sections : iterable of str
-        The sections that ask.
-
-    Returns
-    -------
-    Budget
-        The same budget where it names them all.
-
-    Raises
-    ------
-    LookupError
-        If one is not named and ``undeclared="error"``.
 
     Examples
     --------
-    >>> declaring(Budget(100, undeclared="pool"), ["memory"]).sections
+    >>> with_undeclared(Budget(100, undeclared="pool"), ["memory"]).sections
     ('memory',)
     """
     known = budget.caps
     new = [s for s in sections if s not in known]
     if not new:
         return budget
+    if moved := other_roles(tables, budget.roles, new):
+        raise LookupError(moved)
     if budget.undeclared == "error":
         raise unknown_section(new, budget.sections)
     return replace(budget, allocations=(*budget.allocations, *(Allocation(s) for s in new)))
 
 
-def checked(plan: Plan) -> Plan:
+def raise_if_overrun(plan: Plan) -> Plan:
     """Return a plan, unless it overruns the window of a budget that forbids it.
-
-    Parameters
-    ----------
-    plan : Plan
-        The outcome of a walk.
-
-    Returns
-    -------
-    Plan
-        The same plan.
-
-    Raises
-    ------
-    ValueError
-        If the window is overrun and ``deficit="raise"``.
 
     Examples
     --------
-    >>> checked(Plan(Budget(100), ())).free
+    >>> raise_if_overrun(Plan(Budget(100), ())).free
     100
     """
     if plan.free < 0 and plan.budget.deficit == "raise":

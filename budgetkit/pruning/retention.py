@@ -13,51 +13,23 @@ from dataclasses import dataclass, field
 
 from budgetkit.budget.amounts import Share
 from budgetkit.pruning.history import DROPPED, SUMMARISED, History, Slots
-from budgetkit.pruning.policies import Cut, Policy, Room, Rounds
+from budgetkit.pruning.policies import Cut, Policy, PruningContext, SummaryRule
 
 Measure = Callable[[list[int]], int | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One request, as the history sees it.
+    """One request, as the history sees it."""
 
-    Parameters
-    ----------
-    room : Room
-        Its limits; `tokens` is ignored.
-    entering : sequence of int
-        Slots that are new in the history.
-    boundary : int
-        The slot up to which the last request stood in the same order; nothing after it can be equal.
-    """
-
-    room: Room
+    room: PruningContext
     entering: Sequence[int]
     boundary: int
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What a policy did: a number for each request, and an interval for each message.
-
-    Parameters
-    ----------
-    tokens : list of int
-        What the history holds, in tokens.
-    over : list of int
-        By how many tokens it is over its limit, because of the floor.
-    dropped, dropped_messages, shrunk_messages : list of int
-        What left, in tokens and messages, and how many tool results became placeholders.
-    summaries, summary_input, summary_output : list of int
-        Summaries written, and tokens read and written for them.
-    equal_to, equal : list of int
-        The slot before which the history is equal to the last request's, and how many of its tokens those are.
-    state, shrunk, gone : list of int
-        For each message what became of it and at which request; see :class:`budgetkit.pruning.history.History`.
-    written : list of tuple
-        For each summary its request, its slot, its tokens and the slots of the messages it replaced.
-    """
+    """What a policy did: a number for each request, and an interval for each message."""
 
     tokens: list[int] = field(default_factory=list)
     over: list[int] = field(default_factory=list)
@@ -78,33 +50,11 @@ class Kept:
 def retain(slots: Slots, visits: Sequence[Visit], policy: Policy, measure: Measure | None = None) -> Kept:
     """Carry a policy out over a conversation.
 
-    Parameters
-    ----------
-    slots : Slots
-        The messages.
-    visits : sequence of Visit
-        The requests in order; every slot enters at most once.
-    policy : Policy
-        What to cut.
-    measure : callable, optional
-        From the slots of summarised messages to the length of their summary's text, in tokens; None where the
-        policy's size model is to say it.
-
-    Returns
-    -------
-    Kept
-        What it did.
-
-    Raises
-    ------
-    ValueError
-        If the policy's floor does not fit and its conflict is "raise".
-
     Examples
     --------
     >>> from budgetkit.pruning.policies import OldestFirst
     >>> slots = Slots([5, 7, 6], [0, 1, 2], [1, 2, 3], [False] * 3, [0] * 3)
-    >>> visits = [Visit(Room(0, limit=12, turn=turn), [turn - 2], turn - 1) for turn in (2, 3, 4)]
+    >>> visits = [Visit(PruningContext(0, limit=12, turn=turn), [turn - 2], turn - 1) for turn in (2, 3, 4)]
     >>> kept = retain(slots, visits, OldestFirst())
     >>> kept.tokens, kept.gone
     ([5, 12, 6], [2, 2, -1])
@@ -137,8 +87,8 @@ class _Calls:
     wrote: int = 0
 
 
-def _now(room: Room, history: History) -> Room:
-    return Room(history.tokens, room.limit, room.others, room.usable, room.window, room.turn)
+def _now(room: PruningContext, history: History) -> PruningContext:
+    return PruningContext(history.tokens, room.limit, room.others, room.usable, room.window, room.turn)
 
 
 def _carry_out(cut: Cut, history: History, policy: Policy, calls: _Calls) -> None:
@@ -170,7 +120,7 @@ def _shrink_results(cut: Cut, history: History) -> None:
             history.shrink(slot, cut.placeholder)
 
 
-def _summarise(cut: Cut, rounds: Rounds, history: History, policy: Policy, calls: _Calls) -> None:
+def _summarise(cut: Cut, rounds: SummaryRule, history: History, policy: Policy, calls: _Calls) -> None:
     while history.tokens > cut.down_to:
         oldest, besides = history.oldest_message()
         if oldest is None or not history.may_leave(oldest, policy.floor, besides):
@@ -187,7 +137,7 @@ def _summarise(cut: Cut, rounds: Rounds, history: History, policy: Policy, calls
         calls.kept.written.append((calls.request, replaced[0], wrote, tuple(replaced)))
 
 
-def _taken(rounds: Rounds, history: History, policy: Policy) -> tuple[list[int], int]:
+def _taken(rounds: SummaryRule, history: History, policy: Policy) -> tuple[list[int], int]:
     """Take the oldest out: summaries, and as many messages as one round replaces and the floor allows."""
     share = rounds.share
     wanted = max(1, share.of(history.messages) if isinstance(share, Share) else share)
@@ -205,14 +155,14 @@ def _taken(rounds: Rounds, history: History, policy: Policy) -> tuple[list[int],
     return slots, last_turn
 
 
-def _length(rounds: Rounds, read: int, replaced: list[int], calls: _Calls) -> int:
+def _length(rounds: SummaryRule, read: int, replaced: list[int], calls: _Calls) -> int:
     counted = calls.measure(replaced) if calls.measure is not None else None
     if counted is not None:
         return counted
     return rounds.size.of(read) if isinstance(rounds.size, Share) else rounds.size
 
 
-def _refuse(history: History, room: Room, policy: Policy) -> None:
+def _refuse(history: History, room: PruningContext, policy: Policy) -> None:
     over = history.tokens - max(0, room.limit)
     if over > 0 and policy.floor.conflict == "raise":
         floor = policy.floor

@@ -18,6 +18,7 @@ from budgetkit.plan.items import Floats, Ints
 from budgetkit.trace import Trace, Turn
 
 By = Literal["turn", "request"]
+_LATEST = 1e15  # in the year 33,658, in milliseconds; a number beyond it is no time
 
 
 def requests_of(trace: Trace, by: By = "turn") -> tuple[Turn, ...]:
@@ -60,24 +61,7 @@ def _answered(messages: Sequence[Message], turn: Turn) -> list[Turn]:
 
 
 def answers(messages: Sequence[Message], tokens: Ints, requests: Sequence[Turn], by: By) -> Ints:
-    """Return how long the model's answers to each request are.
-
-    Parameters
-    ----------
-    messages : sequence of Message
-        The conversation.
-    tokens : int64 array, shape (messages,)
-        Sizes, in tokens.
-    requests : sequence of Turn
-        What :func:`requests_of` lists.
-    by : {"turn", "request"}
-        With "turn" all answers of the turn count.
-
-    Returns
-    -------
-    int64 array, shape (requests,)
-        In tokens; 0 where the trace holds no answer.
-    """
+    """Return how long the model's answers to each request are."""
     own = np.array([message.role == "assistant" for message in messages]) * tokens
     sums = np.concatenate(([0], np.cumsum(own)))
     if by == "turn":
@@ -87,20 +71,7 @@ def answers(messages: Sequence[Message], tokens: Ints, requests: Sequence[Turn],
 
 
 def pauses(messages: Sequence[Message], requests: Sequence[Turn]) -> Floats:
-    """Return the seconds between requests, where the messages carry a time.
-
-    Parameters
-    ----------
-    messages : sequence of Message
-        Their field ``timestamp`` is read: ISO 8601, or seconds or milliseconds since 1970.
-    requests : sequence of Turn
-        What :func:`requests_of` lists.
-
-    Returns
-    -------
-    float64 array, shape (requests,)
-        Since the last request whose time is known; NaN where nobody knows, and for the first.
-    """
+    """Return the seconds between requests, where the messages carry a time."""
     times = np.array([_seconds(messages[r.sent - 1].raw) for r in requests])
     known = np.flatnonzero(~np.isnan(times))
     found = np.full(len(times), np.nan)
@@ -110,7 +81,7 @@ def pauses(messages: Sequence[Message], requests: Sequence[Turn]) -> Floats:
 
 def _seconds(raw: Mapping[str, Any]) -> float:
     stamp = raw.get("timestamp")
-    if isinstance(stamp, int | float) and not isinstance(stamp, bool):
+    if isinstance(stamp, int | float) and not isinstance(stamp, bool) and abs(stamp) < _LATEST:
         return stamp / 1000 if stamp > 1e11 else float(stamp)
     try:
         return datetime.fromisoformat(str(stamp)).timestamp()

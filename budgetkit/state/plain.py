@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from budgetkit.budget.allocation import quoted
+from budgetkit.budget.quoting import brief, one_line, quoted
 
 T = TypeVar("T")
 # YAML writes exactly these; a member of an enumeration is one of them too.
@@ -16,23 +16,6 @@ _EXACTLY: dict[type, Callable[..., Any]] = {str: str.__str__, int: int.__int__, 
 
 def plain(value: object, where: str) -> Any:
     """Return a value as JSON and YAML can hold it, or say why they cannot.
-
-    Parameters
-    ----------
-    value : object
-        Texts, numbers, truth values, None; lists, tuples and mappings of them.
-    where : str
-        What it belongs to; the error's first words.
-
-    Returns
-    -------
-    object
-        Numbers of numpy as Python's, tuples as lists, kinds of text (an enumeration's) as text.
-
-    Raises
-    ------
-    ValueError
-        If neither can hold it.
 
     Examples
     --------
@@ -49,34 +32,15 @@ def plain(value: object, where: str) -> Any:
     if isinstance(value, list | tuple):
         return [plain(each, where) for each in value]
     if isinstance(value, Mapping):
-        return {plain(key, where): plain(each, f"{key} of {where}") for key, each in value.items()}
+        return {plain(key, where): plain(each, f"{one_line(str(key))} of {where}") for key, each in value.items()}
     raise ValueError(
-        f"{where} holds {value!r}, a {type(value).__name__}; texts, numbers and tuples of them can be saved; "
+        f"{where} holds {brief(value)}, a {type(value).__name__}; texts, numbers and tuples of them can be saved; "
         "give one of these"
     )
 
 
 def keys(what: str, data: object, known: set[str]) -> dict[str, Any]:
     """Return a mapping as a dict, if it has no unknown key.
-
-    Parameters
-    ----------
-    what : str
-        What it is; the error's first word.
-    data : object
-        What should be a mapping.
-    known : set of str
-        The keys it may have.
-
-    Returns
-    -------
-    dict
-        A copy.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be; the sentence says what is known.
 
     Examples
     --------
@@ -94,23 +58,6 @@ def keys(what: str, data: object, known: set[str]) -> dict[str, Any]:
 def rows(what: str, rows: object) -> list[Any]:
     """Return a list unchanged, if it is one.
 
-    Parameters
-    ----------
-    what : str
-        What it is; the error's first word.
-    rows : object
-        What should be a list.
-
-    Returns
-    -------
-    list
-        The same list.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be; the sentence says what is known.
-
     Examples
     --------
     >>> rows("items", [])
@@ -124,25 +71,6 @@ def rows(what: str, rows: object) -> list[Any]:
 def made(what: str, kind: Callable[..., T], values: Mapping[str, Any]) -> T:
     """Make an object of plain values, any failure told as one kind of error.
 
-    Parameters
-    ----------
-    what : str
-        What it is; the error's first word.
-    kind : callable
-        Makes it.
-    values : mapping
-        Its arguments.
-
-    Returns
-    -------
-    object
-        What `kind` made.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be; the sentence says what is known.
-
     Examples
     --------
     >>> from budgetkit import Share
@@ -152,4 +80,4 @@ def made(what: str, kind: Callable[..., T], values: Mapping[str, Any]) -> T:
     try:
         return kind(**values)
     except (TypeError, AttributeError, OverflowError) as error:
-        raise ValueError(f"{what} cannot be made of {dict(values)!r}: {error}; mend that value") from None
+        raise ValueError(f"{what} cannot be made of {brief(values)}: {error}; mend that value") from None

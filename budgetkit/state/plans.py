@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from budgetkit.budget.allocation import check_all, quoted
+from budgetkit.budget.allocation import check_all
 from budgetkit.budget.amounts import check_tokens
+from budgetkit.budget.quoting import brief, quoted
 from budgetkit.plan import Grant, Plan
 from budgetkit.plan.decisions import REASONS, Decisions
 from budgetkit.plan.item import Item
@@ -21,18 +22,6 @@ from budgetkit.state.texts import texts_from, texts_to
 
 def plan_to(plan: Plan, texts: bool = False) -> dict[str, Any]:
     """Return a plan as plain data.
-
-    Parameters
-    ----------
-    plan : Plan
-        What is saved.
-    texts : bool, default False
-        Whether with what its items stand for.
-
-    Returns
-    -------
-    dict
-        Budget, grants, items, and what became of each.
 
     Examples
     --------
@@ -54,21 +43,6 @@ def plan_to(plan: Plan, texts: bool = False) -> dict[str, Any]:
 
 def plan_from(data: object) -> Plan:
     """Return the plan that plain data holds.
-
-    Parameters
-    ----------
-    data : mapping
-        As `plan_to` made it.
-
-    Returns
-    -------
-    Plan
-        Equal to what was saved, but for payloads where they were left out.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be; the sentence says what is known.
 
     Examples
     --------
@@ -101,7 +75,7 @@ def _grant(section: str, **tokens: int) -> Grant:
     grant = Grant(section, **{name: check_tokens(name, number) for name, number in tokens.items()})
     if grant.granted > min(grant.demand, grant.limit):
         raise ValueError(
-            f"grant of {section!r} is {grant.granted:,} of a demand of {grant.demand:,} and a limit of "
+            f"grant of {brief(section)} is {grant.granted:,} of a demand of {grant.demand:,} and a limit of "
             f"{grant.limit:,} tokens; no section gets more than it asks for or may take; save it again"
         )
     return grant
@@ -114,7 +88,7 @@ def _check_sums(grants: tuple[Grant, ...], decisions: Decisions) -> None:
         sums = int(decisions.columns.tokens[rows].sum()), int(decisions.kept[rows].sum())
         if sums != (grant.demand, grant.granted):
             raise ValueError(
-                f"items of {grant.section!r} have {sums[0]:,} tokens and keep {sums[1]:,}; its grant says "
+                f"items of {brief(grant.section)} have {sums[0]:,} tokens and keep {sums[1]:,}; its grant says "
                 f"{grant.demand:,} and {grant.granted:,}; a plan of items sums them; save it again"
             )
 
@@ -125,7 +99,7 @@ def _decisions_from(found: Mapping[str, Any]) -> Decisions:
     unknown = [r for r in reasons if r not in REASONS] + [i for i in cuts if i not in range(len(items))]
     if unknown or not len(items) == len(kept) == len(reasons):
         raise ValueError(
-            f"plan has {len(items)} items, {len(kept)} kept and {len(reasons)} reasons, unknown {unknown}; "
+            f"plan has {len(items)} items, {len(kept)} kept and {len(reasons)} reasons, unknown {brief(unknown)}; "
             f"there is one of each an item, of {quoted(REASONS)}; save it again"
         )
     tokens = made("kept", _column, {"kept": kept})
@@ -143,12 +117,13 @@ def _column(kept: list[object]) -> Ints:
 
 def _item_to(item: Item) -> dict[str, Any]:
     data = {"section": item.section, "tokens": item.tokens} | changed_fields(item)
-    data.pop("payload", None)
+    for name in ("payload", "roles"):
+        data.pop(name, None)
     return data
 
 
 def _item_from(row: object) -> Item:
-    found = keys("item", row, {f.name for f in fields(Item)} - {"payload"})
+    found = keys("item", row, {f.name for f in fields(Item)} - {"payload", "roles"})
     return made("item", _item, found | {"group": _group_from(found.get("group"))})
 
 
@@ -165,5 +140,5 @@ def _group_from(group: object) -> Hashable:
     if isinstance(group, list):
         return tuple(map(_group_from, group))
     if isinstance(group, Mapping):
-        raise ValueError(f"group of an item is {group!r}; groups are texts, numbers and lists of them; write one")
+        raise ValueError(f"group of an item is {brief(group)}; groups are texts, numbers and lists of them; write one")
     return group

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from budgetkit.budget.quoting import brief
 from budgetkit.message import Message
 from budgetkit.plan.decisions import Decisions
 from budgetkit.state.plain import keys, made, plain, rows
@@ -14,21 +15,6 @@ Payloads = tuple[list[object], dict[int, object]]
 
 def texts_to(decisions: Decisions) -> dict[str, Any]:
     """Return the payloads of a plan's items as plain data.
-
-    Parameters
-    ----------
-    decisions : Decisions
-        Of the plan.
-
-    Returns
-    -------
-    dict
-        ``items``, one an item, and ``cuts``, one for each shorter item in the order of their positions.
-
-    Raises
-    ------
-    ValueError
-        If a payload is neither a Message nor something that plain data can hold.
 
     Examples
     --------
@@ -44,25 +30,6 @@ def texts_to(decisions: Decisions) -> dict[str, Any]:
 
 def texts_from(data: object, items: int, cuts: list[int]) -> Payloads:
     """Return the payloads that plain data holds.
-
-    Parameters
-    ----------
-    data : mapping or None
-        As `texts_to` made it; None for a plan that was saved without.
-    items : int
-        How many items the plan has.
-    cuts : list of int
-        Positions of those that were cut.
-
-    Returns
-    -------
-    tuple
-        The payload of each item, and those of the shorter ones by position.
-
-    Raises
-    ------
-    ValueError
-        If there is not one for each, or one is no payload.
 
     Examples
     --------
@@ -83,8 +50,8 @@ def texts_from(data: object, items: int, cuts: list[int]) -> Payloads:
 
 def _to(payload: object, section: str) -> dict[str, Any]:
     if isinstance(payload, Message):
-        return {"message": plain(payload.raw, f"a message of section {section!r}")}
-    return {"value": plain(payload, f"the payload of an item of section {section!r}")}
+        return {"message": plain(payload.raw, f"a message of section {brief(section)}")}
+    return {"value": plain(payload, f"the payload of an item of section {brief(section)}")}
 
 
 def _from(data: object) -> object:
@@ -95,6 +62,6 @@ def _from(data: object) -> object:
         return found["value"]
     if not isinstance(found["message"], Mapping):
         raise ValueError(
-            f"message of an item is {found['message']!r:.60}; it has a role and a content; write a mapping"
+            f"message of an item is {brief(found['message'])}; it has a role and a content; write a mapping"
         )
     return made("message", Message, {"raw": found["message"]})

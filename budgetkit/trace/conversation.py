@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from budgetkit.budget.quoting import brief
 from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.message import Message, Passage
 from budgetkit.plan.item import Item
@@ -82,7 +83,7 @@ class Trace:
     def __post_init__(self) -> None:
         if not self.messages:
             raise ValueError(
-                f"an empty trace, {self.id!r}; a trace has at least one message with a role; "
+                f"an empty trace, {brief(self.id)}; a trace has at least one message with a role; "
                 "look whether its messages stand under 'messages'"
             )
 
@@ -128,11 +129,14 @@ class Trace:
         Returns
         -------
         pandas.DataFrame
-            One row a turn (index ``turn``, from 1), one int64 column a section, in tokens.
+            One row a turn (index ``turn``, from 1), one int64 column a section, in tokens; ``attrs["roles"]`` has
+            the role table.
         """
         roles = DEFAULT_ROLES if roles is None else roles
         sections = [] if callable(roles) else list(roles.values())
-        return self.ledger(count, roles, framing).demand(self.turns, sections)
+        found = self.ledger(count, roles, framing).demand(self.turns, sections)
+        found.attrs["roles"] = None if callable(roles) else dict(roles)
+        return found
 
     def items(self, turn: int, count: Count, roles: Roles | None = None, framing: Framing | None = None) -> list[Item]:
         """List what stands to be kept or cut at one turn.
@@ -210,7 +214,7 @@ class Trace:
     def _turn(self, number: int) -> Turn:
         if not 1 <= number <= len(self.turns):
             raise ValueError(
-                f"turn {number} of trace {self.id!r} was asked for; it has turns 1 to {len(self.turns)}; "
+                f"turn {number} of trace {brief(self.id)} was asked for; it has turns 1 to {len(self.turns)}; "
                 "take one of these"
             )
         return self.turns[number - 1]

@@ -12,7 +12,9 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
-__all__ = ["LONGEST_LINE", "MOST_BLANK", "Numbered", "Placed", "Progress", "values"]
+from budgetkit.budget.quoting import brief
+
+__all__ = ["LONGEST_LINE", "MOST_BLANK", "Numbered", "LocatedMessage", "Progress", "values"]
 
 #: Bytes of the longest line, or of a document over many lines, that is read.
 LONGEST_LINE = 256 << 20
@@ -27,7 +29,7 @@ _OPENERS = ("{", "[", "[{")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-class Placed:
+class LocatedMessage:
     """A message that has a line to itself, for an error about it to name."""
 
     def __init__(self, line: int, value: Any) -> None:
@@ -36,25 +38,6 @@ class Placed:
 
 def values(stream: BinaryIO, name: str, progress: Progress | None = None) -> Iterator[Numbered]:
     r"""Read a file's JSON values one after the other.
-
-    Parameters
-    ----------
-    stream : binary file
-        Open for reading.
-    name : str
-        What errors call it.
-    progress : callable, optional
-        Called with bytes read and bytes in all, about once a megabyte and at the end.
-
-    Yields
-    ------
-    tuple of int and value
-        The number of the line, from 1, and what stands there.
-
-    Raises
-    ------
-    ValueError
-        If a line is not UTF-8 or not JSON, or is too long, or too many are blank; the error names the line.
 
     Examples
     --------
@@ -159,7 +142,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = [name for name, _ in pairs]
         for name in _READ:
             if names.count(name) > 1:
-                raise ValueError(f"{name!r} stands twice in one object, and nobody knows which counts")
+                raise ValueError(f"{brief(name)} stands twice in one object, and nobody knows which counts")
     return found
 
 

@@ -32,19 +32,7 @@ Tokens = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Hold sizes under one counter and framing, all in tokens.
-
-    Parameters
-    ----------
-    messages : numpy.ndarray
-        Of shape (messages,), int64: each message.
-    passages : Mapping
-        From the index of a message to the sizes of the passages retrieved for it.
-    tools : int
-        All tool schemas together.
-    priming : int
-        Once a request.
-    """
+    """Hold sizes under one counter and framing, all in tokens."""
 
     messages: Tokens
     passages: Mapping[int, Sequence[int]]
@@ -146,26 +134,7 @@ def count_all(
     count: Count,
     framing: Framing,
 ) -> Counted:
-    """Count a whole conversation in one go.
-
-    Parameters
-    ----------
-    messages : sequence of Message
-        In order.
-    contexts : Mapping
-        From the index of a message to the passages retrieved for it.
-    tools : sequence of Mapping
-        Tool schemas.
-    count : callable
-        From text to tokens.
-    framing : Framing
-        What a message costs beyond its text.
-
-    Returns
-    -------
-    Counted
-        Sizes in tokens.
-    """
+    """Count a whole conversation in one go."""
     passages = [passage.message for found in contexts.values() for passage in found]
     sizes = framing.messages([*messages, *passages], count)
     counted = np.array(sizes[: len(messages)], dtype=np.int64)
@@ -183,29 +152,11 @@ def ledger(
     counted: Counted,
     roles: Roles,
 ) -> Ledger:
-    """Place a counted conversation in sections.
-
-    Parameters
-    ----------
-    messages : sequence of Message
-        In order.
-    contexts : Mapping
-        From the index of a message to the passages retrieved for it.
-    tools : sequence of Mapping
-        Tool schemas.
-    counted : Counted
-        Sizes of all of these.
-    roles : mapping or callable
-        A role table, or a function from a message to its section.
-
-    Returns
-    -------
-    Ledger
-        The conversation as items.
-    """
+    """Place a counted conversation in sections."""
+    table = dict(roles) if isinstance(roles, Mapping) else None
     sized = list(zip(messages, counted.messages.tolist(), _groups(messages), strict=True))
     past, present = (
-        [Item(place(message, roles), size, group=group, payload=message) for message, size, group in sized]
+        [Item(place(message, roles), size, group=group, payload=message, roles=table) for message, size, group in sized]
         for place in (past_section, present_section)
     )
     schemas = Message({"role": "tools", "tools": list(tools)})
@@ -213,19 +164,21 @@ def ledger(
         opening(messages),
         past,
         present,
-        [Item(past_section(schemas, roles), counted.tools, payload=schemas)] if tools else [],
-        {index: _retrieved(found, counted.passages[index], roles) for index, found in contexts.items()},
+        [Item(past_section(schemas, roles), counted.tools, payload=schemas, roles=table)] if tools else [],
+        {index: _retrieved(found, counted.passages[index], roles, table) for index, found in contexts.items()},
         counted.priming,
     )
 
 
-def _retrieved(found: Sequence[Passage], sizes: Sequence[int], roles: Roles) -> list[Item]:
+def _retrieved(
+    found: Sequence[Passage], sizes: Sequence[int], roles: Roles, table: Mapping[str, str] | None
+) -> list[Item]:
     """Score passages as the retriever did or, where it did not say, by the rank it gave them."""
     scores = [passage.score for passage in found]
     ranked = [1 / rank for rank in range(1, len(found) + 1)] if None in scores else scores
     messages = [passage.message for passage in found]
     return [
-        Item(past_section(message, roles), size, score=score or 0.0, payload=message)
+        Item(past_section(message, roles), size, score=score or 0.0, payload=message, roles=table)
         for message, size, score in zip(messages, sizes, ranked, strict=True)
     ]
 

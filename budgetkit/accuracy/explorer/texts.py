@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from budgetkit.accuracy.explorer.notices import held, sure
-from budgetkit.accuracy.explorer.results import Outcome, with_buffer
+from budgetkit.accuracy.explorer.notices import as_percent, sure
+from budgetkit.accuracy.explorer.results import Results, with_buffer
 from budgetkit.budget.amounts import Share
 from budgetkit.explorer.budget.texts import python
 from budgetkit.state import to_json, to_yaml
 
 
-def texts(found: Outcome) -> dict[str, str]:
-    """Return the budget with its measured buffer in every format.
-
-    Parameters
-    ----------
-    found : Outcome
-        What follows from the settings.
-
-    Returns
-    -------
-    dict of str to str
-        By "python", "yaml" and "json"; Python and YAML say on what the buffer rests.
-    """
+def texts(found: Results) -> dict[str, str]:
+    """Return the budget with its measured buffer in every format."""
     said = f"# {provenance(found)}\n"
     return {
         "python": said + program(found),
@@ -30,19 +19,8 @@ def texts(found: Outcome) -> dict[str, str]:
     }
 
 
-def program(found: Outcome) -> str:
-    """Return a program that makes the budget.
-
-    Parameters
-    ----------
-    found : Outcome
-        What follows from the settings.
-
-    Returns
-    -------
-    str
-        The preset and its safety reserve; a budget of the user's own in full.
-    """
+def program(found: Results) -> str:
+    """Return a program that makes the budget."""
     settings, size = found.settings.budget, found.buffer.reserve.size
     base = settings.base(found.model)
     if settings.own is not None or not isinstance(size, Share):
@@ -62,21 +40,11 @@ def _opened(program: str) -> str:
     return program if program.startswith(line) else line + program
 
 
-def provenance(found: Outcome) -> str:
-    """Return on what the buffer rests, in one line.
-
-    Parameters
-    ----------
-    found : Outcome
-        What follows from the settings.
-
-    Returns
-    -------
-    str
-        Counter, reference, texts, n, risk and interval.
-    """
+def provenance(found: Results) -> str:
+    """Return on what the buffer rests, in one line."""
     told = (
-        f"safety {held(found.buffer.share)} ({sure(found.buffer)}): {found.counter.name} against {found.exact.name}, "
+        f"safety {as_percent(found.buffer.share)} ({sure(found.buffer)}): "
+        f"{found.counter.name} against {found.exact.name}, "
         f"{found.buffer.documents} documents of {found.settings.corpus}, risk {100 * found.settings.risk:g} %"
     )
     return " ".join((told + (f"; {found.buffer.warning}" if found.buffer.warning else "")).split())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from budgetkit.explorer.budget.results import Outcome
+from budgetkit.explorer.budget.results import Results
 from budgetkit.explorer.budget.settings import Settings
 from budgetkit.explorer.library import Library
 from budgetkit.plan import Grant, Plan
@@ -13,19 +13,8 @@ from budgetkit.plan import Grant, Plan
 Data = dict[str, Any]
 
 
-def status(found: Outcome) -> Data:
-    """Return whether everything fits and, where it does not, how to mend it.
-
-    Parameters
-    ----------
-    found : Outcome
-        What follows from the settings.
-
-    Returns
-    -------
-    dict
-        Level "fits", "cut" or "over", a sentence, and more sentences.
-    """
+def status(found: Results) -> Data:
+    """Return whether everything fits and, where it does not, how to mend it."""
     plan = found.plan
     over = plan.free < 0 or plan.budget.unclaimed < 0
     lost = sorted((grant for grant in plan.grants if grant.cut > 0), key=lambda grant: -grant.cut)
@@ -46,7 +35,7 @@ def _constrained(plan: Plan) -> str:
     )
 
 
-def _fits(found: Outcome) -> str:
+def _fits(found: Results) -> str:
     if found.demand is None:
         return "Everything fits."
     if found.first_cut is None:
@@ -55,7 +44,7 @@ def _fits(found: Outcome) -> str:
     return f"Turn {found.turn:,} fits. The first cut comes at turn {turn:,}, in {section}."
 
 
-def _lost(found: Outcome, lost: list[Grant]) -> str:
+def _lost(found: Results, lost: list[Grant]) -> str:
     where = f"Turn {found.turn:,} loses" if found.turn else "What is asked loses"
     parts = [_part(found.plan, grant) for grant in lost]
     remedies = " ".join(_remedies(found.plan, lost))
@@ -93,16 +82,6 @@ def _remedy(way: str, sections: list[str], best: Mapping[str, int | None]) -> st
 def listed(names: Sequence[str]) -> str:
     """Return names as a sentence lists them.
 
-    Parameters
-    ----------
-    names : sequence of str
-        At least one.
-
-    Returns
-    -------
-    str
-        With commas, and "and" before the last.
-
     Examples
     --------
     >>> listed(["history"]), listed(["system", "memory", "history"])
@@ -112,23 +91,8 @@ def listed(names: Sequence[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def source(settings: Settings, found: Outcome, library: Library) -> str:
-    """Return where the demands come from and how they were counted.
-
-    Parameters
-    ----------
-    settings : Settings
-        What is set.
-    found : Outcome
-        What follows from the settings.
-    library : Library
-        Where the conversations are.
-
-    Returns
-    -------
-    str
-        One line.
-    """
+def source(settings: Settings, found: Results, library: Library) -> str:
+    """Return where the demands come from and how they were counted."""
     if settings.trace is None or found.demand is None:
         return "No conversation: the sections ask for the sizes typed in. Open one to see every turn."
     traces = library.conversations(settings.trace)
@@ -139,7 +103,7 @@ def source(settings: Settings, found: Outcome, library: Library) -> str:
     return f"{settings.trace}{which}: {turns}, {len(trace.messages):,} messages, {_counted(found)}{left}."
 
 
-def _counted(found: Outcome) -> str:
+def _counted(found: Results) -> str:
     own = found.model.encoding_is_own and getattr(found.counter, "encoding", "") == found.model.encoding
     if own:
         return f"counted exactly with {found.model.encoding}"

@@ -1,4 +1,4 @@
-"""Outcome: what follows from the settings: the replays of the chosen policies, and what may come.
+"""Results: what follows from the settings: the replays of the chosen policies, and what may come.
 
 Counting and replaying are in the library and happen once; going from request to request looks them up.
 """
@@ -13,8 +13,9 @@ from typing import Any
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.explorer.budget.results import Outcome as BudgetOutcome
-from budgetkit.explorer.budget.results import outcome as budget_outcome
+from budgetkit.budget.quoting import brief, one_line
+from budgetkit.explorer.budget.results import Results as BudgetResults
+from budgetkit.explorer.budget.results import results as budget_results
 from budgetkit.framing import framing_for
 from budgetkit.plan.items import Floats, Ints
 from budgetkit.pruning.policies import Policy
@@ -30,40 +31,10 @@ from budgetkit.trace import DEFAULT_ROLES, Trace
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What follows from the settings.
+class Results:
+    """What follows from the settings."""
 
-    Parameters
-    ----------
-    bare : budget outcome
-        Model, budget and counter, as the budget explorer finds them.
-    run : Run
-        How the conversation is replayed.
-    rules : str
-        What the prompt cache is called.
-    policies : mapping of str to Policy
-        Those that are chosen, by name.
-    replays : mapping of str to Replayed
-        Their replays.
-    compared : Compared
-        The same side by side.
-    main : str
-        The policy that is shown in detail.
-    request : int
-        The request that is read, from 1.
-    conversations : int
-        How many the file has.
-    drawn : array, shape (samples, turns)
-        Conversations drawn from the turns of this one, in tokens.
-    spread : DataFrame
-        How they spread, turn by turn.
-    ahead : DataFrame
-        At which turn they pass each limit, as :func:`budgetkit.replay.forecast.first_over` says.
-    notes : tuple of str
-        What the user should know, such as a model that nobody knows.
-    """
-
-    bare: BudgetOutcome
+    bare: BudgetResults
     run: Run
     rules: str
     policies: Mapping[str, Policy]
@@ -103,33 +74,11 @@ class Outcome:
         return len(self.shown.outcome.placed.requests)
 
     def turn_of(self, request: int) -> int:
-        """Return the turn of a request.
-
-        Parameters
-        ----------
-        request : int
-            From 1.
-
-        Returns
-        -------
-        int
-            From 1.
-        """
+        """Return the turn of a request."""
         return self.shown.outcome.placed.requests[request - 1].number
 
     def named(self, request: int) -> str:
-        """Return what a request is called.
-
-        Parameters
-        ----------
-        request : int
-            From 1.
-
-        Returns
-        -------
-        str
-            The turn, and with several requests a turn the request too.
-        """
+        """Return what a request is called."""
         if self.run.by == "turn":
             return f"turn {request:,}"
         return f"request {request:,} (turn {self.turn_of(request):,})"
@@ -150,33 +99,15 @@ class Outcome:
         return self.run.cache.lifetime is None or bool((self.pauses == self.pauses).any())
 
 
-def outcome(settings: Settings, library: Replays) -> Outcome:
-    """Work out what follows from the settings.
-
-    Parameters
-    ----------
-    settings : Settings
-        What is set.
-    library : Replays
-        Where conversations, counts and replays are.
-
-    Returns
-    -------
-    Outcome
-        Everything that is shown.
-
-    Raises
-    ------
-    ValueError, LookupError, OSError
-        If something set cannot be; the sentence says what to do.
-    """
-    bare = budget_outcome(replace(settings.base, trace=None), library)
+def results(settings: Settings, library: Replays) -> Results:
+    """Work out what follows from the settings."""
+    bare = budget_results(replace(settings.base, trace=None), library)
     traces = library.conversations(str(settings.base.trace))
     number = settings.base.conversation
     if not 0 <= number < len(traces):
         raise LookupError(
-            f"conversation {number} of {settings.base.trace} was asked for; it has {len(traces)}, from 0 to "
-            f"{len(traces) - 1}; choose one of them"
+            f"conversation {brief(number)} of {one_line(str(settings.base.trace))} was asked for; it has "
+            f"{len(traces)}, from 0 to {len(traces) - 1}; choose one of them"
         )
     rules, cache, note = prompt_cache(settings, bare.model)
     budget = bare.plan.budget if bare.plan.budget.roles else replace(bare.plan.budget, undeclared="pool")
@@ -194,7 +125,7 @@ def outcome(settings: Settings, library: Replays) -> Outcome:
     replays = library.replayed(run, policies)
     drawn, spread = library.drawn(run, settings.horizon or _horizon(run))
     requests = len(replays[settings.main].outcome.over)
-    return Outcome(
+    return Results(
         bare,
         run,
         rules,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
-from budgetkit.budget.allocation import quoted
+from budgetkit.budget.quoting import brief, quoted
 from budgetkit.models import Model
 from budgetkit.replay.explorer.settings import LIFETIMES, Settings
 from budgetkit.replay.prompt_cache import CACHES, PromptCache
@@ -24,16 +24,6 @@ OWN = "given in code"
 def provider_rules(model: Model) -> str:
     """Return the name of a provider's prompt cache.
 
-    Parameters
-    ----------
-    model : Model
-        The model.
-
-    Returns
-    -------
-    str
-        A name in :data:`budgetkit.replay.prompt_cache.CACHES`; an ideal cache where nobody has written down the rules.
-
     Examples
     --------
     >>> from budgetkit.models import model
@@ -47,35 +37,19 @@ def provider_rules(model: Model) -> str:
 
 
 def prompt_cache(settings: Settings, model: Model) -> tuple[str, PromptCache, str]:
-    """Return the prompt cache that holds.
-
-    Parameters
-    ----------
-    settings : Settings
-        What is set.
-    model : Model
-        The model.
-
-    Returns
-    -------
-    tuple of str, PromptCache and str
-        What it is called, its rules, and a sentence where an ideal one stands in.
-
-    Raises
-    ------
-    LookupError
-        If there is none of that name, or no such lifetime.
-    """
+    """Return the prompt cache that holds."""
     rules = provider_rules(model) if settings.rules is None else settings.rules
     note = ""
     if settings.rules is None and rules == IDEAL:
         whose = model.provider or model.name
         note = f"No prompt cache is known for {whose}: an ideal one that finds any prefix stands in."
     if isinstance(rules, str) and rules not in CACHES:
-        raise LookupError(f"no prompt cache {rules!r}; known are {quoted(CACHES)}; choose one of them")
+        raise LookupError(f"no prompt cache {brief(rules)}; known are {quoted(CACHES)}; choose one of them")
     cache = CACHES[rules] if isinstance(rules, str) else rules
     if settings.lifetime is not None:
         if settings.lifetime not in LIFETIMES:
-            raise LookupError(f"no lifetime {settings.lifetime!r}; known are {quoted(LIFETIMES)}; choose one of them")
+            raise LookupError(
+                f"no lifetime {brief(settings.lifetime)}; known are {quoted(LIFETIMES)}; choose one of them"
+            )
         cache = replace(cache, lifetime=LIFETIMES[settings.lifetime])
     return rules if isinstance(rules, str) else OWN, cache, note

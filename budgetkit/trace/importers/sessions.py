@@ -11,7 +11,7 @@ from typing import Any
 
 from budgetkit.trace.importers.blocks import chat_messages
 from budgetkit.trace.importers.usage import usage_of
-from budgetkit.trace.jsonl import Numbered, Placed
+from budgetkit.trace.jsonl import LocatedMessage, Numbered
 
 Raw = Mapping[str, Any]
 _EVENTS = ("user", "assistant", "system", "summary", "message", "session", "file-history-snapshot", "model_change")
@@ -19,35 +19,12 @@ _BESIDE = ("message",)
 
 
 def matches(value: Raw) -> bool:
-    """Say whether a line is an event of a session.
-
-    Parameters
-    ----------
-    value : Mapping
-        The value of a file's first line.
-
-    Returns
-    -------
-    bool
-        Whether it names an event and has no role itself.
-    """
+    """Say whether a line is an event of a session."""
     return value.get("type") in _EVENTS and "role" not in value and "messages" not in value
 
 
 def conversations(numbered: Iterable[Numbered]) -> Iterator[Numbered]:
-    """Read a session.
-
-    Parameters
-    ----------
-    numbered : iterable of (int, value)
-        Its lines.
-
-    Yields
-    ------
-    tuple of int and dict
-        The line on which a conversation starts, and the conversation in OpenAI's chat format: the main one,
-        then that of the side chains, if there are any.
-    """
+    """Read a session."""
     events: list[tuple[int, Any]] = []
     others: list[tuple[int, Any]] = []
     for line, value in numbered:
@@ -60,10 +37,10 @@ def conversations(numbered: Iterable[Numbered]) -> Iterator[Numbered]:
 
 
 def _conversation(events: list[tuple[int, Raw]], others: list[Any], side: bool) -> dict[str, Any]:
-    messages: list[Placed] = []
+    messages: list[LocatedMessage] = []
     usage: list[dict[str, Any]] = []
     for line, event, said in _joined(events):
-        messages += [Placed(line, {**message, **_about(event)}) for message in chat_messages(said)]
+        messages += [LocatedMessage(line, {**message, **_about(event)}) for message in chat_messages(said)]
         found = usage_of(said.get("usage"), len(messages) - 1, said.get("model"))
         if found is not None and found["context_tokens"]:
             usage.append(found)

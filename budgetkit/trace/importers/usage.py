@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from budgetkit.budget.amounts import check_tokens
+
 _INPUT = ("input_tokens", "prompt_tokens", "promptTokenCount", "input")
 _OUTPUT = ("output_tokens", "completion_tokens", "candidatesTokenCount", "output")
 _READ = ("cache_read_input_tokens", "cache_read_tokens", "cacheRead")
@@ -18,21 +20,6 @@ _INSIDE = ("cached_tokens", "cachedContentTokenCount", "cached")
 
 def usage_of(raw: Any, message_index: int, model: str | None = None) -> dict[str, Any] | None:
     """Read one usage record.
-
-    Parameters
-    ----------
-    raw : object
-        As a provider or an agent's log wrote it.
-    message_index : int
-        The answer that it belongs to.
-    model : str, optional
-        The model that answered.
-
-    Returns
-    -------
-    dict or None
-        message_index, model, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens and
-        context_tokens; None where no input was counted.
 
     Examples
     --------
@@ -61,5 +48,8 @@ def usage_of(raw: Any, message_index: int, model: str | None = None) -> dict[str
 
 
 def _first(raw: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
-    found = (raw.get(name) for name in names)
-    return next((value for value in found if isinstance(value, int) and not isinstance(value, bool)), None)
+    for name in names:
+        value = raw.get(name)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return check_tokens(f"{name} of a provider's usage", value)
+    return None
