@@ -11,6 +11,7 @@ import argparse
 import csv
 import json
 import lzma
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -94,10 +95,14 @@ class Row:
     project: str
     family: str
     kind: str
-    words: float
+    words: int
     marks: int
-    times: dict[str, int]
+    times: tuple[tuple[str, int], ...]
     billed: int
+
+    def of(self, constant: str) -> int:
+        """Return how often it pays a constant."""
+        return dict(self.times)[constant]
 
 
 def recorded(path: Path) -> Iterable[dict[str, Any]]:
@@ -129,36 +134,34 @@ def _counter(name: str) -> Any:
 
 
 def rows(calls: Iterable[dict[str, Any]]) -> list[Row]:
-    """Count what can be counted of every call of another provider than OpenAI, media and the like left out."""
-    import re
+    """Count what can be counted of every call that a family is fitted to; a project's repeated calls stand once."""
+    return list(dict.fromkeys(row for call in calls if (row := row_of(call)) is not None))
 
-    found, seen = [], set()
-    for call in calls:
-        if family_of(call["model"]):
-            continue
-        request = replace(read_request(call["request"]), model=call["model"])
-        if request.uncounted or any(message.images for message in request.messages):
-            continue
-        name = re.sub(r"[.:_]", "-", call["model"].casefold())
-        if re.search(NEWER.pattern, name):
-            continue
-        group, encoding, form, family, pattern = next(each for each in families() if re.search(each[4], name))
-        plain = Estimate(family, pattern, encoding, 1.0, dict.fromkeys(CONSTANTS, 0), tool_form=form, schema_shown=group not in FREE_SCHEMA)
-        charges = EstimatedRules(plain).charges(request)
-        words = sum(sizes(charges, _counter(encoding)))
-        marks = sum(sizes(charges, lambda text: len(re.findall(r"[^\w\s]", text))))
-        same = (project_of(call), family, words, call["input_tokens"])
-        if same not in seen:
-            seen.add(same)
-            found.append(Row(project_of(call), family, kind_of(request), words, marks, constants_of(request), call["input_tokens"]))
-    return found
+
+def row_of(call: dict[str, Any]) -> Row | None:
+    """Count a call of another provider than OpenAI; None with images or what nobody can count."""
+    if family_of(call["model"]):
+        return None
+    request = replace(read_request(call["request"]), model=call["model"])
+    name = re.sub(r"[.:_]", "-", call["model"].casefold())
+    if request.uncounted or any(message.images for message in request.messages) or re.search(NEWER.pattern, name):
+        return None
+    group, encoding, form, family, pattern = next(each for each in families() if re.search(each[4], name))
+    constants = dict.fromkeys(CONSTANTS, 0)
+    plain = Estimate(family, pattern, encoding, 1.0, constants, tool_form=form, schema_shown=group not in FREE_SCHEMA)
+    charges = EstimatedRules(plain).charges(request)
+    words = sum(sizes(charges, _counter(encoding)))
+    marks = sum(sizes(charges, lambda text: len(re.findall(r"[^\w\s]", text))))
+    times = tuple(constants_of(request).items())
+    return Row(project_of(call), family, kind_of(request), words, marks, times, call["input_tokens"])
 
 
 def fit(found: Sequence[Row]) -> dict[str, Estimate]:
     """Fit all families."""
-    made = {}
+    made: dict[str, Estimate] = {}
     for group, (encoding, form, named) in GROUPS.items():
-        own = [row for row in found if row.family in named or group == "any other"]
+        own = [row for row in found if row.family in named]
+        own = own if own and group != "any other" else list(found)  # a group that nobody recorded is any other
         (slope, mark), shared, hidden = _solve(own, list(named), SHARED[form], OWN[form])
         for family, pattern in named.items():
             constants = {name: round(shared.get(name, hidden.get((family, name), 0))) for name in CONSTANTS}
@@ -177,8 +180,8 @@ def _solve(
         return (1.0, 0.0), {}, {}
     columns = np.array(
         [
-            [row.words, row.marks * ("tool" in prompts), *(row.times[name] for name in shared)]
-            + [row.times[name] * (row.family == family or len(named) == 1) for family, name in hidden]
+            [row.words, row.marks * ("tool" in prompts), *(row.of(name) for name in shared)]
+            + [row.of(name) * (row.family == family or len(named) == 1) for family, name in hidden]
             for row in own
         ],
         dtype=np.float64,
@@ -207,7 +210,7 @@ def _solve(
 
 def estimated(row: Row, estimate: Estimate) -> float:
     """Estimate a call."""
-    return estimate.slope * row.words + estimate.mark * row.marks + sum(estimate.constants[name] * row.times[name] for name in CONSTANTS)
+    return estimate.slope * row.words + estimate.mark * row.marks + sum(estimate.constants[name] * row.of(name) for name in CONSTANTS)
 
 
 def left_out(found: Sequence[Row]) -> dict[str, dict[str, Estimate]]:
@@ -219,21 +222,26 @@ def left_out(found: Sequence[Row]) -> dict[str, dict[str, Estimate]]:
 
 
 def spreads(found: Sequence[Row], without: dict[str, dict[str, Estimate]]) -> dict[tuple[str, str], tuple[float, float]]:
-    """Return for each group and kind the range of bills around estimates that their project had no part in."""
+    """Return for each group and kind the range of bills around estimates that their project had no part in.
+
+    A group of one project takes the range of all, three times as wide.
+    """
     ranges = {}
     for group, (_, _, named) in GROUPS.items():
         for kind in ("text", "tools"):
-            own = [row for row in found if (row.family in named or group == "any other") and (row.kind == "text") == (kind == "text")]
+            listed = [row for row in found if (row.kind == "text") == (kind == "text")]
+            own = [row for row in listed if row.family in named]
+            alone = group == "any other" or len({row.project for row in own}) < 2
+            own = listed if alone else own
             off = [row.billed / max(1.0, estimated(row, without[row.project][row.family])) - 1 for row in own]
             weight = Counter(row.project for row in own)
-            ranges[group, kind] = _range(np.array(off), np.array([1 / max(FEW, weight[row.project]) for row in own]), len(weight))
+            weights = np.array([1 / max(FEW, weight[row.project]) for row in own])
+            ranges[group, kind] = _range(np.array(off), weights, 1 if alone else len(weight))
     return ranges
 
 
 def _range(off: Any, weights: Any, projects: int) -> tuple[float, float]:
-    """Return the middle 92 % of weighted errors, wider the fewer projects were seen; of one alone, a quarter."""
-    if projects < 2:
-        return -0.25, 0.25
+    """Return the middle 92 % of weighted errors, wider the fewer projects were seen."""
     order, wider = np.argsort(off), 1 + 2 / projects
     at = np.cumsum(weights[order]) / weights.sum()
     low, high = (off[order][min(len(off) - 1, np.searchsorted(at, end))] for end in (0.04, 0.96))

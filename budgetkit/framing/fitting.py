@@ -3,9 +3,9 @@
     billed = constant + slope * counted
 
 The constant is what a request holds that nobody can see (a hidden system prompt, schemas that were not
-recorded), the slope how much finer the provider's tokenizer cuts than the one that was counted with. The slope is the
-median of all pairs' slopes (Theil 1950, Sen 1968), the constant the median of what is left: up to 29 of 100 readings
-may be wrong without moving them far. They tell nothing about content unlike that of the readings.
+recorded), the slope how much finer the provider's tokenizer cuts than the one that was counted with. The median of all
+pairs' slopes (Theil 1950, Sen 1968) shows which readings are wrong, up to 29 in 100; least squares fits the others.
+Both tell nothing about content unlike that of the readings.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ Floats = npt.NDArray[np.float64]
 Numbers = Sequence[int] | Sequence[float] | Floats
 _MOST = 400  # readings that all pairs are formed of; of more, as many spread evenly over their sizes
 _MOST_LEFT_OUT = 40
+_FAR = 8  # robust standard deviations
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | N
     Returns
     -------
     Bill
-        By the median of pairwise slopes, which wrong readings do not drag.
+        By least squares, readings left out that lie far from the median of pairwise slopes.
 
     Raises
     ------
@@ -117,7 +118,7 @@ def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | N
             f"{len(x)} readings of {len(set(x.tolist()))} different sizes, {len(y)} bills; a constant and a slope need "
             "three of different sizes; give more readings"
         )
-    constant, slope = theil_sen(x, y)
+    constant, slope = _fitted(x, y)
     left_out = _left_out(x, y, list(range(len(x))) if projects is None else list(projects))
     low, high = (float(end) for end in np.quantile(left_out, [0.05, 0.95]))
     constant, slope, low, high = (round(number, 9) + 0.0 for number in (constant, slope, low, high))
@@ -137,6 +138,18 @@ def theil_sen(x: Floats, y: Floats) -> tuple[float, float]:
     return float(np.median(y - slope * x)), slope
 
 
+def _fitted(x: Floats, y: Floats) -> tuple[float, float]:
+    """Fit by least squares what lies within eight robust standard deviations of the median slope."""
+    constant, slope = theil_sen(x, y)
+    off = np.abs(y - constant - slope * x)
+    kept = off <= max(_FAR * 1.4826 * float(np.median(off)), 1e-9 * float(np.abs(y).max()))
+    if np.ptp(x[kept]) == 0:
+        return constant, slope
+    middle = x[kept] - x[kept].mean()
+    slope = float(middle @ (y[kept] - y[kept].mean()) / (middle @ middle))
+    return float(y[kept].mean() - slope * x[kept].mean()), slope
+
+
 def _left_out(x: Floats, y: Floats, groups: Sequence[Hashable]) -> Floats:
     """Return how far each reading lies from a fit that its group had no part in; of many groups, some at a time."""
     order = {group: at for at, group in enumerate(dict.fromkeys(groups))}
@@ -145,7 +158,7 @@ def _left_out(x: Floats, y: Floats, groups: Sequence[Hashable]) -> Floats:
     errors = np.zeros(len(x))
     for each in range(parts):
         out = part == each
-        constant, slope = theil_sen(x[~out], y[~out]) if np.ptp(x[~out]) > 0 else theil_sen(x, y)
+        constant, slope = _fitted(x[~out], y[~out]) if np.ptp(x[~out]) > 0 else _fitted(x, y)
         errors[out] = y[out] - constant - slope * x[out]
     return errors
 
