@@ -543,3 +543,12 @@ def test_every_family_is_reached_by_a_name() -> None:
     names = ["gpt-4-0613", "gpt-3.5-turbo-0301", "gpt-4-turbo", "gpt-4.1-mini", "o1-mini", "o3", "gpt-5-nano", "gpt-5.5"]
     assert {family.name for name in names if (family := family_of(name))} == set(FAMILIES)
     assert [family_of(name) for name in ("claude-3-opus", "gemini-pro", "mistral-large", "gpt-oss-120b")] == [None] * 4
+
+
+def test_a_replay_prices_answers_as_they_are_billed() -> None:
+    """An answer of 2 tokens is 6 in later requests and 2 as output; 0.1.0 priced 6."""
+    said = [HELLO, {"role": "assistant", "content": "Hello world"}, HELLO]
+    trace = bk.Trace("toy", tuple(map(bk.Message, said)))
+    assert trace.answers(N).tolist() == [0, 2, 0]
+    assert trace.counts(N).tolist() == [6, 6, 6]
+    assert trace.answers(N, bk.FRAMINGS["cookbook"]).tolist() == [0, 6, 0]

@@ -32,6 +32,10 @@ class Rules(Protocol):
         """List what a request bills."""
         ...
 
+    def answer(self, message: Message) -> list[Charge]:
+        """List what an answer bills as output."""
+        ...
+
     def image(self, image: Image) -> int:
         """Price one image, in tokens."""
         ...
@@ -136,6 +140,29 @@ class Framing:
         for charge, size in zip(charges, sizes(charges, count), strict=True):
             found[charge.message or 0] += size
         return found
+
+    def answers(self, messages: Iterable[AnyMessage], count: Count) -> list[int]:
+        """Count what the model's answers bill as output; without a provider's rules, what they count as messages.
+
+        Parameters
+        ----------
+        messages : iterable of Message or Mapping
+            In OpenAI's chat format.
+        count : callable
+            From text to tokens.
+
+        Returns
+        -------
+        list of int
+            In tokens, one number a message; 0 for those that are no answers. Reasoning is not among it.
+        """
+        read = _read(messages)
+        if self.rules is None:
+            sized = zip(read, self.messages(read, count), strict=True)
+            return [size if message.role == "assistant" else 0 for message, size in sized]
+        listed = [self.rules.answer(message) if message.role == "assistant" else [] for message in read]
+        counted = iter(sizes([charge for charges in listed for charge in charges], count))
+        return [sum(next(counted) for _ in charges) for charges in listed]
 
     def request(
         self, messages: Sequence[AnyMessage], count: Count, tools: Sequence[Mapping[str, Any]] | None = None

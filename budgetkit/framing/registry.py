@@ -37,8 +37,21 @@ _RECORDED = "recorded calls of public projects with the provider's usage, read 2
 
 def _openai(family: str, counter: str = "gpt-4o") -> Framing:
     """Make the framing of one of OpenAI's families: its own rules decide everything."""
-    own = FAMILIES[family]
-    return Framing(priming=own.request, rules=OpenAIRules(own), counter=counter, source=f"{own.name}: {_RECORDED}")
+    return replace(_framed(OpenAIRules(FAMILIES[family])), counter=counter)
+
+
+def _framed(rules: OpenAIRules) -> Framing:
+    """Make the framing that a family's rules decide; its numbers are theirs for text."""
+    own = rules.family
+    return Framing(
+        per_message=own.per_message - 1,
+        count_role=True,
+        count_name=True,
+        per_name=own.per_name,
+        priming=own.request,
+        rules=rules,
+        source=f"{own.name}: {_RECORDED}",
+    )
 
 
 _LITELLM = replace(
@@ -131,7 +144,7 @@ def framing_for(model: Model | str) -> Framing:
 def _of(name: str) -> Framing:
     rules = rules_for(name)
     if isinstance(rules, OpenAIRules):
-        return Framing(priming=rules.family.request, rules=rules, source=f"{rules.family.name}: {_RECORDED}")
+        return _framed(rules)
     own = rules.estimate
     source = f"{own.family}: {own.source}, read {own.date}"
     return Framing(priming=own.constants["request"], rules=rules, counter=f"calibrated:{name}", source=source)
