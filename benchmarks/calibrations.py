@@ -26,7 +26,8 @@ from budgetkit.framing.charges import sizes
 from budgetkit.framing.estimates import CONSTANTS, Estimate, EstimatedRules, constants_of
 from budgetkit.framing.fitting import least_absolute
 from budgetkit.framing.openai_families import family_of
-from budgetkit.framing.requests import Request, read_request
+from budgetkit.framing.request import Request
+from budgetkit.framing.requests import read_request
 
 TABLE = Path(__file__).parent.parent / "data" / "calibrations.csv"
 READ = "2026-11-21"
@@ -107,9 +108,9 @@ class Row:
 
 def recorded(path: Path) -> Iterable[dict[str, Any]]:
     """Read a file of recorded calls, packed or not."""
-    opened = lzma.open(path, "rt", encoding="utf-8") if path.suffix == ".xz" else path.open(encoding="utf-8")
-    with opened as lines:
-        yield from map(json.loads, lines)
+    packed = path.read_bytes()
+    text = (lzma.decompress(packed) if path.suffix == ".xz" else packed).decode()
+    yield from (json.loads(line) for line in text.split("\n") if line.strip())
 
 
 def project_of(call: dict[str, Any]) -> str:
@@ -167,14 +168,16 @@ def fit(found: Sequence[Row]) -> dict[str, Estimate]:
             constants = {name: round(shared.get(name, hidden.get((family, name), 0))) for name in CONSTANTS}
             constants |= {name: own for name, own in GIVEN.get(family, {}).items() if not constants[name]}
             constants["forced"] = constants["forced"] or constants["tools"] + (FORCED if group == "claude" else 0)
-            made[family] = Estimate(family, pattern, encoding, round(slope, 3), constants, round(mark, 3), form, group not in FREE_SCHEMA)
+            made[family] = Estimate(
+                family, pattern, encoding, round(slope, 3), constants, round(mark, 3), form, group not in FREE_SCHEMA
+            )
     return made
 
 
 def _solve(
     own: Sequence[Row], named: list[str], shared: Sequence[str], prompts: Sequence[str]
 ) -> tuple[tuple[float, float], dict[str, float], dict[tuple[str, str], float]]:
-    """Solve one group: a slope and Gemini's tokens for a punctuation mark, constants that all share, and each family's hidden prompt."""
+    """Solve one group: slope and tokens for a punctuation mark, constants that all share, and each family's own."""
     hidden = [(family, name) for family in named for name in prompts]
     if not own:
         return (1.0, 0.0), {}, {}
@@ -210,7 +213,11 @@ def _solve(
 
 def estimated(row: Row, estimate: Estimate) -> float:
     """Estimate a call."""
-    return estimate.slope * row.words + estimate.mark * row.marks + sum(estimate.constants[name] * row.of(name) for name in CONSTANTS)
+    return (
+        estimate.slope * row.words
+        + estimate.mark * row.marks
+        + sum(estimate.constants[name] * row.of(name) for name in CONSTANTS)
+    )
 
 
 def left_out(found: Sequence[Row]) -> dict[str, dict[str, Estimate]]:
@@ -221,7 +228,9 @@ def left_out(found: Sequence[Row]) -> dict[str, dict[str, Estimate]]:
     }
 
 
-def spreads(found: Sequence[Row], without: dict[str, dict[str, Estimate]]) -> dict[tuple[str, str], tuple[float, float]]:
+def spreads(
+    found: Sequence[Row], without: dict[str, dict[str, Estimate]]
+) -> dict[tuple[str, str], tuple[float, float]]:
     """Return for each group and kind the range of bills around estimates that their project had no part in.
 
     A group of one project takes the range of all, three times as wide.
@@ -248,33 +257,49 @@ def _range(off: Any, weights: Any, projects: int) -> tuple[float, float]:
     return float(max(-0.9, low * wider)), float(min(3, high * wider))
 
 
-def main() -> None:
-    """Write the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("calls", type=Path)
-    found = rows(recorded(parser.parse_args().calls))
+def versions(calls: Iterable[dict[str, Any]]) -> dict[str, str]:
+    """Name each project with the version its recordings were read at, as their source tells it."""
+    sources = {project_of(call): str(call.get("source") or "") for call in calls}
+    commits = {project: source.partition("@")[2].partition(":")[0] for project, source in sources.items()}
+    return {project: f"{project}@{commit}" if commit else project for project, commit in commits.items()}
+
+
+def written(found: Sequence[Row], named: dict[str, str]) -> list[list[Any]]:
+    """Write the table's rows, its header first."""
     made, ranges = fit(found), spreads(found, left_out(found))
     newer = replace(NEWER, constants={**made["claude-4.5"].constants, "tools": 338, "forced": 455, "sequential": 0})
     listed = [("claude", newer), *((group, made[family]) for group, *_, family, _ in families())]
-    count = Counter(row.family for row in found)
-    with TABLE.open("w", encoding="utf-8", newline="") as out:
-        out.write(
-            "# Slopes and constants of providers whose tokenizer is not public, fitted by benchmarks/calibrations.py to "
-            f"{len(found)} recorded calls of {len({row.project for row in found})} public projects (requests with the "
-            f"provider's own usage), read {READ}; columns in data/README.md\n"
+    ends = [f"{kind}_{end}" for kind in ("text", "tools") for end in ("low", "high")]
+    header = ["family", "pattern", "counter", "slope", "mark", *CONSTANTS, "tool_form", "schema_shown", "tool_times"]
+    table: list[list[Any]] = [[*header, *ends, "calls", "projects", "source", "date"]]
+    for group, each in listed:
+        own = [row for row in found if row.family == each.family]
+        projects = sorted({named[row.project] for row in own})
+        shown = "yes" if each.schema_shown else "no"
+        table.append(
+            [each.family, each.pattern, each.counter, each.slope, each.mark]
+            + [each.constants[name] for name in CONSTANTS]
+            + [each.tool_form, shown, each.tool_times]
+            + [f"{end:.3f}" for kind in ("text", "tools") for end in ranges[group, kind]]
+            + [len(own), len(projects), each.source or "; ".join(projects) or "Anthropic's documentation", READ]
         )
-        columns = ("family", "pattern", "counter", "slope", "mark", *CONSTANTS, "tool_form", "schema_shown", "tool_times")
-        table = csv.writer(out, lineterminator="\n")
-        table.writerow([*columns, "text_low", "text_high", "tools_low", "tools_high", "calls", "projects", "source", "date"])
-        for group, each in listed:
-            spread = [f"{end:.3f}" for kind in ("text", "tools") for end in ranges[group, kind]]
-            projects = {row.project for row in found if row.family == each.family}
-            source = each.source or ", ".join(sorted(project.removeprefix("github:") for project in projects)) or "documentation"
-            table.writerow(
-                [each.family, each.pattern, each.counter, each.slope, each.mark]
-                + [each.constants[name] for name in CONSTANTS]
-                + [each.tool_form, "yes" if each.schema_shown else "no", each.tool_times, *spread, count[each.family], len(projects), source, READ]
-            )
+    return table
+
+
+def main() -> None:
+    """Write the table to its file."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("calls", type=Path)
+    calls = list(recorded(parser.parse_args().calls))
+    found = rows(calls)
+    told = (
+        "# Slopes and constants of providers whose tokenizer is not public, fitted by benchmarks/calibrations.py to "
+        f"{len(found)} recorded calls of {len({row.project for row in found})} public projects on GitHub (request and "
+        f"provider's own usage) at each row's commits; read {READ}; columns in data/README.md\n"
+    )
+    with TABLE.open("w", encoding="utf-8", newline="") as out:
+        out.write(told)
+        csv.writer(out, lineterminator="\n").writerows(written(found, versions(calls)))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,8 @@ import budgetkit as bk
 from benchmarks import calibrations
 from benchmarks.calibrations import kind_of, left_out, project_of, recorded, row_of, rows, spreads
 from budgetkit.framing.openai_families import family_of
-from budgetkit.framing.requests import Request, read_request
+from budgetkit.framing.request import Request
+from budgetkit.framing.requests import read_request
 from budgetkit.trace import readings
 
 RESULTS = Path(__file__).parent / "provider-usage.md"
@@ -67,7 +68,13 @@ def counted(path: Path) -> Iterator[Call]:
         ends = float(low), float("inf") if high is None else float(high)
         kind = _kind(request, own)
         yield Call(
-            call["api"] + maker, kind, project_of(call), round(tokens), *ends, call["input_tokens"], _litellm(call, request)
+            call["api"] + maker,
+            kind,
+            project_of(call),
+            round(tokens),
+            *ends,
+            call["input_tokens"],
+            _litellm(call, request),
         )
 
 
@@ -75,7 +82,9 @@ def _kind(request: Request, own: bk.RequestCount) -> str:
     """Say what a call holds, or why it is reported apart."""
     if own.uncounted:
         first = own.uncounted[0]
-        return "apart: " + next((name for name in ("built-in tool", "server state", "reasoning") if name in first), "media")
+        return "apart: " + next(
+            (name for name in ("built-in tool", "server state", "reasoning") if name in first), "media"
+        )
     return "image" if any(message.images for message in request.messages) else kind_of(request)
 
 
@@ -156,9 +165,10 @@ def page(found: Sequence[Call], told: str = "") -> str:
         "# Counts against the bill",
         "",
         f"Written by `python -m benchmarks.provider_usage` from {len(found)} recorded calls of "
-        f"{len({call.project for call in found})} projects. An error is counted less billed. OpenAI's rules are not "
-        "fitted; estimates of other makers, and their intervals (19 in 20 wanted), are made without the call's project.",
-        "Answer schemas, tools and results that litellm raises on count as missed by it.",
+        f"{len({call.project for call in found})} projects.",
+        "An error is counted less billed, as a share of the bill; of size is its size alone. OpenAI's rules have no fits.",
+        "Estimates of other makers, and their intervals (19 in 20 wanted), are made without the call's project.",
+        "What litellm raises on counts as missed by it.",
         "",
         _markdown(summed[~apart]),
         "",

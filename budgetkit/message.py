@@ -58,9 +58,9 @@ class Passage:
         'Refunds\nPaid back in five days.'
         """
         fields = value if isinstance(value, Mapping) else {"text": value}
-        for field in ("text", "content", "page_content"):
-            if isinstance(fields.get(field), str):
-                return cls({**fields, "text": fields[field]})
+        for name in ("text", "content", "page_content"):
+            if isinstance(fields.get(name), str):
+                return cls({**fields, "text": fields[name]})
         raise ValueError(f"a context passage without text; it has {_listed(fields)}; put its text under 'text'")
 
     @property

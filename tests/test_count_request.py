@@ -35,7 +35,10 @@ namespace functions {
 type ping = () => any;
 
 } // namespace functions"""
-REPLY = {"name": "Reply", "schema": {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]}}
+REPLY = {
+    "name": "Reply",
+    "schema": {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]},
+}
 REPLY_BLOCK = '# Response Formats\n\n## Reply\n\n{"type":"object","properties":{"word":{"type":"string"}}}'
 
 
@@ -142,7 +145,9 @@ def test_a_tool_that_must_be_called_costs_its_name_and_6() -> None:
 def test_older_snapshots_keep_the_older_form() -> None:
     """The namespace, 5 around it and 4 for a message of its own; the new form would add its two headings."""
     own = bk.counter("cl100k_base")
-    block = "namespace functions {\n\n// Look whether a host answers\ntype ping = () => any;\n\n} // namespace functions"
+    block = (
+        "namespace functions {\n\n// Look whether a host answers\ntype ping = () => any;\n\n} // namespace functions"
+    )
     assert chat(HELLO, tools=[PING], model="gpt-4-0613") == 3 + (4 + 2) + own(block) + 5 + 4
     assert chat(HELLO, tools=[PING], model="gpt-4") == chat(HELLO, tools=[PING], model="gpt-4-0613")
     assert chat({**HELLO, "name": "bob"}, model="gpt-3.5-turbo-0301") == 3 + (5 + 2) + (1 - 1)
@@ -201,7 +206,10 @@ def test_gpt_5_is_shown_a_union_on_one_line() -> None:
 
 
 def test_a_schema_that_refers_to_itself_ends() -> None:
-    endless = {"properties": {"next": {"$ref": "#/$defs/N"}}, "$defs": {"N": {"properties": {"n": {"$ref": "#/$defs/N"}}}}}
+    endless = {
+        "properties": {"next": {"$ref": "#/$defs/N"}},
+        "$defs": {"N": {"properties": {"n": {"$ref": "#/$defs/N"}}}},
+    }
     assert 40 < len(namespace([{"name": "f", "parameters": endless}])) < 2_000
 
 
@@ -430,7 +438,8 @@ MIXED = [
 
 
 @pytest.mark.parametrize(
-    "model", ["gpt-4o", "gpt-4o-mini", "gpt-3.5-turbo", "gpt-4-0613", "o3", "gpt-5", "claude-opus-4-5", "gemini-2.5-pro", "x"]
+    "model",
+    ["gpt-4o", "gpt-4o-mini", "gpt-3.5-turbo", "gpt-4-0613", "o3", "gpt-5", "claude-opus-4-5", "gemini-2.5-pro", "x"],
 )
 def test_a_conversation_is_counted_by_the_rules_of_its_requests(model: str) -> None:
     """What a trace, its messages, its tools and a request of them all are: one number."""
@@ -504,16 +513,91 @@ def test_a_request_that_cannot_be_read_gets_one_sentence(request_: Any, said: st
 
 
 KEYS = st.sampled_from(
-    """messages input contents role content parts text type tools function functions name description parameters
-    input_schema properties items required enum anyOf $ref $defs title default format tool_calls id tool_call_id
-    arguments function_call system systemInstruction instructions response_format json_schema schema text toolConfig
-    toolSpec inputSchema json toolUse toolResult toolUseId image_url url image source data document thinking
-    functionCall functionResponse functionDeclarations inlineData mimeType generationConfig responseSchema model
-    tool_choice output call_id refusal reasoning inferenceConfig outputConfig textFormat body""".split()
+    [
+        "messages",
+        "input",
+        "contents",
+        "role",
+        "content",
+        "parts",
+        "text",
+        "type",
+        "tools",
+        "function",
+        "functions",
+        "name",
+        "description",
+        "parameters",
+        "input_schema",
+        "properties",
+        "items",
+        "required",
+        "enum",
+        "anyOf",
+        "$ref",
+        "$defs",
+        "title",
+        "default",
+        "format",
+        "tool_calls",
+        "id",
+        "tool_call_id",
+        "arguments",
+        "function_call",
+        "system",
+        "systemInstruction",
+        "instructions",
+        "response_format",
+        "json_schema",
+        "schema",
+        "text",
+        "toolConfig",
+        "toolSpec",
+        "inputSchema",
+        "json",
+        "toolUse",
+        "toolResult",
+        "toolUseId",
+        "image_url",
+        "url",
+        "image",
+        "source",
+        "data",
+        "document",
+        "thinking",
+        "functionCall",
+        "functionResponse",
+        "functionDeclarations",
+        "inlineData",
+        "mimeType",
+        "generationConfig",
+        "responseSchema",
+        "model",
+        "tool_choice",
+        "output",
+        "call_id",
+        "refusal",
+        "reasoning",
+        "inferenceConfig",
+        "outputConfig",
+        "textFormat",
+        "body",
+    ]
 )
 WORDS = st.sampled_from(
     ["user", "assistant", "system", "tool", "text", "function", "object", "array", "json_schema", "function_call"]
-    + ["function_call_output", "message", "tool_use", "tool_result", "image", "image_url", "#/$defs/a", "1", "gpt-5", ""]
+    + [
+        "function_call_output",
+        "message",
+        "tool_use",
+        "tool_result",
+        "image",
+        "image_url",
+        "#/$defs/a",
+        "1",
+        "gpt-5",
+        "",
+    ]
 )
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.floats(allow_nan=False) | st.text(max_size=5) | WORDS,
@@ -540,7 +624,16 @@ def test_any_request_gets_a_count_or_one_sentence(body: dict[str, Any], model: s
 
 
 def test_every_family_is_reached_by_a_name() -> None:
-    names = ["gpt-4-0613", "gpt-3.5-turbo-0301", "gpt-4-turbo", "gpt-4.1-mini", "o1-mini", "o3", "gpt-5-nano", "gpt-5.5"]
+    names = [
+        "gpt-4-0613",
+        "gpt-3.5-turbo-0301",
+        "gpt-4-turbo",
+        "gpt-4.1-mini",
+        "o1-mini",
+        "o3",
+        "gpt-5-nano",
+        "gpt-5.5",
+    ]
     assert {family.name for name in names if (family := family_of(name))} == set(FAMILIES)
     assert [family_of(name) for name in ("claude-3-opus", "gemini-pro", "mistral-large", "gpt-oss-120b")] == [None] * 4
 

@@ -227,8 +227,11 @@ def family_row(model: str) -> dict[str, str]:
 
 def _counter(model: str, row: dict[str, str]) -> CalibratedCounter:
     spread = float(row["text_low"]), float(row["text_high"])
-    source = f"{row['calls']} recorded calls of {row['projects']} public projects, read {row['date']}"
-    return CalibratedCounter(model, ExactCounter(row["counter"]), float(row["slope"]), source, *spread, float(row["mark"]))
+    recorded = f"{row['calls']} recorded calls of {row['projects']} public projects"
+    source = f"{recorded if int(row['calls']) else row['source']}, read {row['date']}"
+    return CalibratedCounter(
+        model, ExactCounter(row["counter"]), float(row["slope"]), source, *spread, float(row["mark"])
+    )
 
 
 @cache

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     class Counted(Protocol):
         """What `budgetkit.count_request` returns."""
 
-        def frame(self) -> pd.DataFrame: ...
+        def frame(self) -> pd.DataFrame:
+            """Return the ledger as a table."""
+            ...
 
 
 ROW = 34  # pixels for a bar

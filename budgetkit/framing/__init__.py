@@ -5,8 +5,9 @@ from budgetkit.framing.image_prices import image_price
 from budgetkit.framing.images import patch_tokens, square_tokens, tile_tokens
 from budgetkit.framing.messages import Framing
 from budgetkit.framing.registry import DEFAULT_FRAMING, FRAMINGS, framing_for
+from budgetkit.framing.request import Request
 from budgetkit.framing.request_count import LedgerRow, RequestCount, count_answer, count_request
-from budgetkit.framing.requests import Request, read_request
+from budgetkit.framing.requests import read_request
 from budgetkit.framing.tools import ToolConstants
 
 __all__ = [

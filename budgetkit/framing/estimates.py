@@ -23,13 +23,24 @@ from budgetkit.framing.charges import Charge
 from budgetkit.framing.image_prices import ASSUMED_SIDE, image_charges, image_price, sized
 from budgetkit.framing.openai_chat import is_system, parsed
 from budgetkit.framing.openai_tools import function_name
-from budgetkit.framing.requests import Request
+from budgetkit.framing.request import Request
 from budgetkit.message import Image, Message
 
 __all__ = ["CONSTANTS", "Estimate", "EstimatedRules", "constants_of", "estimate_for"]
 
 #: The constants of a family, each a column of the table; README.md of data/ says what each is.
-CONSTANTS: Final = ("request", "turn", "tools", "forced", "sequential", "tool", "property", "call", "schema", "thinking")
+CONSTANTS: Final = (
+    "request",
+    "turn",
+    "tools",
+    "forced",
+    "sequential",
+    "tool",
+    "property",
+    "call",
+    "schema",
+    "thinking",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +137,12 @@ class EstimatedRules:
         """List what a request bills."""
         cost, times = self.estimate.constants, constants_of(request)
         hidden = ("tools", "forced", "sequential", "thinking")
-        named = {"tools": "tools", "forced": "a tool must be called", "sequential": "one call at a time", "thinking": "thinking"}
+        named = {
+            "tools": "tools",
+            "forced": "a tool must be called",
+            "sequential": "one call at a time",
+            "thinking": "thinking",
+        }
         each = cost["property"] * times["property"] + cost["tool"] * times["tool"]
         return [
             Charge("framing", "request", fixed=cost["request"]),
@@ -140,7 +156,9 @@ class EstimatedRules:
     def answer(self, message: Message) -> list[Charge]:
         """List what an answer bills: its text, and a call its name, its arguments and the call's constant."""
         cost = self.estimate.constants["call"]
-        calls = [Charge("message", "call", (call.name, self._data(call.arguments)), cost) for call in message.tool_calls]
+        calls = [
+            Charge("message", "call", (call.name, self._data(call.arguments)), cost) for call in message.tool_calls
+        ]
         return [Charge("message", "answer", message.texts), *calls]
 
     def image(self, image: Image) -> int:

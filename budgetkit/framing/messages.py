@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol
 
 from budgetkit.framing.charges import Charge, Count, sizes
 from budgetkit.framing.image_prices import ASSUMED_SIDE, image_price, sized
-from budgetkit.framing.requests import Request
+from budgetkit.framing.request import Request
 from budgetkit.framing.tools import ToolConstants, declaration_charge, json_charge
 from budgetkit.message import Image, Message, ToolCall
 

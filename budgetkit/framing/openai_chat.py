@@ -16,7 +16,7 @@ from budgetkit.framing.charges import Charge
 from budgetkit.framing.image_prices import image_charges
 from budgetkit.framing.openai_families import OpenAIFamily
 from budgetkit.framing.openai_tools import function_name, namespace, written_function
-from budgetkit.framing.requests import Request
+from budgetkit.framing.request import Request
 from budgetkit.framing.tools import declaration_charge
 from budgetkit.message import Message, ToolCall
 

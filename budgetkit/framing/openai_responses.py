@@ -15,7 +15,7 @@ from budgetkit.framing.image_prices import image_charges
 from budgetkit.framing.openai_chat import compact, forced_tool
 from budgetkit.framing.openai_families import OpenAIFamily
 from budgetkit.framing.openai_tools import function_name, namespace, written_function
-from budgetkit.framing.requests import Request
+from budgetkit.framing.request import Request
 from budgetkit.message import Message
 
 __all__ = ["responses_charges"]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from budgetkit.counters import CalibratedCounter, Counter, counter
+from budgetkit.counters import CalibratedCounter, Counter, ExactCounter, counter
 from budgetkit.framing.charges import Charge
 from budgetkit.framing.estimates import EstimatedRules, estimate_for
 from budgetkit.framing.image_prices import ASSUMED_SIDE, image_price, sized
 from budgetkit.framing.openai_chat import answer_charges, chat_charges
 from budgetkit.framing.openai_families import OpenAIFamily, family_of
 from budgetkit.framing.openai_responses import responses_charges
-from budgetkit.framing.requests import Request
+from budgetkit.framing.request import Request
 from budgetkit.message import Image, Message
 
 __all__ = ["OpenAIRules", "counter_for", "rules_for"]
@@ -52,11 +52,11 @@ def rules_for(model: str) -> OpenAIRules | EstimatedRules:
 def counter_for(model: str) -> Counter:
     """Return the counter whose numbers the rules of a model are made for.
 
-    >>> counter_for("gpt-5").name, counter_for("nobody-knows").name
-    ('gpt-5', 'nobody-knows (calibrated estimate: 1.15 x o200k_base, 8 recorded calls of 5 public projects, read 2026-11-21)')
+    >>> counter_for("gpt-5").name, counter_for("nobody-knows").exact
+    ('gpt-5', False)
     """
     if family := family_of(model):
-        return replace(counter(family.encoding), model=model)  # type: ignore[type-var]
+        return ExactCounter(family.encoding, model=model)
     row = estimate_for(model)
     own = counter(f"calibrated:{model}") if row.pattern else None
     return own or CalibratedCounter(model, counter(row.counter), row.slope, f"{row.source}, read {row.date}")

@@ -32,7 +32,9 @@ _COOKBOOK = Framing(
     tools=ToolConstants(),
     source="OpenAI cookbook, How to count tokens with tiktoken; read 2026-11-21",
 )
-_RECORDED = "recorded calls of public projects with the provider's usage, read 2026-11-21; see budgetkit.framing.openai_chat"
+_RECORDED = (
+    "recorded calls of public projects with the provider's usage, read 2026-11-21; see budgetkit.framing.openai_chat"
+)
 
 
 def _openai(family: str, counter: str = "gpt-4o") -> Framing:

@@ -10,7 +10,8 @@ from budgetkit.framing.charges import Charge, sizes
 from budgetkit.framing.estimates import EstimatedRules
 from budgetkit.framing.image_prices import image_price, sized
 from budgetkit.framing.providers import OpenAIRules, counter_for, rules_for
-from budgetkit.framing.requests import Request, read_request
+from budgetkit.framing.request import Request
+from budgetkit.framing.requests import read_request
 from budgetkit.message import Message
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def count_request(request: Mapping[str, Any] | str | bytes, model: str | None = 
     >>> asked = {"model": "gpt-4o-mini", "messages": [{"role": "user", "content": "Is it up?"}], "tools": [tool]}
     >>> counted = count_request(asked)
     >>> counted.tokens, [row.tokens for row in counted.ledger]
-    (46, [3, 8, 15, 20])
+    (40, [3, 8, 14, 15])
     """
     if model is not None and (not isinstance(model, str) or not model.strip()):
         raise ValueError(f"a model named {model!r}; names are texts such as 'gpt-4o'; give one, or leave it out")
