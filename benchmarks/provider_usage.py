@@ -166,7 +166,7 @@ def page(found: Sequence[Call], told: str = "") -> str:
         "",
         f"Written by `python -m benchmarks.provider_usage` from {len(found)} recorded calls of "
         f"{len({call.project for call in found})} projects.",
-        "An error is counted less billed, as a share of the bill; of size is its size alone. OpenAI's rules have no fits.",
+        "An error is counted less billed, as a share of the bill; of size is its size. OpenAI's rules have no fits.",
         "Estimates of other makers, and their intervals (19 in 20 wanted), are made without the call's project.",
         "What litellm raises on counts as missed by it.",
         "",

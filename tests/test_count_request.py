@@ -424,7 +424,7 @@ def test_thinking_of_anthropic_counts_again_only_where_it_led_to_a_call() -> Non
 # One set of rules
 
 
-MIXED = [
+MIXED: list[dict[str, Any]] = [
     {"role": "system", "content": "Be brief"},
     HELLO,
     {"role": "assistant", "content": "", "tool_calls": [call("1"), call("2")]},

@@ -213,7 +213,8 @@ def _parameters(tool: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _schemas(schema: object) -> list[Mapping[str, Any]]:
     """List a schema and those of all its properties."""
-    found, waiting = [], [schema]
+    found: list[Mapping[str, Any]] = []
+    waiting = [schema]
     while waiting:
         each = _object(waiting.pop())
         found += [each] if each or not found else []

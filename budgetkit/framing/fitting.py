@@ -168,6 +168,6 @@ def least_absolute(columns: Floats, y: Floats, weights: Floats) -> Floats:
     found: Floats = np.zeros(columns.shape[1])
     scale = weights
     for _ in range(100):
-        found = np.linalg.lstsq(columns * scale[:, None], y * scale, rcond=None)[0]
+        found = np.asarray(np.linalg.lstsq(columns * scale[:, None], y * scale, rcond=None)[0], dtype=np.float64)
         scale = np.sqrt(weights / np.maximum(np.abs(y - columns @ found), 1e-2))
     return found

@@ -74,7 +74,8 @@ def _shape(raw: Raw) -> str | None:
     if "contents" in raw:
         return "gemini"
     if "messages" not in raw:
-        return "responses" if "input" in raw or "prompt" in raw or "previous_response_id" in raw else None
+        stored = isinstance(raw.get("prompt"), Mapping) or "previous_response_id" in raw
+        return "responses" if "input" in raw or stored else None
     blocks = [block for message in objects(raw["messages"]) for block in objects(message.get("content"))]
     spoken, tools = objects(raw["messages"]), objects(raw.get("tools"))
     if {"toolConfig", "inferenceConfig", "schemaVersion"} & raw.keys():
