@@ -22,6 +22,10 @@ from budgetkit.counters import counter as counter
 from budgetkit.explorer import BudgetExplorer as BudgetExplorer
 from budgetkit.framing import FRAMINGS as FRAMINGS
 from budgetkit.framing import Framing as Framing
+from budgetkit.framing import RequestCount as RequestCount
+from budgetkit.framing import count_answer as count_answer
+from budgetkit.framing import count_request as count_request
+from budgetkit.framing.fitting import fit_bill as fit_bill
 from budgetkit.models import model as model
 from budgetkit.plan import Decision as Decision
 from budgetkit.plan import Grant as Grant

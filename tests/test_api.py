@@ -23,12 +23,12 @@ PUBLIC = {
     *("Replay", "replay", "rank_policies", "evidence", "losses", "evidence_shares", "outlook"),
     *("presets", "state", "assembly", "figures", "policies", "prompt_cache", "cost"),
     *("corpora", "accuracy", "calibrate", "streaming", "claims"),
-    *("shipped_traces", "cutter", "cut_share"),
+    *("shipped_traces", "cutter", "cut_share", "count_request", "count_answer", "RequestCount", "fit_bill"),
 }
 
 # The core is what an application installs; the wings stand on it, and the faces on both.
 CORE = {"budget", "message", "files", "models", "plan", "pruning", "counters", "framing", "presets", "state", "trace"}
-CORE |= {"truncation", "assembly", "billing"}
+CORE |= {"truncation", "assembly"}
 WINGS = {"accuracy", "replay"}
 FACES = {"figures", "explorer", "endpoints", "app"}
 
@@ -36,7 +36,8 @@ FACES = {"figures", "explorer", "endpoints", "app"}
 FLOORS = [
     {"budget", "files"},
     {"message", "models", "plan", "pruning", "endpoints"},
-    {"counters", "framing", "presets", "state", "figures", "billing"},
+    {"counters", "presets", "state", "figures"},
+    {"framing"},
     {"trace", "truncation", "assembly"},
     {"explorer"},
     {"accuracy", "replay"},
