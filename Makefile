@@ -1,7 +1,7 @@
-# make lab opens the explorer, make app shows it as a page of its own, make test runs every test; each first sets up
-# .venv, once, from pyproject.toml.
+# make lab opens the design card, running (scripts/lab); make app shows it and all explorers as a page of its own;
+# make test runs every test; each first sets up .venv, once, from pyproject.toml.
 # Another interpreter: make PYTHON=python3.13 test. More for JupyterLab: make lab LAB="--ip=0.0.0.0 --port=9999".
-# More for the page: make app APP=--port=9999.
+# More for the page: make app FILE=chat.jsonl APP=--port=9999.
 
 VENV := .venv
 BIN := $(VENV)/bin/python
@@ -9,17 +9,18 @@ UV := $(shell command -v uv)
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 ROOT_USER := $(if $(filter 0,$(shell id -u)),--allow-root --no-browser)
-EXPLORER := notebooks/04-explore.ipynb
+FIRST := notebooks/00-start.ipynb
 
 .PHONY: lab app test unit lowest lint bench
 .DELETE_ON_ERROR:
 
 lab: $(VENV)/lab.stamp
-	$(BIN) -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/$(EXPLORER) $(ROOT_USER) $(LAB)
+	$(BIN) -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/$(FIRST) \
+		--LabApp.extra_labextensions_path=scripts/lab $(ROOT_USER) $(LAB)
 
 # Cells tagged "static" hold pictures for readers who only look; voila cannot show what lies outside the notebook's folder.
 app: $(VENV)/app.stamp
-	$(BIN) -m voila $(EXPLORER) --TagRemovePreprocessor.remove_cell_tags=static $(if $(filter 0,$(shell id -u)),--no-browser) $(APP)
+	$(BIN) -m budgetkit.app $(FILE) $(if $(filter 0,$(shell id -u)),--no-browser) $(APP)
 
 test: lint
 	$(BIN) -m pytest

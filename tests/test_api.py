@@ -55,7 +55,8 @@ DOORS = {
     "genai_prices": {"models", "replay"},
     "importlib.resources": {"files"},
     **dict.fromkeys(("dask", "distributed"), set[str]()),
-    "httpx": {"endpoints"},
+    "voila": {"app"},
+    **dict.fromkeys(("httpx", "anyio"), {"endpoints"}),
     "tqdm": {"accuracy"},
     **dict.fromkeys(("socket", "http", "urllib.request", "ftplib", "requests", "aiohttp"), set[str]()),
 }

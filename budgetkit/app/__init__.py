@@ -2,7 +2,7 @@
 
 from budgetkit.extras import extra
 
-with extra("lab", "an explorer"):
+with extra("lab", "the app"):
     from budgetkit.app.app import App
     from budgetkit.app.card import DesignCard
 

@@ -62,12 +62,13 @@ def by_kind(text: str) -> dict[str, str]:
 def kinds_of(trace: Trace) -> Corpus:
     """Return a conversation's text as documents, one for each message and kind."""
     step = -(-sum(len(message.text) for message in trace.messages) // LARGEST) or 1
-    return Corpus(tuple(document for message in trace.messages[::step] for document in _documents(message, trace.id)))
+    numbered = list(enumerate(trace.messages, 1))[::step]
+    return Corpus(tuple(each for number, message in numbered for each in _documents(message, trace.id, number)))
 
 
-def _documents(message: Message, name: str) -> Iterator[Document]:
+def _documents(message: Message, name: str, number: int) -> Iterator[Document]:
     for each, text in by_kind(message.text).items():
-        yield Document(text, each, "", name)
+        yield Document(text, each, message.role, name, f"message {number}")
     for call in message.tool_calls:
         if call.arguments:
-            yield Document(call.arguments, CODE, "", name)
+            yield Document(call.arguments, CODE, message.role, name, f"message {number}, call of {call.name}")

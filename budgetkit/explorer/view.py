@@ -34,10 +34,13 @@ _PARTS = (
     "view",
 )
 _FOLDER = Path(__file__).parent / "view"
+#: What the page's console and stacks call the view's script, which has no address of its own.
+SCRIPT = "budgetkit/view.js"
 
 
 def _source() -> str:
-    return "\n".join((_FOLDER / f"{part}.js").read_text("utf-8") for part in _PARTS)
+    parts = [(_FOLDER / f"{part}.js").read_text("utf-8") for part in _PARTS]
+    return "\n".join([*parts, f"//# sourceURL={SCRIPT}\n"])
 
 
 @cache

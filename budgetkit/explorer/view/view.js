@@ -2,6 +2,17 @@
 
 const SETTLING = 100; // milliseconds between two looks whether a view is in the page
 
+// ipywidgets catches what fails while a change is shown and keeps one line of it: the page is to get it whole.
+function told(call) {
+  return (...given) => {
+    try {
+      call(...given);
+    } catch (error) {
+      reportError(error);
+    }
+  };
+}
+
 function render({ model, el }) {
   let gone = false; // a view that is scrolled away is out of the page for a while, and not gone
   const alive = () => !gone;
@@ -69,7 +80,7 @@ function render({ model, el }) {
     "msg:custom": receive,
   };
   for (const key of model.get("figures")) changes[`change:figure_${key}`] = () => charts.draw(key);
-  for (const [name, call] of Object.entries(changes)) model.on(name, call);
+  for (const [name, call] of Object.entries(changes)) model.on(name, (changes[name] = told(call)));
 
   const sizes = new ResizeObserver(redraw);
   sizes.observe(head);
