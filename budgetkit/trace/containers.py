@@ -134,7 +134,14 @@ class _Told(io.RawIOBase):
 
     def __init__(self, inner: Any, name: str, *errors: type[Exception]) -> None:
         self._inner, self._name = inner, name
-        self._errors = (OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile, *errors)
+        self._errors: tuple[type[Exception], ...] = (
+            OSError,
+            EOFError,
+            lzma.LZMAError,
+            zlib.error,
+            zipfile.BadZipFile,
+            *errors,
+        )
 
     def readable(self) -> bool:
         return True
