@@ -1,4 +1,8 @@
-"""The door: a conversation as a foreign dictionary, checked field by field and made a trace."""
+"""The door: a conversation as a foreign dictionary, checked field by field and made a trace.
+
+Passages stand under ``contexts``, on the message they were retrieved for or on the conversation; there they
+belong to the message whose index is ``meta.contexts_apply_to_message``, else to the last one of the user.
+"""
 
 from __future__ import annotations
 

@@ -1,11 +1,9 @@
-"""Conversations from files: OpenAI's chat format as JSONL or JSON, read line by line.
+"""Conversations from files and values: what :func:`load_trace` takes, one after the other, each named by its format.
 
     {"messages": [...], "tools": [...], "contexts": [...], "meta": {...}}   one conversation a line
-    [{"role": "user", "content": "..."}, ...]                                the same without the rest
     {"role": "user", "content": "..."}                                       one message a line
 
-Passages stand under ``contexts``, on the message they were retrieved for or on the conversation; there they
-belong to the message whose index is ``meta.contexts_apply_to_message``, else to the last one of the user.
+All other formats stand in data/formats.toml.
 """
 
 from __future__ import annotations
@@ -13,29 +11,28 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
-from itertools import chain, count
+from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import Any
 from warnings import warn
 
 import pandas as pd
 
-from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.budget.quoting import brief, one_line
 from budgetkit.files import data_files, data_path
 from budgetkit.trace.containers import Part, opened
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.door import made_trace
-from budgetkit.trace.importers import converted, is_document, is_record, label, nearest, session
-from budgetkit.trace.jsonl import LocatedMessage, Numbered, Progress
+from budgetkit.trace.importers import label
+from budgetkit.trace.jsonl import LocatedMessage, Progress
 from budgetkit.trace.objects import plain
+from budgetkit.trace.shapes import conversations
 from budgetkit.trace.tables import frame_rows
 
 __all__ = ["iter_traces", "list_traces", "load_trace", "load_traces", "shipped_traces"]
 
 #: A path, a shipped trace's name, an open file, a frame, or messages and bodies as values.
 Source = Any
-_DEEPEST = 12
-_WANTED = "a conversation is an object with 'messages' or a list of messages, a message an object with 'role'"
 
 
 def shipped_traces() -> tuple[str, ...]:
@@ -66,7 +63,7 @@ def load_trace(
     Parameters
     ----------
     source : str, path, binary file, or values
-        Name of a shipped trace, path of a file in any known format, an open file; or messages as a list of
+        A shipped trace's name, a file's path in any known format, an open file; or messages as a list of
         dictionaries or of an SDK's objects, a request's body, a pandas frame.
     conversation : int or str
         Which one of several: its place from 0 on, its id or its title.
@@ -197,11 +194,11 @@ def _named(source: Source, progress: Progress | None, columns: Any) -> Iterator[
     stem = PurePosixPath(_name(source)).stem
     places = count()
     empty: list[str] = []
-    refused: dict[str, str] = {}
+    refused: dict[str, str] = {}  # of an archive, files of other kinds are left out
     with _opened(source) as stream:
         for name, numbered in _parts(stream, source, progress, columns):
             try:
-                for line, value in _conversations(numbered, name):
+                for line, value in conversations(numbered, name):
                     where = f"{name}, line {line}"
                     if value.get("format") and value["messages"] == []:
                         empty.append(f"{where}: {label(str(value['format']))} without a message")
@@ -211,7 +208,7 @@ def _named(source: Source, progress: Progress | None, columns: Any) -> Iterator[
             except ValueError as error:
                 if name == _name(source) or not hasattr(stream, "read"):
                     raise
-                refused[name] = str(error)  # of an archive, files of other kinds are left out
+                refused[name] = str(error)
     if next(places) == 0:
         told = next(iter([*empty, *refused.values()]), f"{_name(source)} is an empty trace")
         raise ValueError(f"{told}; a trace has at least one message with a role; give a file that has one")
@@ -269,41 +266,3 @@ def _parts(stream: Any, source: Source, progress: Progress | None, columns: Any)
         yield "the frame", frame_rows(stream, columns)
     else:
         yield "the given value", iter([(1, plain(stream))])
-
-
-def _conversations(numbered: Iterator[Numbered], name: str) -> Iterator[Numbered]:
-    """Give each conversation with the line it starts on, whichever of the shapes the file has."""
-    first = next(numbered, None)
-    if first is None:
-        return
-    everything = chain([first], numbered)
-    if (read := session(first[1])) is not None:
-        yield from read(everything)
-    elif isinstance(first[1], Mapping) and not is_document(first[1]) and is_record(first[1]):
-        said = {"messages": [LocatedMessage(line, value) for line, value in everything]}
-        yield from ((first[0], each) for each in converted(said) or [said])
-    else:
-        for line, value in everything:
-            yield from ((line, each) for each in _split(value, f"{name}, line {line}"))
-
-
-def _split(value: Any, where: str, depth: int = 0) -> list[Mapping[str, Any]]:
-    """Take one JSON value as conversations: an object, a list of messages, or a list of either."""
-    try:
-        native = converted(value)
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
-    if native is not None:
-        return [*native]
-    if isinstance(value, Mapping) and "messages" in value:
-        return [value]
-    if (
-        isinstance(value, list)
-        and depth < _DEEPEST
-        and any(isinstance(each, list) or (isinstance(each, Mapping) and "role" not in each) for each in value)
-    ):
-        return [conversation for each in value for conversation in _split(each, where, depth + 1)]
-    if isinstance(value, list):
-        return [{"messages": value}]
-    has = quoted(value) if isinstance(value, Mapping) else type(value).__name__
-    raise ValueError(f"{where}: no conversation; it has {has or 'nothing'}; {nearest(value) or _WANTED}")
