@@ -786,7 +786,7 @@ def test_a_file_that_is_not_utf_8_is_said_so(purpose: str) -> None:
     hear(
         explorer,
         {"kind": "file", "serial": "c", "purpose": purpose, "name": "x.jsonl", "size": 4, "offset": 0},
-        b"\xff\xfe{}",
+        b'{"\xe9}',
     )
     assert level(explorer) == "error"
     assert "UTF-8" in explorer.status
