@@ -199,14 +199,14 @@ class Framing:
             From text to tokens.
         messages : sequence of Message or Mapping, optional
             The request's messages: some providers let the tools follow the first system text. A system message
-            without text when left out.
+            that ends with a full stop when left out.
 
         Returns
         -------
         int
             In tokens; 0 without tools.
         """
-        read = _read([{"role": "system", "content": ""}] if messages is None else messages)
+        read = _read([{"role": "system", "content": "."}] if messages is None else messages)
         bare, armed = (self.charges(Request("chat", messages=read, tools=each)) for each in ((), tuple(tools)))
         return sum(sizes(armed, count)) - sum(sizes(bare, count)) if tools else 0
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from budgetkit.budget.quoting import brief
 from budgetkit.framing.charges import Charge, sizes
 from budgetkit.framing.estimates import EstimatedRules
 from budgetkit.framing.image_prices import image_price, sized
@@ -148,7 +149,7 @@ def count_request(request: Mapping[str, Any] | str | bytes, model: str | None = 
     (40, [3, 8, 14, 15])
     """
     if model is not None and (not isinstance(model, str) or not model.strip()):
-        raise ValueError(f"a model named {model!r}; names are texts such as 'gpt-4o'; give one, or leave it out")
+        raise ValueError(f"a model named {brief(model)}; names are texts such as 'gpt-4o'; give one, or leave it out")
     read = read_request(request)
     name = model or read.model or _ASSUMED.get(read.shape, "unknown")
     rules = rules_for(name)
