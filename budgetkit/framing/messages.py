@@ -211,18 +211,7 @@ class Framing:
         return sum(sizes(armed, count)) - sum(sizes(bare, count)) if tools else 0
 
     def charges(self, request: Request) -> list[Charge]:
-        """List what a request bills, each charge still to be counted.
-
-        Parameters
-        ----------
-        request : Request
-            As :func:`budgetkit.framing.read_request` reads it.
-
-        Returns
-        -------
-        list of Charge
-            The request's own, its messages', its tools'.
-        """
+        """List what a request bills, each charge still to be counted: its own, its messages', its tools'."""
         if self.rules is not None:
             return self.rules.charges(request)
         return [
