@@ -11,8 +11,8 @@ from budgetkit.accuracy import corpora as corpora
 from budgetkit.accuracy import streaming as streaming
 from budgetkit.accuracy.document_claims import claims as claims
 from budgetkit.accuracy.explorer import AccuracyExplorer as AccuracyExplorer
-from budgetkit.app import App as App
-from budgetkit.app import DesignCard as DesignCard
+from budgetkit.app.app import App as App
+from budgetkit.app.card import DesignCard as DesignCard
 from budgetkit.budget import Allocation as Allocation
 from budgetkit.budget import Budget as Budget
 from budgetkit.budget import Reserve as Reserve
@@ -49,6 +49,7 @@ from budgetkit.replay.evidence import evidence as evidence
 from budgetkit.replay.explorer import ConversationExplorer as ConversationExplorer
 from budgetkit.trace import Message as Message
 from budgetkit.trace import Trace as Trace
+from budgetkit.trace import list_traces as list_traces
 from budgetkit.trace import load_trace as load_trace
 from budgetkit.trace import load_traces as load_traces
 from budgetkit.trace import shipped_traces as shipped_traces

@@ -192,7 +192,13 @@ class Message:
     @property
     def contexts(self) -> tuple[Passage, ...]:
         """The passages retrieved for this message."""
-        return tuple(Passage.of(passage) for passage in self.raw.get("contexts") or ())
+        given = self.raw.get("contexts") or ()
+        if not isinstance(given, list | tuple):
+            raise ValueError(
+                f"contexts of type {type(given).__name__}; they are a list of passages, each a text or an object with "
+                "'text'; write them so"
+            )
+        return tuple(Passage.of(passage) for passage in given)
 
     @property
     def images(self) -> tuple[Image, ...]:
