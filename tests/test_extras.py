@@ -11,7 +11,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import budgetkit
-from budgetkit.extras import extra
+from budgetkit.files import extra
 
 CHECKOUT = Path(__file__).parents[1]
 EXTRAS: dict[str, list[str]] = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"][

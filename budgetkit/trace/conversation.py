@@ -14,7 +14,8 @@ from budgetkit.budget.quoting import brief
 from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.message import Message, Passage
 from budgetkit.plan.item import Item
-from budgetkit.trace.ledger import Counted, Ledger, count_all, ledger
+from budgetkit.trace.importers.formats import label
+from budgetkit.trace.ledger import Counted, Ledger, count_all, gone, ledger
 from budgetkit.trace.sections import DEFAULT_ROLES, Roles, roles_key
 from budgetkit.trace.turns import Turn, turns
 
@@ -93,6 +94,35 @@ class Trace:
         return self._once("turns", lambda: turns(self.messages))
 
     @property
+    def format(self) -> str:
+        """The format it was read from, such as "ChatGPT export"; "OpenAI chat" where the file says no other."""
+        return label(str(self.fields.get("format") or "openai-chat"))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the file holds and nobody counts here, a sentence each; first, that there is nothing to count at all."""
+        told = self.fields.get("warnings")
+        notes = [note for note in told if isinstance(note, str)] if isinstance(told, list | tuple) else []
+        if self.is_silent:
+            empty = f"there is no text in any message of this {self.format}, of which there are {len(self.messages):,}"
+            notes.insert(0, f"{empty}; nothing that was said is counted; export it with what was said")
+        if self.uncounted:
+            notes.append(
+                f"parts whose tokens nobody can tell from the outside are not counted: {', '.join(self.uncounted)}"
+            )
+        return tuple(notes)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether there is nothing to count: no text, no tool call and no picture in any message."""
+        return not any(m.text.strip() or m.tool_calls or m.images for m in self.messages)
+
+    @property
+    def gone(self) -> npt.NDArray[np.int64]:
+        """For each message the index of the summary with which a recorded compaction took it out of later requests."""
+        return self._once("gone", lambda: gone(self.messages, self.fields.get("compactions")))
+
+    @property
     def uncounted(self) -> tuple[str, ...]:
         """The kinds of content in it whose tokens nobody can tell from the outside, such as sound and files."""
         return tuple(sorted({kind for message in self.messages for kind in message.uncounted}))
@@ -113,6 +143,33 @@ class Trace:
             Of shape (messages,), int64, in tokens; not to be written to.
         """
         return self._counted(count, framing or DEFAULT_FRAMING).messages
+
+    def answers(self, count: Count, framing: Framing | None = None) -> npt.NDArray[np.int64]:
+        """Count what each answer bills as output, once; asked again, the same counts come from memory.
+
+        Parameters
+        ----------
+        count : callable
+            From text to tokens.
+        framing : Framing, optional
+            What a message costs beyond its text; OpenAI's when left out.
+
+        Returns
+        -------
+        numpy.ndarray
+            Of shape (messages,), int64, in tokens; 0 for messages that are no answers. Not to be written to.
+        """
+        framing = framing or DEFAULT_FRAMING
+
+        def counted() -> npt.NDArray[np.int64]:
+            if framing.rules is None:  # an answer bills what its message counts, and that is known
+                found = self.counts(count, framing) * [message.role == "assistant" for message in self.messages]
+            else:
+                found = np.array(framing.answers(self.messages, count), dtype=np.int64)
+            found.flags.writeable = False
+            return found
+
+        return self._once(("answers", count, framing), counted)
 
     def demand(self, count: Count, roles: Roles | None = None, framing: Framing | None = None) -> pd.DataFrame:
         """Say what every turn's request asks of each section.
@@ -184,7 +241,8 @@ class Trace:
         ValueError
             If the conversation has no such turn.
         """
-        return self.messages[: self._turn(turn).sent]
+        sent = self._turn(turn).sent
+        return tuple(m for m, last in zip(self.messages[:sent], self.gone[:sent].tolist(), strict=True) if last >= sent)
 
     def ledger(self, count: Count, roles: Roles | None = None, framing: Framing | None = None) -> Ledger:
         """Place every message in its section, counted once, for those who walk through all turns.
@@ -208,7 +266,7 @@ class Trace:
         framing = framing or DEFAULT_FRAMING
         return self._once(
             ("ledger", count, framing, roles_key(roles)),
-            lambda: ledger(self.messages, self.contexts, self.tools, self._counted(count, framing), roles),
+            lambda: ledger(self.messages, self.contexts, self.tools, self._counted(count, framing), roles, self.gone),
         )
 
     def _turn(self, number: int) -> Turn:
