@@ -143,7 +143,7 @@ def test_where_nothing_is_gained_it_says_so() -> None:
     found = bk.tune(conversations(8), TIGHT, {"output": [200, 300]}, "cut")
     assert found.best == {"output": 200}
     assert not found.holds_out
-    assert str(found).startswith("No gain that holds: cut changes by +0.0 %")
+    assert str(found).startswith("No gain that holds: tokens cut changes by +0.0 %")
 
 
 def test_several_objectives_have_a_front_on_which_no_setting_beats_another() -> None:
