@@ -23,7 +23,7 @@ import pandas as pd
 from tqdm.auto import tqdm
 
 from budgetkit import accuracy, corpora, files
-from budgetkit.corpora import Corpus, Document
+from budgetkit.accuracy.corpora import Corpus, Document
 from budgetkit.counters import counter, encodings
 from budgetkit.counters.sample import sampled
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import budgetkit as bk
 from benchmarks.measure import Row, interleaved, row, rows_beside
-from budgetkit.pruning import Items
+from budgetkit.plan.items import Items
 
 FIT, MOVE = "budgetkit, fit of counted items", "budgetkit, fit again, each of 10 moves"
 _MEDIANS: dict[tuple[str, int], float] = {}

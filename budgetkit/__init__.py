@@ -1,153 +1,70 @@
 """Split a context window: budgets, counts and plans; each name is imported when it is first used.
 
-A name lives in the module that `_HOME` gives for it, so that `import budgetkit` loads nothing else
-(PEP 562). The imports under `TYPE_CHECKING` say the same to a type checker.
+The stub beside this file, `__init__.pyi`, says which name lives where, to a type checker and to `import` alike
+(PEP 562), so that `import budgetkit` loads nothing else.
 """
 
+import re
 import sys
+from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from budgetkit import accuracy, assembly, corpora, cost, figures, policies, presets, prompt_cache, state, streaming
-    from budgetkit.amounts import Share
-    from budgetkit.budget import Budget
-    from budgetkit.claims import claims
-    from budgetkit.counters import calibrate, counter
-    from budgetkit.decisions import Decision
-    from budgetkit.evidence import evidence
-    from budgetkit.explorer import AccuracyExplorer, BudgetExplorer, ConversationExplorer
-    from budgetkit.fitting import fit
-    from budgetkit.framing import FRAMINGS, Framing
-    from budgetkit.items import Item
-    from budgetkit.lines import Allocation, Reserve
-    from budgetkit.models import model
-    from budgetkit.plan import Grant, Plan
-    from budgetkit.replay import Replay, evidence_shares, losses, outlook, rank_policies, replay
-    from budgetkit.sweep import cut_share, sweep
-    from budgetkit.trace import Message, Trace, load_trace, load_traces, shipped_traces
-    from budgetkit.truncation import cutter, truncate
-    from budgetkit.walk import allocate, allocate_many
+_IMPORT = re.compile(r"^from (budgetkit[\w.]*) import (.+)$", re.MULTILINE)
 
-__all__ = [
-    "FRAMINGS",
-    "AccuracyExplorer",
-    "Allocation",
-    "Budget",
-    "BudgetExplorer",
-    "ConversationExplorer",
-    "Decision",
-    "Framing",
-    "Grant",
-    "Item",
-    "Message",
-    "Plan",
-    "Replay",
-    "Reserve",
-    "Share",
-    "Trace",
-    "accuracy",
-    "allocate",
-    "allocate_many",
-    "assembly",
-    "calibrate",
-    "claims",
-    "corpora",
-    "cost",
-    "counter",
-    "cut_share",
-    "cutter",
-    "evidence",
-    "evidence_shares",
-    "figures",
-    "fit",
-    "load_trace",
-    "load_traces",
-    "losses",
-    "model",
-    "outlook",
-    "policies",
-    "presets",
-    "prompt_cache",
-    "rank_policies",
-    "replay",
-    "shipped_traces",
-    "state",
-    "streaming",
-    "sweep",
-    "truncate",
-]
 
-_HOME = {
-    "Share": "amounts",
-    "Item": "items",
-    "model": "models",
-    "Allocation": "lines",
-    "Budget": "budget",
-    "Reserve": "lines",
-    "Decision": "decisions",
-    "Grant": "plan",
-    "Plan": "plan",
-    "allocate": "walk",
-    "allocate_many": "walk",
-    "fit": "fitting",
-    "cut_share": "sweep",
-    "sweep": "sweep",
-    "Replay": "replay",
-    "rank_policies": "replay",
-    "replay": "replay",
-    "evidence_shares": "replay",
-    "losses": "replay",
-    "outlook": "replay",
-    "evidence": "evidence",
-    "calibrate": "counters",
-    "counter": "counters",
-    "FRAMINGS": "framing",
-    "Framing": "framing",
-    "cutter": "truncation",
-    "truncate": "truncation",
-    "Message": "trace",
-    "Trace": "trace",
-    "load_trace": "trace",
-    "load_traces": "trace",
-    "shipped_traces": "trace",
-    "claims": "claims",
-    "AccuracyExplorer": "explorer",
-    "BudgetExplorer": "explorer",
-    "ConversationExplorer": "explorer",
-}
-_MODULES = {"accuracy", "assembly", "corpora", "cost", "figures", "policies", "presets", "prompt_cache", "state"}
-_MODULES |= {"streaming"}
+def homes(package: ModuleType) -> dict[str, str]:
+    """Read from a package's stub the module that each of its names lives in."""
+    lines = _IMPORT.findall(Path(str(package.__file__)).with_suffix(".pyi").read_text(encoding="utf-8"))
+    return {each.partition(" as ")[0]: home for home, names in lines for each in names.split(", ")}
+
+
+def lazily(package: ModuleType, known: dict[str, str]) -> Callable[[str], Any]:
+    """Make the `__getattr__` of a package whose names are imported when they are first used."""
+
+    def get(name: str) -> Any:
+        if name not in known:
+            asked = f"{package.__name__} has no {name!r}; it has {', '.join(sorted(known))}"
+            raise AttributeError(asked, name=name, obj=package)
+        home = known[name]
+        value = None if home == package.__name__ else getattr(import_module(home), name, None)
+        value = import_module(f"{home}.{name}") if value is None else value
+        setattr(package, name, value)
+        return value
+
+    return get
+
+
+class _Package(ModuleType):
+    """A package whose function is not hidden by the module of the same name (replay, in replay/).
+
+    Importing a module binds its name in the package, which would make `budgetkit.replay` a function or a
+    module depending on who imported what first.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (_HOMES.get(name, __name__) != __name__ and isinstance(value, ModuleType) and _is_own(value, name)):
+            super().__setattr__(name, value)
+
+
+def _is_own(module: ModuleType, name: str) -> bool:
+    return module.__name__ == f"{__name__}.{name}"
+
+
+_this = sys.modules[__name__]
+_HOMES = homes(_this)
+__all__ = sorted(_HOMES)
+_this.__class__ = _Package
+_named = lazily(_this, _HOMES)
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return import_module("importlib.metadata").version(__name__)
-    if name in _MODULES:
-        return import_module(f"{__name__}.{name}")
-    if name not in _HOME:
-        raise AttributeError(f"budgetkit has no {name!r}; it has {', '.join(__all__)}", name=name, obj=_this)
-    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    setattr(_this, name, value)
-    return value
+    return _named(name)
 
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-class _Package(ModuleType):
-    """A package whose function is not hidden by the module of the same name (sweep, in sweep.py).
-
-    Importing a module binds its name in the package, which would make `budgetkit.sweep` a function or a
-    module depending on who imported what first.
-    """
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _HOME and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-_this = sys.modules[__name__]
-_this.__class__ = _Package

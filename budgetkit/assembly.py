@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from budgetkit.framing import DEFAULT_FRAMING, Framing
-from budgetkit.items import Item
 from budgetkit.message import Message
 from budgetkit.plan import Plan
+from budgetkit.plan.item import Item
 
 SPOKEN = frozenset({"user", "assistant", "tool", "function"})
 NEAR_LIMIT = 0.9

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from budgetkit.pruning import Floats
+from budgetkit.plan.items import Floats
 
 Numbers = Sequence[int] | Sequence[float] | Floats
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final, Literal
 
-from budgetkit.amounts import check_tokens
+from budgetkit.budget.amounts import check_tokens
 from budgetkit.files import read_table
 
 __all__ = ["DEFAULT_ENCODING", "DEFAULT_WINDOW", "Model", "UnknownModelWarning", "model", "models"]

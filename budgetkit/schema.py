@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from budgetkit.amounts import ROUNDINGS
-from budgetkit.budget import Deficit, Order, Pool, WindowKind
-from budgetkit.decisions import REASONS
-from budgetkit.lines import Fill, Granularity, Keep, Overflow
+from budgetkit.budget.allocation import Fill, Granularity, Keep, Overflow
+from budgetkit.budget.amounts import ROUNDINGS
+from budgetkit.budget.budget import Deficit, Order, Pool, WindowKind
+from budgetkit.plan.decisions import REASONS
 
 TOKENS = {"type": "integer", "minimum": 0}
 TEXT = {"type": "string", "minLength": 1}

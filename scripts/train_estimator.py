@@ -23,8 +23,8 @@ import numpy as np
 from training_text import Document, odd, read, sources
 
 from budgetkit.counters import encodings
-from budgetkit.counters.table import CHECK, SCALE, looked_up
-from budgetkit.counters.windows import BEFORE, LEVELS, PLAIN, WINDOW, Windows
+from budgetkit.counters.estimate.table import CHECK, SCALE, looked_up
+from budgetkit.counters.estimate.windows import BEFORE, LEVELS, PLAIN, WINDOW, Windows
 
 ENCODINGS = ("o200k_base", "cl100k_base")
 EVEN = 90_000  # characters of a class up to which its weight grows in proportion, then as their square root

@@ -8,7 +8,7 @@ from typing import Any
 import budgetkit as bk
 from budgetkit.framing import Framing
 from budgetkit.message import Message
-from budgetkit.policies import Cut, Policy, Room
+from budgetkit.pruning.policies import Cut, Policy, Room
 from budgetkit.replay import requests_of
 from budgetkit.trace.sections import past_section, present_section
 

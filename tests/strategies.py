@@ -7,7 +7,7 @@ from typing import Literal
 from hypothesis import strategies as st
 
 import budgetkit as bk
-from budgetkit.amounts import Amount
+from budgetkit.budget.amounts import Amount
 
 SECTIONS = ("system", "memory", "retrieval", "history", "tool")
 TOKENS = st.integers(0, 300)

@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from budgetkit import accuracy, corpora, figures
+from budgetkit.accuracy.corpora import Corpus, Document
+from budgetkit.accuracy.document_claims import claims
 from budgetkit.budget import Budget
-from budgetkit.claims import claims
-from budgetkit.corpora import Corpus, Document
+from budgetkit.budget.allocation import Reserve
 from budgetkit.counters import counter, encodings
 from budgetkit.counters.sample import Sample, sampled
-from budgetkit.lines import Reserve
 
 
 def errors_of(exact: list[int], estimate: list[int], name: str = "mine") -> pd.DataFrame:

@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 
 import budgetkit as bk
 from budgetkit import figures
-from budgetkit.corpora import Corpus, Document
+from budgetkit.accuracy.corpora import Corpus, Document
+from budgetkit.accuracy.explorer import AccuracyExplorer, sources
+from budgetkit.accuracy.explorer.charts import speeds
+from budgetkit.accuracy.explorer.notices import _often
+from budgetkit.accuracy.explorer.sources import read
+from budgetkit.accuracy.explorer.tokens import FURTHER, lines, reading, tokens_of, visible
 from budgetkit.counters import Counter, ExactCounter
-from budgetkit.explorer import AccuracyExplorer
-from budgetkit.explorer.accuracy import sources
-from budgetkit.explorer.accuracy.charts import speeds
-from budgetkit.explorer.accuracy.news import _often
-from budgetkit.explorer.accuracy.sources import read
-from budgetkit.explorer.accuracy.tokens import FURTHER, lines, reading, tokens_of, visible
 from budgetkit.state import from_json, from_yaml
 
 ENGLISH = "The quick brown fox jumps over the lazy dog. "
@@ -263,7 +262,7 @@ def test_speeds_are_measured_once_and_named_as_measured_here(
     before = explorer.view.figure_speeds["table"]["rows"]
     assert {"chars/4", "langchain", "estimate:o200k_base", "o200k_base"} <= {row[0] for row in before}
     assert "measured on this machine" in explorer.view.figure_speeds["note"]
-    monkeypatch.setattr("budgetkit.explorer.accuracy.library.speed", lambda *_: pytest.fail("measured again"))
+    monkeypatch.setattr("budgetkit.accuracy.explorer.library.speed", lambda *_: pytest.fail("measured again"))
     explorer.controls.risk.value = 0.2
     explorer.controls.classes.value = ("code",)
     after = explorer.view.figure_speeds["table"]["rows"]

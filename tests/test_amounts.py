@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import budgetkit as bk
-from budgetkit.amounts import apportion, sizes
+from budgetkit.budget.amounts import apportion, sizes
 
 
 def test_a_ratio_is_the_decimal_that_it_prints_as() -> None:

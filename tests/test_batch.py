@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import budgetkit as bk
-from budgetkit.batch import Batch, columns_of
-from budgetkit.pruning import Items
+from budgetkit.plan.batch import Batch, columns_of
+from budgetkit.plan.items import Items
 from tests.strategies import ITEMS, SECTIONS, budgets
 
 

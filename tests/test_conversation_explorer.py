@@ -12,15 +12,15 @@ import pytest
 
 import budgetkit as bk
 from budgetkit import figures
-from budgetkit.cost import Price, Prices
-from budgetkit.explorer import ConversationExplorer
-from budgetkit.explorer.conversation import library as replays
-from budgetkit.explorer.conversation.choices import CHOICES, policy_of
-from budgetkit.explorer.conversation.reading import GONE, LONGEST, NEWEST
-from budgetkit.forecast import paths
-from budgetkit.policies import POLICIES, Floor, Importance, OldestFirst, Policy, SlidingWindow, TriggerTarget
-from budgetkit.prompt_cache import CACHES, PromptCache
+from budgetkit.pruning.policies import POLICIES, Floor, Importance, OldestFirst, Policy, SlidingWindow, TriggerTarget
 from budgetkit.replay import Replay
+from budgetkit.replay.cost import Price, Prices
+from budgetkit.replay.explorer import ConversationExplorer
+from budgetkit.replay.explorer import library as replays
+from budgetkit.replay.explorer.choices import CHOICES, policy_of
+from budgetkit.replay.explorer.reader import GONE, LONGEST, NEWEST
+from budgetkit.replay.forecast import paths
+from budgetkit.replay.prompt_cache import CACHES, PromptCache
 from budgetkit.state import from_json, from_yaml, to_yaml
 
 PRICED = Prices("gpt-4o", Price(2.5), Price(10.0), Price(1.25), source="given")

@@ -13,8 +13,18 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
-from budgetkit.corpora import Corpus, Document, folder, generate, odd, packages, rows, shipped, standard_library
-from budgetkit.corpora.generated import RECIPES
+from budgetkit.accuracy.corpora import (
+    Corpus,
+    Document,
+    folder,
+    generate,
+    odd,
+    packages,
+    rows,
+    shipped,
+    standard_library,
+)
+from budgetkit.accuracy.corpora.generated import RECIPES
 
 
 def test_the_mini_corpus_has_languages_by_script_code_and_formats() -> None:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from budgetkit import corpora, files
 from budgetkit.counters import EstimateCounter, counter
-from budgetkit.counters.table import table, table_names
-from budgetkit.counters.units import stretches
-from budgetkit.counters.windows import LEVELS, RUN, WINDOW
+from budgetkit.counters.estimate.table import table, table_names
+from budgetkit.counters.estimate.units import stretches
+from budgetkit.counters.estimate.windows import LEVELS, RUN, WINDOW
 
 ROUGH = EstimateCounter("o200k_base")
 any_text = st.text(st.characters(codec=None, exclude_categories=()), max_size=60)
@@ -59,7 +59,7 @@ def test_a_batch_is_the_same_as_one_by_one(batch: list[str]) -> None:
 def test_a_text_is_estimated_alike_in_small_and_in_large_stretches(batch: list[str], lead: int) -> None:
     text = "a" * lead + "".join(batch) * 3
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("budgetkit.counters.units.STRETCH", 64)
+        patch.setattr("budgetkit.counters.estimate.units.STRETCH", 64)
         small = (ROUGH(text), ROUGH.prefixes(text).tolist())
     assert small == (ROUGH(text), ROUGH.prefixes(text).tolist())
 
@@ -69,9 +69,9 @@ def test_a_text_is_estimated_alike_in_small_and_in_large_stretches(batch: list[s
 def test_text_that_is_hardly_and_text_that_is_mostly_not_ascii_are_looked_up_alike(text: str, few: int) -> None:
     mixed = text + "plain words, mostly" * few
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("budgetkit.counters.windows._FEW", 10**9)
+        patch.setattr("budgetkit.counters.estimate.windows._FEW", 10**9)
         dense = ROUGH.prefixes(mixed).tolist()
-        patch.setattr("budgetkit.counters.windows._FEW", 1)
+        patch.setattr("budgetkit.counters.estimate.windows._FEW", 1)
         assert ROUGH.prefixes(mixed).tolist() == dense
 
 

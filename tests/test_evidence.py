@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import budgetkit as bk
-from budgetkit.evidence import PROXY, needs_by_message
+from budgetkit.replay.evidence import PROXY, needs_by_message
 from tests.slow_replay import ONE_A_CHARACTER
 from tests.test_replay import window
 

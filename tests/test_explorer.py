@@ -17,16 +17,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import budgetkit as bk
-from budgetkit.amounts import Share
+from budgetkit.accuracy.explorer import AccuracyExplorer
+from budgetkit.budget.amounts import Share
 from budgetkit.counters import Counter
 from budgetkit.endpoints import EndpointError
-from budgetkit.explorer import AccuracyExplorer, BudgetExplorer, ConversationExplorer
-from budgetkit.explorer.budget.lines import moved, shortest_ratio
+from budgetkit.explorer import BudgetExplorer
+from budgetkit.explorer.budget.amount_edits import moved, shortest_ratio
 from budgetkit.explorer.budget.settings import Settings
 from budgetkit.explorer.library import Library
-from budgetkit.explorer.steps import History
+from budgetkit.explorer.undo import History
 from budgetkit.explorer.uploads import LARGEST
 from budgetkit.explorer.view import View, plotly_script
+from budgetkit.replay.explorer import ConversationExplorer
 from budgetkit.state import from_json, from_yaml, to_yaml
 
 HELLO = {"role": "user", "content": "Hello world"}
@@ -337,8 +339,8 @@ def test_every_explorer_says_what_an_extra_or_an_endpoint_lacks(
     def refuse(name: str) -> Counter:
         raise EndpointError("the endpoint did not answer; ask again later")
 
-    for explored in ("", ".accuracy"):
-        monkeypatch.setattr(f"budgetkit.explorer{explored}.library.counter", refuse)
+    for room in ("", "accuracy."):
+        monkeypatch.setattr(f"budgetkit.{room}explorer.library.counter", refuse)
     explorer.controls.counter.value = "chars/3"
     assert (explorer.status, explorer.controls.counter.value) == ("the endpoint did not answer; ask again later", held)
 

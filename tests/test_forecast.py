@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import budgetkit as bk
-from budgetkit.cost import Prices
-from budgetkit.forecast import fan, first_over, paths, turns_left
 from budgetkit.replay import turn_sizes
+from budgetkit.replay.cost import Prices
+from budgetkit.replay.forecast import fan, first_over, paths, turns_left
 
 SIZES = st.lists(st.integers(0, 500), min_size=1, max_size=20)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from budgetkit.corpora import odd, shipped
+from budgetkit.accuracy.corpora import odd, shipped
 from budgetkit.counters import ForeignCounter, counter
 
 

@@ -20,7 +20,7 @@ from budgetkit import corpora
 from budgetkit.counters import counter
 from budgetkit.counters.encodings import mended
 from budgetkit.counters.exact import memory
-from budgetkit.trace import lines
+from budgetkit.trace import jsonl
 from tests.hostile import MILLION, RUNS, SHORT, Padding, any_text, deep_json, hostile_text, long_text, one_line
 
 COUNTERS = ("o200k_base", "cl100k_base", "chars/4", "bytes/4", "utf16/4", "estimate:o200k_base")
@@ -125,14 +125,14 @@ def test_a_gigabyte_of_padding_is_refused_early(fill: bytes, said: str) -> None:
     padding = Padding(2 * GIGABYTE, start, fill)
     with pytest.raises(ValueError, match=f"padding.jsonl, line .*{said}.*look what wrote it"):
         bk.load_traces(io.BufferedReader(padding))
-    assert padding.read_so_far <= 1.2 * lines.LONGEST_LINE
+    assert padding.read_so_far <= 1.2 * jsonl.LONGEST_LINE
 
 
 def test_padding_after_a_first_line_that_is_no_json_is_refused_early_too() -> None:
     padding = Padding(2 * GIGABYTE, b"[\n", b" ")
     with pytest.raises(ValueError, match="padding.jsonl, line .*without an end"):
         bk.load_traces(io.BufferedReader(padding))
-    assert padding.read_so_far <= 1.2 * lines.LONGEST_LINE
+    assert padding.read_so_far <= 1.2 * jsonl.LONGEST_LINE
 
 
 # Saved states

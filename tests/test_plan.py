@@ -12,9 +12,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import budgetkit as bk
-from budgetkit.decisions import OVER_CAP, WINDOW_FULL
 from budgetkit.plan import Plan
-from budgetkit.pruning import Items, Units, fill
+from budgetkit.plan.decisions import OVER_CAP, WINDOW_FULL
+from budgetkit.plan.items import Items, Units, fill
 from tests.strategies import DEMANDS, ITEMS, budgets
 
 

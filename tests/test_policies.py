@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import budgetkit as bk
-from budgetkit.policies import (
+from budgetkit.pruning.policies import (
     POLICIES,
     Chain,
     DropToolResults,

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import budgetkit as bk
 from budgetkit import policies
-from budgetkit.cost import Price, Prices, compaction_turns
-from budgetkit.policies import Floor, Policy
-from budgetkit.prompt_cache import CACHES, PromptCache
+from budgetkit.pruning.policies import Floor, Policy
 from budgetkit.replay import Replay
+from budgetkit.replay.cost import Price, Prices, compaction_turns
+from budgetkit.replay.prompt_cache import CACHES, PromptCache
 from tests.slow_replay import ONE_A_CHARACTER, message, slow_replay
 
 ROLES = {"system": "system", "context": "knowledge", "user": "history", "assistant": "history", "tool": "history"}

@@ -9,7 +9,7 @@ import pytest
 import budgetkit as bk
 from budgetkit import figures, policies
 from budgetkit.figures.question import Question, Spec
-from budgetkit.forecast import paths
+from budgetkit.replay.forecast import paths
 from tests.test_replay import AGENT, CLAUDE, TOY, replayed, window
 
 OUTCOME = replayed(TOY, window(100), policies.OldestFirst())

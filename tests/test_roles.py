@@ -6,8 +6,8 @@ import pytest
 
 import budgetkit as bk
 from budgetkit import assembly
-from budgetkit.batch import Batch
-from budgetkit.items import Item
+from budgetkit.plan.batch import Batch
+from budgetkit.plan.item import Item
 from budgetkit.presets import PRESETS
 
 WORDS = {

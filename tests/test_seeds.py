@@ -11,8 +11,8 @@ import pytest
 
 import budgetkit as bk
 from budgetkit import assembly, presets, state
-from budgetkit.decisions import OVER_CAP
-from budgetkit.fitting import fit
+from budgetkit.plan.decisions import OVER_CAP
+from budgetkit.plan.fitting import fit
 from budgetkit.truncation import cutter
 
 OCTOPUS = {"system": 1_200, "procedure": 300, "knowledge": 1_500, "episodes": 400, "current": 100}

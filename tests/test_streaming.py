@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from budgetkit import streaming
 from budgetkit.accuracy import compare
-from budgetkit.cluster import answers
-from budgetkit.corpora import Corpus, Document
+from budgetkit.accuracy.corpora import Corpus, Document
+from budgetkit.accuracy.dask import answers
+from budgetkit.accuracy.streaming import Block, compare_stream, count_block, count_files
 from budgetkit.counters import ExactCounter
 from budgetkit.counters.exact import memory
 from budgetkit.counters.seams import is_seam
-from budgetkit.streaming import Block, compare_stream, count_block, count_files
 from tests.hostile import hostile_text, long_text
 
 EXACT = ExactCounter("cl100k_base")

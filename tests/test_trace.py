@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from budgetkit.counters import counter
 from budgetkit.framing import DEFAULT_FRAMING, FRAMINGS, Framing
-from budgetkit.items import Item
 from budgetkit.message import Message, Passage
+from budgetkit.plan.item import Item
 from budgetkit.trace import Trace, iter_traces, load_trace, load_traces, shipped_traces
 
 PLAIN = Framing()

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from budgetkit.counters import counter
 from budgetkit.framing import FRAMINGS, Framing
-from budgetkit.items import Item
 from budgetkit.message import Message
+from budgetkit.plan.item import Item
 from budgetkit.trace import load_trace
 from budgetkit.truncation import cutter, truncate
 from budgetkit.truncation.boundaries import ENDS, STARTS, By, character_end, character_start

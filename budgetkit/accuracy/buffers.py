@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budgetkit.amounts import Share, check_tokens
+from budgetkit.accuracy.simulation import FilledWindows, filled_windows, ratios
 from budgetkit.budget import Budget
-from budgetkit.filling import FilledWindows, filled_windows, ratios
-from budgetkit.lines import Reserve
+from budgetkit.budget.allocation import Reserve
+from budgetkit.budget.amounts import Share, check_tokens
 
 Floats = npt.NDArray[np.float64]
 

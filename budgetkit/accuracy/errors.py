@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budgetkit.corpora.document import Corpus
+from budgetkit.accuracy.corpora.document import Corpus
 from budgetkit.counters import Counter, counter
 
 Floats = npt.NDArray[np.float64]
@@ -41,7 +41,7 @@ def compare(
 
     Examples
     --------
-    >>> from budgetkit.corpora import Corpus, Document
+    >>> from budgetkit.accuracy.corpora import Corpus, Document
     >>> corpus = Corpus((Document("Hello world", "prose", "en", "mine", "first"),))
     >>> compare(["chars/4", "words/0.75"], corpus)[["counter", "exact", "estimate", "error"]].to_dict("list")
     {'counter': ['chars/4', 'words/0.75'], 'exact': [2, 2], 'estimate': [2, 2], 'error': [0.0, 0.0]}

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, Literal, get_args
 
-from budgetkit.amounts import check_tokens
+from budgetkit.budget.amounts import check_tokens
 
 __all__ = ["CharacterCounter", "Rounding", "Unit"]
 

@@ -14,11 +14,11 @@ from typing import TypeVar
 
 import pandas as pd
 
+from budgetkit.budget.allocation import quoted
 from budgetkit.counters import Counter, counter
 from budgetkit.framing import Framing
-from budgetkit.lines import quoted
 from budgetkit.models import Model
-from budgetkit.pruning import Items
+from budgetkit.plan.items import Items
 from budgetkit.trace import Trace, load_traces, shipped_traces
 
 Report = Callable[[str, float], None]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from budgetkit.batch import Batch, columns_of, frame_of
 from budgetkit.budget import Budget
 from budgetkit.figures.palette import SLATE, colour
 from budgetkit.figures.question import Question, Spec, label, layout, plain, rows
 from budgetkit.figures.turns import ALL
+from budgetkit.plan.batch import Batch, columns_of, frame_of
 
 ROW = 30  # pixels for one bar and the space around it
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import pandas as pd
 
-from budgetkit.batch import Batch, columns_of, frame_of
 from budgetkit.budget import Budget
 from budgetkit.figures.palette import ALARM, SLATE, colour
 from budgetkit.figures.question import Question, Spec, end_labels, layout, plain, signed
 from budgetkit.figures.turns import ALL, followed
+from budgetkit.plan.batch import Batch, columns_of, frame_of
 
 
 def _table(budget: Budget, exact: pd.DataFrame | Batch, rough: pd.DataFrame | Batch) -> pd.DataFrame:

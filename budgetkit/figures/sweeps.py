@@ -9,10 +9,10 @@ from typing import Any
 
 import pandas as pd
 
+from budgetkit.budget.allocation import quoted
 from budgetkit.figures.palette import ALARM, SLATE, colour
 from budgetkit.figures.question import Question, Spec, end_labels, layout, plain
-from budgetkit.lines import quoted
-from budgetkit.sweep import LINES
+from budgetkit.plan.sweeps import LINES
 
 CUT = "cut in all"
 

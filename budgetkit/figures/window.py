@@ -17,7 +17,7 @@ from budgetkit.budget import Budget
 from budgetkit.figures.palette import ALARM, HATCHED, POOL, WINDOW, colour, ink
 from budgetkit.figures.question import Question, Spec, label, layout, plain, rows, short, signed
 from budgetkit.plan import Plan
-from budgetkit.walk import allocate
+from budgetkit.plan.walk import allocate
 
 ROW = 26  # pixels for one bar and the space around it
 

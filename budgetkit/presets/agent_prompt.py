@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from budgetkit.amounts import Amount, Share, check_tokens
 from budgetkit.budget import Budget
-from budgetkit.lines import Allocation, Granularity, Keep, Reserve, check_choice, quoted
+from budgetkit.budget.allocation import Allocation, Granularity, Keep, Reserve, check_choice, quoted
+from budgetkit.budget.amounts import Amount, Share, check_tokens
 from budgetkit.presets.window import Window, window_of
 
 PRIORITIES = {"required": 10, "high": 8, "medium": 5, "low": 2}

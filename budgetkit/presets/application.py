@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from budgetkit.amounts import Amount, Share
 from budgetkit.budget import Budget
-from budgetkit.lines import Allocation, Fill, Keep, Reserve, quoted
+from budgetkit.budget.allocation import Allocation, Fill, Keep, Reserve, quoted
+from budgetkit.budget.amounts import Amount, Share
 from budgetkit.presets.window import Window, window_of
 
 IMPORTANCE = {"system": 10, "memory": 8, "conversation": 7, "tool": 6, "retrieval": 5, "user": 9}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from budgetkit.amounts import Amount, Share
-from budgetkit.budget import Budget, WindowKind
-from budgetkit.lines import Allocation, Reserve
+from budgetkit.budget.allocation import Allocation, Reserve
+from budgetkit.budget.amounts import Amount, Share
+from budgetkit.budget.budget import Budget, WindowKind
 from budgetkit.presets.window import Window, window_of
 
 ROLES = {

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from budgetkit.budget import Budget
-from budgetkit.lines import quoted
+from budgetkit.budget.allocation import quoted
 from budgetkit.presets.agent_prompt import agent_prompt
 from budgetkit.presets.application import agent, chat, rag
 from budgetkit.presets.memory import memory_engine, working_memory

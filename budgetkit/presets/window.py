@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from budgetkit.amounts import check_tokens
-from budgetkit.budget import WindowKind
+from budgetkit.budget.amounts import check_tokens
+from budgetkit.budget.budget import WindowKind
 from budgetkit.models import Model
 
 Window = int | Model

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.evidence import evidence
-from budgetkit.history import NEVER
-from budgetkit.policies import Policy
-from budgetkit.replay.outcome import Replay
+from budgetkit.pruning.history import NEVER
+from budgetkit.pruning.policies import Policy
+from budgetkit.replay.evidence import evidence
 from budgetkit.replay.replaying import replay
+from budgetkit.replay.results import Replay
 from budgetkit.trace import Trace
 
 
@@ -25,7 +25,7 @@ def losses(outcome: Replay, found: pd.DataFrame | None = None) -> pd.DataFrame:
     outcome : Replay
         What :func:`budgetkit.replay` returned.
     found : DataFrame, optional
-        What needs what, as :func:`budgetkit.evidence.evidence` lists it.
+        What needs what, as :func:`budgetkit.replay.evidence.evidence` lists it.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def evidence_shares(
     caps : iterable of int
         History budgets, in tokens.
     found : DataFrame, optional
-        What needs what, as :func:`budgetkit.evidence.evidence` lists it.
+        What needs what, as :func:`budgetkit.replay.evidence.evidence` lists it.
     **options
         Options of :func:`budgetkit.replay`.
 

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.cost import MILLION, Prices
 from budgetkit.counters import counter
-from budgetkit.forecast import first_over, paths
 from budgetkit.framing import Framing
 from budgetkit.models import Model
-from budgetkit.pruning import Floats, Ints
+from budgetkit.plan.items import Floats, Ints
+from budgetkit.replay.cost import MILLION, Prices
+from budgetkit.replay.forecast import first_over, paths
 from budgetkit.trace import Trace
 
 Preset = Callable[[Model], Budget]
@@ -67,7 +67,7 @@ def outlook(
     preset : callable
         From a model to the budget that it is used with; its remainder says when something is cut.
     prices : callable, optional
-        From a model's name to its prices, such as :func:`budgetkit.cost.prices`.
+        From a model's name to its prices, such as :func:`budgetkit.replay.cost.prices`.
     money : float, optional
         What may be spent, in US dollars; every request reads the last one from the cache and writes what is new.
     turns : int, default 1,000
@@ -80,7 +80,7 @@ def outlook(
     Returns
     -------
     DataFrame
-        One row a model and event. Columns model, then those of :func:`budgetkit.forecast.first_over`.
+        One row a model and event. Columns model, then those of :func:`budgetkit.replay.forecast.first_over`.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def spent(drawn: Ints, prices: Prices) -> Floats | None:
 
     Examples
     --------
-    >>> from budgetkit.cost import Price
+    >>> from budgetkit.replay.cost import Price
     >>> spent(np.array([[1_000_000, 3_000_000]]), Prices("x", Price(2.0), cache_read=Price(0.5))).tolist()
     [[2.0, 6.5]]
     """

@@ -14,8 +14,8 @@ from typing import Final
 
 import numpy as np
 
-from budgetkit.items import Item
-from budgetkit.pruning import Flags, Ints
+from budgetkit.plan.item import Item
+from budgetkit.plan.items import Flags, Ints
 from budgetkit.trace import Ledger, Turn
 
 #: Section of the messages that no request holds.

@@ -17,21 +17,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from budgetkit.budget import Budget
-from budgetkit.cost import Prices
 from budgetkit.counters import counter
 from budgetkit.framing import DEFAULT_FRAMING, Framing
-from budgetkit.history import Slots
 from budgetkit.message import Message
-from budgetkit.policies import Policy, Room
-from budgetkit.prompt_cache import CACHES, PromptCache
-from budgetkit.pruning import Ints
-from budgetkit.replay.outcome import Replay
+from budgetkit.plan.items import Ints
+from budgetkit.plan.walk import allocate, allocate_columns, declaring
+from budgetkit.pruning.history import Slots
+from budgetkit.pruning.policies import Policy, Room
+from budgetkit.pruning.retention import Kept, Measure, Visit, retain
+from budgetkit.replay.cost import Prices
 from budgetkit.replay.prefix import Placed, boundaries, equal_prefix, place
+from budgetkit.replay.prompt_cache import CACHES, PromptCache
 from budgetkit.replay.requests import By, answers, pauses, requests_of
-from budgetkit.retention import Kept, Measure, Visit, retain
+from budgetkit.replay.results import Replay
 from budgetkit.trace import DEFAULT_ROLES, Ledger, Trace, unpaired
 from budgetkit.trace.sections import Roles, past_section
-from budgetkit.walk import allocate, allocate_columns, declaring
 
 Columns = dict[str, dict[str, Ints]]
 Count = Callable[[str], int]
@@ -60,7 +60,7 @@ def replay(
     budget : Budget
         The window and its lines.
     policy : Policy
-        What leaves the history, and when; see :mod:`budgetkit.policies`.
+        What leaves the history, and when; see :mod:`budgetkit.pruning`.
     count : callable, optional
         From text to tokens; o200k_base when left out.
     roles : mapping or callable, optional
@@ -72,10 +72,10 @@ def replay(
     by : {"turn", "request"}
         One request a turn, or one for each answer of the model.
     cache : PromptCache
-        The provider's prompt cache, one of :data:`budgetkit.prompt_cache.CACHES` or your own. Where the prices say
-        what reading from it costs, that counts.
+        The provider's prompt cache, one of :data:`budgetkit.replay.prompt_cache.CACHES` or your own. Where
+        the prices say what reading from it costs, that counts.
     prices : Prices, optional
-        What tokens cost; see :func:`budgetkit.cost.prices`.
+        What tokens cost; see :func:`budgetkit.replay.cost.prices`.
 
     Returns
     -------

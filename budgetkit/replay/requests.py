@@ -12,9 +12,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from budgetkit.lines import check_choice
+from budgetkit.budget.allocation import check_choice
 from budgetkit.message import Message
-from budgetkit.pruning import Floats, Ints
+from budgetkit.plan.items import Floats, Ints
 from budgetkit.trace import Trace, Turn
 
 By = Literal["turn", "request"]

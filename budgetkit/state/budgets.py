@@ -7,9 +7,9 @@ from dataclasses import fields
 from decimal import Decimal
 from typing import Any, TypeVar
 
-from budgetkit.amounts import Amount, Share
 from budgetkit.budget import Budget
-from budgetkit.lines import Allocation, Reserve
+from budgetkit.budget.allocation import Allocation, Reserve
+from budgetkit.budget.amounts import Amount, Share
 from budgetkit.state.plain import keys, made, rows
 
 T = TypeVar("T")

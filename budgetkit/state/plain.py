@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from budgetkit.lines import quoted
+from budgetkit.budget.allocation import quoted
 
 T = TypeVar("T")
 # YAML writes exactly these; a member of an enumeration is one of them too.

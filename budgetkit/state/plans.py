@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from budgetkit.amounts import check_tokens
-from budgetkit.decisions import REASONS, Decisions
-from budgetkit.items import Item
-from budgetkit.lines import check_all, quoted
+from budgetkit.budget.allocation import check_all, quoted
+from budgetkit.budget.amounts import check_tokens
 from budgetkit.plan import Grant, Plan
-from budgetkit.pruning import Ints, Items
+from budgetkit.plan.decisions import REASONS, Decisions
+from budgetkit.plan.item import Item
+from budgetkit.plan.items import Ints, Items
 from budgetkit.state.budgets import budget_from, budget_to, changed_fields
 from budgetkit.state.plain import keys, made, rows
 from budgetkit.state.texts import texts_from, texts_to

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from budgetkit.decisions import Decisions
 from budgetkit.message import Message
+from budgetkit.plan.decisions import Decisions
 from budgetkit.state.plain import keys, made, plain, rows
 
 Payloads = tuple[list[object], dict[int, object]]

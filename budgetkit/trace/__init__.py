@@ -4,7 +4,7 @@ from budgetkit.message import Message
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.ledger import Ledger
 from budgetkit.trace.loading import iter_traces, load_trace, load_traces, shipped_traces
-from budgetkit.trace.readings import readings, unpaired
+from budgetkit.trace.provider_usage import readings, unpaired
 from budgetkit.trace.saving import to_line, usage_frame
 from budgetkit.trace.sections import DEFAULT_ROLES
 from budgetkit.trace.turns import Turn

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from budgetkit.framing import DEFAULT_FRAMING, Framing
-from budgetkit.items import Item
 from budgetkit.message import Message, Passage
+from budgetkit.plan.item import Item
 from budgetkit.trace.ledger import Counted, Ledger, count_all, ledger
 from budgetkit.trace.sections import DEFAULT_ROLES, Roles, roles_key
 from budgetkit.trace.turns import Turn, turns

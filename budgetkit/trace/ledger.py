@@ -19,8 +19,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from budgetkit.framing import Framing
-from budgetkit.items import Item
 from budgetkit.message import Message, Passage
+from budgetkit.plan.item import Item
 from budgetkit.trace.sections import Roles, past_section, present_section
 from budgetkit.trace.turns import Turn, opening
 

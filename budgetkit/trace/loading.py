@@ -21,7 +21,7 @@ from budgetkit.files import data_files, data_path
 from budgetkit.message import Message, Passage
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.importers import converted, session
-from budgetkit.trace.lines import Numbered, Placed, Progress, values
+from budgetkit.trace.jsonl import Numbered, Placed, Progress, values
 
 __all__ = ["iter_traces", "load_trace", "load_traces", "shipped_traces"]
 

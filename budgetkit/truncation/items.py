@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 from budgetkit.framing import DEFAULT_FRAMING, Framing
-from budgetkit.items import Item
 from budgetkit.message import Message
+from budgetkit.plan.item import Item
 from budgetkit.truncation.boundaries import By
 from budgetkit.truncation.cutting import Keep, truncate
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from budgetkit.budget import Budget
-from budgetkit.explorer.budget.outcome import Outcome
+from budgetkit.explorer.budget.results import Outcome
 from budgetkit.explorer.budget.settings import Settings
 from budgetkit.figures.palette import HATCHED, colour, ink
 from budgetkit.figures.question import short, signed

@@ -8,12 +8,12 @@ from typing import Any
 import pandas as pd
 
 from budgetkit import figures
-from budgetkit.batch import Batch
-from budgetkit.explorer.budget.outcome import Outcome
+from budgetkit.explorer.budget.results import Outcome
 from budgetkit.explorer.drawing import chart
 from budgetkit.figures.question import Question, signed
 from budgetkit.figures.turns import ALL
 from budgetkit.figures.window import takes_the_rest
+from budgetkit.plan.batch import Batch
 
 Data = dict[str, Any]
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from budgetkit.amounts import Amount, Share, check_tokens
 from budgetkit.budget import Budget
-from budgetkit.explorer.budget.lines import amounts_of, shortest_ratio
-from budgetkit.explorer.budget.outcome import Outcome, known_model
+from budgetkit.budget.amounts import Amount, Share, check_tokens
+from budgetkit.explorer.budget.amount_edits import amounts_of, shortest_ratio
+from budgetkit.explorer.budget.results import Outcome, known_model
 from budgetkit.explorer.budget.settings import OWN, Settings
 from budgetkit.explorer.library import Library
 from budgetkit.presets import PRESETS, preset

@@ -10,10 +10,10 @@ import ipywidgets as widgets
 from budgetkit.counters import encoding_names
 from budgetkit.explorer.boxes import AUTO, Do, bound, breakable, fill, group, options, row, sends, show
 from budgetkit.explorer.budget.bar import BESIDE_SHORT
-from budgetkit.explorer.budget.outcome import Outcome
+from budgetkit.explorer.budget.results import Outcome
 from budgetkit.explorer.budget.rows import Limits, Row
-from budgetkit.explorer.budget.scene import lines_of
 from budgetkit.explorer.budget.settings import OWN, Settings, known_presets
+from budgetkit.explorer.budget.view_state import lines_of
 from budgetkit.explorer.library import Library
 from budgetkit.models import models
 

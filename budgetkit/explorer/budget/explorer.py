@@ -10,17 +10,17 @@ from typing import Any
 import traitlets as t
 
 from budgetkit.budget import Budget
+from budgetkit.explorer.base import Explorer
 from budgetkit.explorer.budget.charts import charts
 from budgetkit.explorer.budget.commands import COMMANDS, taken
 from budgetkit.explorer.budget.controls import Controls
-from budgetkit.explorer.budget.news import source, status
-from budgetkit.explorer.budget.outcome import Outcome, outcome
-from budgetkit.explorer.budget.scene import scene, shown_figures
+from budgetkit.explorer.budget.notices import source, status
+from budgetkit.explorer.budget.results import Outcome, outcome
 from budgetkit.explorer.budget.settings import Settings
 from budgetkit.explorer.budget.texts import texts
+from budgetkit.explorer.budget.view_state import scene, shown_figures
 from budgetkit.explorer.library import Library
-from budgetkit.explorer.stage import Explorer
-from budgetkit.explorer.steps import History
+from budgetkit.explorer.undo import History
 from budgetkit.explorer.view import View
 from budgetkit.plan import Plan
 from budgetkit.state import to_dict

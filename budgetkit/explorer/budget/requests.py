@@ -11,15 +11,15 @@ from typing import TypeVar
 
 import pandas as pd
 
-from budgetkit.batch import Batch
 from budgetkit.budget import Budget
+from budgetkit.budget.allocation import Allocation
 from budgetkit.counters import Counter
 from budgetkit.explorer.library import Library
-from budgetkit.fitting import Cut
 from budgetkit.framing import Framing
-from budgetkit.items import Item
-from budgetkit.lines import Allocation
-from budgetkit.pruning import Items
+from budgetkit.plan.batch import Batch
+from budgetkit.plan.fitting import Cut
+from budgetkit.plan.item import Item
+from budgetkit.plan.items import Items
 from budgetkit.trace import Trace
 from budgetkit.truncation import cutter
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from budgetkit.amounts import Amount, Share
+from budgetkit.budget.amounts import Amount, Share
 from budgetkit.explorer.boxes import AUTO, Do, bound, breakable
 from budgetkit.figures.palette import colour
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from budgetkit.amounts import Amount, check_tokens
 from budgetkit.budget import Budget
-from budgetkit.explorer.budget.lines import amounts_of, moved, names, with_reserves
-from budgetkit.lines import quoted
+from budgetkit.budget.allocation import quoted
+from budgetkit.budget.amounts import Amount, check_tokens
+from budgetkit.explorer.budget.amount_edits import amounts_of, moved, names, with_reserves
 from budgetkit.models import Model
 from budgetkit.presets import PRESETS, preset
 

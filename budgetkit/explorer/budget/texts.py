@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from budgetkit.amounts import Amount, Share
 from budgetkit.budget import Budget
-from budgetkit.explorer.budget.lines import names
+from budgetkit.budget.allocation import Allocation, Reserve
+from budgetkit.budget.amounts import Amount, Share
+from budgetkit.explorer.budget.amount_edits import names
 from budgetkit.explorer.budget.settings import Settings
-from budgetkit.lines import Allocation, Reserve
 from budgetkit.models import Model
 from budgetkit.state import to_json, to_yaml
 

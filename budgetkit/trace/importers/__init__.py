@@ -11,7 +11,7 @@ from typing import Any
 
 from budgetkit.trace.importers import anthropic, gemini, recordings, responses, sessions, trajectories
 from budgetkit.trace.importers.usage import usage_of
-from budgetkit.trace.lines import Numbered
+from budgetkit.trace.jsonl import Numbered
 
 __all__ = ["converted", "session", "usage_of"]
 

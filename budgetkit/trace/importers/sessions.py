@@ -11,7 +11,7 @@ from typing import Any
 
 from budgetkit.trace.importers.blocks import chat_messages
 from budgetkit.trace.importers.usage import usage_of
-from budgetkit.trace.lines import Numbered, Placed
+from budgetkit.trace.jsonl import Numbered, Placed
 
 Raw = Mapping[str, Any]
 _EVENTS = ("user", "assistant", "system", "summary", "message", "session", "file-history-snapshot", "model_change")

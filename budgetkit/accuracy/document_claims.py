@@ -1,0 +1,146 @@
+"""What the documents claim about counting, beside what is measured.
+
+Documents 000 and 001 give numbers for characters / 4 without saying on what text. Each claim is computed here on a
+corpus, with an interval from resampling its documents, so that nobody has to believe either side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from budgetkit import presets
+from budgetkit.accuracy import compare, consequences
+from budgetkit.accuracy.corpora.document import Corpus
+from budgetkit.budget import Budget
+from budgetkit.models import model
+from budgetkit.plan.walk import allocate
+
+__all__ = ["claims"]
+
+_RULE: Final = "chars/4"
+_WINDOW: Final = 128_000
+_REPEATS: Final = 400
+_COLUMNS: Final = ["claim", "document", "said", "measured", "low", "high", "unit", "corpus"]
+
+
+def claims(corpus: Corpus, exact: str = "o200k_base", seed: int = 0) -> pd.DataFrame:
+    """Set each numeric claim of documents 000 and 001 beside its measured value.
+
+    Parameters
+    ----------
+    corpus : Corpus
+        What to measure on; classes "code" and "cjk prose" are needed for the claims about them.
+    exact : str
+        The encoding that is right.
+    seed : int
+        Of the resampling.
+
+    Returns
+    -------
+    DataFrame
+        One row a claim: what was said, measured, a 95 % interval low to high where it was measured on texts,
+        the unit and the corpus. What cannot be measured on this corpus is left out.
+
+    Examples
+    --------
+    >>> from budgetkit.accuracy.corpora import shipped
+    >>> found = claims(shipped()).set_index("claim")
+    >>> found.loc["memory budget of gpt-4o", ["said", "measured"]].tolist()
+    [80000.0, 117501.0]
+    """
+    errors = compare([_RULE], corpus, exact)
+    random = np.random.default_rng(seed)
+    rows = [
+        _measured(claim, document, said, unit, kept, statistic, random)
+        for claim, document, said, unit, kept, statistic in _on_texts(errors)
+        if len(kept)
+    ]
+    rows += _wasted(errors, random)
+    rows += [_memory(name, said) for name, said in (("gpt-4o", 80_000), ("gpt-3.5-turbo", 8_000))]
+    return pd.DataFrame(rows, columns=_COLUMNS)
+
+
+Statistic = Callable[[pd.DataFrame], float]
+Claim = tuple[str, str, float, str, pd.DataFrame, Statistic]
+
+
+def _on_texts(errors: pd.DataFrame) -> list[Claim]:
+    return [
+        ("95 % of texts are within", "000", 15, "% of the exact count", errors, _p95),
+        ("texts within 15 %", "000", 100, "% of the texts", errors, _within),
+        ("off by up to", "001", 30, "% of the exact count", errors, _worst),
+        ("code", "001", 1.5, "characters a token", errors[errors["class"] == "code"], _characters_a_token),
+        ("CJK text", "001", 0.5, "characters a token", errors[errors["class"] == "cjk prose"], _characters_a_token),
+    ]
+
+
+def _p95(errors: pd.DataFrame) -> float:
+    return float(100 * errors["error"].abs().quantile(0.95))
+
+
+def _within(errors: pd.DataFrame) -> float:
+    return float(100 * (errors["error"].abs() <= 0.15).mean())
+
+
+def _worst(errors: pd.DataFrame) -> float:
+    return float(100 * errors["error"].abs().max())
+
+
+def _characters_a_token(errors: pd.DataFrame) -> float:
+    return float(errors["characters"].sum() / errors["exact"].sum())
+
+
+def _measured(
+    claim: str,
+    document: str,
+    said: float,
+    unit: str,
+    errors: pd.DataFrame,
+    statistic: Statistic,
+    random: np.random.Generator,
+) -> dict[str, object]:
+    repeated = [statistic(errors.iloc[_drawn(len(errors), random)]) for _ in range(_REPEATS)]
+    low, high = np.quantile(repeated, (0.025, 0.975))
+    row: dict[str, object] = {"claim": claim, "document": document, "said": float(said), "measured": statistic(errors)}
+    return row | {"low": low, "high": high, "unit": unit, "corpus": _name(errors)}
+
+
+def _drawn(n: int, random: np.random.Generator) -> npt.NDArray[np.intp]:
+    return random.integers(0, n, n)
+
+
+def _name(errors: pd.DataFrame) -> str:
+    return f"{len(errors):,} documents of {errors['source'].nunique()} sources"
+
+
+def _wasted(errors: pd.DataFrame, random: np.random.Generator) -> list[dict[str, object]]:
+    """Fill a window of 128,000 by the rule, each with documents of one class, and see what stays empty."""
+    if errors.empty:
+        return []
+
+    def wasted(kept: pd.DataFrame) -> float:
+        return float(consequences(Budget(_WINDOW), kept, "class")["wasted"].iloc[0])
+
+    repeated = [wasted(errors.iloc[_drawn(len(errors), random)]) for _ in range(20)]
+    low, high = np.quantile(repeated, (0.025, 0.975))
+    row: dict[str, object] = {
+        "claim": "wasted in 128,000",
+        "document": "001",
+        "said": 38_400.0,
+        "low": low,
+        "high": high,
+    }
+    return [row | {"measured": wasted(errors), "unit": "tokens", "corpus": _name(errors)}]
+
+
+def _memory(name: str, said: float) -> dict[str, object]:
+    """Compute document 001's memory budget by its own formula: only the priming of the request is there."""
+    budget = presets.memory_engine(model(name))
+    limit = allocate(budget, {"messages": 3})["memory"].limit
+    row: dict[str, object] = {"claim": f"memory budget of {name}", "document": "001", "said": float(said)}
+    return row | {"measured": float(limit), "unit": "tokens", "corpus": "document 001's own formula"}

@@ -1,0 +1,5 @@
+"""How wrong a cheap token count is on somebody's texts, and what that costs a budget."""
+
+from budgetkit.accuracy.explorer.explorer import AccuracyExplorer
+
+__all__ = ["AccuracyExplorer"]

@@ -1,0 +1,265 @@
+"""The figures of the view: their specification, a sentence that reads them, and their table where it is open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from budgetkit import figures
+from budgetkit.accuracy import read_off
+from budgetkit.accuracy.explorer.library import Texts
+from budgetkit.accuracy.explorer.notices import called, held
+from budgetkit.accuracy.explorer.results import Outcome, selected
+from budgetkit.accuracy.explorer.view_state import FIGURES
+from budgetkit.counters import RULES, Counter, ExactCounter
+from budgetkit.counters.estimate.table import table_names
+from budgetkit.explorer.drawing import chart
+from budgetkit.figures.question import Question, short, signed
+
+Data = dict[str, Any]
+RATIOS = ("chars/4", "bytes/4", "words/0.75")
+RISKS = (0.2, 0.1, 0.05, 0.02, 0.01)
+LANGUAGES = 36  # bars that can still be told apart
+POINTS = ("strip", "lengths", "agreement")
+
+
+def charts(found: Outcome, library: Texts, opened: Collection[str]) -> dict[str, Data]:
+    """Return what the page draws.
+
+    Parameters
+    ----------
+    found : Outcome
+        What follows from the settings.
+    library : Texts
+        Where texts, counts and speeds are.
+    opened : collection of str
+        Figures whose tables are open.
+
+    Returns
+    -------
+    dict of str to dict
+        By figure: title, note, spec, table and click.
+    """
+    return {name: _chart(name, found, library, name in opened) for name in FIGURES}
+
+
+def _chart(name: str, found: Outcome, library: Texts, opened: bool) -> Data:
+    """Draw one figure; what does not depend on what moved is not drawn again."""
+    key = (found.key, name, opened, *_depends(name, found))
+    return library.remember(key, lambda: _drawn(name, found, library, opened))
+
+
+def _depends(name: str, found: Outcome) -> tuple[Hashable, ...]:
+    """Return what a figure depends on beside the errors."""
+    now, document = found.settings, found.document
+    if name in ("rooms", "buffers"):
+        return (now.budget.preset, now.budget.model, now.budget.window, id(now.budget.own), now.risk, now.together)
+    return {"speeds": (), "tax": (found.budget.window,)}.get(name, (document,))
+
+
+def _drawn(name: str, found: Outcome, library: Texts, opened: bool) -> Data:
+    question, note = QUESTIONS[name]
+    table = _table(name, found, library)
+    return chart(question, table, note(table, found), opened, "document" if name in POINTS else None)
+
+
+def _table(name: str, found: Outcome, library: Texts) -> pd.DataFrame:
+    if name == "rooms":
+        return figures.rooms.table(found.budget, found.safe, found.demand, ratios(found))
+    if name == "buffers":
+        return risks(found)
+    if name == "speeds":
+        return speeds(found, library)
+    if name == "tax":
+        return tax(found)
+    texts = library.corpus(found.chosen).texts
+    key = (found.key, found.document, "points")
+    return library.remember(key, lambda: figures.document_errors.table(found.errors, texts, found.document))
+
+
+def ratios(found: Outcome) -> dict[str, float]:
+    """Return how many tokens an estimated one really is, in a window in the middle and in one at the risk.
+
+    Parameters
+    ----------
+    found : Outcome
+        What follows from the settings.
+
+    Returns
+    -------
+    dict of str to float
+        By case.
+    """
+    ratio = found.filled.ratios
+    worst = float(np.quantile(ratio, 1 - found.settings.risk, method="higher"))
+    return {
+        "really, typical": float(np.median(ratio)),
+        f"really, {100 * found.settings.risk:g} in 100": worst,
+    }
+
+
+def risks(found: Outcome) -> pd.DataFrame:
+    """Return the buffer of several risks, the accepted one among them, read off the same windows.
+
+    Parameters
+    ----------
+    found : Outcome
+        What follows from the settings.
+
+    Returns
+    -------
+    DataFrame
+        As `figures.buffers` has it.
+    """
+    window, rows = found.buffer.window, []
+    for risk in sorted({*RISKS, found.settings.risk}, reverse=True):
+        buffer = read_off(found.filled, found.errors, window, risk, found.settings.together)
+        row = {"counter": buffer.counter, "risk": risk, "buffer": buffer.share, "low": buffer.low, "high": buffer.high}
+        rows.append(row | {"tokens": round(buffer.share * window), "warning": buffer.warning})
+    return pd.DataFrame(rows)
+
+
+def core(found: Outcome) -> list[str]:
+    """Name the counters that need nothing installed: ratios, other systems' rules, and the estimate if one is trained.
+
+    Parameters
+    ----------
+    found : Outcome
+        With the exact counter.
+
+    Returns
+    -------
+    list of str
+        Names that `budgetkit.counter` takes.
+    """
+    exact = found.exact
+    if isinstance(exact, ExactCounter) and exact.encoding in table_names():
+        return [*RATIOS, *RULES, f"estimate:{exact.encoding}"]
+    return [*RATIOS, *RULES]
+
+
+def speeds(found: Outcome, library: Texts) -> pd.DataFrame:
+    """Return error and speed of every counter of the core, and of the chosen and the exact one.
+
+    Parameters
+    ----------
+    found : Outcome
+        What follows from the settings.
+    library : Texts
+        Where counts are, and where each speed is measured once.
+
+    Returns
+    -------
+    DataFrame
+        As `figures.speeds` has it.
+    """
+    kept = selected(found.every, found.settings)
+    right = found.errors["exact"].to_numpy(float)
+    error, speed, kind = dict[str, float](), dict[str, float](), dict[str, str]()
+    for name, count in _counters(found, library):
+        counts = library.counts(found.chosen, count)[kept]
+        error[name] = float(np.abs(counts / right - 1).mean())
+        speed[name] = library.speed(found.chosen, count)
+        kind[name] = "chosen" if count is found.counter else "exact" if count is found.exact else "estimate"
+    return figures.speeds.table(error, speed, kind)
+
+
+def _counters(found: Outcome, library: Texts) -> Iterator[tuple[str, Counter]]:
+    seen = set[str]()
+    for name in core(found):
+        count = library.counter(name)
+        seen.add(count.name)
+        yield name, count
+    for count in (found.counter, found.exact):
+        if count.name not in seen:
+            seen.add(count.name)
+            yield count.name, count
+
+
+def tax(found: Outcome) -> pd.DataFrame:
+    """Return how much text of each language fills the window: of prose, where there is any.
+
+    Parameters
+    ----------
+    found : Outcome
+        With errors.
+
+    Returns
+    -------
+    DataFrame
+        As `figures.language_tax` has it; of many languages those with most text.
+    """
+    errors = found.errors
+    prose = errors[errors["class"].isin(["prose", "cjk prose", "dialogue"])]
+    spoken = prose if prose["language"].nunique() > 1 else errors
+    table = figures.language_tax.table(spoken, found.budget.window)
+    return table.loc[table["characters"].nlargest(LANGUAGES).index].sort_index().reset_index(drop=True)
+
+
+def _points_note(table: pd.DataFrame, found: Outcome) -> str:
+    worst = table.iloc[0]
+    part = f" {len(table):,} of {len(found.errors):,} are drawn." if len(table) < len(found.errors) else ""
+    off = held(worst["class_error"])
+    return f"{worst['class']} is counted worst, {off} off on average; click a point to read it below.{part}"
+
+
+def _rooms_note(table: pd.DataFrame, found: Outcome) -> str:
+    pool = table[table["line"] == table["line"].iloc[0]].set_index("case")["tokens"]
+    name = found.budget.name or "the budget"
+    looks, half, held_back = (signed(int(tokens)) for tokens in pool.iloc[[0, 1, -1]])
+    told = f"The shared pool of {name} looks like {looks} tokens; in half the windows it is {half}"
+    history = table[table["line"] == found.budget.remainder]
+    stays = f" The {found.budget.remainder} budget is not touched." if _is_same(history) else ""
+    return f"{told}, and with the buffer, which guards a full window, {held_back}.{stays}"
+
+
+def _is_same(rooms: pd.DataFrame) -> bool:
+    return len(rooms) > 0 and rooms["tokens"].nunique() == 1
+
+
+def _lengths_note(table: pd.DataFrame, found: Outcome) -> str:
+    size = found.errors["characters"]
+    if size.nunique() < 2:
+        return f"All documents have {size.iloc[0]:,} characters."
+    return "Each point is a document; the line is the median of documents of like length."
+
+
+def _agreement_note(table: pd.DataFrame, found: Outcome) -> str:
+    low = int((found.errors["error"] < 0).sum())
+    return f"{low:,} of {len(found.errors):,} documents lie below the line: counted too few."
+
+
+def _buffers_note(table: pd.DataFrame, found: Outcome) -> str:
+    buffer = found.buffer
+    tokens = short(buffer.share * buffer.window)
+    told = f"At a risk of {100 * buffer.risk:g} % hold {held(buffer.share)} back, {tokens} of {buffer.window:,} tokens"
+    return f"{told}; the bars are 95 % intervals." if not buffer.warning else f"{told}; too few documents to be sure."
+
+
+def _speeds_note(table: pd.DataFrame, found: Outcome) -> str:
+    return "Speed as measured on this machine just now, on these texts; error over the documents looked at."
+
+
+def _tax_note(table: pd.DataFrame, found: Outcome) -> str:
+    dearest = table.iloc[0]
+    window, size = found.budget.window, dearest["characters_in_window"]
+    told = f"{dearest['language']} fills {window:,} tokens with {size:,} characters"
+    return f"{told}, {100 * dearest['of_base']:.0f} % of what {_base(table)} has; counted with {called(found.exact)}."
+
+
+def _base(table: pd.DataFrame) -> str:
+    return "English" if (table["language"] == "en").any() else "the cheapest"
+
+
+QUESTIONS: dict[str, tuple[Question[...], Callable[[pd.DataFrame, Outcome], str]]] = {
+    "strip": (figures.document_errors, _points_note),
+    "rooms": (figures.rooms, _rooms_note),
+    "lengths": (figures.error_by_length, _lengths_note),
+    "agreement": (figures.agreement, _agreement_note),
+    "buffers": (figures.buffers, _buffers_note),
+    "speeds": (figures.speeds, _speeds_note),
+    "tax": (figures.language_tax, _tax_note),
+}

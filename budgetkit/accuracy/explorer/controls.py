@@ -1,0 +1,220 @@
+"""Controls: the widgets beside the view. They show the settings and turn a hand's change into a command."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import ipywidgets as widgets
+import numpy as np
+
+from budgetkit.accuracy.explorer.library import Texts
+from budgetkit.accuracy.explorer.results import Outcome
+from budgetkit.accuracy.explorer.settings import Settings
+from budgetkit.accuracy.figures.documents import percent
+from budgetkit.counters import RULES, encoding_names
+from budgetkit.counters.calibrated import calibrated_models
+from budgetkit.counters.encodings import mended
+from budgetkit.explorer.boxes import AUTO, Do, group, options, row, sends
+from budgetkit.explorer.budget.controls import WINDOWS
+from budgetkit.explorer.budget.settings import OWN, known_presets
+from budgetkit.models import models
+
+CHEAP = ("chars/4", "chars/3.5", "bytes/4", "utf16/4", "words/0.75", *RULES)
+ESTIMATES = ("estimate:o200k_base", "estimate:cl100k_base")
+RISKS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
+PIECES = (100, 200, 500, 1_000, 2_000, 5_000, 10_000)
+WHOLE, MIXED = 0, ""  # ipywidgets takes None for nothing chosen
+TOGETHER = (
+    ("texts of all kinds", MIXED),
+    ("one class", "class"),
+    ("one language", "language"),
+    ("one source", "source"),
+)
+LISTED = 200  # documents that can be chosen from the list
+_STEPS = 24  # of the slider of lengths
+_LONGEST = 40  # characters of a document's name in the list
+
+
+class Controls:
+    """The widgets beside the view.
+
+    Parameters
+    ----------
+    do : callable
+        Takes the name of a command and its arguments.
+    library : Texts
+        What can be looked at.
+
+    Attributes
+    ----------
+    counter, exact, corpus, path, classes, pieces, length, risk, risk_box, together, model, preset, window, window_box,
+    document
+        Widgets; setting the value of one from code is the same as doing it by hand.
+    """
+
+    def __init__(self, do: Do, library: Texts) -> None:
+        self._do, self._library = do, library
+        typed: dict[str, Any] = {"continuous_update": False, **AUTO}
+        self.counter = widgets.Combobox(description="Cheap counter", placeholder="chars/4", **typed)
+        self.counter.options = (*CHEAP, *ESTIMATES, *(f"calibrated:{name}" for name in calibrated_models()))
+        self.exact = widgets.Combobox(description="Exact encoding", placeholder="the model's own", **typed)
+        self.exact.options = encoding_names()
+        self.corpus = widgets.Dropdown(description="Texts", **AUTO)
+        self.path = widgets.Text(description="Path", placeholder="folder, file or **/*.md", **typed)
+        self.classes = widgets.SelectMultiple(description="Classes", rows=6, **AUTO)
+        self.pieces = widgets.Dropdown(description="Cut to", **AUTO)
+        self.length = widgets.SelectionRangeSlider(description="Length", options=[("1", 1), ("2", 2)], **AUTO)
+        self.risk = widgets.SelectionSlider(description="Risk, %", options=[("5 %", 0.05)], readout=False, **AUTO)
+        self.risk_box = widgets.BoundedFloatText(
+            min=0.01, max=99, step=0.1, tooltip="Windows of 100 that may overflow", **AUTO
+        )
+        self.together = widgets.Dropdown(description="A window has", options=TOGETHER, **AUTO)
+        self.model = widgets.Combobox(description="Model", placeholder="type to search", **typed)
+        self.model.options = tuple(known.name for known in models())
+        self.preset = widgets.Dropdown(description="Preset", options=known_presets(), **AUTO)
+        self.window = widgets.SelectionSlider(description="Window", options=[("1", 1)], readout=False, **AUTO)
+        self.window_box = widgets.BoundedIntText(min=1, max=100_000_000, tooltip="Window, in tokens", **AUTO)
+        self.document = widgets.Dropdown(description="Document", **AUTO)
+        self._build()
+        self._listen()
+
+    def _build(self) -> None:
+        wide = [self.counter, self.exact, self.corpus, self.path, self.classes, self.pieces, self.length]
+        for widget in (*wide, self.together, self.model, self.preset, self.document):
+            widget.add_class("bk-wide")
+        groups = [
+            group("Counting", self.counter, self.exact),
+            group("Texts", self.corpus, self.path, self.classes, self.pieces, self.length),
+            group("Accepted overflows", row(self.risk, self.risk_box), self.together),
+            group("Budget that feels it", self.model, self.preset, row(self.window, self.window_box)),
+            group("Text to read, worst first", self.document),
+        ]
+        self.widget = widgets.VBox(groups).add_class("bk-controls")
+
+    def _listen(self) -> None:
+        do = self._do
+        on = partial(sends, do)
+        on(self.counter, "counter", "name")
+        on(self.exact, "exact", "name")
+        on(self.corpus, "corpus", "name")
+        on(self.classes, "classes", "names")
+        self.pieces.observe(lambda change: do("pieces", characters=change["new"] or None), "value")
+        on(self.risk, "risk", "chance", "slider risk")
+        self.together.observe(lambda change: do("together", column=change["new"] or None), "value")
+        on(self.model, "model", "name")
+        on(self.preset, "preset", "name")
+        on(self.window, "window", "tokens", "slider window")
+        on(self.window_box, "window", "tokens")
+        on(self.document, "document", "document")
+        self.path.observe(lambda change: change["new"].strip() and self._do("path", path=change["new"]), "value")
+        self.risk_box.observe(lambda change: self._do("risk", chance=change["new"] / 100), "value")
+        self.length.observe(self._slid, "value")
+
+    def _slid(self, change: dict[str, Any]) -> None:
+        shortest, longest = change["new"]
+        self._do("lengths", merge="slider length", shortest=shortest, longest=longest)
+
+    def project(self, settings: Settings, found: Outcome) -> None:
+        """Show what holds.
+
+        Parameters
+        ----------
+        settings : Settings
+            What is set.
+        found : Outcome
+            What follows from it.
+        """
+        self.counter.value = settings.counter
+        self.exact.value = settings.exact or found.model.encoding
+        options(self.corpus, tuple((name, name) for name in self._library.names), settings.corpus)
+        cut = sorted({*PIECES, settings.pieces} - {None}, key=lambda size: size or 0)
+        whole = (("whole documents", WHOLE), *((f"about {n:,} characters", n) for n in cut))
+        options(self.pieces, whole, settings.pieces or WHOLE)
+        self._project_classes(settings, found)
+        self._project_lengths(settings, found)
+        chances = sorted({*RISKS, settings.risk})
+        options(self.risk, tuple((f"{100 * chance:g} %", chance) for chance in chances), settings.risk)
+        self.risk_box.value = round(100 * settings.risk, 4)
+        self.together.value = settings.together or MIXED
+        self._project_budget(settings, found)
+        self._project_documents(found)
+
+    def _project_classes(self, settings: Settings, found: Outcome) -> None:
+        many = found.every["class"].value_counts(sort=False)
+        choices = tuple((f"{mended(str(name))} ({n:,})", name) for name, n in many.items())
+        chosen = tuple(many.index) if settings.classes is None else settings.classes
+        if tuple(self.classes.options) != choices:
+            self.classes.options = choices
+        self.classes.value = chosen
+
+    def _project_lengths(self, settings: Settings, found: Outcome) -> None:
+        lengths = found.every["characters"]
+        low, high = int(lengths.min()), int(lengths.max())
+        held = {settings.shortest or low, settings.longest or high}
+        sizes = sorted({low, high, max(high, low + 1), *round_sizes(low, high), *held})
+        options(self.length, tuple((f"{n:,}", n) for n in sizes), (settings.shortest or low, settings.longest or high))
+
+    def _project_budget(self, settings: Settings, found: Outcome) -> None:
+        self.model.value = settings.budget.model
+        own = settings.budget.own
+        named = () if own is None else ((own.name or "my own budget", OWN),)
+        options(self.preset, (*known_presets(), *named), settings.budget.preset)
+        window = found.budget.window
+        sizes = sorted({*WINDOWS, window, found.model.window})
+        options(self.window, tuple((f"{n:,}", n) for n in sizes), window)
+        self.window_box.value = window
+
+    def _project_documents(self, found: Outcome) -> None:
+        worst = found.errors["error"].abs().nlargest(LISTED).index
+        listed = [*worst, *([] if found.document in worst else [found.document])]
+        rows = found.errors.loc[listed, ["error", "language", "document", "source"]]
+        choices = tuple(
+            (f"{percent(error)} · {language} · {shortened(name or source)}", int(number))
+            for number, error, language, name, source in rows.itertuples()
+        )
+        options(self.document, choices, found.document)
+
+
+def round_sizes(low: int, high: int) -> list[int]:
+    """Return round numbers of characters between two lengths.
+
+    Parameters
+    ----------
+    low, high : int
+        In characters.
+
+    Returns
+    -------
+    list of int
+        Growing by about as much each.
+
+    Examples
+    --------
+    >>> round_sizes(450, 2_000)[:4]
+    [480, 510, 540, 580]
+    """
+    steps = np.geomspace(max(low, 1), max(high, low + 1, 2), _STEPS + 1)[1:-1]
+    rounded = {int(float(f"{step:.2g}")) for step in steps}
+    return sorted(size for size in rounded if low < size < high)
+
+
+def shortened(name: str) -> str:
+    """Return a name that a list has room for.
+
+    Parameters
+    ----------
+    name : str
+        Any.
+
+    Returns
+    -------
+    str
+        A long one loses its beginning, as paths can spare that.
+
+    Examples
+    --------
+    >>> shortened("a/" * 40 + "notes.md")[-11:]
+    '/a/notes.md'
+    """
+    return name if len(name) <= _LONGEST else f"…{name[-_LONGEST + 1 :]}"

@@ -1,0 +1,187 @@
+"""AccuracyExplorer: how wrong a cheap token count is on somebody's texts, and what that costs a budget."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import traitlets as t
+
+from budgetkit.accuracy import Buffer
+from budgetkit.accuracy.corpora import Corpus
+from budgetkit.accuracy.explorer.charts import charts
+from budgetkit.accuracy.explorer.commands import COMMANDS
+from budgetkit.accuracy.explorer.controls import Controls
+from budgetkit.accuracy.explorer.library import Texts
+from budgetkit.accuracy.explorer.notices import status
+from budgetkit.accuracy.explorer.results import Outcome, outcome
+from budgetkit.accuracy.explorer.settings import SHIPPED, Settings
+from budgetkit.accuracy.explorer.texts import texts
+from budgetkit.accuracy.explorer.tokens import reading
+from budgetkit.accuracy.explorer.view_state import FIGURES, scene
+from budgetkit.budget import Budget
+from budgetkit.counters import Counter
+from budgetkit.explorer.base import Explorer
+from budgetkit.explorer.budget.commands import taken
+from budgetkit.explorer.budget.settings import Settings as BudgetSettings
+from budgetkit.explorer.undo import History
+from budgetkit.explorer.view import View
+from budgetkit.state import to_dict
+
+Data = dict[str, Any]
+OWN_TEXTS = "my texts"
+
+
+class AccuracyView(View):
+    """Its figures, and the document that is read."""
+
+    figures = t.List(list(FIGURES)).tag(sync=True)
+    opens = t.List([{"purpose": "file", "label": "Open texts of yours…", "accept": None}]).tag(sync=True)
+    figure_strip = t.Dict().tag(sync=True)
+    figure_rooms = t.Dict().tag(sync=True)
+    figure_lengths = t.Dict().tag(sync=True)
+    figure_agreement = t.Dict().tag(sync=True)
+    figure_buffers = t.Dict().tag(sync=True)
+    figure_speeds = t.Dict().tag(sync=True)
+    figure_tax = t.Dict().tag(sync=True)
+
+
+class AccuracyExplorer(Explorer[Settings, Outcome, Texts]):
+    """Explore how wrong a cheap token count is, and what buffer makes it safe.
+
+    Parameters
+    ----------
+    counter : str or Counter, default "chars/4"
+        The cheap counter: a name that `budgetkit.counter` takes, or a counter such as `budgetkit.calibrate` gives.
+    corpus : str, path or Corpus, default "mini-corpus"
+        The texts: "mini-corpus", "odd text", "mini-corpus and odd text" or "Python's standard library"; a folder, a
+        file or a glob; or a corpus that is read already.
+    exact : str or Counter, optional
+        The counter that is right; the model's own encoding where it is left out.
+    risk : float, default 0.05
+        Accepted chance that a window overflows, between 0 and 1.
+    budget : str or Budget, default "chat"
+        A preset's name, or a budget, whose window feels the error.
+    model : str, default "gpt-4o"
+        The model.
+    window : int, optional, default 8,192
+        The preset's window, in tokens; None for the model's.
+
+    Raises
+    ------
+    ValueError, LookupError, OSError
+        If one of them is unknown or cannot be read.
+
+    Examples
+    --------
+    >>> from budgetkit.accuracy.corpora import Corpus, Document
+    >>> mine = Corpus(tuple(Document("Guten Tag, wie geht es Ihnen?" * n, "prose", "de", "me") for n in range(1, 41)))
+    >>> explorer = AccuracyExplorer("words/0.75", mine, window=4_096)
+    >>> explorer
+    AccuracyExplorer(words/0.75 against o200k_base, my texts, 40 documents)
+    >>> explorer.controls.counter.value = "chars/4"
+    >>> explorer.errors["counter"].unique().tolist(), explorer.buffer.documents
+    (['chars/4'], 40)
+    """
+
+    commands = COMMANDS
+
+    def __init__(
+        self,
+        counter: str | Counter = "chars/4",
+        corpus: str | Path | Corpus = SHIPPED,
+        *,
+        exact: str | Counter | None = None,
+        risk: float = 0.05,
+        budget: str | Budget = "chat",
+        model: str = "gpt-4o",
+        window: int | None = 8_192,
+    ) -> None:
+        view = AccuracyView()
+        plain = BudgetSettings(model=model, window=window)
+        held = taken(plain, budget) if isinstance(budget, Budget) else replace(plain, preset=budget)
+        library = Texts(view.report, Settings(risk=risk, budget=held))
+        name = library.add(OWN_TEXTS, corpus) if isinstance(corpus, Corpus) else library.open(str(corpus))
+        own = [
+            each if each is None or isinstance(each, str) else library.counter(each).name for each in (counter, exact)
+        ]
+        library.start = replace(library.start, corpus=name, counter=str(own[0]), exact=own[1])
+        super().__init__(library.start, library, view, Controls(self._do, library))
+
+    @property
+    def errors(self) -> pd.DataFrame:
+        """One row for each document that is looked at, as `budgetkit.accuracy.compare` returns it."""
+        return self._found.errors.reset_index(drop=True)
+
+    @property
+    def buffer(self) -> Buffer:
+        """What `budgetkit.accuracy.buffer_for` finds at the accepted risk."""
+        return self._found.buffer
+
+    @property
+    def budget(self) -> Budget:
+        """The budget with the buffer as its safety reserve, to take away."""
+        return self._found.result
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """All that is set, as plain data, and the budget to take away."""
+        now = self._history.now
+        return {
+            "counter": self._found.counter.name,
+            "exact": self._found.exact.name,
+            "corpus": now.corpus,
+            "pieces": now.pieces,
+            "classes": list(now.classes if now.classes is not None else dict.fromkeys(self._found.every["class"])),
+            "shortest": now.shortest,
+            "longest": now.longest,
+            "risk": now.risk,
+            "together": now.together,
+            "document": self._found.document,
+            "preset": now.budget.preset,
+            "model": now.budget.model,
+            **to_dict(self.budget),
+        }
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The budget as text to copy, by "python", "yaml" and "json"."""
+        return dict(self.view.texts)
+
+    def open(self, path: str | Path) -> None:
+        """Look at the texts at a path.
+
+        Parameters
+        ----------
+        path : str or path
+            A folder, a file or a glob.
+        """
+        self._do("path", path=str(path))
+
+    def _follow(self, settings: Settings) -> Outcome:
+        return outcome(settings, self._library)
+
+    def _scene(self, history: History[Settings], found: Outcome) -> Data:
+        return scene(history, found, self._library)
+
+    def _status(self, found: Outcome) -> Data:
+        return status(found)
+
+    def _charts(self, found: Outcome, opened: list[str]) -> dict[str, Data]:
+        return charts(found, self._library, opened)
+
+    def _texts(self, found: Outcome) -> dict[str, str]:
+        return texts(found)
+
+    def _reader(self, found: Outcome) -> Data:
+        document = self._library.corpus(found.chosen).documents[found.document]
+        title = f"How {document.name or document.source} is cut into tokens"
+        key = (found.chosen, found.document, found.exact.name, found.counter.name, "reading")
+        return self._library.remember(key, lambda: reading(document.text, title, found.exact, found.counter))
+
+    def __repr__(self) -> str:
+        found, corpus = self._found, self._history.now.corpus
+        many = f"{len(found.errors):,} documents"
+        return f"AccuracyExplorer({found.counter.name} against {found.exact.name}, {corpus}, {many})"

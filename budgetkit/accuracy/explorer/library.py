@@ -1,0 +1,302 @@
+"""Texts: the corpora that can be looked at, each counted once for each counter.
+
+What a move of a slider needs is looked up here, and nothing is counted again.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Hashable
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from budgetkit.accuracy.corpora import Corpus
+from budgetkit.accuracy.explorer.chosen import Chosen, batches
+from budgetkit.accuracy.explorer.settings import Settings
+from budgetkit.accuracy.explorer.sources import KNOWN, read
+from budgetkit.accuracy.explorer.speed import speed
+from budgetkit.accuracy.simulation import FilledWindows, filled_windows
+from budgetkit.budget.allocation import quoted
+from budgetkit.counters import Counter, counter
+
+Report = Callable[[str, float], None]
+Ints = npt.NDArray[np.int64]
+T = TypeVar("T")
+MOST = 200  # filled windows and texts to read that are kept
+
+
+class Texts:
+    """Corpora by name, and their counts.
+
+    Parameters
+    ----------
+    report : callable
+        Called with a sentence and a fraction from 0 to 1 while something takes long.
+    start : Settings
+        What the explorer begins with, and goes back to.
+    """
+
+    def __init__(self, report: Report, start: Settings) -> None:
+        self.report, self.start = report, start
+        self._corpora: dict[str, Corpus] = {}
+        self._counters: dict[str, Counter] = {}
+        self._counted: dict[Hashable, object] = {}  # slow to make; stays
+        self._kept: dict[Hashable, object] = {}  # quick to make; the oldest goes
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What can be looked at: what any installation has, then what was opened."""
+        return tuple(dict.fromkeys([*KNOWN, *self._corpora]))
+
+    def add(self, name: str, corpus: Corpus) -> str:
+        """Take in texts that are there already.
+
+        Parameters
+        ----------
+        name : str
+            What to call them.
+        corpus : Corpus
+            Documents that are empty are left out.
+
+        Returns
+        -------
+        str
+            The name; with a number where other texts go by it, which stay for a step back.
+
+        Raises
+        ------
+        ValueError
+            If there is no text.
+        """
+        kept = corpus.where(lambda document: bool(document.text))
+        if not kept.documents:
+            raise ValueError(f"{name} was to be counted; it has no text; give at least one document")
+        own = self._free(name, kept)
+        self._corpora[own] = kept
+        return own
+
+    def open(self, path: str) -> str:
+        """Take in the texts at a path.
+
+        Parameters
+        ----------
+        path : str
+            A folder, a file or a glob; or a name.
+
+        Returns
+        -------
+        str
+            What they are called here.
+        """
+        if path in self.names:
+            return path
+        self.report(f"Reading {path}", 0)
+        return self.add(path, read(path))
+
+    def take(self, name: str, content: bytes) -> str:
+        """Take in a file that was sent.
+
+        Parameters
+        ----------
+        name : str
+            The file's name.
+        content : bytes
+            What is in it.
+
+        Returns
+        -------
+        str
+            What it is called here.
+        """
+        with tempfile.TemporaryDirectory() as place:
+            # a folder of its own, since documents name their folder as their source: never that of a random name
+            path = Path(place, "upload", Path(name.replace("\\", "/")).name)
+            try:
+                path.parent.mkdir()
+                path.write_bytes(content)
+                return self.add(name, read(str(path)))
+            except (ValueError, OSError) as problem:
+                raise ValueError(str(problem).replace(str(path), name).replace(f"{path.parent}/", "")) from None
+
+    def corpus(self, chosen: Chosen) -> Corpus:
+        """Return the documents.
+
+        Parameters
+        ----------
+        chosen : Chosen
+            Which.
+
+        Returns
+        -------
+        Corpus
+            Whole, or cut to pieces between half and one and a half times as long.
+
+        Raises
+        ------
+        LookupError
+            If there are none of that name.
+        ValueError
+            If all are shorter than such a piece.
+        """
+        return self._once((chosen, "corpus"), lambda: self._cut(chosen))
+
+    def counter(self, name: str | Counter) -> Counter:
+        """Return a counter, always the same for the same name.
+
+        Parameters
+        ----------
+        name : str or Counter
+            Its name, or a counter of the user's own, which from then on goes by its name.
+
+        Returns
+        -------
+        Counter
+            The counter.
+        """
+        if not isinstance(name, str):
+            self._counters[name.name] = name
+            return name
+        if name not in self._counters:
+            self._counters[name] = counter(name)
+        return self._counters[name]
+
+    def counts(self, chosen: Chosen, count: Counter) -> Ints:
+        """Count every document.
+
+        Parameters
+        ----------
+        chosen : Chosen
+            Which texts.
+        count : Counter
+            From text to tokens.
+
+        Returns
+        -------
+        ndarray of int64
+            In tokens, one number a document.
+        """
+        return self._once((chosen, count.name, "counts"), lambda: self._count(chosen, count))
+
+    def errors(self, chosen: Chosen, count: Counter, exact: Counter) -> pd.DataFrame:
+        """Compare two counters on every document.
+
+        Parameters
+        ----------
+        chosen : Chosen
+            Which texts.
+        count, exact : Counter
+            The cheap counter and the one that is right.
+
+        Returns
+        -------
+        DataFrame
+            What `budgetkit.accuracy.compare` returns of them.
+        """
+        return self._once((chosen, count.name, exact.name, "errors"), lambda: self._compared(chosen, count, exact))
+
+    def filled(self, key: Hashable, errors: pd.DataFrame, window: int, together: str | None) -> FilledWindows:
+        """Fill windows with documents drawn at random, once for each choice of documents.
+
+        Parameters
+        ----------
+        key : hashable
+            Stands for the errors.
+        errors, window, together
+            As `budgetkit.accuracy.simulation.filled_windows` takes them.
+
+        Returns
+        -------
+        FilledWindows
+            For any risk.
+        """
+        return self.remember((key, window, together, "filled"), lambda: filled_windows(errors, window, together))
+
+    def speed(self, chosen: Chosen, count: Counter) -> float:
+        """Measure how fast a counter is on these texts, on this machine, once.
+
+        Parameters
+        ----------
+        chosen : Chosen
+            Which texts.
+        count : Counter
+            The counter.
+
+        Returns
+        -------
+        float
+            In megabytes of UTF-8 a second.
+        """
+        return self._once((chosen, count.name, "speed"), lambda: speed(count, self.corpus(chosen).texts))
+
+    def remember(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Make something that is quick to make, and keep it for a while.
+
+        Parameters
+        ----------
+        key : hashable
+            Stands for it.
+        make : callable
+            Makes it.
+
+        Returns
+        -------
+        object
+            The same as before where there is one.
+        """
+        if key not in self._kept:
+            made = make()
+            while len(self._kept) >= MOST:
+                del self._kept[next(iter(self._kept))]
+            self._kept[key] = made
+        return self._kept[key]  # type: ignore[return-value]
+
+    def _free(self, name: str, corpus: Corpus) -> str:
+        """Return a name that no other texts have; the same texts keep theirs."""
+        number, own = 1, name
+        while own in self.names and self._corpora.get(own) != corpus:
+            number += 1
+            own = f"{name} ({number})"
+        return own
+
+    def _cut(self, chosen: Chosen) -> Corpus:
+        if chosen.corpus not in self._corpora:
+            if chosen.corpus not in KNOWN:
+                known = quoted(self.names)
+                raise LookupError(f"no texts {chosen.corpus!r}; known are {known}; name one, or give a path")
+            self._corpora[chosen.corpus] = KNOWN[chosen.corpus]()
+        whole = self._corpora[chosen.corpus]
+        if chosen.pieces is None:
+            return whole
+        cut = whole.pieces(chosen.pieces // 2, chosen.pieces * 3 // 2)
+        if not cut.documents:
+            raise ValueError(
+                f"pieces of about {chosen.pieces:,} characters were asked for; no document of {chosen.corpus} has "
+                f"{chosen.pieces // 2:,}; choose shorter pieces, or whole documents"
+            )
+        return cut
+
+    def _count(self, chosen: Chosen, count: Counter) -> Ints:
+        texts = self.corpus(chosen).texts
+        found: list[int] = []
+        for batch in batches(texts):
+            if len(batch) < len(texts):
+                self.report(
+                    f"Counting with {count.name}: {len(found):,} of {len(texts):,} documents", len(found) / len(texts)
+                )
+            found += count.many(batch)
+        return np.array(found, "int64")
+
+    def _compared(self, chosen: Chosen, count: Counter, exact: Counter) -> pd.DataFrame:
+        right, estimate = self.counts(chosen, exact), self.counts(chosen, count)
+        frame = self._once((chosen, "frame"), self.corpus(chosen).frame)
+        found: pd.DataFrame = frame.assign(counter=count.name, exact=right, estimate=estimate)
+        return found.assign(error=found["estimate"] / found["exact"] - 1)
+
+    def _once(self, key: Hashable, make: Callable[[], T]) -> T:
+        if key not in self._counted:
+            self._counted[key] = make()
+        return self._counted[key]  # type: ignore[return-value]

@@ -1,0 +1,184 @@
+"""News: the sentences on the page: how wrong the count is, what to hold back, and where the numbers come from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from budgetkit.accuracy import Buffer
+from budgetkit.accuracy.explorer.library import Texts
+from budgetkit.accuracy.explorer.results import Outcome
+from budgetkit.counters import CalibratedCounter, Counter
+
+Data = dict[str, Any]
+_NAMED = 3  # files that are named among those left out
+
+
+def called(count: Counter) -> str:
+    """Return a counter's name, with the word "estimate" where it is one.
+
+    Parameters
+    ----------
+    count : Counter
+        Any.
+
+    Returns
+    -------
+    str
+        Such as "chars/4 (estimate)".
+
+    Examples
+    --------
+    >>> from budgetkit.counters import counter
+    >>> called(counter("chars/4")), called(counter("o200k_base")), called(counter("estimate:o200k_base"))
+    ('chars/4 (estimate)', 'o200k_base', 'estimate:o200k_base')
+    """
+    return count.name if count.exact or "estimate" in count.name else f"{count.name} (estimate)"
+
+
+def held(share: float) -> str:
+    """Return a share of the window as percent.
+
+    Parameters
+    ----------
+    share : float
+        Of the window.
+
+    Returns
+    -------
+    str
+        With one decimal.
+
+    Examples
+    --------
+    >>> held(0.3141), held(0)
+    ('31.4 %', '0.0 %')
+    """
+    return f"{100 * share:.1f} %"
+
+
+def sure(buffer: Buffer) -> str:
+    """Return how sure a buffer is.
+
+    Parameters
+    ----------
+    buffer : Buffer
+        With its interval.
+
+    Returns
+    -------
+    str
+        The interval, in percent.
+    """
+    return f"95 % sure: {100 * buffer.low:.1f} to {100 * buffer.high:.1f} %"
+
+
+def status(found: Outcome) -> Data:
+    """Return what the count costs and what to do about it.
+
+    Parameters
+    ----------
+    found : Outcome
+        What follows from the settings.
+
+    Returns
+    -------
+    dict
+        Level "fits", "cut" or "over", a sentence, and more sentences.
+    """
+    overflow = float(found.costs["overflow"])
+    more = [text for text in (found.buffer.warning, _pool(found), _other(found), found.note) if text]
+    level = "over" if overflow > found.settings.risk else "cut" if found.buffer.warning else "fits"
+    return {"level": level, "text": f"{_error(found)} {_held_back(found, overflow)}", "more": more}
+
+
+def _error(found: Outcome) -> str:
+    error = found.errors["error"]
+    if not error.any():
+        return f"{called(found.counter)} counts every document as {found.exact.name} does."
+    many = f"{len(error):,} document{'s' * (len(error) != 1)}"
+    side = f"mostly too {'few' if error.mean() < 0 else 'many'}"
+    if abs(error.mean()) < 0.2 * error.abs().mean():
+        side = "to both sides"
+    return f"{called(found.counter)} is {held(error.abs().mean())} off on average over {many}, {side}."
+
+
+def _held_back(found: Outcome, overflow: float) -> str:
+    buffer, budget = found.buffer, found.budget
+    name = budget.name or "this budget"
+    now = found.costs["safety"]
+    keeps = f"{now:,} tokens held back" if now else "nothing held back"
+    if overflow > found.settings.risk:
+        return (
+            f"With {keeps} {name} overflows in {_often(overflow)}; hold {held(buffer.share)} of the window back, "
+            f"{_tokens(found):,} tokens, and it does in at most {_often(found.settings.risk)}."
+        )
+    risk = f"{100 * found.settings.risk:g} %"
+    return f"With {keeps} {name} overflows in {_often(overflow)}, which is within the risk of {risk}."
+
+
+def _often(chance: float) -> str:
+    if chance in (0, 1):
+        return "every window" if chance else "no window"
+    for many in (100, 1_000, 10_000):
+        number = round(chance * many, 1)
+        if 1 <= number < many:
+            return f"{number:g} of {many:,} windows"
+    return "less than 1 of 10,000 windows" if chance < 0.5 else "nearly every window"
+
+
+def _tokens(found: Outcome) -> int:
+    return found.safe.sizes["safety"]
+
+
+def _pool(found: Outcome) -> str:
+    pool = found.safe.shared_pool
+    if pool >= 0 or found.budget.shared_pool < 0:
+        return ""
+    return (
+        f"With that buffer the caps claim {-pool:,} tokens more than there is; lower caps, or choose a larger window."
+    )
+
+
+def _other(found: Outcome) -> str:
+    if isinstance(found.counter, CalibratedCounter):
+        return (
+            f"{found.counter.model} has another tokenizer than {found.exact.name}: what differs is the tokenizer, "
+            "not an error of the estimate."
+        )
+    if not found.exact.exact:
+        return f"{found.exact.name} is itself an estimate; so are all errors beside it."
+    return ""
+
+
+def source(found: Outcome, library: Texts) -> str:
+    """Return what was counted, with what, and what was left out.
+
+    Parameters
+    ----------
+    found : Outcome
+        What follows from the settings.
+    library : Texts
+        Where the texts are.
+
+    Returns
+    -------
+    str
+        One line.
+    """
+    corpus = library.corpus(found.chosen)
+    every, errors = found.every, found.errors
+    cut = "" if found.settings.pieces is None else f" cut to pieces of about {found.settings.pieces:,} characters"
+    many = f"{len(every):,} document{'s' * (len(every) != 1)}{cut}, {corpus.characters:,} characters"
+    part = "" if len(errors) == len(every) else f", {len(errors):,} of them looked at"
+    exactly = "counted exactly with" if found.exact.exact else "beside"
+    left = _left_out(corpus.problems)
+    return f"{found.settings.corpus}: {many}{part}; {exactly} {called(found.exact)}{left}."
+
+
+def _left_out(problems: tuple[Any, ...]) -> str:
+    if not problems:
+        return ""
+    named = ", ".join(f"{Path(each.name).name} ({each.reason})" for each in problems[:_NAMED])
+    more = f" and {len(problems) - _NAMED:,} more" if len(problems) > _NAMED else ""
+    return f"; left out: {named}{more}"

@@ -1,0 +1,292 @@
+"""Outcome: what follows from the settings: errors of the chosen documents, the buffer, and what a budget loses.
+
+Counting is in the library and happens once; everything here is arithmetic and happens on every move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from budgetkit.accuracy import Buffer, consequences, read_off
+from budgetkit.accuracy.explorer.chosen import Chosen
+from budgetkit.accuracy.explorer.library import Texts
+from budgetkit.accuracy.explorer.settings import Settings
+from budgetkit.accuracy.simulation import FilledWindows
+from budgetkit.budget import Budget
+from budgetkit.budget.amounts import Share
+from budgetkit.counters import Counter, ExactCounter
+from budgetkit.explorer.budget.results import kept_deficit, known_model, typed_demand
+from budgetkit.explorer.budget.settings import Settings as BudgetSettings
+from budgetkit.models import Model
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What follows from the settings.
+
+    Parameters
+    ----------
+    settings : Settings
+        What is set.
+    model : Model
+        The model.
+    counter, exact : Counter
+        The cheap counter and the one that is right.
+    chosen : Chosen
+        Which texts, cut to which length.
+    every : DataFrame
+        Errors of all documents, as `compare` returns them.
+    errors : DataFrame
+        Errors of the documents that are looked at; the index is their place in the corpus.
+    filled : FilledWindows
+        Windows filled with them.
+    buffer : Buffer
+        What the risk asks for.
+    budget : Budget
+        The budget as it is, with a signed deficit.
+    safe : Budget
+        The same with the buffer as its safety reserve, with a signed deficit.
+    result : Budget
+        The safe one as the user takes it away.
+    demand : dict of str to int
+        Typical sizes of the sections, in tokens.
+    costs, safe_costs : mapping
+        What counting so does to the budget as it is, and with the buffer; rows of `consequences`.
+    document : int
+        The one that is read, by its place in the corpus.
+    key : hashable
+        Stands for the errors.
+    note : str
+        What the user should know, such as a model that nobody knows.
+    """
+
+    settings: Settings
+    model: Model
+    counter: Counter
+    exact: Counter
+    chosen: Chosen
+    every: pd.DataFrame
+    errors: pd.DataFrame
+    filled: FilledWindows
+    buffer: Buffer
+    budget: Budget
+    safe: Budget
+    result: Budget
+    demand: dict[str, int]
+    costs: dict[str, Any]
+    safe_costs: dict[str, Any]
+    document: int
+    key: Hashable
+    note: str = ""
+
+
+def outcome(settings: Settings, library: Texts) -> Outcome:
+    """Work out what follows from the settings.
+
+    Parameters
+    ----------
+    settings : Settings
+        What is set.
+    library : Texts
+        Where the texts and their counts are.
+
+    Returns
+    -------
+    Outcome
+        Everything that is shown.
+
+    Raises
+    ------
+    ValueError, LookupError, OSError
+        If something set cannot be; the sentence says what to do.
+    """
+    model, note = known_model(settings.budget.model)
+    count, exact = library.counter(settings.counter), reference(settings, model, library)
+    chosen = Chosen(settings.corpus, settings.pieces)
+    every = library.errors(chosen, count, exact)
+    errors = every[selected(every, settings)]
+    if errors.empty:
+        raise ValueError(_none_left(settings, every))
+    budget = settings.budget.budget(model)
+    key = (chosen, count.name, exact.name, settings.classes, settings.shortest, settings.longest)
+    filled = library.filled(key, errors, budget.window, settings.together)
+    buffer = read_off(filled, errors, budget.window, settings.risk, settings.together)
+    safe = with_buffer(settings.budget, buffer).budget(model)
+    costs, safe_costs = (costs_of(each, errors, settings.together, key, library) for each in (budget, safe))
+    return Outcome(
+        settings,
+        model,
+        count,
+        exact,
+        chosen,
+        every,
+        errors,
+        filled,
+        buffer,
+        budget,
+        safe,
+        kept_deficit(safe, settings.budget.base(model).deficit),
+        typical(settings.budget, budget),
+        costs,
+        safe_costs,
+        read(settings, errors),
+        key,
+        note,
+    )
+
+
+def costs_of(
+    budget: Budget, errors: pd.DataFrame, together: str | None, key: Hashable, library: Texts
+) -> dict[str, Any]:
+    """Return what counting so does to a budget.
+
+    Parameters
+    ----------
+    budget : Budget
+        The budget.
+    errors : DataFrame
+        Of one counter.
+    together : str, optional
+        What all texts of one window have in common.
+    key : hashable
+        Stands for the errors.
+    library : Texts
+        Keeps what was found.
+
+    Returns
+    -------
+    dict
+        The row of `budgetkit.accuracy.consequences`.
+    """
+    known = (key, budget.usable, budget.sizes.get("safety", 0), together, "costs")
+    return library.remember(known, lambda: _first(consequences(budget, errors, together)))
+
+
+def _first(rows: pd.DataFrame) -> dict[str, Any]:
+    return {str(name): value for name, value in rows.iloc[0].items()}
+
+
+def typical(settings: BudgetSettings, budget: Budget) -> dict[str, int]:
+    """Return what each section asks for: the preset's typical sizes; of a budget of the user's own, its caps.
+
+    Parameters
+    ----------
+    settings : budget settings
+        What is set.
+    budget : Budget
+        The budget that follows.
+
+    Returns
+    -------
+    dict of str to int
+        In tokens, one for each section.
+    """
+    known = typed_demand(settings, budget)
+    return known if any(known.values()) else {section: cap or 0 for section, cap in budget.caps.items()}
+
+
+def reference(settings: Settings, model: Model, library: Texts) -> Counter:
+    """Return the counter that is right: the one that is named, or the model's own.
+
+    Parameters
+    ----------
+    settings : Settings
+        What is set.
+    model : Model
+        The model that the settings name.
+    library : Texts
+        Where counters are.
+
+    Returns
+    -------
+    Counter
+        Where the model's encoding is not public, its name says what stands in.
+    """
+    if settings.exact is not None:
+        return library.counter(settings.exact)
+    if model.encoding_is_own:
+        return library.counter(model.encoding)
+    return library.counter(ExactCounter(model.encoding, model=model.name, stand_in=True))
+
+
+def selected(every: pd.DataFrame, settings: Settings) -> npt.NDArray[np.bool_]:
+    """Say which documents are looked at.
+
+    Parameters
+    ----------
+    every : DataFrame
+        Errors of all documents.
+    settings : Settings
+        With classes and lengths.
+
+    Returns
+    -------
+    ndarray of bool
+        One a document.
+    """
+    length = every["characters"].to_numpy()
+    kept = np.ones(len(every), bool)
+    if settings.classes is not None:
+        kept &= every["class"].isin(settings.classes).to_numpy()
+    if settings.shortest is not None:
+        kept &= length >= settings.shortest
+    if settings.longest is not None:
+        kept &= length <= settings.longest
+    return kept
+
+
+def _none_left(settings: Settings, every: pd.DataFrame) -> str:
+    lengths = every["characters"]
+    classes = "any class" if settings.classes is None else ", ".join(settings.classes)
+    low, high = settings.shortest or 0, settings.longest or int(lengths.max())
+    return (
+        f"documents of {classes} with {low:,} to {high:,} characters were asked for; none of the {len(every):,} is "
+        f"one, they have {lengths.min():,} to {lengths.max():,}; choose more classes or other lengths"
+    )
+
+
+def read(settings: Settings, errors: pd.DataFrame) -> int:
+    """Return which document is read: the one that was chosen while it is looked at, else the one counted worst.
+
+    Parameters
+    ----------
+    settings : Settings
+        What is set.
+    errors : DataFrame
+        Errors of the documents that are looked at.
+
+    Returns
+    -------
+    int
+        Its place in the corpus.
+    """
+    if settings.document is not None and settings.document in errors.index:
+        return settings.document
+    return int(errors.index[int(errors["error"].abs().to_numpy().argmax())])
+
+
+def with_buffer(budget: BudgetSettings, buffer: Buffer) -> BudgetSettings:
+    """Return a budget's settings with the buffer as its safety reserve.
+
+    Parameters
+    ----------
+    budget : budget settings
+        The budget.
+    buffer : Buffer
+        What is held back.
+
+    Returns
+    -------
+    budget settings
+        A buffer of nothing takes away what was held back before.
+    """
+    size = buffer.reserve.size
+    return replace(budget, lines={**budget.lines, "safety": size if isinstance(size, Share) else Share(0)})

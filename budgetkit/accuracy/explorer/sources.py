@@ -1,0 +1,150 @@
+"""Sources: texts by the path of a folder, a file or a glob, and the texts that are there without any."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from budgetkit.accuracy.corpora import Corpus, Document, folder, odd, rows, shipped, standard_library
+from budgetkit.accuracy.explorer.settings import BOTH, LIBRARY, ODD, SHIPPED
+from budgetkit.trace import load_traces
+
+#: Texts that every installation has.
+KNOWN: Final[dict[str, Callable[[], Corpus]]] = {
+    SHIPPED: shipped,
+    ODD: lambda: odd(documents=5),
+    BOTH: lambda: shipped() + odd(documents=2),
+    LIBRARY: standard_library,
+}
+TABLES: Final = (".jsonl", ".csv", ".tsv")
+HEAD: Final = 20  # lines of a table that are read to see what it holds
+USUAL: Final = ("text", "content", "message", "body", "prompt", "document")
+_GLOB = re.compile(r"[*?\[]")
+
+
+def read(path: str) -> Corpus:
+    r"""Read the texts at a path.
+
+    Parameters
+    ----------
+    path : str
+        A folder, a file, or a glob such as ``notes/**/*.md``; "~" is the home folder. Tables (JSONL, CSV, TSV) give
+        a document a row, of the column "text" or the one that has the longest texts; a file of conversations
+        gives one a message that has text, and none for tool calls.
+
+    Returns
+    -------
+    Corpus
+        At least one document, and what could not be read.
+
+    Raises
+    ------
+    ValueError
+        If there is no text in it.
+    OSError
+        If nothing is there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as mine:
+    ...     _ = (Path(mine) / "notes.md").write_text("# Notes"), (Path(mine) / "talk.txt").write_text("Hello")
+    ...     names = [document.name for document in read(f"{mine}/*.md")]
+    >>> names
+    ['notes.md']
+    """
+    place = Path(path).expanduser()
+    if _GLOB.search(path) and not place.exists():
+        corpus = _glob(place)
+    elif place.suffix.lower() in TABLES and place.is_file():
+        corpus = _checked(place)
+    else:
+        corpus = folder(place)
+    kept = corpus.where(lambda document: bool(document.text))
+    if not kept.documents:
+        raise ValueError(f"{path} was to be read; {_nothing(corpus)}; give a folder, a text file, a table or a glob")
+    return kept
+
+
+def _nothing(corpus: Corpus) -> str:
+    if not corpus.problems:
+        return "no text is there"
+    first, many = corpus.problems[0], len(corpus.problems)
+    return f"none of its {many:,} files or rows is text, the first: {Path(first.name).name}, {first.reason}"
+
+
+def _glob(place: Path) -> Corpus:
+    """Split a path where its first wildcard is."""
+    fixed = 0
+    while not _GLOB.search(place.parts[fixed]):
+        fixed += 1
+    return folder(Path(*place.parts[:fixed]), str(Path(*place.parts[fixed:])))
+
+
+def _checked(path: Path) -> Corpus:
+    try:
+        return _table(path)
+    except csv.Error as problem:
+        raise ValueError(f"{path} was to be read; a table has {problem}; save it as JSONL, one object a line") from None
+
+
+def _table(path: Path) -> Corpus:
+    first = _first_rows(_beginning(path), path.suffix.lower())
+    if any("messages" in row for row in first):
+        return _conversations(path)
+    return rows(path, _column(first))
+
+
+def _beginning(path: Path) -> str:
+    """Decode no more lines than say what a table holds; what is wrong with it is left to the reader, which names it."""
+    try:
+        with path.open("rb") as file:
+            encoding = "utf-16" if file.read(2) in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+        with path.open(encoding=encoding, errors="replace") as lines:
+            return "".join(islice(filter(str.strip, lines), HEAD))
+    except OSError:
+        return ""
+
+
+def _first_rows(text: str, suffix: str) -> list[dict[str, object]]:
+    """Read the first rows; what is none is left to the reader, which names it."""
+    head = text.splitlines()
+    if suffix != ".jsonl":
+        return [
+            dict(row)
+            for row in csv.DictReader(io.StringIO("\n".join(head)), delimiter="\t" if suffix == ".tsv" else ",")
+        ]
+    found = []
+    for line in head:
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue
+        found += [row] if isinstance(row, dict) else []
+    return found
+
+
+def _column(first: list[dict[str, object]]) -> str:
+    lengths: dict[str, int] = {}
+    for row in first:
+        for name, value in row.items():
+            if isinstance(value, str):
+                lengths[name] = lengths.get(name, 0) + len(value)
+    usual = [name for name in USUAL if name in lengths]
+    return usual[0] if usual else max(lengths, key=lengths.__getitem__, default="text")
+
+
+def _conversations(path: Path) -> Corpus:
+    traces = load_traces(str(path))
+    found = [
+        Document(message.text, message.role, "conversation", path.name, f"{trace.id}, message {number}")
+        for trace in traces
+        for number, message in enumerate(trace.messages, 1)
+    ]
+    return Corpus(tuple(found))

@@ -1,0 +1,82 @@
+"""What to take away: Python that holds the measured buffer back, and the budget as YAML and JSON."""
+
+from __future__ import annotations
+
+from budgetkit.accuracy.explorer.notices import held, sure
+from budgetkit.accuracy.explorer.results import Outcome, with_buffer
+from budgetkit.budget.amounts import Share
+from budgetkit.explorer.budget.texts import python
+from budgetkit.state import to_json, to_yaml
+
+
+def texts(found: Outcome) -> dict[str, str]:
+    """Return the budget with its measured buffer in every format.
+
+    Parameters
+    ----------
+    found : Outcome
+        What follows from the settings.
+
+    Returns
+    -------
+    dict of str to str
+        By "python", "yaml" and "json"; Python and YAML say on what the buffer rests.
+    """
+    said = f"# {provenance(found)}\n"
+    return {
+        "python": said + program(found),
+        "yaml": said + to_yaml(found.result),
+        "json": to_json(found.result),
+    }
+
+
+def program(found: Outcome) -> str:
+    """Return a program that makes the budget.
+
+    Parameters
+    ----------
+    found : Outcome
+        What follows from the settings.
+
+    Returns
+    -------
+    str
+        The preset and its safety reserve; a budget of the user's own in full.
+    """
+    settings, size = found.settings.budget, found.buffer.reserve.size
+    base = settings.base(found.model)
+    if settings.own is not None or not isinstance(size, Share):
+        return python(with_buffer(settings, found.buffer), found.model, found.result)
+    made = python(settings, found.model, base)
+    share = f'bk.Share("{size.ratio}")'
+    deficit = "" if found.result.deficit == base.deficit else f", deficit={found.result.deficit!r}"
+    if "safety" in base.sizes:
+        made += f".assign(safety={share})"
+        return made if not deficit else f"{_opened(made)}\nbudget = replace(budget{deficit})"
+    reserves = f'(*budget.reserves, bk.Reserve("safety", {share}))'
+    return f"{_opened(made)}\nbudget = replace(budget, reserves={reserves}{deficit})"
+
+
+def _opened(program: str) -> str:
+    line = "from dataclasses import replace\n\n"
+    return program if program.startswith(line) else line + program
+
+
+def provenance(found: Outcome) -> str:
+    """Return on what the buffer rests, in one line.
+
+    Parameters
+    ----------
+    found : Outcome
+        What follows from the settings.
+
+    Returns
+    -------
+    str
+        Counter, reference, texts, n, risk and interval.
+    """
+    told = (
+        f"safety {held(found.buffer.share)} ({sure(found.buffer)}): {found.counter.name} against {found.exact.name}, "
+        f"{found.buffer.documents} documents of {found.settings.corpus}, risk {100 * found.settings.risk:g} %"
+    )
+    return " ".join((told + (f"; {found.buffer.warning}" if found.buffer.warning else "")).split())

@@ -1,0 +1,1 @@
+"""Figures of counting accuracy: errors by kind of text, buffers, room left in a window, speeds."""

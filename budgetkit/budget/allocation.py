@@ -1,0 +1,258 @@
+"""The lines of a budget: what is reserved, and what each section may take.
+
+Three pairs are kept apart on purpose. A *cap* limits, a *floor* promises, a *weight* divides. *Importance*
+says who survives (higher first), the order of the allocations says where a section stands in the prompt, and
+*required* says what never shrinks because others want room. *overflow* is what happens to a section over its
+own cap, *when_full* what happens to it in a full window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, TypeVar, get_args
+
+from budgetkit.budget.amounts import Amount, Share, check_tokens
+
+Overflow = Literal["truncate", "drop"]
+Keep = Literal["first", "newest", "best"]
+Fill = Literal["prefix", "skip", "knapsack"]
+Granularity = Literal["item", "line", "token"]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Reserve:
+    """Tokens held back from the window.
+
+    Parameters
+    ----------
+    name : str
+        Name of the line, such as "output" or "safety".
+    size : int or Share
+        How much is held back, in tokens or as a share of the window.
+    serves : str, optional
+        "output" marks the answer's reserve, which claims nothing where the window does not hold the answer
+        (`Budget.kind` "input" or "usable"). The name of a section holds the tokens for that section alone.
+
+    Examples
+    --------
+    >>> Reserve("output", Share(.15, 500, 4096), serves="output")
+    Reserve('output', Share(0.15, 500, 4096), serves='output')
+    """
+
+    name: str
+    size: Amount
+    serves: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        object.__setattr__(self, "size", _amount(f"reserve {self.name!r}", self.size))
+
+    def __repr__(self) -> str:
+        return f"Reserve({self.name!r}, {self.size!r}{f', serves={self.serves!r}' if self.serves else ''})"
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """What one section of the prompt may take, and what happens when it wants more.
+
+    Parameters
+    ----------
+    section : str
+        Name of the section, such as "system" or "history".
+    cap : int or Share, optional
+        The most it may take; 0 switches it off; without a cap it draws on the pool.
+    floor : int or Share, default 0
+        A promise: so much of its demand is held back from those who are asked before it.
+    weight : int, default 0
+        Above 0, it may take its part by weight among the weighted sections still waiting; at 0, all there is.
+    importance : int, default 5
+        Higher is asked earlier and so survives.
+    required : bool, default False
+        Never shrinks because the window is full, and is asked first.
+    overflow : {"truncate", "drop"}
+        What happens to a section over its own cap: cut to it, or left out whole.
+    when_full : {"truncate", "drop"}
+        What happens to a section for which the window has too little room.
+    keep : {"first", "newest", "best"}
+        Which items stay: in order, the latest, or by item importance, then score.
+    fill : {"prefix", "skip", "knapsack"}
+        Stop at the first item that does not fit, go on past it, or choose the best total score.
+    granularity : {"item", "line", "token"}
+        Whether the first item that does not fit is dropped whole or may be cut.
+    limit_items : int, optional
+        At most so many items, the best by `keep`.
+
+    Raises
+    ------
+    ValueError
+        If a choice is unknown, or a required section is to be dropped.
+
+    Examples
+    --------
+    >>> Allocation("retrieval", cap=3_200, importance=5, keep="best")
+    Allocation('retrieval', cap=3200, keep='best')
+    """
+
+    section: str
+    cap: Amount | None = None
+    floor: Amount = 0
+    weight: int = 0
+    importance: int = 5
+    required: bool = False
+    overflow: Overflow = "truncate"
+    when_full: Overflow = "truncate"
+    keep: Keep = "first"
+    fill: Fill = "prefix"
+    granularity: Granularity = "item"
+    limit_items: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_name(self.section)
+        for name in ("floor", "cap", "weight", "limit_items"):
+            amount = getattr(self, name)
+            if amount is not None:
+                object.__setattr__(self, name, _amount(f"{name} of {self.section!r}", amount))
+        check_all(f"importance of {self.section!r}", [self.importance], int)
+        check_all(f"required of {self.section!r}", [self.required], bool)
+        for name, choices in _CHOICES.items():
+            check_choice(f"{name} of {self.section!r}", getattr(self, name), choices)
+        if self.required and self.overflow == "drop":
+            raise ValueError(
+                f"section {self.section!r} is required and overflow='drop'; what is required stays; "
+                "use overflow='truncate' or required=False"
+            )
+
+    def __repr__(self) -> str:
+        defaults = type(self).__dataclass_fields__
+        changed = [n for n in defaults if n != "section" and getattr(self, n) != defaults[n].default]
+        return f"Allocation({', '.join([repr(self.section), *(f'{n}={getattr(self, n)!r}' for n in changed)])})"
+
+
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "overflow": get_args(Overflow),
+    "when_full": get_args(Overflow),
+    "keep": get_args(Keep),
+    "fill": get_args(Fill),
+    "granularity": get_args(Granularity),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a budget as a slider sees it.
+
+    Parameters
+    ----------
+    name : str
+        Name of the reserve or section.
+    kind : {"reserve", "allocation"}
+        Which of the two it is.
+    amount : int, Share or None
+        What was asked for; None is a section without a cap.
+    tokens : int or None
+        What that comes to in this window, in tokens.
+
+    Examples
+    --------
+    >>> Line("output", "reserve", Share(.15), 1228)
+    Line(name='output', kind='reserve', amount=Share(0.15), tokens=1228)
+    """
+
+    name: str
+    kind: Literal["reserve", "allocation"]
+    amount: Amount | None
+    tokens: int | None
+
+
+def _amount(what: str, amount: object) -> Amount:
+    return amount if isinstance(amount, Share) else check_tokens(what, amount)
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"a line is named {name!r}; names are texts with at least one character; give one")
+    if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
+        raise ValueError(f"a line is named {name!r}, with half a character in it; names are whole; leave that out")
+
+
+def check_all(what: str, values: Iterable[object], kind: type[T]) -> tuple[T, ...]:
+    """Return values unchanged as a tuple, if all are of one kind.
+
+    Parameters
+    ----------
+    what : str
+        What they are; the error's first words.
+    values : iterable
+        The values.
+    kind : type
+        What each should be.
+
+    Returns
+    -------
+    tuple
+        The same values.
+
+    Raises
+    ------
+    TypeError
+        If one is of another kind.
+
+    Examples
+    --------
+    >>> check_all("sections", ["system"], str)
+    ('system',)
+    """
+    found = []
+    for value in values:
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise TypeError(f"{what}: {value!r} is a {type(value).__name__}; known is {kind.__name__}; give one")
+        found.append(value)
+    return tuple(found)
+
+
+def check_choice(what: str, value: object, choices: tuple[str, ...]) -> None:
+    """Refuse a value that is not one of the choices.
+
+    Parameters
+    ----------
+    what : str
+        What is chosen; the error's first words.
+    value : object
+        The choice.
+    choices : tuple of str
+        What is known.
+
+    Raises
+    ------
+    ValueError
+        If it is not known.
+
+    Examples
+    --------
+    >>> check_choice("fill", "skip", ("prefix", "skip"))
+    """
+    if value not in choices:
+        raise ValueError(f"{what} is {value!r}; known are {', '.join(choices)}; choose one of them")
+
+
+def quoted(names: Iterable[object]) -> str:
+    """Return names in quotes for a sentence.
+
+    Parameters
+    ----------
+    names : iterable of str
+        The names.
+
+    Returns
+    -------
+    str
+        The names, quoted and joined by commas.
+
+    Examples
+    --------
+    >>> print(quoted(["system", "history"]))
+    'system', 'history'
+    """
+    return ", ".join(repr(name) for name in names)

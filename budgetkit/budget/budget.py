@@ -1,0 +1,293 @@
+"""A context window, what is reserved in it, and who may take how much of the rest.
+
+    usable      = window - reserves
+    shared_pool = usable - caps
+
+Four systems name one subtraction differently: what remains for the history, for memory, or for everybody
+without a cap. A `Budget` holds the terms; nothing here knows any text. Budgets are values: `Budget.assign`
+returns a changed one, which is all that a slider does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any, Literal, TypeVar, get_args
+
+from budgetkit.budget.allocation import Allocation, Line, Reserve, check_all, check_choice, quoted
+from budgetkit.budget.amounts import ROUNDINGS, Amount, Rounding, check_tokens, sizes
+from budgetkit.budget.validation import OUTPUT, check_floors, check_names, check_room, check_shares, unknown_section
+
+WindowKind = Literal["shared", "input", "usable"]
+Order = Literal["importance", "pool"]
+Deficit = Literal["raise", "clamp", "signed"]
+Pool = Literal["open", "together", "each"]
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "kind": get_args(WindowKind),
+    "order": get_args(Order),
+    "deficit": get_args(Deficit),
+    "undeclared": ("error", "pool"),
+    "pool": get_args(Pool),
+    "compete": ("section", "item"),
+    "rounding": ROUNDINGS,
+}
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A window, its reserves and its allocations.
+
+    Parameters
+    ----------
+    window : int
+        Size of the context window, in tokens.
+    reserves : sequence of Reserve
+        What is held back.
+    allocations : sequence of Allocation
+        The sections in the order in which they stand in the prompt.
+    kind : {"shared", "input", "usable"}
+        What the window holds: prompt and answer, the prompt alone, or a part that leaves room for the answer
+        already. In the last two the output reserve claims nothing.
+    order : {"importance", "pool"}
+        Who is asked first after the required: by importance, or those with a cap before those without.
+    deficit : {"raise", "clamp", "signed"}
+        What a claim beyond the window does: an error, 0, or a negative number.
+    undeclared : {"error", "pool"}
+        Whether a section that no allocation names is an error or draws on the pool.
+    pool : {"open", "together", "each"}
+        What sections without a cap may take: all that is left, the shared pool together, or up to the shared
+        pool each.
+    compete : {"section", "item"}
+        Whether the pool is handed out section by section, or item by item across them.
+    rounding : {"floor", "nearest", "largest_remainder"}
+        How shares become tokens.
+    remainder : str, optional
+        The section whose limit is *the* answer: the history, memory or conversation budget.
+    constrained_below : int, optional
+        The remainder counts as constrained below so many tokens.
+    roles : mapping of str to str
+        Which section each kind of message belongs to.
+    name : str
+        Name of the preset it came from.
+
+    Raises
+    ------
+    ValueError
+        If two lines share a name, a floor exceeds its cap, or, with ``deficit="raise"``, the reserves leave
+        nothing, the caps do not fit, or a section's share of the window comes to 0 tokens.
+
+    Examples
+    --------
+    >>> caps = [Allocation("system", 800), Allocation("retrieval", 3200)]
+    >>> budget = Budget(8192, [Reserve("output", 1200)], caps)
+    >>> budget.usable, budget.shared_pool
+    (6992, 2992)
+    """
+
+    window: int
+    reserves: Sequence[Reserve] = ()
+    allocations: Sequence[Allocation] = ()
+    kind: WindowKind = "shared"
+    order: Order = "importance"
+    deficit: Deficit = "raise"
+    undeclared: Literal["error", "pool"] = "error"
+    pool: Pool = "open"
+    compete: Literal["section", "item"] = "section"
+    rounding: Rounding = "floor"
+    remainder: str | None = None
+    constrained_below: int | None = None
+    roles: Mapping[str, str] = field(default_factory=dict)
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "window", check_tokens("window", self.window))
+        if self.constrained_below is not None:
+            object.__setattr__(self, "constrained_below", check_tokens("constrained_below", self.constrained_below))
+        for name, kind in (("reserves", Reserve), ("allocations", Allocation)):
+            object.__setattr__(self, name, check_all(name, getattr(self, name), kind))
+        check_all("roles", [*self.roles.keys(), *self.roles.values(), self.name], str)
+        object.__setattr__(self, "roles", dict(self.roles))
+        for name, choices in _CHOICES.items():
+            check_choice(name, getattr(self, name), choices)
+        check_names(self.reserves, self.allocations, self.remainder)
+        check_floors(self.floors, self.caps)
+        promised = [a.section for a in self.allocations if a.cap is None and (a.floor or a.weight)]
+        if self.compete == "item" and promised:
+            raise ValueError(
+                f"{quoted(promised)} has a floor or a weight while items compete for the pool; "
+                "a promise to a section needs compete='section'; change one of them"
+            )
+        if self.deficit == "raise":
+            check_shares(self.name, self.window, self.allocations, self.caps)
+            check_room(self.window, self.reserved, self.capped)
+
+    @cached_property
+    def sections(self) -> tuple[str, ...]:
+        """Names of the sections, in the order of the prompt."""
+        return tuple(a.section for a in self.allocations)
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """Size of each reserve in tokens, by name, whether it claims room in the window or not."""
+        return {r.name: tokens for r, tokens in zip(self.reserves, self._tokens, strict=False)}
+
+    @cached_property
+    def _tokens(self) -> tuple[int, ...]:
+        """Reserves and caps in tokens, rounded together, so that shares of one window sum as they should."""
+        caps = [a.cap for a in self.allocations if a.cap is not None]
+        return sizes([*(r.size for r in self.reserves), *caps], self.window, self.rounding)
+
+    @cached_property
+    def caps(self) -> dict[str, int | None]:
+        """Cap of each section in tokens, by name; None for a section without one."""
+        capped = [a.section for a in self.allocations if a.cap is not None]
+        known = dict(zip(capped, self._tokens[len(self.reserves) :], strict=True))
+        return {section: known.get(section) for section in self.sections}
+
+    @cached_property
+    def floors(self) -> dict[str, int]:
+        """Floor of each section in tokens, by name."""
+        return {a.section: sizes([a.floor], self.window, self.rounding)[0] for a in self.allocations}
+
+    @cached_property
+    def held(self) -> dict[str, int]:
+        """Tokens that a reserve holds for one section, by section."""
+        held: dict[str, int] = {}
+        for reserve in self.reserves:
+            if reserve.serves not in (None, OUTPUT):
+                held[str(reserve.serves)] = held.get(str(reserve.serves), 0) + self.sizes[reserve.name]
+        return held
+
+    @cached_property
+    def reserved(self) -> int:
+        """Tokens of the window that reserves claim."""
+        silent = OUTPUT if self.kind != "shared" else object()
+        return sum(self.sizes[r.name] for r in self.reserves if r.serves != silent)
+
+    @cached_property
+    def capped(self) -> int:
+        """Tokens that caps claim, beyond what reserves hold for the same sections."""
+        return sum(max(0, cap - self.held.get(s, 0)) for s, cap in self.caps.items() if cap is not None)
+
+    @property
+    def unclaimed(self) -> int:
+        """Window less reserves less caps, in tokens; negative when they claim too much."""
+        return self.window - self.reserved - self.capped
+
+    @property
+    def usable(self) -> int:
+        """Window less reserves, in tokens; never negative when the deficit is clamped."""
+        return self._shown(self.window - self.reserved)
+
+    @property
+    def shared_pool(self) -> int:
+        """What no cap claims, in tokens; never negative when the deficit is clamped."""
+        return self._shown(self.unclaimed)
+
+    def _shown(self, tokens: int) -> int:
+        return max(0, tokens) if self.deficit == "clamp" else tokens
+
+    @cached_property
+    def asked(self) -> tuple[Allocation, ...]:
+        """Allocations in the order in which they are asked: required first."""
+        by_pool = self.order == "pool" or self.compete == "item"  # competitors are asked together, last
+        return tuple(sorted(self.allocations, key=lambda a: (not a.required, by_pool and a.cap is None, -a.importance)))
+
+    def cap(self, section: str) -> int:
+        """Return the most that a section may count on.
+
+        Parameters
+        ----------
+        section : str
+            Name of a section; one that no allocation names draws on the pool.
+
+        Returns
+        -------
+        int
+            Its cap, or the shared pool where it has none, in tokens.
+
+        Raises
+        ------
+        LookupError
+            If the section is unknown and ``undeclared="error"``.
+
+        Examples
+        --------
+        >>> budget = Budget(8192, [Reserve("output", 1200)], [Allocation("system", 800)], undeclared="pool")
+        >>> budget.cap("memory")
+        6192
+        """
+        if section not in self.caps and self.undeclared == "error":
+            raise unknown_section([section], self.sections)
+        own = self.caps.get(section)
+        return self.shared_pool if own is None else own
+
+    def __iter__(self) -> Iterator[Line]:
+        for reserve in self.reserves:
+            yield Line(reserve.name, "reserve", reserve.size, self.sizes[reserve.name])
+        for allocation in self.allocations:
+            yield Line(allocation.section, "allocation", allocation.cap, self.caps[allocation.section])
+
+    def assign(self, **lines: Amount | Reserve | Allocation | Mapping[str, object] | None) -> Budget:
+        """Return the budget with some of its lines changed.
+
+        Parameters
+        ----------
+        **lines
+            ``window``, the name of a reserve (its size changes) or of a section (its cap changes), with the
+            new amount; a whole `Reserve` or `Allocation`; or a mapping of the fields to change.
+
+        Returns
+        -------
+        Budget
+            A new budget; this one stays as it is.
+
+        Raises
+        ------
+        LookupError
+            If there is no line of that name, or a mapping names no field of it.
+
+        Examples
+        --------
+        >>> from budgetkit import Share
+        >>> budget = Budget(8192, [Reserve("output", 1200)], [Allocation("history", 3000)])
+        >>> budget.assign(output=Share(.25), history={"floor": 500}).shared_pool
+        3144
+        """
+        names = {line.name for line in self}
+        unknown = [name for name in lines if name not in names and name != "window"]
+        if unknown:
+            raise LookupError(
+                f"no line {quoted(unknown)} in this budget; its lines are window, {quoted(sorted(names))}; "
+                "name one of them, or add an Allocation"
+            )
+        window: Any = lines.get("window", self.window)
+        return replace(
+            self,
+            window=window,
+            reserves=tuple(_changed(r, "size", lines[r.name]) if r.name in lines else r for r in self.reserves),
+            allocations=tuple(
+                _changed(a, "cap", lines[a.section]) if a.section in lines else a for a in self.allocations
+            ),
+        )
+
+    def __repr__(self) -> str:
+        label = f"{self.name}: " if self.name else ""
+        lines = "".join(f", {line.name}={'pool' if line.tokens is None else line.tokens}" for line in self)
+        return f"Budget({label}window={self.window}{lines}, shared_pool={self.shared_pool})"
+
+
+LineT = TypeVar("LineT", Reserve, Allocation)
+
+
+def _changed(line: LineT, what: str, value: object) -> LineT:
+    if isinstance(value, type(line)):
+        return value
+    changes: dict[Any, Any] = dict(value) if isinstance(value, Mapping) else {what: value}
+    known = [each.name for each in fields(line)]
+    if unknown := [name for name in changes if name not in known]:
+        raise LookupError(
+            f"no field {quoted(unknown)} in {line!r}; its fields are {quoted(known)}; name one of them, or a new amount"
+        )
+    return replace(line, **changes)

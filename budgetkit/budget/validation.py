@@ -1,0 +1,189 @@
+"""Whether the lines of a budget go together, and the errors that say why they do not.
+
+    floor <= cap        of each section
+    reserves < window,  reserves + caps <= window,  no share of it is 0 tokens
+
+What is checked here needs no budget, only its numbers and names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from budgetkit.budget.allocation import Allocation, Reserve, quoted
+from budgetkit.budget.amounts import Share
+
+OUTPUT = "output"
+
+
+def check_names(reserves: Sequence[Reserve], allocations: Sequence[Allocation], remainder: str | None) -> None:
+    """Check that every line has a name of its own and names only what is there.
+
+    Parameters
+    ----------
+    reserves : sequence of Reserve
+        What is held back.
+    allocations : sequence of Allocation
+        The sections.
+    remainder : str, optional
+        The section whose limit is the answer.
+
+    Raises
+    ------
+    ValueError
+        If a name stands twice, or a reserve or the remainder names a section that is not there.
+    """
+    sections = [a.section for a in allocations]
+    names = [r.name for r in reserves] + sections
+    twice = sorted({n for n in ("window", *names) if ("window", *names).count(n) > 1})
+    if twice:
+        raise ValueError(
+            f"{quoted(twice)} names more than one line; "
+            f"the lines are window, {quoted(dict.fromkeys(names))}; rename one"
+        )
+    known = {OUTPUT, *sections}
+    for reserve in reserves:
+        if reserve.serves is not None and reserve.serves not in known:
+            raise ValueError(
+                f"reserve {reserve.name!r} serves {reserve.serves!r}; known are {quoted(sorted(known))}; "
+                "add an allocation for it or drop serves"
+            )
+    if remainder is not None and remainder not in sections:
+        raise ValueError(f"remainder is {remainder!r}; the sections are {quoted(sections)}; name one of them")
+
+
+def check_floors(floors: Mapping[str, int], caps: Mapping[str, int | None]) -> None:
+    """Check that no section is promised more than it may take.
+
+    Parameters
+    ----------
+    floors : mapping of str to int
+        By section, in tokens.
+    caps : mapping of str to int or None
+        By section, in tokens; None for a section without one.
+
+    Raises
+    ------
+    ValueError
+        If a floor is above its cap.
+    """
+    for section, floor in floors.items():
+        cap = caps[section]
+        if cap is not None and floor > cap:
+            raise ValueError(
+                f"floor of {section!r} ({floor:,}) is above its cap ({cap:,}); "
+                "a promise cannot exceed the limit; lower the floor or raise the cap"
+            )
+
+
+def check_shares(name: str, window: int, allocations: Iterable[Allocation], caps: Mapping[str, int | None]) -> None:
+    """Check that no section's part of the window comes to nothing.
+
+    Parameters
+    ----------
+    name : str
+        Of the budget.
+    window : int
+        In tokens.
+    allocations : iterable of Allocation
+        The sections.
+    caps : mapping of str to int or None
+        By section, in tokens; None for a section without one.
+
+    Raises
+    ------
+    ValueError
+        If a share of the window is 0 tokens of this one; a cap of 0 tokens, or a share of 0, is meant so.
+
+    Examples
+    --------
+    >>> from budgetkit.budget.amounts import Share
+    >>> check_shares("mine", 5, [Allocation("system", Share(0.1))], {"system": 0})
+    Traceback (most recent call last):
+    ...
+    ValueError: mine at a window of 5 leaves system 0 tokens; its parts need 10 or more; choose a larger window, \
+or give the section a cap in tokens
+    """
+    shares = {a.section: a.cap for a in allocations if isinstance(a.cap, Share)}
+    for section, share in shares.items():
+        if caps[section] == 0 and share.smallest_window:
+            smallest = max(each.smallest_window for each in shares.values())
+            raise ValueError(
+                f"{name or 'a budget'} at a window of {window:,} leaves {section} 0 tokens; its parts need "
+                f"{smallest:,} or more; choose a larger window, or give the section a cap in tokens"
+            )
+
+
+def check_room(window: int, reserved: int, capped: int) -> None:
+    """Check that what is claimed fits the window.
+
+    Parameters
+    ----------
+    window, reserved, capped : int
+        The window, and what reserves and caps claim of it, in tokens.
+
+    Raises
+    ------
+    ValueError
+        If reserves leave nothing, or caps do not fit beside them.
+
+    Examples
+    --------
+    >>> check_room(1_000, 600, 500)
+    Traceback (most recent call last):
+    ...
+    ValueError: reserves (600) and caps (500) exceed the window (1,000) by 100 tokens; lower a cap or a reserve
+    """
+    if reserved >= window and reserved:
+        raise ValueError(
+            f"reserves ({reserved:,}) leave nothing of the window ({window:,}); "
+            "lower a reserve or choose a larger window"
+        )
+    if reserved + capped > window:
+        raise ValueError(
+            f"reserves ({reserved:,}) and caps ({capped:,}) exceed "
+            f"the window ({window:,}) by {reserved + capped - window:,} tokens; lower a cap or a reserve"
+        )
+
+
+def other_roles(tables: Iterable[object], roles: Mapping[str, str], asking: Collection[str]) -> str:
+    """Say that what asks was made for another role table than the budget's; nothing where both agree.
+
+    >>> other_roles([{"user": "history"}], {"user": "conversation"}, ["history"]).partition("; ")[0]
+    "what asks was made for other roles: 'user' stands in 'history', this budget has it in 'conversation'"
+    """
+    moved = {
+        f"{role!r} stands in {section!r}, this budget has it in {roles[role]!r}": None
+        for table in tables
+        if isinstance(table, Mapping)
+        for role, section in table.items()
+        if section in asking and roles.get(role, section) != section
+    }
+    mend = "make it again with the budget's own, as in trace.items(turn, count, budget.roles)"
+    return f"what asks was made for other roles: {', '.join(moved)}; {mend}" if moved else ""
+
+
+def unknown_section(sections: Iterable[str], known: Iterable[str]) -> LookupError:
+    """Return the error for sections that a budget does not declare.
+
+    Parameters
+    ----------
+    sections : iterable of str
+        The names that were asked for.
+    known : iterable of str
+        The budget's sections.
+
+    Returns
+    -------
+    LookupError
+        To be raised by the caller.
+
+    Examples
+    --------
+    >>> print(unknown_section(["memroy"], ["memory"]).args[0])
+    no section 'memroy' in this budget; its sections are 'memory'; add an Allocation or set undeclared='pool'
+    """
+    return LookupError(
+        f"no section {quoted(sections)} in this budget; its sections are {quoted(known)}; "
+        "add an Allocation or set undeclared='pool'"
+    )

@@ -1,5 +1,0 @@
-"""How wrong a cheap token count is on somebody's texts, and what that costs a budget."""
-
-from budgetkit.explorer.accuracy.explorer import AccuracyExplorer
-
-__all__ = ["AccuracyExplorer"]

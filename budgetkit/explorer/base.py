@@ -1,0 +1,214 @@
+"""Stage: what every explorer does with its settings, and how a change goes through.
+
+There is one value, the settings, and one way to change it: a command gives the next settings, from which what is
+shown follows. A widget, a handle in the page and a line of code send the same commands.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Generic, TypeVar
+
+import ipywidgets as widgets
+
+from budgetkit.budget.allocation import quoted
+from budgetkit.explorer.drawing import refusal
+from budgetkit.explorer.undo import History
+from budgetkit.explorer.uploads import Uploads
+from budgetkit.explorer.view import View
+
+Data = dict[str, Any]
+S = TypeVar("S")
+F = TypeVar("F")
+L = TypeVar("L")
+# RuntimeError: a provider's endpoint that does not answer; ImportError: an extra that is not installed.
+PROBLEMS = (ValueError, TypeError, LookupError, OSError, ArithmeticError, ImportError, RuntimeError)
+ONE_MOVE = 1.0  # seconds between two moves of a slider that are still one step back
+
+
+class Explorer(ABC, Generic[S, F, L]):
+    """Settings on widgets, and a view that draws what follows from them.
+
+    A kind of explorer says what follows from its settings and how it looks; the settings are any frozen value.
+
+    Parameters
+    ----------
+    settings : settings
+        To start from.
+    library : object
+        What commands look things up in.
+    view : View
+        The picture.
+    controls : object
+        With a ``widget``, and ``project(settings, found)`` that shows what holds.
+
+    Attributes
+    ----------
+    widget : Box
+        Controls and view.
+    """
+
+    #: From a name to a function of settings, outcome, library and named values that returns the next settings.
+    commands: ClassVar[Mapping[str, Callable[..., Any]]]
+
+    def __init__(self, settings: S, library: L, view: View, controls: Any) -> None:
+        self._lock = threading.RLock()
+        self._quiet = False
+        self._serial = 0
+        self._burst = ("", 0.0, 0)
+        self.view, self.controls, self._library = view, controls, library
+        self._history = History(settings)
+        self._found = self._follow(settings)
+        layout = widgets.Box([controls.widget, view]).add_class("bk-layout")
+        self.widget = widgets.Box([layout]).add_class("bk-explorer")
+        self._uploads = Uploads(view, self._do)
+        view.on_msg(self._heard)
+        view.observe(lambda change: self._open(), "opened")
+        self._show(self._pictured(self._history, self._found))
+        self._draw()
+
+    @abstractmethod
+    def _follow(self, settings: S) -> F:
+        """Work out what follows from the settings; raises where they cannot be."""
+
+    @abstractmethod
+    def _scene(self, history: History[S], found: F) -> Data:
+        """Return what the view shows at once: key figures, bar, source, and which figures there are."""
+
+    @abstractmethod
+    def _status(self, found: F) -> Data:
+        """Return the sentence under the key figures."""
+
+    @abstractmethod
+    def _charts(self, found: F, opened: list[str]) -> dict[str, Data]:
+        """Return the figures, with the tables of those that are open."""
+
+    def _texts(self, found: F) -> dict[str, str]:
+        """Return the set-up as text to take away, by format."""
+        return {}
+
+    def _reader(self, found: F) -> Data:
+        """Return a text to read beside the figures, in blocks."""
+        return {}
+
+    def undo(self) -> None:
+        """Take back the last change."""
+        self._walk("undo")
+
+    def redo(self) -> None:
+        """Do again what was taken back."""
+        self._walk("redo")
+
+    def reset(self) -> None:
+        """Go back to the beginning; what an explorer can lock stays locked."""
+        self._do("reset")
+
+    @property
+    def status(self) -> str:
+        """The sentence that the view shows: what holds, or what went wrong."""
+        return str(self.view.state["status"]["text"])
+
+    def _do(self, kind: str, ack: str = "", merge: str = "", **values: Any) -> None:
+        """Carry out a command; where it cannot be, keep what holds and show why."""
+        with self._lock:
+            if self._quiet:
+                return
+            try:
+                settings = self._command(kind)(self._history.now, self._found, self._library, **values)
+                self._go(self._history.then(settings, self._merged(merge)), ack)
+            except PROBLEMS as problem:
+                self._refuse(problem, ack)
+
+    def _command(self, kind: str) -> Callable[..., S]:
+        if kind not in self.commands:
+            raise LookupError(f"no command {kind!r}; known are {quoted(self.commands)}; send one of them")
+        return self.commands[kind]
+
+    def _walk(self, direction: str, ack: str = "") -> None:
+        with self._lock:
+            try:
+                self._go(self._history.undo() if direction == "undo" else self._history.redo(), ack)
+            except PROBLEMS as problem:
+                self._refuse(problem, ack)
+
+    def _go(self, history: History[S], ack: str) -> None:
+        """Take a step; where any of it cannot be worked out, pictured or drawn, what held holds again."""
+        found = self._follow(history.now)
+        state = self._pictured(history, found)
+        held = self._history, self._found
+        self._history, self._found = history, found
+        try:
+            self._show(state, ack)
+            self._draw()
+        except Exception:
+            self._history, self._found = held
+            raise
+
+    def _open(self) -> None:
+        """Draw again, with the tables that are open now."""
+        with self._lock:
+            try:
+                self._draw()
+            except PROBLEMS as problem:
+                self._refuse(problem)
+
+    def _merged(self, merge: str) -> str:
+        """Name the step that a move belongs to: moves of one slider in quick succession are one."""
+        if not merge:
+            return ""
+        last, when, count = self._burst
+        now = time.monotonic()
+        count += merge != last or now - when > ONE_MOVE
+        self._burst = (merge, now, count)
+        return f"{merge} {count}"
+
+    def _heard(self, view: View, content: Data, buffers: list[Any]) -> None:
+        """Answer what the page sends."""
+        kind = content.get("kind", "")
+        if kind == "plotly":
+            view.send_plotly()
+        elif kind == "file" and buffers:
+            self._arrived(content, bytes(buffers[0]))
+        elif kind in ("undo", "redo"):
+            self._walk(kind, str(content.get("id", "")))
+        else:
+            values = {name: value for name, value in content.items() if name not in ("kind", "id", "gesture")}
+            self._do(kind, str(content.get("id", "")), str(content.get("gesture", "")), **values)
+
+    def _arrived(self, content: Data, piece: bytes) -> None:
+        """Take a piece of a file; pieces come in threads of their own, as other messages do."""
+        with self._lock:
+            try:
+                self._uploads.piece(content, piece)
+            except PROBLEMS as problem:
+                self._refuse(problem)
+
+    def _refuse(self, problem: Exception, ack: str = "") -> None:
+        with self._lock:
+            self._show(self._pictured(self._history, self._found, refusal(problem)), ack)
+
+    def _pictured(self, history: History[S], found: F, told: Data | None = None) -> Data:
+        self._serial += 1
+        return {**self._scene(history, found), "serial": self._serial, "status": told or self._status(found)}
+
+    def _show(self, state: Data, ack: str = "") -> None:
+        self.view.state = {**state, "ack": ack}  # first, so that key figures are painted before charts are made
+        self._quiet = True
+        try:
+            self.controls.project(self._history.now, self._found)
+        finally:
+            self._quiet = False
+
+    def _draw(self) -> None:
+        with self._lock:
+            drawn = self._charts(self._found, self.view.opened)
+            texts, reader = self._texts(self._found), self._reader(self._found)
+            with self.view.hold_sync():  # all is made by now: a failure above leaves the page as it was
+                self.view.draw(drawn, self._serial)
+                self.view.texts, self.view.reader = texts, reader
+
+    def _repr_mimebundle_(self, **options: Any) -> Data:
+        return {**self.widget._repr_mimebundle_(**options), "text/plain": repr(self)}

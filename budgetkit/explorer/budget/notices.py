@@ -1,0 +1,146 @@
+"""News: the sentences on the page: whether it fits, what is lost, how to mend it, and where the numbers come from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from budgetkit.explorer.budget.results import Outcome
+from budgetkit.explorer.budget.settings import Settings
+from budgetkit.explorer.library import Library
+from budgetkit.plan import Grant, Plan
+
+Data = dict[str, Any]
+
+
+def status(found: Outcome) -> Data:
+    """Return whether everything fits and, where it does not, how to mend it.
+
+    Parameters
+    ----------
+    found : Outcome
+        What follows from the settings.
+
+    Returns
+    -------
+    dict
+        Level "fits", "cut" or "over", a sentence, and more sentences.
+    """
+    plan = found.plan
+    over = plan.free < 0 or plan.budget.unclaimed < 0
+    lost = sorted((grant for grant in plan.grants if grant.cut > 0), key=lambda grant: -grant.cut)
+    said = [*plan.warnings, *([_lost(found, lost)] if lost else [])]
+    if not said:
+        said = [_fits(found)]
+    if plan.budget.constrained_below is not None and plan.is_constrained and not plan.warnings:
+        said.append(_constrained(plan))
+    more = [*said[1:], *([found.note] if found.note else [])]
+    level = "over" if over else "cut" if plan.warnings or lost or more else "fits"
+    return {"level": level, "text": said[0], "more": more}
+
+
+def _constrained(plan: Plan) -> str:
+    return (
+        f"{plan.budget.remainder} is constrained: {plan.remainder:,} tokens, below "
+        f"{plan.budget.constrained_below:,}; lower a reserve, shorten the conversation, or choose a larger window."
+    )
+
+
+def _fits(found: Outcome) -> str:
+    if found.demand is None:
+        return "Everything fits."
+    if found.first_cut is None:
+        return f"Everything fits, in all {len(found.demand):,} turns."
+    turn, section = found.first_cut
+    return f"Turn {found.turn:,} fits. The first cut comes at turn {turn:,}, in {section}."
+
+
+def _lost(found: Outcome, lost: list[Grant]) -> str:
+    where = f"Turn {found.turn:,} loses" if found.turn else "What is asked loses"
+    parts = [_part(found.plan, grant) for grant in lost]
+    remedies = " ".join(_remedies(found.plan, lost))
+    return f"{where} {sum(g.cut for g in lost):,} tokens: {', '.join(parts)}. {remedies}"
+
+
+def _part(plan: Plan, grant: Grant) -> str:
+    decided = plan.decisions
+    items = sum(decided[int(i)].outcome != "kept" for i in decided.columns.rows(grant.section)) if len(decided) else 0
+    return f"{grant.section} {grant.cut:,}" + (f" ({items} {'item' if items == 1 else 'items'})" if items else "")
+
+
+def _remedies(plan: Plan, lost: list[Grant]) -> list[str]:
+    """Say how to mend each loss, the largest first; sections that are mended alike share a sentence."""
+    best = {a.section: a.limit_items for a in plan.budget.allocations}
+    ways: dict[str, list[str]] = {}
+    for grant in lost:
+        cap = plan.budget.caps[grant.section]
+        by_cap = cap is not None and grant.demand > cap and grant.limit >= cap
+        way = "cap" if by_cap else "best" if grant.limit >= grant.demand else "window"
+        ways.setdefault(way, []).append(grant.section)
+    return [_remedy(way, sections, best) for way, sections in ways.items()]
+
+
+def _remedy(way: str, sections: list[str], best: Mapping[str, int | None]) -> str:
+    names, several = listed(sections), len(sections) > 1
+    if way == "cap":
+        return f"Raise the {'caps' if several else 'cap'} of {names}, or shorten {'them' if several else 'it'}."
+    if way == "best":  # there was room for all of it
+        kept = listed([f"{section} keeps its best {best[section]} items" for section in sections])
+        return f"There is room; {kept}: raise limit_items in code, or bring fewer."
+    return f"Lower a reserve or a cap to leave {names} more, or choose a larger window."
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a sentence lists them.
+
+    Parameters
+    ----------
+    names : sequence of str
+        At least one.
+
+    Returns
+    -------
+    str
+        With commas, and "and" before the last.
+
+    Examples
+    --------
+    >>> listed(["history"]), listed(["system", "memory", "history"])
+    ('history', 'system, memory and history')
+    """
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def source(settings: Settings, found: Outcome, library: Library) -> str:
+    """Return where the demands come from and how they were counted.
+
+    Parameters
+    ----------
+    settings : Settings
+        What is set.
+    found : Outcome
+        What follows from the settings.
+    library : Library
+        Where the conversations are.
+
+    Returns
+    -------
+    str
+        One line.
+    """
+    if settings.trace is None or found.demand is None:
+        return "No conversation: the sections ask for the sizes typed in. Open one to see every turn."
+    traces = library.conversations(settings.trace)
+    trace = traces[settings.conversation]
+    which = "" if len(traces) == 1 else f", conversation {settings.conversation + 1:,} of {len(traces):,} ({trace.id})"
+    turns = f"turn {found.turn:,} of {len(found.demand):,}"
+    left = f", without its {' and '.join(trace.uncounted)}" if trace.uncounted else ""
+    return f"{settings.trace}{which}: {turns}, {len(trace.messages):,} messages, {_counted(found)}{left}."
+
+
+def _counted(found: Outcome) -> str:
+    own = found.model.encoding_is_own and getattr(found.counter, "encoding", "") == found.model.encoding
+    if own:
+        return f"counted exactly with {found.model.encoding}"
+    return f"counted with {found.counter.name}, an estimate for {found.model.name}"

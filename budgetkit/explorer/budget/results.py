@@ -1,0 +1,228 @@
+"""Outcome: what follows from the settings: the budget, the plan of the chosen turn, and all turns at once.
+
+Counting is in the library and happens once; everything here is arithmetic and happens on every move.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from budgetkit.budget import Budget
+from budgetkit.counters import Counter
+from budgetkit.explorer.budget.requests import Requests
+from budgetkit.explorer.budget.settings import Settings
+from budgetkit.explorer.library import Library
+from budgetkit.figures.turns import first_cut
+from budgetkit.framing import framing_for
+from budgetkit.models import Model, UnknownModelWarning, model
+from budgetkit.plan import Plan
+from budgetkit.plan.batch import Batch
+from budgetkit.plan.fitting import fit
+from budgetkit.plan.walk import allocate
+from budgetkit.presets import PRESETS
+
+ROUGH = "chars/4"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What follows from the settings.
+
+    Parameters
+    ----------
+    model : Model
+        The model.
+    budget : Budget
+        The budget as the user takes it away.
+    plan : Plan
+        The plan of the chosen turn; its budget has a signed deficit.
+    counter : Counter
+        What was counted with.
+    turn : int
+        The chosen turn, from 1; 0 without a trace.
+    turns : Batch, optional
+        The requests of all turns.
+    first_cut : tuple of int and str, optional
+        The first turn that loses something, and the section that loses most there.
+    pinned : Plan, optional
+        The pinned budget's plan of the same turn.
+    pinned_turns : Batch, optional
+        The requests of all turns as the pinned budget's own roles put them.
+    compared : tuple of two batches and two names, optional
+        The turns by the exact and by a rough counter, and what the counters are called.
+    conversations : Batch, optional
+        The turns of all conversations, of a file that has several.
+    note : str
+        What the user should know, such as a model that nobody knows.
+    """
+
+    model: Model
+    budget: Budget
+    plan: Plan
+    counter: Counter
+    turn: int = 0
+    turns: Batch | None = None
+    first_cut: tuple[int, str] | None = None
+    pinned: Plan | None = None
+    pinned_turns: Batch | None = None
+    compared: tuple[Batch, Batch, str, str] | None = None
+    conversations: Batch | None = None
+    note: str = ""
+
+    @property
+    def demand(self) -> pd.DataFrame | None:
+        """What every turn asks of every section, in tokens; None without a trace."""
+        return None if self.turns is None else self.turns.demand
+
+
+def outcome(settings: Settings, library: Library) -> Outcome:
+    """Work out what follows from the settings.
+
+    Parameters
+    ----------
+    settings : Settings
+        What is set.
+    library : Library
+        Where conversations and counts are.
+
+    Returns
+    -------
+    Outcome
+        Everything that is shown.
+
+    Raises
+    ------
+    ValueError, LookupError, OSError
+        If something set cannot be; the sentence says what to do.
+    """
+    found, note = known_model(settings.model)
+    signed = settings.budget(found)
+    count = library.counter(settings.counter, found)
+    if not signed.roles and settings.trace is not None:
+        signed = replace(signed, undeclared="pool")  # no role table: what the budget does not name is seen in its pool
+    budget = kept_deficit(signed, settings.base(found).deficit)
+    if settings.trace is None:
+        demand = typed_demand(settings, signed)
+        pinned = None if settings.pinned is None else allocate(shown(settings.pinned, signed), demand)
+        return Outcome(found, budget, allocate(signed, demand), count, pinned=pinned, note=note)
+    return _with_trace(settings, library, Outcome(found, budget, allocate(signed, {}), count, note=note))
+
+
+def _with_trace(settings: Settings, library: Library, bare: Outcome) -> Outcome:
+    name, which, budget = str(settings.trace), settings.conversation, bare.plan.budget
+    traces = library.conversations(name)
+    if not 0 <= which < len(traces):
+        raise LookupError(
+            f"conversation {which} of {name} was asked for; it has {len(traces)}, from 0 to {len(traces) - 1}; "
+            "choose one of them"
+        )
+    requests = Requests(library, name, budget, bare.counter, framing_for(bare.model.name))
+    turns = requests.turns(which)
+    turn = min(settings.turn or len(turns.demand), len(turns.demand))
+    items = requests.items(which, turn)
+    first = first_cut(turns.columns(budget))
+    held = None if settings.pinned is None else shown(settings.pinned, budget)
+    own = requests if held is None or not held.roles else replace(requests, budget=held)
+    return replace(
+        bare,
+        plan=fit(budget, items, requests.cut),
+        turn=turn,
+        turns=turns,
+        first_cut=None if first is None else (int(turns.demand.index[first[0]]), first[1]),
+        pinned=None if held is None else fit(held, own.items(which, turn), own.cut),
+        pinned_turns=None if held is None else own.turns(which),
+        compared=_compared(requests, which, bare.model),
+        conversations=requests.every() if len(traces) > 1 else None,
+    )
+
+
+def _compared(requests: Requests, which: int, model: Model) -> tuple[Batch, Batch, str, str]:
+    """Return a conversation by the model's counter and by a rough one, and what the counters are called."""
+    library, chosen = requests.library, requests.counter
+    own = library.counter(None, model)
+    if getattr(chosen, "encoding", None) == getattr(own, "encoding", ""):
+        rough = library.counter(ROUGH, model)
+        return requests.turns(which), replace(requests, counter=rough).turns(which), chosen.name, rough.name
+    return replace(requests, counter=own).turns(which), requests.turns(which), own.name, chosen.name
+
+
+def shown(pinned: Budget, budget: Budget) -> Budget:
+    """Return a pinned budget as it can meet the demands of another one.
+
+    Parameters
+    ----------
+    pinned : Budget
+        The pinned budget.
+    budget : Budget
+        The budget whose sections the demands are for.
+
+    Returns
+    -------
+    Budget
+        Signed, with the sections it does not name drawing on its pool.
+    """
+    same = set(budget.sections) <= set(pinned.sections)
+    return replace(pinned, deficit="signed", undeclared=pinned.undeclared if same else "pool")
+
+
+def known_model(name: str) -> tuple[Model, str]:
+    """Return a model and, where a default stands in for it, the warning.
+
+    Parameters
+    ----------
+    name : str
+        Name of a model.
+
+    Returns
+    -------
+    tuple of Model and str
+        The text is empty for a model that is known.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UnknownModelWarning)
+        found = model(name)
+    return found, str(caught[0].message) if caught else ""
+
+
+def typed_demand(settings: Settings, budget: Budget) -> dict[str, int]:
+    """Return the demands without a trace: the preset's typical sizes, with those that were typed in.
+
+    Parameters
+    ----------
+    settings : Settings
+        What is set.
+    budget : Budget
+        The budget whose sections ask.
+
+    Returns
+    -------
+    dict of str to int
+        In tokens, one for each section.
+    """
+    preset = PRESETS.get(settings.preset) or PRESETS.get(budget.name)
+    typical = preset.demand if preset else {}
+    return {s: settings.demand.get(s, typical.get(s, 0)) for s in budget.sections}
+
+
+def kept_deficit(signed: Budget, deficit: str) -> Budget:
+    """Return a budget with what its preset does about a deficit, where that is no error.
+
+    Parameters
+    ----------
+    signed : Budget
+        The budget with a signed deficit.
+    deficit : {"raise", "clamp", "signed"}
+        What the preset does.
+
+    Returns
+    -------
+    Budget
+        The signed one where the other would raise.
+    """
+    try:
+        return replace(signed, deficit=deficit)  # type: ignore[arg-type]
+    except ValueError:
+        return signed

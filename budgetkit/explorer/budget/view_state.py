@@ -1,0 +1,139 @@
+"""Scene: what the view shows of an outcome, as plain data: key figures, status, bar, and where it all comes from.
+
+Every number and every sentence on the page is written here; the page only places them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from budgetkit.budget.amounts import Amount, Share
+from budgetkit.explorer.budget.amount_edits import amounts_of, usual, with_reserves
+from budgetkit.explorer.budget.bar import BESIDE, WINDOWS, bar
+from budgetkit.explorer.budget.results import Outcome
+from budgetkit.explorer.budget.settings import Settings
+from budgetkit.explorer.undo import History
+from budgetkit.figures.question import signed
+from budgetkit.plan import Plan
+
+Data = dict[str, Any]
+
+
+def scene(history: History[Settings], found: Outcome, source: str) -> Data:
+    """Return the state of the view.
+
+    Parameters
+    ----------
+    history : History
+        The settings and what can be taken back.
+    found : Outcome
+        What follows from the settings.
+    source : str
+        Where the demands come from.
+
+    Returns
+    -------
+    dict
+        Ready for JSON.
+    """
+    settings = history.now
+    changed = bool(settings.lines or settings.window is not None or settings.demand)
+    actions = {"undo": bool(history.past), "redo": bool(history.future), "reset": changed}
+    return {
+        "source": source,
+        "kpis": kpis(found),
+        "bar": bar(settings, found),
+        "actions": actions | {"pinned": settings.pinned is not None},
+        "figures": shown_figures(found),
+    }
+
+
+def shown_figures(found: Outcome) -> list[str]:
+    """Return which figures there is something to draw for.
+
+    Parameters
+    ----------
+    found : Outcome
+        What follows from the settings.
+
+    Returns
+    -------
+    list of str
+        Names out of `FIGURES`.
+    """
+    names = ["waterfall", "sections"]
+    if found.demand is not None:
+        names += ["turns", "errors"]
+    if found.conversations is not None:
+        names.append("conversations")
+    return names
+
+
+def kpis(found: Outcome) -> list[Data]:
+    """Return the key figures.
+
+    Parameters
+    ----------
+    found : Outcome
+        What follows from the settings.
+
+    Returns
+    -------
+    list of dict
+        Key, label, value, and where something is pinned the change.
+    """
+    kind = found.plan.budget.kind
+    rows = [_kpi("window", WINDOWS[kind], found, lambda plan: plan.budget.window, BESIDE[kind])]
+    rows.append(_kpi("usable", "usable", found, lambda plan: plan.budget.usable))
+    rows.append(_kpi("pool", "shared pool", found, lambda plan: plan.budget.shared_pool))
+    name = found.plan.budget.remainder
+    if name is not None:
+        rows.append(_kpi("remainder", f"{name} budget", found, lambda plan: plan.remainder))
+    return rows + _first_cut(found)
+
+
+def _kpi(key: str, label: str, found: Outcome, number: Callable[[Plan], int], more: str = "") -> Data:
+    value, pinned = number(found.plan), found.pinned
+    comparable = pinned is not None and (key != "remainder" or pinned.budget.remainder is not None)
+    before = number(pinned) if pinned is not None and comparable else None
+    moved = "as pinned" if value == before else f"{signed(value - (before or 0), always=True)} to pinned"
+    text = signed(value)
+    return {
+        "key": key,
+        "label": label,
+        "value": text,
+        "change": "" if before is None else moved,
+        "level": "alarm" if value < 0 else "",
+        "tip": f"{label}: {text} tokens{f'; {more}' if more else ''}",
+    }
+
+
+def _first_cut(found: Outcome) -> list[Data]:
+    if found.demand is None:
+        return []
+    value = "none" if found.first_cut is None else f"turn {found.first_cut[0]:,}"
+    tip = "The first turn at which something is cut"
+    tip += "" if found.first_cut is None else f"; {found.first_cut[1]} loses most there"
+    return [{"key": "first", "label": "first cut", "value": value, "change": "", "level": "", "tip": tip}]
+
+
+def lines_of(settings: Settings, found: Outcome) -> list[tuple[str, str, Amount | None, bool]]:
+    """Return the lines that have a slider: the budget's own, and the usual reserves.
+
+    Parameters
+    ----------
+    settings : Settings
+        What is set.
+    found : Outcome
+        What follows from the settings.
+
+    Returns
+    -------
+    list of (str, str, amount, bool)
+        Name, "reserve" or "allocation", the amount, and whether a move sets a share of the window.
+    """
+    budget = found.plan.budget
+    kept = amounts_of(budget, settings.base(found.model))
+    whole = with_reserves(budget, dict.fromkeys(usual()))
+    return [(line.name, line.kind, line.amount, isinstance(kept[line.name], Share)) for line in whole]

@@ -1,0 +1,174 @@
+"""Batch: many requests, planned at once with one budget after another.
+
+The walk goes over arrays, one number a request. A section that keeps whole items from the front is answered for all
+requests by one search in a running sum. The few requests that need more than that (a call and its result in two
+sections, a fill that skips, a cut inside an item, items of several sections that compete) are planned one by one, so
+that what a batch grants is what `fit` grants each of its requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pandas as pd
+
+from budgetkit.budget import Budget
+from budgetkit.budget.allocation import Allocation
+from budgetkit.plan.fitting import Cut, fit
+from budgetkit.plan.items import Flags, Ints, Items
+from budgetkit.plan.running_totals import Stacks
+from budgetkit.plan.walk import allocate_columns, declaring, walk
+
+Columns = dict[str, dict[str, Ints]]
+_KEPT = 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """Many requests: the turns of a conversation, or of many conversations.
+
+    It remembers the last plans that it was asked for, so it is equal to itself alone, and its arrays are read-only.
+
+    Parameters
+    ----------
+    demand : DataFrame, shape (requests, sections)
+        What each asks of each section, in tokens.
+    items : callable, optional
+        From the position of a request, from 0, to its `Items`; without it sections can be cut anywhere.
+    cut : callable, optional
+        As `budgetkit.fit` takes it.
+    """
+
+    demand: pd.DataFrame
+    items: Callable[[int], Items] | None = None
+    cut: Cut | None = None
+    # Several figures ask for the same budgets, the present one and a pinned one.
+    _kept: list[tuple[Budget, Columns]] = field(default_factory=list, init=False, repr=False, compare=False)
+    _stacks: list[Stacks] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    def columns(self, budget: Budget) -> Columns:
+        """Plan every request; what is overrun is granted all the same and never an error.
+
+        Parameters
+        ----------
+        budget : Budget
+            The window and its lines.
+
+        Returns
+        -------
+        dict
+            For each section a dict of int64 arrays demand, limit, granted and cut, in tokens. They cannot be
+            written to: whoever asks for the same budget gets the same ones.
+
+        Raises
+        ------
+        LookupError
+            If a section is not declared and the budget does not send such sections to the pool.
+
+        Examples
+        --------
+        Two messages of 40 tokens never fill 70, but plain numbers do.
+
+        >>> from budgetkit import Allocation, Item
+        >>> budget = Budget(100, (), [Allocation("history", 70, keep="newest")])
+        >>> demand = pd.DataFrame({"history": [40, 80]})
+        >>> Batch(demand).columns(budget)["history"]["granted"].tolist()
+        [40, 70]
+        >>> messages = [Items([Item("history", 40)] * n) for n in (1, 2)]
+        >>> Batch(demand, messages.__getitem__).columns(budget)["history"]["granted"].tolist()
+        [40, 40]
+        """
+        for planned, found in self._kept:
+            if planned == budget:
+                return found
+        signed = replace(budget, deficit="signed")
+        demands = {str(name): self.demand[name].to_numpy() for name in self.demand.columns}
+        if self.items is None:
+            found = allocate_columns(signed, demands, len(self.demand), [self.demand.attrs.get("roles")])
+        else:
+            found = self._by_items(signed, demands, self.items)
+        for array in (array for each in found.values() for array in each.values()):
+            array.flags.writeable = False
+        self._kept[:] = [*self._kept[1 - _KEPT :], (budget, found)]
+        return found
+
+    def _by_items(self, budget: Budget, demands: dict[str, Ints], items: Callable[[int], Items]) -> Columns:
+        if not self._stacks:
+            self._stacks.append(Stacks([items(row) for row in range(len(self.demand))]))
+        stacks, whole = self._stacks[0], declaring(budget, demands, [self.demand.attrs.get("roles")])
+        nothing = np.zeros(len(self.demand), dtype=np.int64)
+        asked = {section: demands.get(section, nothing).astype(np.int64) for section in whole.sections}
+        found: Columns = {}
+        steps = walk(whole, asked, stacks.take, stacks.required_cap, np.minimum, np.maximum)
+        for allocation, limit, granted in steps:
+            demand = asked[allocation.section]
+            limits = np.array(np.broadcast_to(np.asarray(limit, dtype=np.int64), demand.shape))
+            found[allocation.section] = {"demand": demand, "limit": limits, "granted": granted, "cut": demand - granted}
+        # Sections that nobody declared are asked in the order in which a request's items name them.
+        unnamed = [a for a in whole.allocations if a.section not in budget.sections]
+        special = [a for a in whole.allocations if self._is_special(a)] + (unnamed if len(unnamed) > 1 else [])
+        for row in np.flatnonzero(self._differ(whole, found, stacks.parted, special)).tolist():
+            for grant in fit(budget, stacks.items[row], self.cut).grants:
+                each = found[grant.section]
+                each["limit"][row], each["granted"][row], each["cut"][row] = grant.limit, grant.granted, grant.cut
+        return {section: found[section] for section in whole.sections}
+
+    def _differ(self, budget: Budget, found: Columns, parted: Flags, special: list[Allocation]) -> Flags:
+        """Tell which requests one search a section does not answer."""
+        pooled = [a for a in budget.allocations if a.cap is None and not a.required]
+        if budget.compete == "item" and len(pooled) > 1:
+            return np.ones(len(self.demand), dtype=np.bool_)
+        lost = {section: each["cut"] > 0 for section, each in found.items()}
+        differ: Flags = parted & np.any([np.zeros_like(parted), *lost.values()], axis=0)
+        for allocation in special:
+            differ |= lost[allocation.section]
+        return differ
+
+    def _is_special(self, allocation: Allocation) -> bool:
+        return allocation.fill != "prefix" or (allocation.granularity != "item" and self.cut is not None)
+
+
+def columns_of(demand: pd.DataFrame | Batch, budget: Budget) -> Columns:
+    """Plan many requests, given as numbers or as a batch.
+
+    Parameters
+    ----------
+    demand : DataFrame or Batch
+        A frame's sections can be cut anywhere; a batch's are as it says.
+    budget : Budget
+        The window and its lines.
+
+    Returns
+    -------
+    dict
+        As `Batch.columns`.
+
+    Examples
+    --------
+    >>> columns_of(pd.DataFrame({"history": [40]}), Budget(100, undeclared="pool"))["history"]["limit"].tolist()
+    [100]
+    """
+    return (demand if isinstance(demand, Batch) else Batch(demand)).columns(budget)
+
+
+def frame_of(demand: pd.DataFrame | Batch) -> pd.DataFrame:
+    """Return what many requests ask for, however they are given.
+
+    Parameters
+    ----------
+    demand : DataFrame or Batch
+        The requests.
+
+    Returns
+    -------
+    DataFrame
+        One row a request, one column a section, in tokens.
+
+    Examples
+    --------
+    >>> frame_of(Batch(pd.DataFrame({"history": [40]})))["history"].tolist()
+    [40]
+    """
+    return demand.demand if isinstance(demand, Batch) else demand

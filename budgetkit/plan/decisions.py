@@ -1,0 +1,158 @@
+"""Decisions: what became of every item, and why, as columns.
+
+A plan of a million items has a million decisions; they are kept as numbers and become objects one at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from budgetkit.plan.item import Item
+from budgetkit.plan.items import Ints, Items
+
+Outcome = Literal["kept", "cut", "dropped"]
+FITS, OVER_CAP, WINDOW_FULL, BEYOND_BEST, PAIR = range(5)
+REASONS = ("fits", "over its cap", "window full", "beyond the best", "its pair was dropped")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What became of one item, and why.
+
+    Parameters
+    ----------
+    item : Item
+        The item; the shorter one where it was cut.
+    section : str
+        Its section.
+    tokens : int
+        Its size before, in tokens.
+    kept : int
+        What stays of it, in tokens.
+    outcome : {"kept", "cut", "dropped"}
+        What was decided.
+    reason : str
+        Why.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> budget = bk.Budget(100, (), [bk.Allocation("history", 50, keep="newest")])
+    >>> bk.fit(budget, [bk.Item("history", 40), bk.Item("history", 30)]).decisions[0].reason
+    'over its cap'
+    """
+
+    item: Item
+    section: str
+    tokens: int
+    kept: int
+    outcome: Outcome
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decisions:
+    """Decisions as columns; one `Decision` is a view of a row.
+
+    Parameters
+    ----------
+    columns : Items
+        The items that were decided on.
+    kept : int64 array, shape (items,)
+        What stays of each, in tokens.
+    reasons : int8 array, shape (items,)
+        Index into `REASONS`.
+    cuts : mapping of int to Item
+        The shorter items, by position.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> len(bk.fit(bk.Budget(100, (), [bk.Allocation("history")]), [bk.Item("history", 40)]).decisions)
+    1
+    """
+
+    columns: Items
+    kept: Ints
+    reasons: np.ndarray[Any, np.dtype[np.int8]]
+    cuts: Mapping[int, Item] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __getitem__(self, i: int) -> Decision:
+        before = self.columns.items[i]
+        position = range(len(self))[i]
+        outcome = self._outcome(position)
+        item = self.cuts.get(position, before)
+        return Decision(item, before.section, before.tokens, int(self.kept[i]), outcome, REASONS[self.reasons[i]])
+
+    def __iter__(self) -> Iterator[Decision]:
+        return (self[i] for i in range(len(self)))
+
+    def _outcome(self, i: int) -> Outcome:
+        return "cut" if i in self.cuts else "kept" if self.reasons[i] == FITS else "dropped"
+
+    @property
+    def items(self) -> list[Item]:
+        """The items that stay, whole or cut, in their order."""
+        whole = self.columns.items
+        return [self.cuts.get(i, whole[i]) for i in range(len(self)) if i in self.cuts or self.reasons[i] == FITS]
+
+    def dropped(self, section: str, reason: int) -> int:
+        """Return how many items of a section were dropped for one reason.
+
+        Parameters
+        ----------
+        section : str
+            Name of the section.
+        reason : int
+            Index into `REASONS`.
+
+        Returns
+        -------
+        int
+            Number of items; one that was cut is not counted.
+
+        Examples
+        --------
+        >>> import budgetkit as bk
+        >>> budget = bk.Budget(100, (), [bk.Allocation("history", 50, keep="newest")])
+        >>> plan = bk.fit(budget, [bk.Item("history", 40), bk.Item("history", 30)])
+        >>> plan.decisions.dropped("history", OVER_CAP)
+        1
+        """
+        rows = self.columns.rows(section)
+        return int((self.reasons[rows] == reason).sum()) - sum(
+            1 for i in self.cuts if i in rows and self.reasons[i] == reason
+        )
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row an item.
+
+        Returns
+        -------
+        DataFrame
+            Columns section, tokens (int64), kept (int64), outcome, reason.
+
+        Examples
+        --------
+        >>> import budgetkit as bk
+        >>> bk.fit(bk.Budget(100, (), [bk.Allocation("history")]), [bk.Item("history", 40)]).decisions.frame()
+           section  tokens  kept outcome reason
+        0  history      40    40    kept   fits
+        """
+        return pd.DataFrame(
+            {
+                "section": [item.section for item in self.columns.items],
+                "tokens": self.columns.tokens,
+                "kept": self.kept,
+                "outcome": [self._outcome(i) for i in range(len(self))],
+                "reason": [REASONS[i] for i in self.reasons],
+            }
+        )

@@ -1,0 +1,196 @@
+"""Whole items in a plan: which stay, which are cut or dropped, and why.
+
+The walk asks section by section; `fit` answers with items. An item over its section's cap and an item for
+which the window had no room are told apart, because they are mended differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from budgetkit.budget import Budget
+from budgetkit.budget.allocation import Allocation, Fill, Overflow
+from budgetkit.plan.decisions import BEYOND_BEST, FITS, OVER_CAP, PAIR, WINDOW_FULL, Decisions
+from budgetkit.plan.item import Item
+from budgetkit.plan.items import Items
+from budgetkit.plan.plan import Grant, Plan
+from budgetkit.plan.selection import Ints, Units, fill
+from budgetkit.plan.walk import checked, declaring, walk
+
+Cut = Callable[[Item, int, Allocation], Item | None]
+
+
+def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -> Plan:
+    """Choose which whole items stay, and say why.
+
+    Parameters
+    ----------
+    budget : Budget
+        The window and its lines.
+    items : iterable of Item, or Items
+        What wants to stand in the window, oldest first within a section.
+    cut : callable, optional
+        ``cut(item, limit, allocation)`` returns the item shortened to at most `limit` tokens, or None; asked
+        for the first item that does not fit in a section whose granularity is "line" or "token". The text
+        tower has one: `budgetkit.truncation.cutter`.
+
+    Returns
+    -------
+    Plan
+        One grant a section and one decision an item.
+
+    Raises
+    ------
+    LookupError
+        If a section is not declared and the budget does not send such sections to the pool.
+    ValueError
+        If the window is overrun and ``deficit="raise"``, or `cut` returns more than it was allowed.
+
+    Examples
+    --------
+    Four passages for 2,000 tokens; the fill decides about the last.
+
+    >>> items = [Item("retrieval", t, s) for t, s in [(800, .95), (700, .85), (600, .7), (400, .6)]]
+    >>> budget = Budget(4_000, (), [Allocation("retrieval", 2_000, keep="best")])
+    >>> fit(budget, items)["retrieval"].granted
+    1500
+    >>> fit(budget.assign(retrieval={"fill": "skip"}), items)["retrieval"].granted
+    1900
+    """
+    columns = items if isinstance(items, Items) else Items(items)
+    demand = columns.demand
+    budget = declaring(budget, demand, columns.roles)
+    choice = _Choice(budget, columns, cut)
+    asked = {s: demand.get(s, 0) for s in budget.sections}
+    limits = {}
+    for allocation, limit, _ in walk(budget, asked, choice.take, choice.required_cap):
+        limits[allocation.section] = limit
+    choice.part_no_pair()
+    grants = [Grant(s, asked[s], limits[s], int(choice.kept[columns.rows(s)].sum())) for s in budget.sections]
+    return checked(Plan(budget, tuple(grants), Decisions(columns, choice.kept, choice.reasons, choice.cuts)))
+
+
+class _Choice:
+    """The answers of sections made of items, collected as columns while the walk asks."""
+
+    def __init__(self, budget: Budget, columns: Items, cut: Cut | None) -> None:
+        self.budget, self.columns, self.cut = budget, columns, cut
+        self.kept: Ints = np.zeros(len(columns), dtype=np.int64)
+        self.reasons = np.zeros(len(columns), dtype=np.int8)
+        self.cuts: dict[int, Item] = {}
+        self.pool = tuple(a for a in budget.asked if budget.compete == "item" and self._in_pool(a))
+        self.pool_is_served = False
+
+    @staticmethod
+    def _in_pool(allocation: Allocation) -> bool:
+        return allocation.cap is None and not allocation.required
+
+    def required_cap(self, allocation: Allocation, cap: int | None) -> int | None:
+        # What is required never vanishes: its first item stays whole where nothing can cut it to the cap.
+        rows = self.columns.rows(allocation.section)
+        if cap is None or not len(rows):
+            return cap
+        units = self.columns.units((allocation.section,), allocation.keep, (allocation.importance,))
+        filled = np.flatnonzero(units.tokens[: allocation.limit_items])
+        if not len(filled) or units.tokens[filled[0]] <= cap or self._can_cut(allocation, rows, units, filled[0], cap):
+            return cap
+        return int(units.tokens[filled[0]])
+
+    def _can_cut(self, allocation: Allocation, rows: Ints, units: Units, unit: int, room: int) -> bool:
+        return self._shorter(allocation, rows[units.unit == unit], room) is not None
+
+    def take(self, allocation: Allocation, limit: int, cap: int | None, demand: int) -> int:
+        together = self.pool if allocation in self.pool else (allocation,)
+        if together is not self.pool or not self.pool_is_served:
+            self._serve(together, limit, cap)
+            self.pool_is_served = self.pool_is_served or together is self.pool
+        return int(self.kept[self.columns.rows(allocation.section)].sum())
+
+    def _serve(self, together: tuple[Allocation, ...], limit: int, cap: int | None) -> None:
+        first = together[0]
+        sections = tuple(a.section for a in together)
+        rows = self.columns.rows(*sections)
+        if not len(rows):
+            return
+        units = self.columns.units(sections, first.keep, tuple(a.importance for a in together))
+        reasons = _reasons(first, units, limit, cap)
+        self.reasons[rows] = reasons[units.unit]
+        stays = self.reasons[rows] == FITS
+        self.kept[rows] = np.where(stays, self.columns.tokens[rows], 0)
+        if self.cut is not None and first.granularity != "item":
+            room = limit - int(units.tokens[reasons == FITS].sum())
+            total = int(units.tokens[reasons != BEYOND_BEST].sum())
+            if room > 0 and not _drops_whole(first, total, limit, cap):
+                self._cut_first(first, rows, units, reasons, room)
+
+    def _cut_first(self, allocation: Allocation, rows: Ints, units: Units, reasons: Ints, room: int) -> None:
+        dropped = np.flatnonzero((reasons != FITS) & (reasons != BEYOND_BEST))
+        if not len(dropped):
+            return
+        members = rows[units.unit == dropped[0]]
+        shorter = self._shorter(allocation, members, room)
+        if shorter is not None:
+            i = int(members[0])
+            self.cuts[i], self.kept[i] = shorter, shorter.tokens
+
+    def _shorter(self, allocation: Allocation, members: Ints, room: int) -> Item | None:
+        # A group stays or goes together, uncut, also where its other members stand in another section.
+        if self.cut is None or allocation.granularity == "item" or self.columns.group[members[0]] >= 0:
+            return None
+        shorter = self.cut(self.columns.items[int(members[0])], room, allocation)
+        if shorter is None or shorter.tokens == 0:
+            return None
+        if shorter.tokens > room:
+            raise ValueError(
+                f"cut returned an item of {shorter.tokens:,} tokens for a limit of {room:,} in section "
+                f"{allocation.section!r}; a cut must stay within its limit; check its counter and marker"
+            )
+        return shorter
+
+    def part_no_pair(self) -> None:
+        """Drop what is left of a group of which another section dropped a part."""
+        group = self.columns.group
+        gone = (self.reasons != FITS) & (group >= 0)
+        if not gone.any():
+            return
+        broken = np.isin(group, np.unique(group[gone])) & (self.reasons == FITS)
+        self._refuse_required(np.flatnonzero(broken))
+        self.kept[broken], self.reasons[broken] = 0, PAIR
+
+    def _refuse_required(self, broken: Ints) -> None:
+        required = {a.section for a in self.budget.allocations if a.required}
+        parted = sorted({self.columns.items[i].section for i in broken} & required)
+        if parted:
+            raise ValueError(
+                f"items of the required section {parted[0]!r} are grouped with items that were dropped; "
+                "a group stays or goes together; make both sections required, or the roles put both into one"
+            )
+
+
+def _reasons(allocation: Allocation, units: Units, limit: int, cap: int | None) -> Ints:
+    best = len(units.tokens) if allocation.limit_items is None else allocation.limit_items
+    reasons = np.full(len(units.tokens), BEYOND_BEST, dtype=np.int64)
+    reasons[:best] = FITS
+    if cap is not None:
+        _let_go(reasons, OVER_CAP, units, cap, allocation.overflow, allocation.fill)
+    if not allocation.required and (cap is None or limit < cap):
+        _let_go(reasons, WINDOW_FULL, units, limit, allocation.when_full, allocation.fill)
+    return reasons
+
+
+def _let_go(reasons: Ints, reason: int, units: Units, limit: int, overflow: Overflow, how: Fill) -> None:
+    if units.total <= limit:
+        return  # all of them fit, so any of them do
+    standing = reasons == FITS
+    if not standing.all():
+        units = Units(units.tokens[standing], units.scores[standing], units.unit)
+    stays = fill(units, limit, how) if overflow == "truncate" else np.full(len(units.tokens), units.total <= limit)
+    reasons[np.flatnonzero(standing)[~stays]] = reason
+
+
+def _drops_whole(allocation: Allocation, total: int, limit: int, cap: int | None) -> bool:
+    over_cap = cap is not None and total > cap
+    wanted = total if cap is None else min(total, cap)
+    return (over_cap and allocation.overflow == "drop") or (wanted > limit and allocation.when_full == "drop")

@@ -1,0 +1,183 @@
+"""Counted items as columns, and the units that each section chooses from.
+
+Objects are walked once; every plan after that is arithmetic on arrays. What a section keeps of its units is the
+matter of :mod:`budgetkit.plan.selection`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Hashable, Iterable
+from functools import cached_property
+
+import numpy as np
+
+from budgetkit.budget.allocation import Keep
+from budgetkit.plan.item import Item
+from budgetkit.plan.selection import Flags, Floats, Ints, Units, fill
+
+__all__ = ["Flags", "Floats", "Ints", "Items", "Units", "fill"]
+
+_FEW = 1_000  # units that one stable sort orders sooner
+
+
+class Items:
+    """Counted items as columns, so that planning again costs no walk over objects.
+
+    `budgetkit.fit` makes one by itself; make it once where many budgets meet the same items.
+
+    Parameters
+    ----------
+    items : iterable of Item
+        The items, oldest first within a section.
+
+    Examples
+    --------
+    >>> columns = Items([Item("history", 30), Item("history", 20), Item("system", 10)])
+    >>> len(columns), columns.demand
+    (3, {'history': 50, 'system': 10})
+    """
+
+    def __init__(self, items: Iterable[Item]) -> None:
+        self.items = tuple(items)
+        size, codes = len(self.items), _codes()
+        # Whoever plans once pays for these lines more than for the plan: one pass over the objects a column.
+        self.tokens: Ints = np.fromiter([item.tokens for item in self.items], np.int64, size)
+        self.scores: Floats = np.array([item.score for item in self.items], dtype=np.float64)
+        self.section: Ints = np.fromiter([codes[item.section] for item in self.items], np.int64, size)
+        self.sections = tuple(codes)
+        self.group = _group_codes([item.group for item in self.items])
+        #: The role tables that the items were made with, each once.
+        self.roles = tuple({id(item.roles): item.roles for item in self.items}.values())
+        self._rows = {name: np.flatnonzero(self.section == code) for name, code in codes.items()}
+        self._units: dict[tuple[tuple[str, ...], Keep, tuple[int, ...]], Units] = {}
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @property
+    def demand(self) -> dict[str, int]:
+        """Tokens of each section, by name, in order of appearance."""
+        return {name: int(self.tokens[self._rows[name]].sum()) for name in self.sections}
+
+    @cached_property
+    def _importance(self) -> Floats | None:
+        """Importance of each item, missing where it has none of its own; None where no item has."""
+        own = [item.importance for item in self.items]
+        return None if own.count(None) == len(own) else np.array(own, dtype=np.float64)
+
+    def rows(self, *sections: str) -> Ints:
+        """Return where the items of some sections stand.
+
+        Parameters
+        ----------
+        *sections : str
+            Names of sections.
+
+        Returns
+        -------
+        int64 array
+            Positions, ascending.
+
+        Examples
+        --------
+        >>> Items([Item("a", 1), Item("b", 1), Item("a", 1)]).rows("a").tolist()
+        [0, 2]
+        """
+        found = [self._rows[s] for s in sections if s in self._rows]
+        if len(found) == 1:
+            return found[0]
+        return np.sort(np.concatenate(found)) if found else np.zeros(0, dtype=np.int64)
+
+    def units(self, sections: tuple[str, ...], keep: Keep, importance: tuple[int, ...]) -> Units:
+        """Return what some sections choose from, in the order of keeping; computed once.
+
+        Parameters
+        ----------
+        sections : tuple of str
+            Sections that choose together; mostly one.
+        keep : {"first", "newest", "best"}
+            The order: as they come, the latest first, or by (importance, score), the first of equals first.
+        importance : tuple of int
+            Importance of each section, for items without one of their own.
+
+        Returns
+        -------
+        Units
+            Sizes, scores, and the unit of each item in `rows`.
+
+        Examples
+        --------
+        >>> Items([Item("a", 30, .1), Item("a", 20, .9)]).units(("a",), "best", (5,)).tokens.tolist()
+        [20, 30]
+        """
+        key = (sections, keep, importance)
+        if key not in self._units:
+            self._units[key] = self._make_units(sections, keep, importance)
+        return self._units[key]
+
+    def _make_units(self, sections: tuple[str, ...], keep: Keep, importance: tuple[int, ...]) -> Units:
+        rows = self.rows(*sections)
+        unit, count = _unit_numbers(self.group[rows])
+        tokens, scores = self.tokens[rows], self.scores[rows]
+        if count < len(rows):
+            tokens, scores = np.zeros(count, np.int64), np.zeros(count)
+            np.add.at(tokens, unit, self.tokens[rows])
+            np.add.at(scores, unit, self.scores[rows])
+        if keep == "best":
+            order = self._best_first(rows, unit, count, dict(zip(sections, importance, strict=True)))
+        else:
+            order = np.arange(count)[:: -1 if keep == "newest" else 1]
+        place = np.empty(count, np.int64)
+        place[order] = np.arange(count)
+        return Units(tokens[order], scores[order], place[unit])
+
+    def _best_first(self, rows: Ints, unit: Ints, count: int, importance: dict[str, int]) -> Ints:
+        of_section = np.array([importance.get(name, 0) for name in self.sections], dtype=np.float64)
+        weight = of_section[self.section[rows]]
+        if self._importance is not None:
+            weight = np.where(np.isnan(self._importance[rows]), weight, self._importance[rows])
+        top_weight, top_score = weight, self.scores[rows]
+        if count < len(rows):
+            top_weight, top_score = np.full(count, -np.inf), np.full(count, -np.inf)
+            np.maximum.at(top_weight, unit, weight)
+            np.maximum.at(top_score, unit, self.scores[rows])
+        return _falling(top_weight, top_score)
+
+
+def _codes() -> defaultdict[str, int]:
+    """Return a table that numbers names in the order in which they are asked for."""
+    return defaultdict(itertools.count().__next__)
+
+
+def _falling(weight: Floats, score: Floats) -> Ints:
+    """Order by falling weight, then falling score, the first of equals first."""
+    if len(weight) < _FEW or (weight != weight[0]).any() or np.isnan(score).any():
+        stable: Ints = np.lexsort((-score, -weight))
+        return stable
+    # One key: a sort that may swap equals and a sort of their places take half the time of a stable one.
+    order = np.argsort(-score)
+    falling = score[order]
+    equals = np.concatenate(([0], np.cumsum(falling[1:] < falling[:-1])))
+    places: Ints = equals * len(order) + order
+    places.sort()
+    return places % len(order)
+
+
+def _group_codes(groups: list[Hashable]) -> Ints:
+    if groups.count(None) == len(groups):
+        return np.full(len(groups), -1, dtype=np.int64)
+    codes = {group: code for code, group in enumerate(dict.fromkeys(groups))} | {None: -1}
+    return np.array([codes[group] for group in groups], dtype=np.int64)
+
+
+def _unit_numbers(group: Ints) -> tuple[Ints, int]:
+    # Units are numbered by their first item, so "first" and "newest" are the order of the conversation.
+    if not (group >= 0).any():
+        return np.arange(len(group)), len(group)
+    alone = -1 - np.arange(len(group))
+    _, first, inverse = np.unique(np.where(group >= 0, group, alone), return_index=True, return_inverse=True)
+    rank = np.empty(len(first), np.int64)
+    rank[np.argsort(first, kind="stable")] = np.arange(len(first))
+    return rank[inverse], len(first)

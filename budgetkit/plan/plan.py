@@ -1,0 +1,190 @@
+"""The outcome of a plan: one grant a section, one decision an item, and what is left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from budgetkit.budget import Budget
+from budgetkit.budget.validation import other_roles, unknown_section
+from budgetkit.plan.decisions import OVER_CAP, WINDOW_FULL, Decisions
+from budgetkit.plan.items import Items
+from budgetkit.plan.remainder import remainder
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What one section asked for and got.
+
+    Parameters
+    ----------
+    section : str
+        Name of the section.
+    demand : int
+        What it asked for, in tokens.
+    limit : int
+        What it might have taken when it was asked, in tokens.
+    granted : int
+        What it took, in tokens.
+
+    Examples
+    --------
+    >>> Grant("history", 5_000, 3_000, 3_000).cut
+    2000
+    """
+
+    section: str
+    demand: int
+    limit: int
+    granted: int
+
+    @property
+    def cut(self) -> int:
+        """Demand less grant, in tokens."""
+        return self.demand - self.granted
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The outcome of a walk.
+
+    Parameters
+    ----------
+    budget : Budget
+        What was planned with.
+    grants : tuple of Grant
+        One a section, in the order of the prompt.
+    decisions : Decisions
+        One an item; empty for a plan of plain numbers.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> budget = bk.Budget(1000, (), [bk.Allocation("system", 300), bk.Allocation("history")])
+    >>> plan = bk.allocate(budget, {"history": 2_000})
+    >>> plan["history"].granted, plan.free
+    (1000, 0)
+    """
+
+    budget: Budget
+    grants: tuple[Grant, ...]
+    decisions: Decisions = field(
+        default_factory=lambda: Decisions(Items(()), np.zeros(0, np.int64), np.zeros(0, np.int8))
+    )
+
+    def __getitem__(self, section: str) -> Grant:
+        for grant in self.grants:
+            if grant.section == section:
+                return grant
+        raise unknown_section([section], self.budget.sections)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Plan):
+            return NotImplemented
+        same = self.budget == other.budget and self.grants == other.grants
+        return same and list(self.decisions) == list(other.decisions)
+
+    __hash__ = None  # type: ignore[assignment]  # as every value that holds a mapping
+
+    @cached_property
+    def used(self) -> int:
+        """Tokens granted to all sections."""
+        return sum(g.granted for g in self.grants)
+
+    @cached_property
+    def reserved(self) -> int:
+        """Tokens that reserves claim, less what their own sections took of them."""
+        held = self.budget.held
+        return self.budget.reserved - sum(min(g.granted, held.get(g.section, 0)) for g in self.grants)
+
+    @property
+    def free(self) -> int:
+        """Window less used less reserved, in tokens; negative when what is required overruns it."""
+        return self.budget.window - self.used - self.reserved
+
+    @property
+    def remainder(self) -> int:
+        """What is left for the budget's remainder, in tokens, whatever it asks for itself; below 0 what is missing.
+
+        Raises
+        ------
+        ValueError
+            If the budget names no remainder.
+        """
+        columns = {g.section: {"demand": g.demand, "limit": g.limit, "granted": g.granted} for g in self.grants}
+        found: int = remainder(self.budget, columns)
+        return found
+
+    @property
+    def is_constrained(self) -> bool:
+        """Whether the remainder is below the budget's `constrained_below`."""
+        threshold = self.budget.constrained_below
+        return threshold is not None and self.remainder < threshold
+
+    @property
+    def shared_pool_use(self) -> int:
+        """Tokens granted to sections without a cap."""
+        return sum(g.granted for g in self.grants if self.budget.caps[g.section] is None)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences on what does not fit and how to mend it."""
+        found = []
+        if self.free < 0:
+            needs = ", ".join(f"{g.section} {g.granted:,}" for g in self.grants if g.granted)
+            found.append(
+                f"The window ({self.budget.window:,}) is overrun by {-self.free:,} tokens: {needs}, "
+                f"reserves {self.reserved:,}; lower a reserve or a floor, or choose a larger window."
+            )
+        if self.budget.unclaimed < 0:
+            found.append(
+                f"Reserves ({self.budget.reserved:,}) and caps ({self.budget.capped:,}) exceed the window "
+                f"({self.budget.window:,}) by {-self.budget.unclaimed:,} tokens; lower a cap or a reserve."
+            )
+        for grant in self.grants:
+            cap = self.budget.caps[grant.section]
+            if cap is not None and grant.granted > cap:
+                found.append(
+                    f"{grant.section} is required and needs {grant.granted:,} tokens, "
+                    f"{grant.granted - cap:,} above its cap ({cap:,}); raise the cap, shorten the text, "
+                    'or in code let it be cut inside, with granularity="line" and a cut for fit.'
+                )
+        for allocation in self.budget.allocations:
+            lost = self.decisions.dropped(allocation.section, OVER_CAP) if allocation.required else 0
+            if lost:
+                items = "item" if lost == 1 else "items"
+                found.append(
+                    f"{allocation.section} is required and loses {lost:,} whole {items} over its cap "
+                    f"({self.budget.caps[allocation.section]:,}); raise the cap, or shorten what stands before."
+                )
+        moved = other_roles(self.decisions.columns.roles, self.budget.roles, self.budget.sections)
+        return tuple(found + ([moved[0].upper() + moved[1:] + "."] if moved else []))
+
+    def frame(self) -> pd.DataFrame:
+        """Return the diagnostics, one row a section.
+
+        Returns
+        -------
+        DataFrame
+            Columns section, cap (Int64, missing without one), demand, limit, granted, cut (int64, tokens),
+            and dropped_by_cap, dropped_by_window (int64, items).
+
+        Examples
+        --------
+        >>> import budgetkit as bk
+        >>> bk.allocate(bk.Budget(100, (), [bk.Allocation("system", 30)]), {"system": 40}).frame()
+          section  cap  demand  limit  granted  cut  dropped_by_cap  dropped_by_window
+        0  system   30      40     30       30   10               0                  0
+        """
+        rows = [(g.section, self.budget.caps[g.section], g.demand, g.limit, g.granted, g.cut) for g in self.grants]
+        frame = pd.DataFrame(rows, columns=["section", "cap", "demand", "limit", "granted", "cut"])
+        for name, reason in (("dropped_by_cap", OVER_CAP), ("dropped_by_window", WINDOW_FULL)):
+            frame[name] = [self.decisions.dropped(g.section, reason) for g in self.grants]
+        return frame.astype({"cap": "Int64"})
+
+    def __repr__(self) -> str:
+        grants = ", ".join(f"{g.section}={g.granted}/{g.demand}" for g in self.grants)
+        return f"Plan({grants}, free={self.free}, reserved={self.reserved}, window={self.budget.window})"

@@ -1,0 +1,163 @@
+"""Stacks: what one section chooses from, of many requests at once.
+
+Units of all requests stand one behind the other, in the order of keeping, with one running sum over them. How much of
+a request's units fits a limit is then a search for the place where its own part of the sum passes that limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from budgetkit.budget.allocation import Allocation
+from budgetkit.plan.items import Flags, Ints, Items
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """One section's units of many requests.
+
+    Parameters
+    ----------
+    sums : int64 array, shape (units + 1,)
+        Tokens before each unit, and after the last, over all requests.
+    base : int64 array, shape (requests,)
+        The sum before a request's first unit, in tokens.
+    total : int64 array, shape (requests,)
+        Tokens of the units that a request may keep.
+    first : int64 array, shape (requests,)
+        The first of these that has any tokens, in tokens.
+
+    Examples
+    --------
+    Two requests, of 30 and 20 tokens, and of 50.
+
+    >>> stack = Stack(np.array([0, 30, 50, 100]), np.array([0, 50]), np.array([50, 50]), np.array([30, 50]))
+    >>> stack.fitting(np.array([40, 40])).tolist()
+    [30, 0]
+    """
+
+    sums: Ints
+    base: Ints
+    total: Ints
+    first: Ints
+
+    def fitting(self, limit: Ints | int) -> Ints:
+        """Return how many tokens of each request's units fit from the front.
+
+        Parameters
+        ----------
+        limit : int or int64 array, shape (requests,)
+            Room, in tokens.
+
+        Returns
+        -------
+        int64 array, shape (requests,)
+            In tokens.
+        """
+        goal = self.base + np.minimum(limit, self.total)
+        last: Ints = self.sums[np.searchsorted(self.sums, goal, side="right") - 1]
+        return last - self.base
+
+
+class Stacks:
+    """The sections of many requests; each stack is made once.
+
+    Parameters
+    ----------
+    items : sequence of Items
+        One a request.
+
+    Attributes
+    ----------
+    parted : bool array, shape (requests,)
+        Whether a group, such as a call and its result, has members in two sections.
+    """
+
+    def __init__(self, items: Sequence[Items]) -> None:
+        self.items = tuple(items)
+        self.parted: Flags = np.array([_is_parted(each) for each in items], dtype=np.bool_)
+        self._made: dict[tuple[object, ...], Stack] = {}
+
+    def take(self, allocation: Allocation, limit: Any, cap: Any, demand: Any) -> Ints:
+        """Answer the walk: how much of a section stays, request by request.
+
+        Parameters
+        ----------
+        allocation : Allocation
+            The section, which keeps whole units from the front.
+        limit : int or int64 array
+            What it may take, in tokens.
+        cap : int or int64 array, optional
+            Its own cap, in tokens.
+        demand : int64 array
+            What it asks for, in tokens.
+
+        Returns
+        -------
+        int64 array, shape (requests,)
+            In tokens.
+        """
+        stack = self.stack(allocation)
+        granted = stack.total
+        if cap is not None:
+            granted = stack.fitting(cap) if allocation.overflow == "truncate" else np.where(granted <= cap, granted, 0)
+        if not allocation.required:
+            within = stack.fitting(limit) if allocation.when_full == "truncate" else 0
+            granted = np.where(granted <= limit, granted, within)
+        return granted
+
+    def required_cap(self, allocation: Allocation, cap: int | None) -> Any:
+        """Return a required section's cap, raised to its first unit where that is larger.
+
+        Parameters
+        ----------
+        allocation : Allocation
+            The section.
+        cap : int, optional
+            Its cap, in tokens.
+
+        Returns
+        -------
+        int64 array, optional
+            In tokens.
+        """
+        return None if cap is None else np.maximum(self.stack(allocation).first, cap)
+
+    def stack(self, allocation: Allocation) -> Stack:
+        """Return a section's units.
+
+        Parameters
+        ----------
+        allocation : Allocation
+            Whose order of keeping holds, and whose best few.
+
+        Returns
+        -------
+        Stack
+            Of all requests.
+        """
+        key = (allocation.section, allocation.keep, allocation.importance, allocation.limit_items)
+        if key not in self._made:
+            self._made[key] = self._make(allocation)
+        return self._made[key]
+
+    def _make(self, allocation: Allocation) -> Stack:
+        order = (allocation.section,), allocation.keep, (allocation.importance,)
+        best = [each.units(*order).tokens[: allocation.limit_items] for each in self.items]
+        sums = np.concatenate(([0], np.cumsum(np.concatenate([*best, np.zeros(0, np.int64)])))).astype(np.int64)
+        ends = np.cumsum([len(units) for units in best], dtype=np.int64)
+        starts = np.concatenate(([0], ends[:-1])) if len(best) else ends
+        first = [int(units[np.flatnonzero(units)[0]]) if units.any() else 0 for units in best]
+        return Stack(sums, sums[starts], sums[ends] - sums[starts], np.array(first, dtype=np.int64))
+
+
+def _is_parted(items: Items) -> bool:
+    grouped = items.group >= 0
+    if not grouped.any():
+        return False
+    pairs = np.unique(np.stack([items.group[grouped], items.section[grouped]]), axis=1)
+    return len(pairs[0]) > len(np.unique(pairs[0]))

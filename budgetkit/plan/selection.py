@@ -1,0 +1,175 @@
+"""Which units stay when a section is over: the fills, on columns.
+
+Items of one group stay or go together, so what is chosen from are *units*: a group, or an item by itself. A
+section puts its units in the order of its `keep`, and a fill takes from the front:
+
+- prefix: up to the first unit that does not fit;
+- skip: every unit that still fits, in order;
+- knapsack: the units of the greatest total score that fit together (exact, by dynamic programming).
+
+Prefix is monotone in the limit; skip and knapsack are not: more room can push a unit out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+
+from budgetkit.budget.allocation import Fill
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+_SKIP_ROUNDS = 8
+KNAPSACK_CELLS = 2_000_000_000  # units times limit: beyond it the table takes minutes and gigabytes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Units:
+    """What one section chooses from, in the order in which it would keep it.
+
+    Parameters
+    ----------
+    tokens : int64 array, shape (units,)
+        Size of each unit, in tokens.
+    scores : float64 array, shape (units,)
+        Total score of each unit.
+    unit : int64 array, shape (items,)
+        Position in that order of the unit to which each of the section's items belongs.
+
+    Examples
+    --------
+    >>> Units(np.array([3, 2]), np.array([.5, .5]), np.array([0, 1])).total
+    5
+    """
+
+    tokens: Ints
+    scores: Floats
+    unit: Ints
+    _ends: Ints = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_ends", np.cumsum(self.tokens))
+
+    @property
+    def total(self) -> int:
+        """Tokens of all units."""
+        return int(self._ends[-1]) if len(self._ends) else 0
+
+    def fitting(self, limit: int) -> int:
+        """Return how many units from the front fit into a limit.
+
+        Parameters
+        ----------
+        limit : int
+            Room, in tokens.
+
+        Returns
+        -------
+        int
+            The number of units.
+
+        Examples
+        --------
+        >>> Units(np.array([3, 2]), np.array([.5, .5]), np.array([0, 1])).fitting(4)
+        1
+        """
+        return int(np.searchsorted(self._ends, limit, side="right"))
+
+
+def fill(units: Units, limit: int, how: Fill = "prefix") -> Flags:
+    """Choose the units that stay within a limit.
+
+    Parameters
+    ----------
+    units : Units
+        What there is, in the order of keeping.
+    limit : int
+        Room, in tokens.
+    how : {"prefix", "skip", "knapsack"}
+        The rule.
+
+    Returns
+    -------
+    bool array, shape (units,)
+        True for a unit that stays.
+
+    Examples
+    --------
+    Four passages for 2,000 tokens.
+
+    >>> units = Units(np.array([800, 700, 600, 400]), np.array([.95, .85, .7, .6]), np.arange(4))
+    >>> fill(units, 2_000).tolist(), fill(units, 2_000, "skip").tolist()
+    ([True, True, False, False], [True, True, False, True])
+    """
+    stays = np.zeros(len(units.tokens), dtype=np.bool_)
+    first = units.fitting(limit)
+    if how == "knapsack" and first < len(stays):
+        return _knapsack(units, limit)
+    stays[:first] = True
+    if how == "skip" and first < len(stays):
+        _skip(units, limit, first, stays)
+    return stays
+
+
+def _skip(units: Units, limit: int, first: int, stays: Flags) -> None:
+    # In rounds: of what still fits by itself, the first ones that fit together stay. Few rounds do, but sizes that
+    # fall one by one would make it as many as there are units, so the rest is walked.
+    room = limit - (int(units._ends[first - 1]) if first else 0)
+    places, sizes = np.arange(first, len(stays)), units.tokens[first:]
+    for _ in range(_SKIP_ROUNDS):
+        fits = sizes <= room
+        places, sizes = places[fits], sizes[fits]
+        if not len(sizes):
+            return
+        ends = np.cumsum(sizes)
+        together = int(np.searchsorted(ends, room, side="right"))
+        stays[places[:together]] = True
+        room -= int(ends[together - 1])
+        places, sizes = places[together:], sizes[together:]
+    _skip_one_by_one(places.tolist(), sizes.tolist(), room, stays)
+
+
+def _skip_one_by_one(places: list[int], sizes: list[int], room: int, stays: Flags) -> None:
+    smallest_after = list(accumulate(reversed(sizes), min))[::-1]
+    for place, size, smallest in zip(places, sizes, smallest_after, strict=True):
+        if smallest > room:
+            return
+        if size <= room:
+            room -= size
+            stays[place] = True
+
+
+def _knapsack(units: Units, limit: int) -> Flags:
+    # One row a unit: whether it belongs to the best choice among those up to it, for each room.
+    limit = max(0, min(limit, units.total))
+    if len(units.tokens) * (limit + 1) > KNAPSACK_CELLS:
+        raise ValueError(
+            f"knapsack over {len(units.tokens):,} units and {limit:,} tokens is too large to solve exactly; "
+            f"units times tokens may be {KNAPSACK_CELLS:,}; use fill='skip' or lower limit_items"
+        )
+    best, taken = np.zeros(limit + 1), []
+    for size, score in zip(units.tokens.tolist(), units.scores.tolist(), strict=True):
+        with_it = np.full(limit + 1, -np.inf)
+        with_it[size:] = best[: max(0, limit + 1 - size)] + score
+        better = with_it > best
+        taken.append(np.packbits(better))
+        best = np.where(better, with_it, best)
+    return _traced_back(units, limit, taken)
+
+
+def _traced_back(units: Units, room: int, taken: list[NDArray[np.uint8]]) -> Flags:
+    stays = np.zeros(len(taken), dtype=np.bool_)
+    for i in range(len(taken) - 1, -1, -1):
+        if taken[i][room >> 3] >> (7 - (room & 7)) & 1:
+            stays[i] = True
+            room -= int(units.tokens[i])
+    for i in np.flatnonzero(~stays).tolist():  # what adds no score may still use the room
+        if units.tokens[i] <= room:
+            stays[i] = True
+            room -= int(units.tokens[i])
+    return stays

@@ -1,0 +1,273 @@
+"""The one walk: each section is asked once, in order, how much of what is left it takes.
+
+    limit   = min(cap, room less the floors of those still waiting, the pool)     never below its own floor
+    granted = what it takes of that limit; the rest flows down to the next
+
+`allocate` walks over numbers (sections that can be cut anywhere), `fit` over whole items, `allocate_many`
+over many demands at once. All three are the same function with another answer to the question.
+
+Held by property tests: ``0 <= granted <= min(demand, limit)``; used + free + reserved is the window, to the
+token; the window is overrun by required sections and floors alone, and then `Plan.free` is negative; every
+item has exactly one decision. Not monotone in general: what flows down, two shares, `drop` and `skip`
+break it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from budgetkit.budget import Budget
+from budgetkit.budget.allocation import Allocation
+from budgetkit.budget.amounts import MOST_TOKENS, check_tokens
+from budgetkit.budget.validation import other_roles, unknown_section
+from budgetkit.plan.items import Ints
+from budgetkit.plan.plan import Grant, Plan
+
+
+def allocate(budget: Budget, demand: Mapping[str, int]) -> Plan:
+    """Grant tokens to sections that can be cut anywhere.
+
+    Parameters
+    ----------
+    budget : Budget
+        The window and its lines.
+    demand : mapping of str to int
+        What each section asks for, in tokens; a section that is not named asks for none.
+
+    Returns
+    -------
+    Plan
+        One grant a section.
+
+    Raises
+    ------
+    LookupError
+        If a section is not declared and the budget does not send such sections to the pool.
+    ValueError
+        If a demand is negative, or the window is overrun and ``deficit="raise"``.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> sections = [bk.Allocation("system", required=True), bk.Allocation("history")]
+    >>> budget = bk.Budget(1000, [bk.Reserve("output", 200)], sections)
+    >>> bk.allocate(budget, {"system": 300, "history": 900})
+    Plan(system=300/300, history=500/900, free=0, reserved=200, window=1000)
+    """
+    budget = declaring(budget, demand)
+    asked = {s: check_tokens(f"demand of {s!r}", demand.get(s, 0)) for s in budget.sections}
+    grants: dict[str, Grant] = {}
+    for allocation, limit, granted in walk(budget, asked, _granted()):
+        section = allocation.section
+        grants[section] = Grant(section, asked[section], limit, granted)
+    return checked(Plan(budget, tuple(grants[s] for s in budget.sections)))
+
+
+def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
+    """Grant tokens for many demands at once: turns of a conversation, or many conversations.
+
+    Parameters
+    ----------
+    budget : Budget
+        The window and its lines.
+    demands : DataFrame, shape (rows, sections)
+        Demands in tokens, a column a section; sections without a column ask for nothing.
+
+    Returns
+    -------
+    DataFrame
+        Tidy: one row for each row of `demands` and section. Columns: the names of the index of `demands`
+        (``row`` where it has none), section, demand, limit, granted, cut (int64, tokens).
+
+    Examples
+    --------
+    >>> budget = Budget(100, (), [Allocation("system", 30), Allocation("history")])
+    >>> allocate_many(budget, pd.DataFrame({"history": [50, 150]})).query("section == 'history'")
+       row  section  demand  limit  granted  cut
+    2    0  history      50    100       50    0
+    3    1  history     150    100      100   50
+    """
+    given = {str(name): demands[name].to_numpy() for name in demands.columns}
+    columns = allocate_columns(budget, given, len(demands), [demands.attrs.get("roles")])
+    index = demands.index if any(demands.index.names) else demands.index.rename("row")
+    frames = [pd.DataFrame({"section": s, **columns[s]}, index=index).reset_index() for s in columns]
+    if not frames:
+        return pd.DataFrame(columns=[*index.names, "section", "demand", "limit", "granted", "cut"])
+    return pd.concat(frames, ignore_index=True)
+
+
+def allocate_columns(
+    budget: Budget, demands: Mapping[str, Ints], rows: int = 0, tables: Iterable[object] = ()
+) -> dict[str, dict[str, Ints]]:
+    """Grant tokens for many demands at once, in arrays and out arrays.
+
+    Parameters
+    ----------
+    budget : Budget
+        The window and its lines.
+    demands : mapping of str to int64 array, shape (rows,)
+        Demands in tokens by section; all of one length.
+    rows : int, optional
+        That length, for demands without any column.
+    tables : iterable of mapping, optional
+        The role tables that the demands were made with.
+
+    Returns
+    -------
+    dict
+        For each section a dict of int64 arrays demand, limit, granted and cut, in tokens.
+
+    Examples
+    --------
+    >>> budget = Budget(100, (), [Allocation("history", 80)])
+    >>> allocate_columns(budget, {"history": np.array([50, 150])})["history"]["granted"].tolist()
+    [50, 80]
+    """
+    budget = declaring(budget, demands, tables)
+    rows = max((len(column) for column in demands.values()), default=rows)
+    given = {s: np.asarray(demands.get(s, np.zeros(rows, np.int64))) for s in budget.sections}
+    for section, column in given.items():
+        if not ((column >= 0) & (column <= MOST_TOKENS) & (column % 1 == 0)).all():
+            raise ValueError(
+                f"the demand of {section!r} has a number that is negative, missing, not whole or too large; "
+                f"demands are tokens from 0 to {MOST_TOKENS:,}; check that column of the frame"
+            )
+    asked = {section: column.astype(np.int64) for section, column in given.items()}
+    found: dict[str, dict[str, Ints]] = {}
+    steps = walk(budget, asked, _granted(np.minimum, np.where), least=np.minimum, most=np.maximum)
+    for allocation, limit, granted in steps:
+        demand = asked[allocation.section]
+        limit = np.broadcast_to(np.asarray(limit, dtype=np.int64), demand.shape)
+        found[allocation.section] = {
+            "demand": demand,
+            "limit": limit,
+            "granted": granted,
+            "cut": demand - granted,
+        }
+    return {section: found[section] for section in budget.sections}
+
+
+def walk(
+    budget: Budget,
+    demand: Mapping[str, Any],
+    take: Callable[[Allocation, Any, int | None, Any], Any],
+    required_cap: Callable[[Allocation, int | None], int | None] = lambda allocation, cap: cap,
+    least: Callable[[Any, Any], Any] = min,
+    most: Callable[[Any, Any], Any] = max,
+) -> Iterator[tuple[Allocation, Any, Any]]:
+    """Ask every section once; numbers may be int or arrays, with `least` and `most` to match.
+
+    A generator of (allocation, limit, granted): what is granted lowers the room before the next is asked.
+    """
+    room: Any = budget.window - budget.reserved
+    pool: Any = max(0, budget.unclaimed)
+    promised = {s: least(floor, demand[s]) if floor else 0 for s, floor in budget.floors.items()}
+    waiting: Any = sum(promised.values())
+    waiting_uncapped: Any = sum(promised[s] for s, cap in budget.caps.items() if cap is None)
+    weights = sum(a.weight for a in budget.allocations)
+    for allocation in budget.asked:
+        section = allocation.section
+        cap, held = budget.caps[section], budget.held.get(section, 0)
+        uncapped = cap is None
+        waiting = waiting - promised[section]
+        limit = room - waiting + held
+        if uncapped and budget.pool != "open":
+            waiting_uncapped = waiting_uncapped - promised[section]
+            limit = least(limit, pool - (waiting_uncapped if budget.pool == "together" else 0))
+        if allocation.weight:
+            limit = limit * allocation.weight // weights  # the last one takes all that is left: no residue
+            weights -= allocation.weight
+        limit = most(limit, promised[section])
+        if allocation.required:
+            cap, limit = required_cap(allocation, cap), most(limit, demand[section])
+        limit = most(limit if cap is None else least(limit, cap), 0)
+        granted = take(allocation, limit, cap, demand[section])
+        room = room - most(granted - held, 0)
+        if uncapped and budget.pool == "together":
+            pool = pool - most(granted - held, 0)
+        yield allocation, limit, granted
+
+
+def _granted(
+    least: Callable[[Any, Any], Any] = min,
+    choose: Callable[[Any, Any, Any], Any] = lambda condition, yes, no: yes if condition else no,
+) -> Callable[[Allocation, Any, int | None, Any], Any]:
+    def take(allocation: Allocation, limit: Any, cap: int | None, demand: Any) -> Any:
+        if cap is not None:
+            demand = choose(demand > cap, 0, demand) if allocation.overflow == "drop" else least(demand, cap)
+        if allocation.when_full == "drop" and not allocation.required:
+            return choose(demand > limit, 0, demand)
+        return least(demand, limit)
+
+    return take
+
+
+def declaring(budget: Budget, sections: Iterable[str], tables: Iterable[object] = ()) -> Budget:
+    """Return the budget with the sections it does not name as sections of the pool.
+
+    Parameters
+    ----------
+    budget : Budget
+        The budget.
+    sections : iterable of str
+        The sections that ask.
+    tables : iterable of mapping
+        The role tables that put what asks into its sections.
+
+    Returns
+    -------
+    Budget
+        The same budget where it names them all.
+
+    Raises
+    ------
+    LookupError
+        If one is not named and ``undeclared="error"``, or because it was made for other roles than the budget's.
+
+    Examples
+    --------
+    >>> declaring(Budget(100, undeclared="pool"), ["memory"]).sections
+    ('memory',)
+    """
+    known = budget.caps
+    new = [s for s in sections if s not in known]
+    if not new:
+        return budget
+    if moved := other_roles(tables, budget.roles, new):
+        raise LookupError(moved)
+    if budget.undeclared == "error":
+        raise unknown_section(new, budget.sections)
+    return replace(budget, allocations=(*budget.allocations, *(Allocation(s) for s in new)))
+
+
+def checked(plan: Plan) -> Plan:
+    """Return a plan, unless it overruns the window of a budget that forbids it.
+
+    Parameters
+    ----------
+    plan : Plan
+        The outcome of a walk.
+
+    Returns
+    -------
+    Plan
+        The same plan.
+
+    Raises
+    ------
+    ValueError
+        If the window is overrun and ``deficit="raise"``.
+
+    Examples
+    --------
+    >>> checked(Plan(Budget(100), ())).free
+    100
+    """
+    if plan.free < 0 and plan.budget.deficit == "raise":
+        raise ValueError(plan.warnings[0])
+    return plan

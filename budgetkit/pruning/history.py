@@ -1,0 +1,224 @@
+"""The history of a conversation while it is pruned: what is in it, who goes next, what stands before a message.
+
+Messages stand in slots, numbered as in the conversation. Those that go together are one *unit*, named by the
+slot of its first message. Heaps say who goes next and a Fenwick tree (P. M. Fenwick, "A new data structure for
+cumulative frequency tables", 1994) how many tokens stand before a slot, so that n messages take n log n steps
+however often they are pruned. What has left never comes back; each slot remembers when it changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+from budgetkit.pruning.policies import Floor
+
+NEVER = -1
+WAITING, WHOLE, SHRUNK, DROPPED, SUMMARISED = range(5)
+_Heap = list[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """A conversation as numbers, one a message.
+
+    Parameters
+    ----------
+    tokens : sequence of int
+        Sizes, in tokens.
+    unit : sequence of int
+        The slot of the first message of those that go together.
+    turn : sequence of int
+        The turn each belongs to, from 1.
+    is_result : sequence of bool
+        Whether it is a tool's result.
+    importance : sequence of int
+        Higher survives.
+    """
+
+    tokens: Sequence[int]
+    unit: Sequence[int]
+    turn: Sequence[int]
+    is_result: Sequence[bool]
+    importance: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+
+class History:
+    """What is kept of a conversation, request by request.
+
+    Parameters
+    ----------
+    slots : Slots
+        The whole conversation; a message is in the history once it has entered.
+
+    Attributes
+    ----------
+    tokens, messages : int
+        What the history holds now. A summary is no message.
+    state, shrunk, gone : list of int
+        For each slot what became of it, and the requests at which it shrank and left (`NEVER` if not).
+    first_change : int
+        The lowest slot that changed since `begin`.
+
+    Examples
+    --------
+    >>> history = History(Slots([5, 7], [0, 1], [1, 2], [False, False], [0, 0]))
+    >>> history.begin(1); history.enter(0); history.enter(1); history.tokens, history.before(1)
+    (12, 5)
+    >>> history.drop(0), history.tokens, history.gone
+    (5, 7, [1, -1])
+    """
+
+    def __init__(self, slots: Slots) -> None:
+        count = len(slots)
+        self.slots = slots
+        self.tokens = self.messages = 0
+        self.size = [0] * count
+        self.state = [WAITING] * count
+        self.shrunk, self.gone = [NEVER] * count, [NEVER] * count
+        self.members: dict[int, list[int]] = {}  # of each unit still in the history
+        self.summaries: dict[int, int] = {}  # slot -> the last turn that the summary standing there covers
+        self.in_turn: dict[int, int] = {}  # messages of each turn
+        self.oldest: _Heap = []
+        self.least: _Heap = []
+        self.results: list[int] = []
+        self.whole_results: set[int] = set()
+        self._closed: set[int] = set()
+        self._tree = [0] * (count + 1)
+        self.begin(0)
+
+    def begin(self, request: int) -> None:
+        """Start a request: what changes from here on changes at this one."""
+        self.request, self.first_change = request, len(self.slots)
+        self.dropped_tokens = self.dropped_messages = self.shrunk_messages = 0
+
+    def enter(self, slot: int) -> None:
+        """Let a message in; what it belongs to may have left already, and then it leaves at once."""
+        slots = self.slots
+        unit = slots.unit[slot]
+        self._resize(slot, slots.tokens[slot])
+        self.state[slot] = WHOLE
+        self.messages += 1
+        self.in_turn[slots.turn[slot]] = self.in_turn.get(slots.turn[slot], 0) + 1
+        if unit in self._closed:
+            self._remove(slot, DROPPED)
+            return
+        if slots.is_result[slot]:
+            heappush(self.results, slot)
+            self.whole_results.add(slot)
+        if unit in self.members:
+            self.members[unit].append(slot)
+            return
+        self.members[unit] = [slot]
+        heappush(self.oldest, (unit, unit))
+        heappush(self.least, (slots.importance[unit], unit))
+
+    def before(self, slot: int) -> int:
+        """Return the tokens in all slots below one."""
+        total = 0
+        while slot > 0:
+            total += self._tree[slot]
+            slot &= slot - 1
+        return total
+
+    def next_unit(self, by_importance: bool = False) -> int | None:
+        """Return the unit that goes next; None in an empty history."""
+        heap = self.least if by_importance else self.oldest
+        while heap and heap[0][1] not in self.members:
+            heappop(heap)
+        return heap[0][1] if heap else None
+
+    def last_turn(self, unit: int) -> int:
+        """Return the turn of a unit, of a summary the last one that it covers."""
+        return self.summaries.get(unit, self.slots.turn[unit])
+
+    def oldest_message(self) -> tuple[int | None, int]:
+        """Return the oldest unit that is no summary, and the tokens of the summaries before it."""
+        aside, tokens = [], 0
+        while (unit := self.next_unit()) is not None and unit in self.summaries:
+            aside.append(heappop(self.oldest))
+            tokens += self.size[unit]
+        for entry in aside:
+            heappush(self.oldest, entry)
+        return unit, tokens
+
+    def may_leave(self, unit: int, floor: Floor, besides: int = 0) -> bool:
+        """Say whether a floor lets a unit go, when some tokens besides it go as well."""
+        members = self.members[unit]
+        tokens = self.tokens - besides - sum(self.size[slot] for slot in members)
+        if unit in self.summaries:
+            return self.messages > 0 and (floor.unit != "tokens" or tokens >= floor.least)
+        if floor.unit == "turns":
+            left = len(self.in_turn) - self._turns_emptied(members)
+        else:
+            left = tokens if floor.unit == "tokens" else self.messages - len(members)
+        return self.messages > len(members) and left >= floor.least
+
+    def drop(self, unit: int, how: int = DROPPED) -> int:
+        """Take a unit out and return the tokens that it held."""
+        held = self.tokens
+        if unit in self.summaries:
+            del self.summaries[unit]
+            self._resize(unit, 0)
+        else:
+            for slot in self.members[unit]:
+                self._remove(slot, how)
+            self._closed.add(unit)
+        del self.members[unit]
+        if how == DROPPED:
+            self.dropped_tokens += held - self.tokens
+        return held - self.tokens
+
+    def shrink(self, slot: int, placeholder: int) -> None:
+        """Leave a placeholder of a tool result."""
+        self.dropped_tokens += self.size[slot] - placeholder
+        self.shrunk_messages += 1
+        self.state[slot], self.shrunk[slot] = SHRUNK, self.request
+        self._resize(slot, placeholder)
+
+    def place_summary(self, place: int, tokens: int, last_turn: int) -> None:
+        """Put a summary into a slot that was left."""
+        self._resize(place, tokens)
+        self.summaries[place] = last_turn
+        self.members[place] = [place]
+        heappush(self.oldest, (place, place))
+        heappush(self.least, (self.slots.importance[place], place))
+
+    def next_result(self, intact: int) -> int | None:
+        """Take the oldest tool result that is still whole, or None if only those to be left intact are."""
+        while self.results and self.results[0] not in self.whole_results:
+            heappop(self.results)
+        if not self.results or len(self.whole_results) <= intact:
+            return None
+        self.whole_results.remove(self.results[0])
+        return heappop(self.results)
+
+    def _turns_emptied(self, members: list[int]) -> int:
+        turns = [self.slots.turn[slot] for slot in members]
+        return sum(self.in_turn[turn] == turns.count(turn) for turn in set(turns))
+
+    def _remove(self, slot: int, how: int) -> None:
+        self.whole_results.discard(slot)
+        self._resize(slot, 0)
+        self.state[slot], self.gone[slot] = how, self.request
+        self.messages -= 1
+        self.dropped_messages += 1
+        turn = self.slots.turn[slot]
+        self.in_turn[turn] -= 1
+        if not self.in_turn[turn]:
+            del self.in_turn[turn]
+
+    def _resize(self, slot: int, tokens: int) -> None:
+        change = tokens - self.size[slot]
+        if self.state[slot] != WAITING:
+            self.first_change = min(self.first_change, slot)
+        self.size[slot] = tokens
+        self.tokens += change
+        place = slot + 1
+        while place < len(self._tree):
+            self._tree[place] += change
+            place += place & -place

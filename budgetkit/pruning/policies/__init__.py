@@ -1,0 +1,35 @@
+"""Pruning policies: what leaves a history that has grown too large, and how far down it is cut."""
+
+from budgetkit.pruning.policies.policy import Cut, Floor, Policy, Room, Rounds
+from budgetkit.pruning.policies.pruners import (
+    Chain,
+    DropToolResults,
+    Importance,
+    OldestFirst,
+    SlidingWindow,
+    Step,
+    Summarise,
+    TriggerTarget,
+)
+from budgetkit.pruning.policies.systems import POLICIES, agent_framework, haystack, octopus, prompt_poet
+
+__all__ = [
+    "POLICIES",
+    "Chain",
+    "Cut",
+    "DropToolResults",
+    "Floor",
+    "Importance",
+    "OldestFirst",
+    "Policy",
+    "Room",
+    "Rounds",
+    "SlidingWindow",
+    "Step",
+    "Summarise",
+    "TriggerTarget",
+    "agent_framework",
+    "haystack",
+    "octopus",
+    "prompt_poet",
+]

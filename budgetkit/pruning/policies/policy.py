@@ -1,0 +1,299 @@
+"""What a pruning policy is told, and what it may ask for: a room in, cuts out, all in tokens.
+
+A policy never touches the history. It is told how large the history is and how large it may be, and answers
+with cuts, each of which names a size to come down to and who goes first. Whoever carries the cuts out keeps
+three promises for all policies alike: a tool call and its results go together, a floor is kept, and after the
+policy's own cuts the history is brought down to its limit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, Field, dataclass, field
+from typing import Any, Literal, get_args
+
+from budgetkit.budget.allocation import check_choice
+from budgetkit.budget.amounts import Amount, Share, check_tokens
+
+Base = Literal["limit", "usable", "window"]
+Unit = Literal["message", "turn"]
+Order = Literal["oldest", "importance", "results"]
+FloorUnit = Literal["tokens", "turns", "messages"]
+Conflict = Literal["exceed", "raise", "shrink"]
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """Promise how much of the history stays, whatever the budget says.
+
+    Parameters
+    ----------
+    least : int, default 1
+        How much stays at least; not below 1, so that no history is ever emptied.
+    unit : {"messages", "turns", "tokens"}
+        What `least` counts.
+    conflict : {"exceed", "raise", "shrink"}
+        What happens where the floor does not fit into the limit: the limit is exceeded, an error says so, or
+        the other sections give up the room.
+
+    Raises
+    ------
+    ValueError
+        If `least` is below 1 or a choice is unknown.
+
+    Examples
+    --------
+    >>> Floor(3, "turns")
+    Floor(least=3, unit='turns', conflict='exceed')
+    """
+
+    least: int = 1
+    unit: FloorUnit = "messages"
+    conflict: Conflict = "exceed"
+
+    def __post_init__(self) -> None:
+        check_choice("unit of the floor", self.unit, get_args(FloorUnit))
+        check_choice("conflict of the floor", self.conflict, get_args(Conflict))
+        if check_tokens("least of the floor", self.least) < 1:
+            raise ValueError("a floor of 0; a history is never emptied; give at least 1 of tokens, turns or messages")
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Tell a policy how things stand before a request, in tokens.
+
+    Parameters
+    ----------
+    tokens : int
+        What the history holds.
+    limit : int
+        What it may hold: the history budget.
+    others : int
+        What the other sections take.
+    usable, window : int
+        The budget's usable window, and its whole window.
+    turn : int
+        The turn that is being answered, from 1.
+
+    Examples
+    --------
+    >>> room = Room(tokens=900, limit=1_000, others=500, usable=1_500, window=2_000, turn=7)
+    >>> room.used("limit"), room.used("usable"), room.size(Share(.5), "window")
+    (900, 1400, 1000)
+    """
+
+    tokens: int
+    limit: int
+    others: int = 0
+    usable: int = 0
+    window: int = 0
+    turn: int = 1
+
+    def used(self, of: Base) -> int:
+        """Return what is used of a base.
+
+        Parameters
+        ----------
+        of : {"limit", "usable", "window"}
+            The base; of the last two the other sections use a part.
+
+        Returns
+        -------
+        int
+            In tokens.
+        """
+        return self.tokens + (0 if of == "limit" else self.others)
+
+    def size(self, amount: Amount, of: Base) -> int:
+        """Return an amount of a base.
+
+        Parameters
+        ----------
+        amount : int or Share
+            In tokens, or a share of the base.
+        of : {"limit", "usable", "window"}
+            The base.
+
+        Returns
+        -------
+        int
+            In tokens.
+        """
+        base: int = getattr(self, of)
+        return amount.of(max(0, base)) if isinstance(amount, Share) else amount
+
+    def history(self, tokens: int, of: Base) -> int:
+        """Return what is left for the history when a base is used up to some size.
+
+        Parameters
+        ----------
+        tokens : int
+            Size, in tokens.
+        of : {"limit", "usable", "window"}
+            The base it is a part of.
+
+        Returns
+        -------
+        int
+            In tokens, at least 0.
+        """
+        return max(0, tokens - (0 if of == "limit" else self.others))
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """Say how a summary takes the place of what is cut.
+
+    Parameters
+    ----------
+    share : int or Share
+        How many of the oldest messages one summary replaces, or which share of all of them.
+    size : int or Share
+        Length of a summary, in tokens, or as a share of what it replaces.
+
+    Examples
+    --------
+    >>> Rounds(Share(0.3), 200)
+    Rounds(share=Share(0.3), size=200)
+    """
+
+    share: Amount
+    size: Amount
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Ask for a smaller history.
+
+    Parameters
+    ----------
+    down_to : int
+        Size at which cutting stops, in tokens.
+    order : {"oldest", "importance", "results"}
+        Who goes first: the oldest, the least important, or the oldest tool results, in whose place a
+        placeholder is left.
+    before_turn : int, optional
+        Everything older than this turn goes, whatever its size; nothing else does.
+    rounds : Rounds, optional
+        What goes is summarised.
+    placeholder : int, default 0
+        Size of what is left of a tool result, in tokens.
+    intact : int, default 0
+        How many of the newest tool results are left alone.
+
+    Examples
+    --------
+    >>> Cut(1_000)
+    Cut(down_to=1000, order='oldest', before_turn=None, rounds=None, placeholder=0, intact=0)
+    """
+
+    down_to: int
+    order: Order = "oldest"
+    before_turn: int | None = None
+    rounds: Rounds | None = None
+    placeholder: int = 0
+    intact: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Policy:
+    """What all pruning policies share; subclasses say how they cut.
+
+    Parameters
+    ----------
+    unit : {"message", "turn"}
+        What goes at once: a message (a tool call with all its results), or all that is left of a turn, so that
+        no answer stays without its question.
+    floor : Floor
+        What stays whatever happens.
+
+    Examples
+    --------
+    >>> class Halve(Policy):
+    ...     def cuts(self, room):
+    ...         return (Cut(room.tokens // 2),) if room.tokens > room.limit else ()
+    >>> Halve(unit="turn").cuts(Room(tokens=1_200, limit=1_000))[0].down_to
+    600
+    """
+
+    unit: Unit = "message"
+    floor: Floor = field(default_factory=Floor)
+
+    def __post_init__(self) -> None:
+        check_choice("unit of the policy", self.unit, get_args(Unit))
+
+    def cuts(self, room: Room) -> tuple[Cut, ...]:
+        """Say what to cut before one request.
+
+        Parameters
+        ----------
+        room : Room
+            How things stand.
+
+        Returns
+        -------
+        tuple of Cut
+            Carried out one after the other; none asks for nothing.
+        """
+        return ()
+
+    @property
+    def stages(self) -> tuple[Policy, ...]:
+        """The policies that are asked for cuts one after the other; each sees what the one before left."""
+        return (self,)
+
+    def last_resort(self, room: Room) -> Cut:
+        """Say how the history is brought down to its limit where the policy's own cuts did not do it.
+
+        Parameters
+        ----------
+        room : Room
+            How things stand.
+
+        Returns
+        -------
+        Cut
+            The oldest go, unless a policy says otherwise.
+        """
+        return Cut(room.limit)
+
+    def importance(self, payload: Any) -> int:
+        """Return how important a message is; higher survives.
+
+        Parameters
+        ----------
+        payload : object
+            The message.
+
+        Returns
+        -------
+        int
+            The same for all, unless a policy says otherwise.
+        """
+        return 0
+
+    def write(self, payloads: list[Any]) -> str | None:
+        """Return the summary of some messages, or None where only its size is modelled.
+
+        Parameters
+        ----------
+        payloads : list
+            The messages, oldest first.
+
+        Returns
+        -------
+        str or None
+            The summary's text.
+        """
+        return None
+
+    def __repr__(self) -> str:
+        shown = []
+        for place, (name, known) in enumerate(sorted(self.__dataclass_fields__.items(), key=_own_first)):
+            value, default = getattr(self, name), known.default
+            if value != (known.default_factory() if known.default_factory is not MISSING else default):
+                shown.append(repr(value) if place == 0 and not known.kw_only else f"{name}={value!r}")
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def _own_first(named: tuple[str, Field[Any]]) -> bool:
+    return bool(named[1].kw_only)

@@ -1,0 +1,296 @@
+"""The pruning policies, one small dataclass each; they cut only what does not fit, or more at once.
+
+Cutting more at once is what keeps a prompt cache alive: while the history only grows, the next request begins
+with the whole last one, and every cut throws away all that stands after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from budgetkit.budget.allocation import check_choice
+from budgetkit.budget.amounts import Amount, Share, check_tokens
+from budgetkit.pruning.policies.policy import Base, Cut, Policy, Room, Rounds
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class OldestFirst(Policy):
+    """Drop the oldest until the rest fits.
+
+    Parameters
+    ----------
+    unit, floor
+        As in :class:`budgetkit.pruning.Policy`.
+
+    Examples
+    --------
+    >>> OldestFirst().cuts(Room(tokens=1_200, limit=1_000))
+    ()
+    >>> OldestFirst().last_resort(Room(tokens=1_200, limit=1_000)).down_to
+    1000
+    """  # it asks for nothing: what all policies end with is this policy
+
+
+@dataclass(frozen=True, repr=False)
+class SlidingWindow(Policy):
+    """Keep the last turns only.
+
+    Parameters
+    ----------
+    turns : int, default 10
+        How many earlier turns stay.
+    unit, floor
+        As in :class:`budgetkit.pruning.Policy`.
+
+    Examples
+    --------
+    >>> SlidingWindow(3).cuts(Room(tokens=10, limit=1_000, turn=8))[0].before_turn
+    5
+    """
+
+    turns: int = 10
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if check_tokens("turns of the sliding window", self.turns) < 1:
+            raise ValueError("a sliding window of 0 turns; a history is never emptied; keep at least 1 turn")
+
+    def cuts(self, room: Room) -> tuple[Cut, ...]:
+        """Drop every turn that has left the window."""
+        return (Cut(room.limit, before_turn=room.turn - self.turns),)
+
+
+@dataclass(frozen=True, repr=False)
+class Step(Policy):
+    """Drop the oldest in blocks of a fixed size, so that the cut moves rarely.
+
+    removed = ceil(surplus / step) * step
+
+    Parameters
+    ----------
+    step : int
+        Size of a block, in tokens.
+    unit, floor
+        As in :class:`budgetkit.pruning.Policy`.
+
+    Notes
+    -----
+    The rule of prompt-poet 0.0.52 (`truncation_step`).
+
+    Examples
+    --------
+    >>> room = Room(tokens=6_001, limit=5_000)
+    >>> room.tokens - Step(500).cuts(room)[0].down_to
+    1500
+    """
+
+    step: int = 1_000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if check_tokens("step", self.step) < 1:
+            raise ValueError("a step of 0 tokens; blocks have a size; give at least 1")
+
+    def cuts(self, room: Room) -> tuple[Cut, ...]:
+        """Drop whole blocks, once the history is over its limit."""
+        surplus = room.tokens - room.limit
+        return (Cut(max(0, room.tokens + -surplus // self.step * self.step)),) if surplus > 0 else ()
+
+
+@dataclass(frozen=True, repr=False)
+class TriggerTarget(Policy):
+    """Wait for a high mark, then cut down to a low one.
+
+    Parameters
+    ----------
+    trigger : int or Share, default 1.0
+        Cutting starts above it: tokens, or a share of the base.
+    target : int or Share, default 0.7
+        Cutting stops at it.
+    of : {"limit", "usable", "window"}
+        The base: the history's limit, or the usable or whole window, in which the other sections count too.
+    unit, floor
+        As in :class:`budgetkit.pruning.Policy`.
+
+    Raises
+    ------
+    ValueError
+        If the target is not above 0 and at most the trigger.
+
+    Examples
+    --------
+    >>> TriggerTarget(Share(.8), Share(.5)).cuts(Room(tokens=850, limit=1_000))[0].down_to
+    500
+    """
+
+    trigger: Amount = Share(1)
+    target: Amount = Share(0.7)
+    of: Base = "limit"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("of", self.of, get_args(Base))
+        low, high = (_ratio(amount) for amount in (self.target, self.trigger))
+        if type(self.trigger) is type(self.target) and not 0 < low <= high:
+            raise ValueError(
+                f"trigger {self.trigger!r} and target {self.target!r}; cutting goes from a high mark to a low one: "
+                "0 < target <= trigger; lower the target or raise the trigger"
+            )
+
+    def cuts(self, room: Room) -> tuple[Cut, ...]:
+        """Cut down to the low mark, once above the high one."""
+        if room.used(self.of) <= room.size(self.trigger, self.of):
+            return ()
+        return (Cut(room.history(room.size(self.target, self.of), self.of)),)
+
+
+@dataclass(frozen=True, repr=False)
+class DropToolResults(Policy):
+    """Replace tool results by a placeholder, oldest first, before anything is dropped.
+
+    Parameters
+    ----------
+    placeholder : int, default 12
+        What is left of a result, in tokens; its call stays whole.
+    intact : int, default 0
+        How many of the newest results are left alone.
+    trigger : int or Share, default 1.0
+        Replacing starts above it and stops at it: tokens, or a share of the base.
+    of : {"limit", "usable", "window"}
+        The base.
+    unit, floor
+        As in :class:`budgetkit.pruning.Policy`.
+
+    Examples
+    --------
+    >>> DropToolResults().cuts(Room(tokens=1_100, limit=1_000))[0].order
+    'results'
+    """
+
+    placeholder: int = 12
+    intact: int = 0
+    trigger: Amount = Share(1)
+    of: Base = "limit"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("of", self.of, get_args(Base))
+        check_tokens("placeholder", self.placeholder)
+        check_tokens("intact", self.intact)
+
+    def cuts(self, room: Room) -> tuple[Cut, ...]:
+        """Replace results until the base is used no more than the trigger allows."""
+        mark = room.size(self.trigger, self.of)
+        if room.used(self.of) <= mark:
+            return ()
+        return (Cut(room.history(mark, self.of), "results", placeholder=self.placeholder, intact=self.intact),)
+
+
+@dataclass(frozen=True, repr=False)
+class Summarise(Policy):
+    """Replace the oldest part of the history by a summary, and that by the next one.
+
+    Parameters
+    ----------
+    share : int or Share, default 0.3
+        How many messages, or which share of them, one summary replaces.
+    size : int or Share, default 0.2
+        Length of a summary: tokens, or a share of what it replaces.
+    text : callable, optional
+        From the list of replaced messages to the summary's text, whose length is then counted instead.
+    unit, floor
+        As in :class:`budgetkit.pruning.Policy`.
+
+    Examples
+    --------
+    >>> Summarise().cuts(Room(tokens=1_100, limit=1_000))[0].rounds
+    Rounds(share=Share(0.3), size=Share(0.2))
+    """
+
+    share: Amount = Share(0.3)
+    size: Amount = Share(0.2)
+    text: Callable[[list[Any]], str] | None = None
+
+    def cuts(self, room: Room) -> tuple[Cut, ...]:
+        """Summarise until the history fits."""
+        return (Cut(room.limit, rounds=Rounds(self.share, self.size)),) if room.tokens > room.limit else ()
+
+    def write(self, payloads: list[Any]) -> str | None:
+        """Return the summary's text, where a callable gives one."""
+        return None if self.text is None else self.text(payloads)
+
+
+@dataclass(frozen=True, repr=False)
+class Importance(Policy):
+    """Drop the least important first, the oldest of equals first.
+
+    Parameters
+    ----------
+    rank : callable, optional
+        From a message to its importance; higher survives. Left out, all are equal.
+    unit, floor
+        As in :class:`budgetkit.pruning.Policy`.
+
+    Examples
+    --------
+    >>> Importance(len).last_resort(Room(tokens=1_100, limit=1_000)).order
+    'importance'
+    """
+
+    rank: Callable[[Any], int] | None = None
+
+    def last_resort(self, room: Room) -> Cut:
+        """Come down to the limit by importance."""
+        return Cut(room.limit, "importance")
+
+    def importance(self, payload: Any) -> int:
+        """Ask the callable."""
+        return 0 if self.rank is None else self.rank(payload)
+
+
+@dataclass(frozen=True, repr=False)
+class Chain(Policy):
+    """Let several policies cut, one after the other.
+
+    Parameters
+    ----------
+    policies : sequence of Policy
+        Each looks at what the one before has left. Their units and floors are ignored for the chain's own.
+    unit, floor
+        As in :class:`budgetkit.pruning.Policy`.
+
+    Examples
+    --------
+    >>> Chain([DropToolResults(), Step(500)]).stages
+    (DropToolResults(), Step(500))
+    """
+
+    policies: Sequence[Policy] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "policies", tuple(self.policies))
+
+    @property
+    def stages(self) -> tuple[Policy, ...]:
+        """The policies in order, those of chains within it among them."""
+        return tuple(stage for policy in self.policies for stage in policy.stages)
+
+    def last_resort(self, room: Room) -> Cut:
+        """Come down to the limit as the last of them would."""
+        return self.policies[-1].last_resort(room) if self.policies else super().last_resort(room)
+
+    def importance(self, payload: Any) -> int:
+        """Ask all of them; most have no opinion."""
+        return sum(policy.importance(payload) for policy in self.policies)
+
+    def write(self, payloads: list[Any]) -> str | None:
+        """Take the first text that one of them gives."""
+        texts = (policy.write(payloads) for policy in self.policies)
+        return next((text for text in texts if text is not None), None)
+
+
+def _ratio(amount: Amount) -> float:
+    return float(amount.ratio) if isinstance(amount, Share) else amount

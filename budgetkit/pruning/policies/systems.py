@@ -1,0 +1,134 @@
+"""The pruning of four systems, each a few parameters of the policies here.
+
+Where a system rounds or groups in a way of its own, its function says what is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final, Literal
+
+from budgetkit.budget.allocation import check_choice
+from budgetkit.budget.amounts import Share
+from budgetkit.pruning.policies.policy import Floor, Policy
+from budgetkit.pruning.policies.pruners import (
+    Chain,
+    DropToolResults,
+    OldestFirst,
+    SlidingWindow,
+    Step,
+    Summarise,
+    TriggerTarget,
+)
+
+
+def octopus(prune: Literal["oldest", "window", "summarise"] = "oldest", floor: int = 4_000, turns: int = 10) -> Policy:
+    """Octopus: only the history is pruned, and 4,000 tokens of it always stay.
+
+    Parameters
+    ----------
+    prune : {"oldest", "window", "summarise"}
+        Its three pruners: the oldest exchange goes, the last `turns` stay, or the oldest 30 % become a summary.
+    floor : int, default 4,000
+        What always stays, in tokens; may exceed the budget.
+    turns : int, default 10
+        Length of the window.
+
+    Returns
+    -------
+    Policy
+        Whole turns go, as an answer at the head of the history goes with its question.
+
+    Notes
+    -----
+    Document 000 and the guide "Pruning strategies" of Octopus. The guides give the floor in three units (4,000
+    tokens, 3 turns, 2 messages); the first is taken.
+
+    Examples
+    --------
+    >>> octopus()
+    OldestFirst(unit='turn', floor=Floor(least=4000, unit='tokens', conflict='exceed'))
+    """
+    check_choice("prune", prune, ("oldest", "window", "summarise"))
+    kept = Floor(floor, "tokens")
+    if prune == "window":
+        return SlidingWindow(turns, unit="turn", floor=kept)
+    return Summarise(floor=kept) if prune == "summarise" else OldestFirst(unit="turn", floor=kept)
+
+
+def agent_framework() -> Policy:
+    """Microsoft Agent Framework: tool results go above .5 of the input budget, messages above .8 down to .5.
+
+    Returns
+    -------
+    Policy
+        The input budget is the window less the longest answer: the usable window of a budget with that reserve.
+
+    Notes
+    -----
+    agent-framework-core 1.23.0, `ContextWindowCompactionStrategy`.
+
+    Examples
+    --------
+    >>> agent_framework().stages[1]
+    TriggerTarget(Share(0.8), target=Share(0.5), of='usable')
+    """
+    results = DropToolResults(trigger=Share(0.5), of="usable")
+    return Chain([results, TriggerTarget(Share(0.8), Share(0.5), of="usable")])
+
+
+def haystack() -> Policy:
+    """Haystack: above .7 of the window, cut down to .4 of it.
+
+    Returns
+    -------
+    Policy
+        Shares are of the whole window, in which the other sections count too.
+
+    Notes
+    -----
+    haystack-ai 3.4.1, `CompactionHook(compact_at=.7, compact_to=.4)`.
+
+    Examples
+    --------
+    >>> haystack()
+    TriggerTarget(Share(0.7), target=Share(0.4), of='window')
+    """
+    return TriggerTarget(Share(0.7), Share(0.4), of="window")
+
+
+def prompt_poet(step: int = 1_000) -> Policy:
+    """prompt-poet: drop the oldest in blocks, so that the cut moves rarely.
+
+    Parameters
+    ----------
+    step : int
+        Size of a block, in tokens.
+
+    Returns
+    -------
+    Policy
+        Its priorities are left out; they are :class:`budgetkit.pruning.Importance`.
+
+    Notes
+    -----
+    prompt-poet 0.0.52.
+
+    Examples
+    --------
+    >>> prompt_poet(500)
+    Step(500)
+    """
+    return Step(step)
+
+
+#: The policies of systems by name.
+POLICIES: Final[Mapping[str, Callable[[], Policy]]] = MappingProxyType(
+    {
+        "octopus": octopus,
+        "agent-framework": agent_framework,
+        "haystack": haystack,
+        "prompt-poet": prompt_poet,
+    }
+)

@@ -1,0 +1,5 @@
+"""The conversation explorer: what is kept of a conversation, what is read again from the cache, what it costs."""
+
+from budgetkit.replay.explorer.explorer import ConversationExplorer
+
+__all__ = ["ConversationExplorer"]

@@ -1,0 +1,149 @@
+"""The figures of the view: kept with their replay, marked at the chosen request, each with a sentence and a table."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import pandas as pd
+
+from budgetkit import figures
+from budgetkit.explorer.drawing import listed
+from budgetkit.figures.palette import GREY
+from budgetkit.figures.question import Question, short
+from budgetkit.replay.explorer.results import Outcome
+from budgetkit.replay.explorer.view_state import FIGURES, dollars
+
+Data = dict[str, Any]
+MARKED = ("timeline", "caching", "dropping")
+BY_REQUEST = (*MARKED, "spending")
+QUESTIONS: Mapping[str, Question[...]] = {name: getattr(figures, name) for name in FIGURES}
+MOST_ROWS = 1_000  # of a table; the whole of it is a cell away
+
+
+def charts(found: Outcome, opened: Collection[str]) -> dict[str, Data]:
+    """Return what the page draws.
+
+    Parameters
+    ----------
+    found : Outcome
+        What follows from the settings.
+    opened : collection of str
+        Whose tables are open.
+
+    Returns
+    -------
+    dict of str to dict
+        By figure: title, note, spec, table and click.
+    """
+    return {name: _chart(name, found, name in opened) for name in FIGURES}
+
+
+def _chart(name: str, found: Outcome, opened: bool) -> Data:
+    table, spec = _drawn(name, found)
+    by_request = name in BY_REQUEST
+    note = NOTES[name](table, found)
+    if opened and len(table) > MOST_ROWS:
+        note += f" The table shows the first {MOST_ROWS:,} of its {len(table):,} rows."
+    return {
+        "title": QUESTIONS[name].title,
+        "note": note,
+        "spec": marked(spec, found.request) if name in MARKED else spec,
+        "table": listed(table.head(MOST_ROWS)) if opened else None,
+        "click": "request" if by_request else None,
+    }
+
+
+def _drawn(name: str, found: Outcome) -> tuple[pd.DataFrame, Data]:
+    if name == "fan":
+        budget = found.bare.plan.budget
+        limits = {"usable": budget.usable, "window": budget.window}
+        if budget.usable > 0.85 * budget.window:
+            del limits["window"]  # two lines that close would be read as one
+        table = found.spread.assign(**{f"limit: {limit}": at for limit, at in limits.items()})
+        return table, figures.fan.draw(table)
+    if name == "spending":
+        return found.compared.spending
+    if name == "ranking":
+        return found.compared.ranked
+    drawn: tuple[pd.DataFrame, Data] = getattr(found.shown, name)
+    return drawn
+
+
+def marked(spec: Data, request: int) -> Data:
+    """Return a figure with an upright line at a request; the figure itself stays as it is.
+
+    Parameters
+    ----------
+    spec : dict
+        A plain specification.
+    request : int
+        Where the line stands.
+
+    Returns
+    -------
+    dict
+        Another specification that shares the data.
+    """
+    line = {"type": "line", "x0": request, "x1": request, "y0": 0, "y1": 1, "yref": "paper"}
+    here = {**line, "line": {"color": GREY, "width": 1.5}}
+    layout = spec["layout"]
+    return {**spec, "layout": {**layout, "shapes": [*layout.get("shapes", []), here]}}
+
+
+def _timeline_note(table: pd.DataFrame, found: Outcome) -> str:
+    cuts = int((found.shown.frame["dropped"] > 0).sum())
+    row = found.shown.frame.iloc[found.request - 1]
+    said = f"{found.named(found.request).capitalize()} sends {int(row['sent']):,} tokens"
+    cut = f"; {found.main!r} cuts {cuts:,} times" if cuts else f"; {found.main!r} never cuts"
+    return f"{said}{cut}. Click to go to a {found.run.by}."
+
+
+def _caching_note(table: pd.DataFrame, found: Outcome) -> str:
+    row = table.iloc[found.request - 1]
+    parts = [f"{int(row[kind]):,} {kind}" for kind in ("cached", "written", "fresh")]
+    timed = "" if found.timed else " The messages carry no times, so every pause counts as short."
+    return f"{found.named(found.request).capitalize()}: {', '.join(parts)} tokens.{timed}"
+
+
+def _spending_note(table: pd.DataFrame, found: Outcome) -> str:
+    ends = table.groupby("policy", sort=False)["spent"].last()
+    if str(table["unit"].iloc[0]) != "US dollars":
+        return "A price is not known, so tokens are weighed as the cache weighs them: one sent without a cache is 1."
+    if len(ends) == 1:
+        return f"{ends.index[0]} costs {dollars(float(ends.iloc[0]))} in all."
+    low, high = str(ends.idxmin()), str(ends.idxmax())
+    return f"In all {dollars(float(ends[low]))} under {low!r}, {dollars(float(ends[high]))} under {high!r}."
+
+
+def _ranking_note(table: pd.DataFrame, found: Outcome) -> str:
+    first = table.iloc[0]
+    kept = "" if first["evidence"] != first["evidence"] else f", {first['evidence']:.0%} of the evidence present"
+    return f"1 is what the same input costs without a cache. {first['policy']} is first{kept}."
+
+
+def _dropping_note(table: pd.DataFrame, found: Outcome) -> str:
+    gone = int((table["until"] <= found.request).sum())
+    return f"Each line is a message while it is in the window; by {found.named(found.request)} {gone:,} have left."
+
+
+def _fan_note(table: pd.DataFrame, found: Outcome) -> str:
+    parts = []
+    for row in found.ahead.to_dict("records"):
+        if pd.isna(row["median"]):
+            continue
+        limit = f" ({dollars(row['limit'])})" if row["event"] == "money spent" else f" ({short(row['limit'])})"
+        high = "later" if pd.isna(row["high"]) else f"{row['high']:,}"
+        parts.append(f"{row['event']}{limit}: turn {row['median']:,} ({row['low']:,} to {high})")
+    drawn = f"{len(found.drawn):,} conversations drawn from the {len(found.trace.turns):,} turns of this one, unpruned."
+    return f"{drawn} {'; '.join(parts).capitalize() if parts else 'No limit is reached in the turns drawn'}."
+
+
+NOTES = {
+    "timeline": _timeline_note,
+    "caching": _caching_note,
+    "spending": _spending_note,
+    "ranking": _ranking_note,
+    "dropping": _dropping_note,
+    "fan": _fan_note,
+}

@@ -1,0 +1,197 @@
+"""Choices: the policies that can be ticked, and the numbers of each that have a slider."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Any, Final
+
+from budgetkit.budget.allocation import quoted
+from budgetkit.budget.amounts import Share
+from budgetkit.pruning.policies import (
+    POLICIES,
+    DropToolResults,
+    Floor,
+    OldestFirst,
+    Policy,
+    SlidingWindow,
+    Step,
+    Summarise,
+    TriggerTarget,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """Describe a number of a policy that has a slider.
+
+    Parameters
+    ----------
+    label : str
+        What stands beside the slider.
+    default, low, high, step : int
+        The number and its bounds, in `unit`.
+    unit : str
+        What it counts: "turns", "tokens", "results" or "percent".
+    """
+
+    label: str
+    default: int
+    low: int
+    high: int
+    step: int
+    unit: str
+
+    def amount(self, value: int) -> Any:
+        """Return the number as the policy takes it.
+
+        Parameters
+        ----------
+        value : int
+            In `unit`.
+
+        Returns
+        -------
+        int or Share
+            A share where it is a percentage.
+        """
+        return Share(Decimal(value) / 100) if self.unit == "percent" else value
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Describe a policy that can be ticked.
+
+    Parameters
+    ----------
+    make : callable
+        From its numbers to the policy.
+    parameters : mapping of str to Parameter
+        Its numbers, by the name under which `make` takes them.
+    own_floor : bool
+        Whether the policy brings a floor of its own, as those of the four systems do.
+    """
+
+    make: Callable[..., Policy]
+    parameters: Mapping[str, Parameter]
+    own_floor: bool = False
+
+    def policy(self, values: Mapping[str, int], floor: Floor) -> Policy:
+        """Return the policy at its numbers.
+
+        Parameters
+        ----------
+        values : mapping of str to int
+            Numbers that differ from the defaults.
+        floor : Floor
+            What stays whatever happens.
+
+        Returns
+        -------
+        Policy
+            Of the four systems with their own floor.
+        """
+        numbers = {name: known.amount(values.get(name, known.default)) for name, known in self.parameters.items()}
+        made = self.make(**numbers)
+        return made if self.own_floor else replace(made, floor=floor)
+
+
+def _percent(label: str, default: int, high: int = 100) -> Parameter:
+    return Parameter(label, default, 5, high, 5, "percent")
+
+
+_OWN = {
+    "oldest first": Choice(OldestFirst, {}),
+    "last turns": Choice(SlidingWindow, {"turns": Parameter("turns", 10, 1, 200, 1, "turns")}),
+    "in blocks": Choice(Step, {"step": Parameter("block", 2_000, 100, 50_000, 100, "tokens")}),
+    "down to a mark": Choice(TriggerTarget, {"trigger": _percent("above", 100), "target": _percent("down to", 50)}),
+    "summarise": Choice(Summarise, {"share": _percent("oldest", 30), "size": _percent("length", 20, 95)}),
+    "tool results first": Choice(DropToolResults, {"intact": Parameter("intact", 0, 0, 50, 1, "results")}),
+}
+#: What can be ticked, by name: the policies of this package, then those of four systems.
+CHOICES: Final[Mapping[str, Choice]] = MappingProxyType(
+    {**_OWN, **{name: Choice(make, {}, own_floor=True) for name, make in POLICIES.items()}}
+)
+
+
+def policy_of(
+    name: str, given: Mapping[str, Policy], parameters: Mapping[str, Mapping[str, int]], floor: Floor
+) -> Policy:
+    """Return a policy by name.
+
+    Parameters
+    ----------
+    name : str
+        One of `CHOICES`, or of those that were given in code.
+    given : mapping of str to Policy
+        Policies that were given in code.
+    parameters : mapping of str to mapping
+        Numbers that differ from the defaults, by policy.
+    floor : Floor
+        What stays whatever happens.
+
+    Returns
+    -------
+    Policy
+        A given one as it is.
+
+    Raises
+    ------
+    LookupError
+        If there is none of that name.
+
+    Examples
+    --------
+    >>> policy_of("last turns", {}, {"last turns": {"turns": 3}}, Floor())
+    SlidingWindow(3)
+    """
+    if name in given:
+        return given[name]
+    if name not in CHOICES:
+        raise LookupError(f"no policy {name!r}; known are {quoted([*CHOICES, *given])}; choose from these")
+    return CHOICES[name].policy(parameters.get(name, {}), floor)
+
+
+def number_of(policy: str, number: str, value: Any) -> int:
+    """Return a number of a policy, if it can be.
+
+    Parameters
+    ----------
+    policy : str
+        Its name; a policy that was given in code has no numbers here.
+    number : str
+        Which of its numbers.
+    value : number
+        In the number's unit.
+
+    Returns
+    -------
+    int
+        The value.
+
+    Raises
+    ------
+    LookupError
+        If the policy has no such number.
+    ValueError
+        If the value is no whole number between the number's bounds.
+
+    Examples
+    --------
+    >>> number_of("last turns", "turns", 3)
+    3
+    """
+    known = CHOICES[policy].parameters if policy in CHOICES else {}
+    if number not in known:
+        has = f"its numbers are {quoted(known)}; set one of them" if known else "it has none; choose another policy"
+        raise LookupError(f"no number {number!r} of {policy!r}; {has}")
+    bounds = known[number]
+    whole = isinstance(value, int | float) and value == value // 1
+    if not (whole and bounds.low <= value <= bounds.high):
+        raise ValueError(
+            f"{bounds.label} {value!r} was asked for of {policy!r}; it goes from {bounds.low:,} to {bounds.high:,} "
+            f"{bounds.unit}; give a whole number between them"
+        )
+    return int(value)

@@ -1,0 +1,166 @@
+"""Commands: every change that the conversation explorer knows, by name; from settings to settings.
+
+What concerns the budget, the model and the file is the budget explorer's own commands, on that half of the settings.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+from math import isfinite
+from typing import Any
+
+from budgetkit.explorer.budget import commands as budgets
+from budgetkit.pruning.policies import Floor
+from budgetkit.replay.cost import PRICED
+from budgetkit.replay.explorer.choices import number_of
+from budgetkit.replay.explorer.library import Replays
+from budgetkit.replay.explorer.results import Outcome
+from budgetkit.replay.explorer.rules import OWN
+from budgetkit.replay.explorer.settings import Settings
+from budgetkit.replay.requests import requests_of
+
+Command = Callable[..., Settings]
+
+
+def _of_budget(command: Callable[..., Any], moves: bool = False) -> Command:
+    """Let a command of the budget explorer change its half of the settings; another conversation starts anew."""
+
+    def changed(settings: Settings, found: Outcome, library: Replays, **values: Any) -> Settings:
+        base = command(settings.base, found.bare, library, **values)
+        return replace(settings, base=base, request=None if moves else settings.request)
+
+    return changed
+
+
+def choose_model(settings: Settings, found: Outcome, library: Replays, name: str) -> Settings:
+    """Take another model, its window and its prices; those that were given or typed in were the last one's."""
+    changed = _of_budget(budgets.COMMANDS["model"])(settings, found, library, name=name)
+    same = changed.base.model == settings.base.model
+    return changed if same else replace(changed, given_prices=None, prices={})
+
+
+def choose_policy(settings: Settings, found: Outcome, library: Replays, policy: str, on: bool) -> Settings:
+    """Put a policy side by side with the others, or take it away."""
+    return settings.choose(policy, bool(on))
+
+
+def choose_main(settings: Settings, found: Outcome, library: Replays, name: str) -> Settings:
+    """Show a policy in detail; it is chosen with it."""
+    chosen = settings.chosen if name in settings.chosen else (*settings.chosen, name)
+    return replace(settings, main=name, chosen=chosen)
+
+
+def set_number(settings: Settings, found: Outcome, library: Replays, policy: str, number: str, value: int) -> Settings:
+    """Give a policy another number."""
+    return settings.with_number(policy, number, number_of(policy, number, value))
+
+
+def set_floor(settings: Settings, found: Outcome, library: Replays, **fields: Any) -> Settings:
+    """Say what stays of the history, in which unit, and what happens where it does not fit."""
+    kept = {name: getattr(settings.floor, name) for name in ("least", "unit", "conflict")}
+    return replace(settings, floor=Floor(**{**kept, **fields}))
+
+
+def choose_by(settings: Settings, found: Outcome, library: Replays, by: Any) -> Settings:
+    """Make one request a turn, or one an answer; the request that is read stays in its turn, the last in the last."""
+    request = settings.request
+    if request is not None:
+        turns = [each.number for each in requests_of(found.trace, by)]
+        request = bisect_right(turns, found.turn_of(found.request))  # the last request of that turn
+    return replace(settings, by=by, request=request)
+
+
+def prune_within(settings: Settings, found: Outcome, library: Replays, on: bool) -> Settings:
+    """Let the running turn's own calls and results be pruned, or not before the turn has passed."""
+    return replace(settings, within=bool(on))
+
+
+def choose_rules(settings: Settings, found: Outcome, library: Replays, name: str) -> Settings:
+    """Take the prompt cache of another name; an empty one for that of the model's provider."""
+    return replace(settings, rules=library.start.rules if name == OWN else name or None)
+
+
+def choose_lifetime(settings: Settings, found: Outcome, library: Replays, name: str) -> Settings:
+    """Keep the prompt cache for another time; an empty one for what its rules say."""
+    return replace(settings, lifetime=name or None)
+
+
+def set_day(settings: Settings, found: Outcome, library: Replays, text: str) -> Settings:
+    """Take the listed prices of another day; an empty text is today."""
+    try:
+        day = date.fromisoformat(text.strip()) if text.strip() else None
+    except ValueError:
+        raise ValueError(f"prices of {text.strip()!r} were asked for; a day is YYYY-MM-DD; write it so") from None
+    return replace(settings, on=day, given_prices=None)
+
+
+def type_price(settings: Settings, found: Outcome, library: Replays, of: str, text: str) -> Settings:
+    """Type in a price in dollars for a million tokens; an empty text is the listed one."""
+    if of not in PRICED:
+        raise LookupError(f"no price {of!r}; there are {', '.join(PRICED)}; use one of them")
+    others = {name: price for name, price in settings.prices.items() if name != of}
+    if not text.strip():
+        return replace(settings, prices=others)
+    try:
+        price = float(text.strip().lstrip("$"))
+    except ValueError:
+        price = float("nan")
+    if not (isfinite(price) and price >= 0):
+        raise ValueError(
+            f"a price of {text.strip()!r} for {of.replace('_', ' ')}; prices are dollars for a million tokens, "
+            "from 0; type a number, or nothing for the listed price"
+        )
+    return replace(settings, prices={**others, of: price})
+
+
+def choose_request(settings: Settings, found: Outcome, library: Replays, request: int) -> Settings:
+    """Read another request, from 1."""
+    number = int(request)
+    if not 1 <= number <= found.requests:
+        raise ValueError(
+            f"request {number:,} was asked for; the conversation makes 1 to {found.requests:,}; choose one of them"
+        )
+    return replace(settings, request=number)
+
+
+def set_horizon(settings: Settings, found: Outcome, library: Replays, turns: int) -> Settings:
+    """Look another number of turns ahead."""
+    return replace(settings, horizon=max(1, int(turns)))
+
+
+def set_money(settings: Settings, found: Outcome, library: Replays, money: float) -> Settings:
+    """Say what may be spent, in US dollars; 0 for no limit."""
+    if not (isinstance(money, int | float) and isfinite(money) and money >= 0):
+        raise ValueError(f"{money!r} was to be spent at most; that is US dollars, from 0; give such a number")
+    return replace(settings, money=float(money))
+
+
+def reset(settings: Settings, found: Outcome, library: Replays) -> Settings:
+    """Go back to how it began, with the conversation of now."""
+    return settings.as_at(library.start)
+
+
+_BUDGET = ("preset", "line", "amount", "counter", "load", "setup")
+_FILES = ("trace", "path", "file", "conversation")
+COMMANDS: dict[str, Command] = {
+    **{name: _of_budget(budgets.COMMANDS[name]) for name in _BUDGET},
+    **{name: _of_budget(budgets.COMMANDS[name], moves=True) for name in _FILES},
+    "model": choose_model,
+    "policy": choose_policy,
+    "main": choose_main,
+    "number": set_number,
+    "floor": set_floor,
+    "by": choose_by,
+    "within": prune_within,
+    "rules": choose_rules,
+    "lifetime": choose_lifetime,
+    "day": set_day,
+    "price": type_price,
+    "request": choose_request,
+    "horizon": set_horizon,
+    "money": set_money,
+    "reset": reset,
+}

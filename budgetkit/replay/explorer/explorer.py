@@ -1,0 +1,220 @@
+"""ConversationExplorer: a conversation over its turns, and what each pruning policy makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import traitlets as t
+
+from budgetkit.budget import Budget
+from budgetkit.explorer.base import Explorer
+from budgetkit.explorer.budget.commands import taken
+from budgetkit.explorer.budget.settings import Settings as BudgetSettings
+from budgetkit.explorer.undo import History
+from budgetkit.explorer.view import View
+from budgetkit.pruning.policies import Policy
+from budgetkit.replay import Replay
+from budgetkit.replay.cost import Prices
+from budgetkit.replay.explorer.charts import charts
+from budgetkit.replay.explorer.commands import COMMANDS
+from budgetkit.replay.explorer.controls import Controls
+from budgetkit.replay.explorer.library import Replays
+from budgetkit.replay.explorer.notices import source, status
+from budgetkit.replay.explorer.reader import reading
+from budgetkit.replay.explorer.results import Outcome, outcome
+from budgetkit.replay.explorer.settings import AT_FIRST, Settings
+from budgetkit.replay.explorer.texts import texts
+from budgetkit.replay.explorer.view_state import FIGURES, scene
+from budgetkit.replay.prompt_cache import PromptCache
+from budgetkit.replay.requests import By
+from budgetkit.state import to_dict
+from budgetkit.trace import Trace
+
+Data = dict[str, Any]
+
+
+class ConversationView(View):
+    """A conversation's figures and its messages."""
+
+    figures = t.List(list(FIGURES)).tag(sync=True)
+    opens = t.List(
+        [
+            {"purpose": "file", "label": "Open a conversation…", "accept": ".jsonl,.json,.ndjson,.txt,.traj"},
+            {"purpose": "setup", "label": "Load a budget…", "accept": ".yaml,.yml,.json"},
+        ]
+    ).tag(sync=True)
+    figure_timeline = t.Dict().tag(sync=True)
+    figure_caching = t.Dict().tag(sync=True)
+    figure_spending = t.Dict().tag(sync=True)
+    figure_ranking = t.Dict().tag(sync=True)
+    figure_dropping = t.Dict().tag(sync=True)
+    figure_fan = t.Dict().tag(sync=True)
+
+
+class ConversationExplorer(Explorer[Settings, Outcome, Replays]):
+    """Explore by hand what a conversation keeps, what is read again from the prompt cache, and what it costs.
+
+    Parameters
+    ----------
+    trace : str, path, Trace or sequence of Trace, default "coding-agent"
+        The conversations: the name of a shipped one, a file, or loaded ones.
+    budget : str or Budget, default "working_memory"
+        A preset's name, or a budget to start from.
+    policies : sequence of str, or mapping of str to Policy, optional
+        Which are side by side at first, by name; or your own, by the name they are to have. The first is shown in
+        detail.
+    model : str, default "gpt-4o"
+        The model; its window holds for a preset, its provider's prompt cache and its prices for the cost.
+    window : int, optional
+        Another window than the model's, in tokens.
+    counter : str, optional
+        What to count with; the model's own where it is left out.
+    by : {"turn", "request"}, optional
+        One request a turn, or one for each answer of the model; the latter for a conversation that calls tools.
+    cache : str or PromptCache, optional
+        The prompt cache, by a name in :data:`budgetkit.replay.prompt_cache.CACHES`, or your own.
+    prices : Prices, optional
+        What tokens cost; looked up for the model when left out.
+
+    Raises
+    ------
+    ValueError, LookupError, OSError
+        If one of them is unknown or cannot be read.
+
+    Examples
+    --------
+    >>> explorer = ConversationExplorer("support-chat", window=8_192, policies=["last turns", "oldest first"])
+    >>> explorer
+    ConversationExplorer(support-chat, gpt-4o, window=8,192, last turns, oldest first)
+    >>> explorer.controls.numbers.boxes["turns"].value = 5
+    >>> explorer.replay
+    Replay(SlidingWindow(5) on 'support-chat', 75 requests)
+    """
+
+    commands = COMMANDS
+
+    def __init__(
+        self,
+        trace: str | Path | Trace | Sequence[Trace] = "coding-agent",
+        budget: str | Budget = "working_memory",
+        policies: Sequence[str] | Mapping[str, Policy] | None = None,
+        *,
+        model: str = "gpt-4o",
+        window: int | None = None,
+        counter: str | None = None,
+        by: By | None = None,
+        cache: str | PromptCache | None = None,
+        prices: Prices | None = None,
+    ) -> None:
+        base = BudgetSettings(model=model, counter=counter)
+        base = taken(base, budget) if isinstance(budget, Budget) else replace(base, preset=budget)
+        base = base if window is None else replace(base, window=window)
+        chosen = AT_FIRST if policies is None else tuple(policies)
+        if not chosen:
+            raise ValueError("no policy was given; a conversation is replayed under at least one; name one or more")
+        given = dict(policies) if isinstance(policies, Mapping) else {}
+        view = ConversationView()
+        settings = Settings(base, chosen, chosen[0], given=given, by=by, rules=cache, given_prices=prices)
+        library = Replays(view.report, settings)
+        settings = replace(settings, base=replace(base, trace=library.take(trace)))
+        super().__init__(settings, library, view, Controls(self._do, library, settings))
+
+    @property
+    def budget(self) -> Budget:
+        """The budget as it is set; with a signed deficit where it claims more than there is."""
+        return self._found.budget
+
+    @property
+    def replay(self) -> Replay:
+        """The replay that is shown in detail."""
+        return self._found.shown.outcome
+
+    @property
+    def replays(self) -> dict[str, Replay]:
+        """The replays of all chosen policies, by name."""
+        return {name: each.outcome for name, each in self._found.replays.items()}
+
+    @property
+    def ranking(self) -> pd.DataFrame:
+        """One row a policy, the cheapest first, as :func:`budgetkit.rank_policies` says, with its share of evidence."""
+        return self._found.compared.ranking.copy()
+
+    @property
+    def forecast(self) -> pd.DataFrame:
+        """At which turn drawn conversations pass each limit, as :func:`budgetkit.replay.forecast.first_over` says."""
+        return self._found.ahead.copy()
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """All that is set, as plain data."""
+        now, found = self._history.now, self._found
+        return {
+            "trace": now.base.trace,
+            "conversation": now.base.conversation,
+            "model": now.base.model,
+            "preset": now.base.preset,
+            "counter": found.run.count.name,
+            "policies": {name: repr(policy) for name, policy in found.policies.items()},
+            "main": found.main,
+            "by": found.run.by,
+            "request": found.request,
+            "turn": found.turn_of(found.request),
+            "cache": found.rules,
+            "lifetime": found.run.cache.lifetime,
+            "prices": {"source": found.run.prices.source, "date": found.run.prices.date},
+            "horizon": found.horizon,
+            "money": now.money,
+            **to_dict(found.budget),
+        }
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The set-up as text to copy, by "python", "yaml" and "json"."""
+        return dict(self.view.texts)
+
+    def load(self, text: str) -> None:
+        """Take the budget of a saved state.
+
+        Parameters
+        ----------
+        text : str
+            YAML or JSON, as `texts` gives it.
+        """
+        self._do("load", text=text)
+
+    def open(self, path: str | Path) -> None:
+        """Show the conversations of a file.
+
+        Parameters
+        ----------
+        path : str or path
+            A session, in any format that :func:`budgetkit.load_trace` reads, or the name of a shipped trace.
+        """
+        self._do("path", path=str(path))
+
+    def _follow(self, settings: Settings) -> Outcome:
+        return outcome(settings, self._library)
+
+    def _scene(self, history: History[Settings], found: Outcome) -> Data:
+        return scene(history, found, self._library.start, source(history.now.base, found))
+
+    def _status(self, found: Outcome) -> Data:
+        return status(found)
+
+    def _charts(self, found: Outcome, opened: list[str]) -> dict[str, Data]:
+        return charts(found, opened)
+
+    def _texts(self, found: Outcome) -> dict[str, str]:
+        return texts(self._history.now, found)
+
+    def _reader(self, found: Outcome) -> Data:
+        return reading(found)
+
+    def __repr__(self) -> str:
+        now = self._history.now
+        window = f"window={self.budget.window:,}"
+        return f"ConversationExplorer({now.base.trace}, {now.base.model}, {window}, {', '.join(now.chosen)})"

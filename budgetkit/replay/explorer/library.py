@@ -1,0 +1,231 @@
+"""Library: conversations, and every replay that was made of one, kept by what it depends on."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import pandas as pd
+
+from budgetkit import figures
+from budgetkit.budget import Budget
+from budgetkit.counters import Counter
+from budgetkit.explorer.library import Library, Report
+from budgetkit.framing import Framing
+from budgetkit.plan.items import Ints
+from budgetkit.pruning.policies import Policy
+from budgetkit.replay import cost, replay, spent, turn_sizes
+from budgetkit.replay.cost import Prices
+from budgetkit.replay.evidence import evidence
+from budgetkit.replay.explorer.replayed import Compared, Replayed
+from budgetkit.replay.explorer.settings import Settings
+from budgetkit.replay.forecast import first_over, paths
+from budgetkit.replay.prompt_cache import PromptCache
+from budgetkit.replay.requests import By
+from budgetkit.state import to_json
+from budgetkit.trace import Trace
+
+T = TypeVar("T")
+MOST_REPLAYS = 64
+SAMPLES = 500  # as many as `outlook` draws
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Say how a conversation is replayed, whatever the policy.
+
+    Parameters
+    ----------
+    trace : Trace
+        The conversation.
+    count, framing : counter and Framing
+        How it is counted.
+    budget : Budget
+        The window and its lines.
+    roles : mapping of str to str
+        Which section each message belongs to.
+    by : {"turn", "request"}
+        One request a turn, or one an answer.
+    cache : PromptCache
+        The provider's prompt cache.
+    prices : Prices
+        What tokens cost.
+    """
+
+    trace: Trace
+    count: Counter
+    framing: Framing
+    budget: Budget
+    roles: Mapping[str, str]
+    by: By
+    cache: PromptCache
+    prices: Prices
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of :func:`budgetkit.replay`."""
+        names = ("count", "framing", "roles", "by", "cache", "prices")
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def key(self) -> Hashable:
+        """What two runs of the same outcome share; conversations are told apart by what they are."""
+        counted = (id(self.trace), self.count.name, self.framing, tuple(self.roles.items()))
+        return (*counted, to_json(self.budget), self.by, self.cache, self.prices)
+
+
+class Replays(Library):
+    """Conversations by name, their counts, and their replays.
+
+    Parameters
+    ----------
+    report : callable
+        Called with a sentence and a fraction from 0 to 1 while something takes long.
+    start : Settings
+        What a reset goes back to.
+    """
+
+    def __init__(self, report: Report, start: Settings) -> None:
+        super().__init__(report)
+        self.start = start
+        self._replays: OrderedDict[Hashable, Any] = OrderedDict()
+        self._counted_with: set[Hashable] = set()
+
+    def replayed(self, run: Run, policies: Mapping[str, Policy]) -> dict[str, Replayed]:
+        """Return one replay a policy; only those are made that were not made before.
+
+        Parameters
+        ----------
+        run : Run
+            How.
+        policies : mapping of str to Policy
+            By name.
+
+        Returns
+        -------
+        dict of str to Replayed
+            In the same order.
+        """
+        self._announce(run)
+        pairs = self._keep(("evidence", id(run.trace)), lambda: (run.trace, evidence(run.trace)))[1]
+        shared = run.key
+        return {
+            name: self._keep((shared, policy), lambda policy=policy: self._replay(run, policy, pairs))  # type: ignore[misc]
+            for name, policy in policies.items()
+        }
+
+    def compared(self, run: Run, policies: Mapping[str, Policy], replays: Mapping[str, Replayed]) -> Compared:
+        """Return the replays side by side.
+
+        Parameters
+        ----------
+        run, policies
+            As in `replayed`.
+        replays : mapping of str to Replayed
+            What `replayed` returned.
+
+        Returns
+        -------
+        Compared
+            The same one for the same replays.
+        """
+        return self._keep((run.key, tuple(policies.items())), lambda: Compared(replays))
+
+    def drawn(self, run: Run, turns: int) -> tuple[Ints, pd.DataFrame]:
+        """Return conversations drawn from the turns of this one, from its beginning on, and how they spread.
+
+        Parameters
+        ----------
+        run : Run
+            The conversation and how it is counted.
+        turns : int
+            How many turns to draw.
+
+        Returns
+        -------
+        tuple of array and DataFrame
+            Shape (samples, turns), in tokens; and the table of :data:`budgetkit.figures.fan`.
+        """
+
+        def draw() -> tuple[Trace, Ints, pd.DataFrame]:
+            before = int(run.trace.counts(run.count, run.framing)[: run.trace.turns[0].start].sum())
+            found = paths(turn_sizes(run.trace, run.count, run.framing), turns, before, SAMPLES)
+            return run.trace, found, figures.fan.table(found)
+
+        return self._keep(("drawn", id(run.trace), run.count.name, run.framing, turns), draw)[1:]
+
+    def ahead(self, run: Run, drawn: Ints, money: float) -> pd.DataFrame:
+        """Return at which turn drawn conversations pass each limit.
+
+        Parameters
+        ----------
+        run : Run
+            Whose budget and prices hold.
+        drawn : array, shape (samples, turns)
+            What `drawn` returned.
+        money : float
+            What may be spent, in US dollars; 0 for no limit.
+
+        Returns
+        -------
+        DataFrame
+            As :func:`budgetkit.replay.forecast.first_over` says.
+        """
+
+        def pass_them() -> tuple[Ints, pd.DataFrame]:
+            limits = {"first cut": run.budget.usable, "window full": run.budget.window}
+            found = [first_over(drawn, limits)]
+            cost = spent(drawn, run.prices) if money else None
+            if cost is not None:
+                found.append(first_over(cost, {"money spent": money}))
+            return drawn, pd.concat(found, ignore_index=True)
+
+        return self._keep((id(drawn), run.budget.usable, run.budget.window, run.prices, money), pass_them)[1]
+
+    def prices(self, model: str, on: date | None, hour: bool) -> Prices:
+        """Return what a model costs.
+
+        Parameters
+        ----------
+        model : str
+            Its name.
+        on : date, optional
+            The day; today when left out.
+        hour : bool
+            Whether the prompt cache is written for an hour.
+
+        Returns
+        -------
+        Prices
+            Looked up once.
+        """
+        return _prices(model, on or datetime.now(UTC).date(), hour)
+
+    def _replay(self, run: Run, policy: Policy, pairs: pd.DataFrame) -> Replayed:
+        return Replayed(replay(run.trace, run.budget, policy, **run.options), pairs)
+
+    def _announce(self, run: Run) -> None:
+        """Say so before a long conversation is counted for the first time."""
+        key = (id(run.trace), run.count.name, run.framing)
+        if key not in self._counted_with and len(run.trace.messages) > 200:
+            self.report(f"Counting {run.trace.id}: {len(run.trace.messages):,} messages with {run.count.name}", 0)
+        self._counted_with.add(key)
+
+    def _keep(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what was made for a key, or make it; what was not used for longest goes."""
+        if key not in self._replays:
+            self._replays[key] = make()
+            if len(self._replays) > MOST_REPLAYS:
+                self._replays.popitem(last=False)
+        self._replays.move_to_end(key)
+        kept: T = self._replays[key]
+        return kept
+
+
+@lru_cache(32)
+def _prices(model: str, on: date, hour: bool) -> Prices:
+    return cost.prices(model, on, hour=hour)

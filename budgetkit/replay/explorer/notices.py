@@ -1,0 +1,128 @@
+"""News: the sentences on the page: what is lost, what was not honoured, what is not known, what it is made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from budgetkit.explorer.budget.settings import Settings as BudgetSettings
+from budgetkit.replay.explorer.results import Outcome
+
+Data = dict[str, Any]
+
+
+def status(found: Outcome) -> Data:
+    """Return what the shown policy does to the conversation, and what to beware of.
+
+    Parameters
+    ----------
+    found : Outcome
+        What follows from the settings.
+
+    Returns
+    -------
+    dict
+        Level "fits", "cut" or "over", a sentence, and more sentences.
+    """
+    over = [*_floors(found), *_too_large(found)]
+    more = [*over, *_money(found), *_pauses(found), *found.notes]
+    level = "over" if over else "fits" if found.shown.first_loss is None else "cut"
+    return {"level": level, "text": _lost(found), "more": more}
+
+
+def _lost(found: Outcome) -> str:
+    if found.shown.first_loss is None:
+        return f"Nothing is ever lost under {found.main!r}: all {found.requests:,} requests hold everything."
+    fates = found.shown.messages["fate"].value_counts()
+    words = {"dropped": "dropped", "summarised": "summarised", "shrunk": "cut to a placeholder"}
+    parts = [f"{int(fates[fate]):,} {word}" for fate, word in words.items() if fates.get(fate, 0)]
+    lost = f"{', '.join(parts)} of {len(found.trace.messages):,} messages" if parts else "other sections are cut short"
+    return (
+        f"From {found.named(found.shown.first_loss)} on something is missing under {found.main!r}: {lost} by the end."
+    )
+
+
+def _floors(found: Outcome) -> list[str]:
+    sentences = []
+    for name, each in found.replays.items():
+        requests, most = each.over
+        if requests:
+            sentences.append(
+                f"{name}: the floor of the {found.section} ({_floor(found, name)}) does not fit at {requests:,} of "
+                f"{found.requests:,} requests, by up to {most:,} tokens; lower it, or leave more room."
+            )
+    return sentences
+
+
+def _floor(found: Outcome, name: str) -> str:
+    floor = found.policies[name].floor
+    unit = floor.unit.removesuffix("s") if floor.least == 1 else floor.unit
+    return f"{floor.least:,} {unit}"
+
+
+def _too_large(found: Outcome) -> list[str]:
+    requests, most = found.shown.too_large
+    if not requests or found.shown.over[0]:
+        return []
+    return [
+        f"{requests:,} of {found.requests:,} requests are larger than the usable window, by up to {most:,} tokens: "
+        "a message that cannot be pruned does not fit. Choose a larger window or a smaller reserve."
+    ]
+
+
+def _money(found: Outcome) -> list[str]:
+    prices = found.run.prices
+    if found.shown.totals["cost"] == found.shown.totals["cost"]:
+        return []
+    wanted = ("input", "output", "cache_read")
+    missing = [name.replace("_", " ") for name in wanted if getattr(prices, name) is None]
+    return [
+        f"The price for {' and '.join(missing)} of {prices.model} is not known ({prices.source}), so the cost is not; "
+        "type it in, in dollars for a million tokens."
+    ]
+
+
+def _pauses(found: Outcome) -> list[str]:
+    lifetime = found.run.cache.lifetime
+    if lifetime is None or found.run.cache.breakpoints == ():
+        return []
+    late = int((found.pauses > lifetime).sum())
+    if not late:
+        return []
+    return [f"The cache is gone at {late:,} requests, which come more than {lifetime:,.0f} s after the one before."]
+
+
+def source(base: BudgetSettings, found: Outcome) -> str:
+    """Return what the numbers are made of.
+
+    Parameters
+    ----------
+    base : budget settings
+        What is set of file and conversation.
+    found : Outcome
+        What follows from the settings.
+
+    Returns
+    -------
+    str
+        One line.
+    """
+    which = f", conversation {base.conversation + 1:,} of {found.conversations:,} ({found.trace.id})"
+    many = which if found.conversations > 1 else ""
+    size = f"{len(found.trace.messages):,} messages, {len(found.trace.turns):,} turns, {found.requests:,} requests"
+    own = found.bare.model.encoding_is_own and getattr(found.run.count, "encoding", "") == found.bare.model.encoding
+    counter = found.bare.model.encoding if own else found.run.count.name
+    counted = (
+        f"counted exactly with {counter}" if own else f"counted with {counter}, an estimate for {found.bare.model.name}"
+    )
+    left = f", without its {' and '.join(found.trace.uncounted)}" if found.trace.uncounted else ""
+    day = f" of {found.run.prices.date}" if found.run.prices.date else ""
+    money = f"Prices{day}: {found.run.prices.source}." if found.run.prices.source else ""
+    return f"{base.trace}{many}: {size}, {counted}{left}. Cache: {found.rules}{_kept(found)}. {money}".strip()
+
+
+def _kept(found: Outcome) -> str:
+    cache = found.run.cache
+    if cache.breakpoints == ():
+        return ""
+    lifetime = "" if cache.lifetime is None else f", kept {cache.lifetime:,.0f} s"
+    return f", from {cache.minimum:,} tokens{lifetime}" if cache.minimum else lifetime

@@ -1,0 +1,175 @@
+"""Reading: the messages of one request, and those that have left before it, as far as a page can hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from budgetkit.counters.encodings import mended
+from budgetkit.message import Message
+from budgetkit.pruning.history import NEVER
+from budgetkit.replay.explorer.results import Outcome
+
+Data = dict[str, Any]
+LONGEST = 700  # characters of one message
+NEWEST, GONE, FIRST = 40, 15, 2  # messages that are there, that have gone, and of the opening
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Say how messages stand at one request.
+
+    Parameters
+    ----------
+    there, absent : list of int
+        Indices of messages in the request, and of those that have left before it.
+    shrunk : list of int
+        Those in the request of which a placeholder is left.
+    summaries : dict of int to (int, int, int)
+        By the index of the message in whose place a summary stands: the request that wrote it (from 1), how many
+        messages it replaced, and its length in tokens.
+    """
+
+    there: list[int]
+    absent: list[int]
+    shrunk: list[int]
+    summaries: dict[int, tuple[int, int, int]]
+
+
+def reading(found: Outcome) -> Data:
+    """Return the reader: what the chosen request sends, and what is missing from it.
+
+    Parameters
+    ----------
+    found : Outcome
+        What follows from the settings.
+
+    Returns
+    -------
+    dict
+        title, note, and blocks of a label, a mark, a level and pieces of text.
+    """
+    standing = standing_at(found)
+    shown = _chosen(standing)
+    called = found.named(found.request)
+    return {
+        "title": f"What does {called} send, and what is missing?",
+        "note": _note(found, standing, shown),
+        "blocks": list(_blocks(found, standing, shown)),
+    }
+
+
+def standing_at(found: Outcome) -> Standing:
+    """Return how messages stand at the chosen request.
+
+    Parameters
+    ----------
+    found : Outcome
+        What follows from the settings.
+
+    Returns
+    -------
+    Standing
+        Every message that was said by then is there or absent.
+    """
+    outcome, request = found.shown.outcome, found.request
+    summaries: dict[int, tuple[int, int, int]] = {}
+    for at, slot, tokens, slots in outcome.kept.written:
+        if at >= request:
+            break
+        replaced = sum(summaries.pop(each, (0, 1, 0))[1] for each in slots)
+        summaries[slot] = (at + 1, replaced, tokens)
+    there = outcome.present(request)
+    shrunk = [slot for slot in there if NEVER < outcome.kept.shrunk[slot] < request]
+    return Standing(there, outcome.absent(request), shrunk, summaries)
+
+
+def _chosen(standing: Standing) -> set[int]:
+    """Choose what is shown: the opening, what left or shrank last, and the newest."""
+    gone = {*standing.absent[-GONE:], *standing.shrunk[-GONE:], *standing.summaries}
+    return {*standing.there[:FIRST], *standing.there[-NEWEST:], *gone}
+
+
+def _note(found: Outcome, standing: Standing, shown: set[int]) -> str:
+    row = found.shown.frame.iloc[found.request - 1]
+    there = f"{len(standing.there):,} messages, {int(row['sent']):,} tokens"
+    gone = f"{len(standing.absent):,} have left before" if standing.absent else "nothing has left before"
+    left = len(standing.there) + len(standing.absent) - len(shown)
+    cut = f" {left:,} of them are not shown." if left > 0 else ""
+    return f"{there}; {gone}, under {found.main!r}.{cut}"
+
+
+def _blocks(found: Outcome, standing: Standing, shown: set[int]) -> Iterator[Data]:
+    """Give blocks in the order of the conversation; a run of messages that are not shown is one block."""
+    absent = set(standing.absent)
+    hidden: list[int] = []
+    for slot in sorted({*standing.there, *absent}):
+        if slot not in shown:
+            hidden.append(slot)
+            continue
+        if hidden:
+            yield _gap(found, hidden, absent)
+            hidden = []
+        if slot in standing.summaries:
+            yield _summary(found, *standing.summaries[slot])
+        yield _block(found, slot, slot in absent)
+    if hidden:
+        yield _gap(found, hidden, absent)
+
+
+def _gap(found: Outcome, hidden: list[int], absent: set[int]) -> Data:
+    tokens = sum(int(found.shown.outcome.placed.ledger.past[slot].tokens) for slot in hidden)
+    gone = sum(slot in absent for slot in hidden)
+    which = f"#{hidden[0]:,}" if len(hidden) == 1 else f"#{hidden[0]:,} to #{hidden[-1]:,}"
+    label = f"{which}: {len(hidden):,} messages not shown here" if len(hidden) > 1 else f"{which} not shown here"
+    state = "all still sent" if not gone else "all gone" if gone == len(hidden) else f"{gone:,} gone"
+    return {"label": label, "mark": f"{tokens:,} tokens, {state}", "level": "gap", "pieces": []}
+
+
+def _summary(found: Outcome, request: int, replaced: int, tokens: int) -> Data:
+    words = f"A summary of {replaced:,} messages, written at {found.named(request)}."
+    return {"label": "summary", "mark": f"{tokens:,} tokens", "level": "note", "pieces": [{"text": words}]}
+
+
+def _block(found: Outcome, slot: int, is_absent: bool) -> Data:
+    message = found.trace.messages[slot]
+    tokens = int(found.shown.outcome.placed.ledger.past[slot].tokens)
+    fate, level = _fate(found, slot, is_absent)
+    mark = f"{tokens:,} tokens" + (f", {fate}" if fate else "")
+    return {"label": f"#{slot:,} {_speaker(message)}", "mark": mark, "level": level, "pieces": _pieces(message)}
+
+
+def _speaker(message: Message) -> str:
+    called = message.raw.get("name")
+    role = "tool result" if message.role in ("tool", "function") else message.role
+    return mended(f"{role} ({called})" if isinstance(called, str) and called else role)
+
+
+def _fate(found: Outcome, slot: int, is_absent: bool) -> tuple[str, str]:
+    """Say why and when a message left; the reason is read off the history's size and limit at that request."""
+    kept = found.shown.outcome.kept
+    if is_absent:
+        word = "summarised" if found.shown.fates[slot] == "summarised" else "dropped"
+        return f"{word} at {found.named(kept.gone[slot] + 1)}: {_why(found, kept.gone[slot])}", "gone"
+    if NEVER < kept.shrunk[slot] < found.request:
+        return f"cut to a placeholder at {found.named(kept.shrunk[slot] + 1)}: {_why(found, kept.shrunk[slot])}", "cut"
+    return "", ""
+
+
+def _why(found: Outcome, at: int) -> str:
+    row = found.shown.frame.iloc[at]
+    size = int(row["history"] + row["dropped"] + row["summary_input"] - row["summary_output"])
+    limit = int(row["limit"])
+    if size > limit:
+        return f"the {found.section} had {size:,} tokens for {limit:,}"
+    return f"the policy cuts before the {found.section} is full ({size:,} of {limit:,} tokens)"
+
+
+def _pieces(message: Message) -> list[Data]:
+    calls = [f"\u2192 {call.name}({call.arguments})" for call in message.tool_calls]
+    text = "\n".join(filter(None, (message.text, *calls)))
+    pieces = [{"text": mended(text[:LONGEST])}]
+    if len(text) > LONGEST:
+        pieces.append({"text": f" \u2026 {len(text) - LONGEST:,} more characters"})
+    return pieces

@@ -1,0 +1,134 @@
+"""Replayed: one replay with all that is shown of it, each worked out when it is first asked for.
+
+Going from request to request asks for nothing new: tables and figures stay with their replay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from budgetkit import figures
+from budgetkit.pruning.history import NEVER
+from budgetkit.replay import Replay, losses, rank_policies
+
+Spec = dict[str, Any]
+
+
+class Replayed:
+    """One replay, and what is shown of it.
+
+    Parameters
+    ----------
+    outcome : Replay
+        What :func:`budgetkit.replay` returned.
+    pairs : DataFrame
+        What needs what, as :func:`budgetkit.replay.evidence.evidence` lists it.
+    """
+
+    def __init__(self, outcome: Replay, pairs: pd.DataFrame) -> None:
+        self.outcome, self.pairs = outcome, pairs
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """One row a request."""
+        return self.outcome.frame()
+
+    @cached_property
+    def totals(self) -> dict[str, float]:
+        """Sums over all requests."""
+        return self.outcome.totals()
+
+    @cached_property
+    def evidence(self) -> tuple[int, int]:
+        """How many messages are needed by later ones, and how many of these were there; each pair once."""
+        found = losses(self.outcome, self.pairs)
+        return int(found["needed"].sum()), int(found["present"].sum())
+
+    @cached_property
+    def first_loss(self) -> int | None:
+        """The first request from which something has left the history, from 1."""
+        kept = self.outcome.kept
+        left = [at + 1 for at in (*kept.gone, *kept.shrunk) if at != NEVER]
+        cut = self.outcome.sections().query("cut > 0")["request"].tolist()
+        return min((*left, *cut), default=None)
+
+    @cached_property
+    def fates(self) -> list[str]:
+        """What became of each message in the end."""
+        return [str(fate) for fate in self.messages["fate"]]
+
+    @cached_property
+    def messages(self) -> pd.DataFrame:
+        """One row a message."""
+        return self.outcome.messages()
+
+    @cached_property
+    def over(self) -> tuple[int, int]:
+        """At how many requests the history is over its limit because of its floor, and by how much at most."""
+        return int(np.count_nonzero(self.outcome.over)), int(self.outcome.over.max(initial=0))
+
+    @cached_property
+    def too_large(self) -> tuple[int, int]:
+        """How many requests are larger than the usable window, and by how much at most."""
+        excess = self.outcome.sent - self.outcome.budget.usable
+        return int(np.count_nonzero(excess > 0)), int(excess.max(initial=0))
+
+    @cached_property
+    def timeline(self) -> tuple[pd.DataFrame, Spec]:
+        """The window by section: table and figure."""
+        table = figures.timeline.table(self.outcome)
+        return table, figures.timeline.draw(table)
+
+    @cached_property
+    def caching(self) -> tuple[pd.DataFrame, Spec]:
+        """What is read from the cache: table and figure."""
+        table = figures.caching.table(self.outcome)
+        return table, figures.caching.draw(table)
+
+    @cached_property
+    def dropping(self) -> tuple[pd.DataFrame, Spec]:
+        """When messages came and went: table and figure."""
+        table = figures.dropping.table(self.outcome)
+        return table, figures.dropping.draw(table)
+
+
+class Compared:
+    """Several replays side by side.
+
+    Parameters
+    ----------
+    replays : mapping of str to Replayed
+        By policy.
+    """
+
+    def __init__(self, replays: Mapping[str, Replayed]) -> None:
+        self._replays = replays
+
+    @cached_property
+    def ranking(self) -> pd.DataFrame:
+        """One row a policy, the cheapest first, with the share of the evidence that was there."""
+        table = rank_policies({name: each.outcome for name, each in self._replays.items()})
+        shares = {name: present / needed if needed else np.nan for name, (needed, present) in self._evidence()}
+        table["evidence"] = table["policy"].map(shares).astype("float64")
+        return table
+
+    @cached_property
+    def spending(self) -> tuple[pd.DataFrame, Spec]:
+        """What has been spent: table and figure."""
+        table = figures.spending.table({name: each.outcome for name, each in self._replays.items()})
+        return table, figures.spending.draw(table)
+
+    @cached_property
+    def ranked(self) -> tuple[pd.DataFrame, Spec]:
+        """The ranking: table and figure."""
+        columns = ["policy", "relative_cost", "cached_share", "sent", "dropped", "summary_calls", "over", "cost"]
+        table = self.ranking[[*columns, "evidence"]]
+        return table, figures.ranking.draw(table)
+
+    def _evidence(self) -> list[tuple[str, tuple[int, int]]]:
+        return [(name, each.evidence) for name, each in self._replays.items()]

@@ -1,0 +1,234 @@
+"""Outcome: what follows from the settings: the replays of the chosen policies, and what may come.
+
+Counting and replaying are in the library and happen once; going from request to request looks them up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from budgetkit.budget import Budget
+from budgetkit.explorer.budget.results import Outcome as BudgetOutcome
+from budgetkit.explorer.budget.results import outcome as budget_outcome
+from budgetkit.framing import framing_for
+from budgetkit.plan.items import Floats, Ints
+from budgetkit.pruning.policies import Policy
+from budgetkit.replay import turn_sizes
+from budgetkit.replay.cost import Price, Prices
+from budgetkit.replay.explorer.choices import policy_of
+from budgetkit.replay.explorer.library import Replays, Run
+from budgetkit.replay.explorer.replayed import Compared, Replayed
+from budgetkit.replay.explorer.rules import prompt_cache
+from budgetkit.replay.explorer.settings import LONGEST, Settings
+from budgetkit.replay.requests import pauses
+from budgetkit.trace import DEFAULT_ROLES, Trace
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What follows from the settings.
+
+    Parameters
+    ----------
+    bare : budget outcome
+        Model, budget and counter, as the budget explorer finds them.
+    run : Run
+        How the conversation is replayed.
+    rules : str
+        What the prompt cache is called.
+    policies : mapping of str to Policy
+        Those that are chosen, by name.
+    replays : mapping of str to Replayed
+        Their replays.
+    compared : Compared
+        The same side by side.
+    main : str
+        The policy that is shown in detail.
+    request : int
+        The request that is read, from 1.
+    conversations : int
+        How many the file has.
+    drawn : array, shape (samples, turns)
+        Conversations drawn from the turns of this one, in tokens.
+    spread : DataFrame
+        How they spread, turn by turn.
+    ahead : DataFrame
+        At which turn they pass each limit, as :func:`budgetkit.replay.forecast.first_over` says.
+    notes : tuple of str
+        What the user should know, such as a model that nobody knows.
+    """
+
+    bare: BudgetOutcome
+    run: Run
+    rules: str
+    policies: Mapping[str, Policy]
+    replays: Mapping[str, Replayed]
+    compared: Compared
+    main: str
+    request: int
+    conversations: int
+    drawn: Ints
+    spread: pd.DataFrame
+    ahead: pd.DataFrame
+    notes: tuple[str, ...]
+
+    @property
+    def budget(self) -> Budget:
+        """The budget as the user takes it away."""
+        return self.bare.budget
+
+    @property
+    def trace(self) -> Trace:
+        """The conversation."""
+        return self.run.trace
+
+    @property
+    def shown(self) -> Replayed:
+        """The replay that is shown in detail."""
+        return self.replays[self.main]
+
+    @property
+    def section(self) -> str:
+        """The section that is pruned."""
+        return self.shown.outcome.section
+
+    @property
+    def requests(self) -> int:
+        """How many requests the conversation makes."""
+        return len(self.shown.outcome.placed.requests)
+
+    def turn_of(self, request: int) -> int:
+        """Return the turn of a request.
+
+        Parameters
+        ----------
+        request : int
+            From 1.
+
+        Returns
+        -------
+        int
+            From 1.
+        """
+        return self.shown.outcome.placed.requests[request - 1].number
+
+    def named(self, request: int) -> str:
+        """Return what a request is called.
+
+        Parameters
+        ----------
+        request : int
+            From 1.
+
+        Returns
+        -------
+        str
+            The turn, and with several requests a turn the request too.
+        """
+        if self.run.by == "turn":
+            return f"turn {request:,}"
+        return f"request {request:,} (turn {self.turn_of(request):,})"
+
+    @cached_property
+    def pauses(self) -> Floats:
+        """Seconds before each request; NaN where nobody knows."""
+        return pauses(self.trace.messages, self.shown.outcome.placed.requests)
+
+    @property
+    def horizon(self) -> int:
+        """How many turns the forecast draws."""
+        return int(self.drawn.shape[1])
+
+    @property
+    def timed(self) -> bool:
+        """Whether the prompt cache can be seen to run out: some pauses are known, or nothing depends on them."""
+        return self.run.cache.lifetime is None or bool((self.pauses == self.pauses).any())
+
+
+def outcome(settings: Settings, library: Replays) -> Outcome:
+    """Work out what follows from the settings.
+
+    Parameters
+    ----------
+    settings : Settings
+        What is set.
+    library : Replays
+        Where conversations, counts and replays are.
+
+    Returns
+    -------
+    Outcome
+        Everything that is shown.
+
+    Raises
+    ------
+    ValueError, LookupError, OSError
+        If something set cannot be; the sentence says what to do.
+    """
+    bare = budget_outcome(replace(settings.base, trace=None), library)
+    traces = library.conversations(str(settings.base.trace))
+    number = settings.base.conversation
+    if not 0 <= number < len(traces):
+        raise LookupError(
+            f"conversation {number} of {settings.base.trace} was asked for; it has {len(traces)}, from 0 to "
+            f"{len(traces) - 1}; choose one of them"
+        )
+    rules, cache, note = prompt_cache(settings, bare.model)
+    budget = bare.plan.budget if bare.plan.budget.roles else replace(bare.plan.budget, undeclared="pool")
+    run = Run(
+        traces[number],
+        bare.counter,
+        framing_for(bare.model.name),
+        budget,
+        _roles(settings, budget),
+        settings.by or ("request" if any(m.tool_calls for m in traces[number].messages) else "turn"),
+        cache,
+        _prices(settings, bare.model.name, rules, library),
+    )
+    policies = {name: policy_of(name, settings.given, settings.parameters, settings.floor) for name in settings.chosen}
+    replays = library.replayed(run, policies)
+    drawn, spread = library.drawn(run, settings.horizon or _horizon(run))
+    requests = len(replays[settings.main].outcome.over)
+    return Outcome(
+        bare,
+        run,
+        rules,
+        policies,
+        replays,
+        library.compared(run, policies, replays),
+        settings.main,
+        min(settings.request or requests, requests),
+        len(traces),
+        drawn,
+        spread,
+        library.ahead(run, drawn, settings.money),
+        tuple(filter(None, (bare.note, note))),
+    )
+
+
+def _roles(settings: Settings, budget: Budget) -> dict[str, str]:
+    """Return the role table; without its entry "step" the running turn's calls are history at once."""
+    roles = dict(budget.roles or DEFAULT_ROLES)
+    if settings.within:
+        roles.pop("step", None)
+    return roles
+
+
+def _horizon(run: Run) -> int:
+    """Look so far ahead that the window is full in the middle of what is seen."""
+    sizes = turn_sizes(run.trace, run.count, run.framing)
+    turns = 2 * run.budget.window / max(1.0, float(sizes.mean()))
+    return int(min(LONGEST, max(20, -(-turns // 10) * 10)))
+
+
+def _prices(settings: Settings, model: str, rules: str, library: Replays) -> Prices:
+    found = settings.given_prices or library.prices(model, settings.on, rules == "anthropic-1h")
+    if not settings.prices:
+        return found
+    typed: dict[str, Any] = {name: Price(price) for name, price in settings.prices.items()}
+    return replace(found, source=f"{found.source}; {', '.join(sorted(typed))} typed in", **typed)

@@ -1,0 +1,123 @@
+"""The set-up as text to take away: Python that replays the conversation, YAML and JSON of the budget."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from typing import Any
+
+from budgetkit.explorer.budget.texts import texts as budget_texts
+from budgetkit.pruning.policies import Policy
+from budgetkit.replay.cost import PRICED, Prices
+from budgetkit.replay.explorer.results import Outcome
+from budgetkit.replay.explorer.rules import OWN
+from budgetkit.replay.explorer.settings import Settings
+from budgetkit.replay.prompt_cache import CACHES
+from budgetkit.trace import DEFAULT_ROLES
+
+
+def texts(settings: Settings, found: Outcome) -> dict[str, str]:
+    """Return the set-up in every format.
+
+    Parameters
+    ----------
+    settings : Settings
+        What is set.
+    found : Outcome
+        What follows from it.
+
+    Returns
+    -------
+    dict of str to str
+        By "python", "yaml" and "json"; the last two are the budget's.
+    """
+    budget = budget_texts(settings.base, found.bare.model, found.budget)
+    return {**budget, "python": python(settings, found, budget["python"])}
+
+
+def python(settings: Settings, found: Outcome, budget: str) -> str:
+    """Return a program that replays the conversation under the policy shown.
+
+    Parameters
+    ----------
+    settings : Settings
+        What is set.
+    found : Outcome
+        What follows from it.
+    budget : str
+        The program that makes the budget.
+
+    Returns
+    -------
+    str
+        It ends in ``outcome = bk.replay(...)``.
+    """
+    policy = found.policies[found.main]
+    lines = [_trace(settings, found), f"policy = {_policy(policy)}", "", *_replay(settings, found)]
+    program = "\n".join([budget, *lines])
+    return program.replace("import budgetkit as bk\n", "\n".join([*_imports(program, policy), ""]), 1)
+
+
+def _imports(program: str, policy: Policy) -> list[str]:
+    names = sorted(set(re.findall(r"\b([A-Z]\w+)\(", repr(policy))) - {"Share"}) if _is_written(policy) else []
+    day = ["from datetime import date", ""] if re.search(r"\bdate\(", program) else []
+    roles = ["from budgetkit.trace import DEFAULT_ROLES"] if "DEFAULT_ROLES" in program else []
+    policies = [f"from budgetkit.pruning.policies import {', '.join(names)}"] if names else []
+    return [*day, "import budgetkit as bk", "from budgetkit.framing import framing_for", *policies, *roles]
+
+
+def _is_written(policy: Policy) -> bool:
+    """Tell whether a policy's repr makes it again: a callable, or a class from elsewhere, cannot be written down."""
+    return type(policy).__module__.startswith("budgetkit.") and " at 0x" not in repr(policy)
+
+
+def _policy(policy: Policy) -> str:
+    if not _is_written(policy):
+        return f"...  # put your own here: {type(policy).__name__}"
+    return re.sub(r"\bShare\(", "bk.Share(", repr(policy))
+
+
+def _trace(settings: Settings, found: Outcome) -> str:
+    name = str(found.trace.source).split(", line")[0] or str(settings.base.trace)
+    number = f", conversation={settings.base.conversation}" if settings.base.conversation else ""
+    return f"trace = bk.load_trace({_source(settings, name)!r}{number})"
+
+
+def _source(settings: Settings, name: str) -> str:
+    return str(settings.base.trace) if not name or "/" not in name and "\\" not in name else name
+
+
+def _replay(settings: Settings, found: Outcome) -> list[str]:
+    run, model = found.run, found.bare.model
+    counted = repr(settings.base.counter) if settings.base.counter else f"bk.model({settings.base.model!r})"
+    arguments = [f"count=bk.counter({counted})", f"framing=framing_for({model.name!r})"]
+    if dict(run.roles) != dict(found.budget.roles or DEFAULT_ROLES):
+        kept = "budget.roles" if found.budget.roles else "DEFAULT_ROLES"
+        arguments.append(f'roles={{role: section for role, section in {kept}.items() if role != "step"}}')
+    arguments += [f"by={run.by!r}", f"cache={_cache(settings, found)}", f"prices={_prices(settings, run.prices)}"]
+    return ["outcome = bk.replay(", "    trace,", "    budget,", "    policy,", *(f"    {a}," for a in arguments), ")"]
+
+
+def _cache(settings: Settings, found: Outcome) -> str:
+    if found.rules == OWN:
+        return _call("bk.prompt_cache.PromptCache", found.run.cache)
+    listed = f"bk.prompt_cache.CACHES[{found.rules!r}]"
+    if found.run.cache == CACHES[found.rules]:
+        return listed
+    return _call("bk.prompt_cache.PromptCache", found.run.cache)
+
+
+def _prices(settings: Settings, prices: Prices) -> str:
+    if settings.given_prices is not None:
+        found = {name: getattr(prices, name) for name in PRICED}
+        rest = [f"{name}=bk.cost.{price!r}" for name, price in found.items() if price is not None]
+        return f"bk.cost.Prices({', '.join([repr(prices.model), *rest])})"
+    day = repr(date.fromisoformat(prices.date)).removeprefix("datetime.")
+    typed = [f"{name}={price!r}" for name, price in settings.prices.items()]
+    return f"bk.cost.prices({', '.join([repr(prices.model), day, *typed])})"
+
+
+def _call(name: str, value: Any) -> str:
+    fields = value.__dataclass_fields__
+    changed = [f for f in fields if getattr(value, f) != fields[f].default and f != "source"]
+    return f"{name}({', '.join(f'{f}={getattr(value, f)!r}' for f in changed)})"

@@ -1,0 +1,55 @@
+"""How a conversation may grow: a fan of drawn conversations, and the limits it runs into."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from budgetkit.figures.palette import ALARM, BLUE, translucent
+from budgetkit.figures.question import Question, Spec, layout, plain
+from budgetkit.plan.items import Ints
+from budgetkit.replay.forecast import fan as spread_of
+
+_BANDS = (("low", "high", 0.18), ("lower", "upper", 0.3))
+
+
+def _table(drawn: Ints, limits: Mapping[str, int] | None = None, first: int = 1) -> pd.DataFrame:
+    table = spread_of(drawn, first)
+    for name, limit in (limits or {}).items():
+        table[f"limit: {name}"] = limit
+    return table
+
+
+def _draw(table: pd.DataFrame) -> Spec:
+    turns = table["turn"].tolist()
+    traces = []
+    for low, high, opacity in _BANDS:
+        outline = {
+            "type": "scatter",
+            "mode": "lines",
+            "x": turns + turns[::-1],
+            "y": table[high].tolist() + table[low].tolist()[::-1],
+            "fill": "toself",
+            "fillcolor": translucent(BLUE, opacity),
+            "line": {"width": 0},
+            "hoverinfo": "skip",
+        }
+        traces.append(outline)
+    middle = {"type": "scatter", "mode": "lines", "x": turns, "y": table["median"].tolist(), "line": {"color": BLUE}}
+    traces.append({**middle, "hovertemplate": "turn %{x}: %{y:,} in the middle<extra></extra>"})
+    shapes, notes = [], []
+    for column in (name for name in table.columns if name.startswith("limit: ")):
+        at = float(table[column].iloc[0])
+        line = {"color": ALARM, "dash": "dash", "width": 1.5}
+        shapes.append({"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": at, "y1": at, "line": line})
+        text = f"{plain(column.removeprefix('limit: '))} {at:,.0f}"
+        place = {"x": 0, "xref": "paper", "xanchor": "left", "y": at, "yanchor": "bottom", "showarrow": False}
+        notes.append({**place, "text": text})
+    x = {"title": {"text": "turn", "standoff": 4}, "showgrid": False, "nticks": 8}
+    y = {"rangemode": "tozero", "tickformat": "~s"}
+    return {"data": traces, "layout": layout(300, x, y, shapes=shapes, annotations=notes)}
+
+
+#: Draw the middle half and the middle 90 % of drawn conversations, with the limits they run into.
+fan = Question("When is the window full, if it goes on like this?", _table, _draw)

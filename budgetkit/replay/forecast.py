@@ -1,0 +1,151 @@
+"""What comes if it goes on like this: conversations drawn from the sizes of past turns.
+
+    context(t) = start + sum of t turn sizes, each drawn anew from those seen (the bootstrap; B. Efron, 1979)
+
+Turns are drawn one by one, so that trends and lulls are lost; a seed makes the draw the same every time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from budgetkit.budget.amounts import check_tokens
+from budgetkit.plan.items import Floats, Ints
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+_DROP = 0.25
+
+
+def paths(sizes: Sequence[int] | Ints, turns: int, start: int = 0, samples: int = 1_000, seed: int = 0) -> Ints:
+    """Draw conversations.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Tokens that turns have added so far.
+    turns : int
+        How many turns to draw.
+    start : int, default 0
+        What the context holds before the first of them, in tokens.
+    samples : int, default 1,000
+        How many conversations.
+    seed : int, default 0
+        The same seed draws the same.
+
+    Returns
+    -------
+    int64 array, shape (samples, turns)
+        Size of the context at each turn, in tokens.
+
+    Raises
+    ------
+    ValueError
+        If no turn was seen.
+
+    Examples
+    --------
+    >>> paths([100], 3, start=50, samples=2).tolist()
+    [[150, 250, 350], [150, 250, 350]]
+    """
+    seen = np.asarray(sizes, dtype=np.int64)
+    if not len(seen):
+        raise ValueError("no turn was seen; a forecast draws from past turns; give the sizes of at least one")
+    drawn = np.random.default_rng(seed).choice(seen, size=(check_tokens("samples", samples), turns))
+    return np.asarray(start + np.cumsum(drawn, axis=1))
+
+
+def fan(drawn: Ints | Floats, first: int = 1) -> pd.DataFrame:
+    """Return how drawn conversations spread.
+
+    Parameters
+    ----------
+    drawn : array, shape (samples, turns)
+        What :func:`paths` returns, or what was computed of it.
+    first : int, default 1
+        Number of the first turn.
+
+    Returns
+    -------
+    DataFrame
+        One row a turn. Columns turn, and the quantiles low (5 %), lower (25 %), median, upper (75 %) and high
+        (95 %), float64.
+
+    Examples
+    --------
+    >>> fan(paths([100], 2))["median"].tolist()
+    [100.0, 200.0]
+    """
+    ends = np.quantile(drawn, QUANTILES, axis=0)
+    names = ("low", "lower", "median", "upper", "high")
+    return pd.DataFrame({"turn": np.arange(first, first + drawn.shape[1]), **dict(zip(names, ends, strict=True))})
+
+
+def first_over(drawn: Ints | Floats, limits: Mapping[str, float], first: int = 1) -> pd.DataFrame:
+    """Return at which turn drawn conversations pass limits.
+
+    Parameters
+    ----------
+    drawn : array, shape (samples, turns)
+        What :func:`paths` returns, or what was computed of it; rising from turn to turn.
+    limits : mapping of str to float
+        By name.
+    first : int, default 1
+        Number of the first turn.
+
+    Returns
+    -------
+    DataFrame
+        One row a limit. Columns event, limit, reached (share of the conversations that pass it in the turns
+        drawn), and low, median and high: the 5 %, 50 % and 95 % quantiles of the turn (Int64, missing where
+        fewer conversations than that pass it).
+
+    Examples
+    --------
+    >>> first_over(paths([600], 20), {"window": 4_900}).values.tolist()
+    [['window', 4900.0, 1.0, 9, 9, 9]]
+    """
+    rows = []
+    for event, limit in limits.items():
+        passed = drawn > limit
+        at = np.where(passed.any(axis=1), passed.argmax(axis=1) + first, np.iinfo(np.int64).max)
+        turns = np.quantile(at, (0.05, 0.5, 0.95), method="higher")
+        known = [pd.NA if turn == np.iinfo(np.int64).max else int(turn) for turn in turns.tolist()]
+        rows.append((event, float(limit), float(passed.any(axis=1).mean()), *known))
+    columns = ["event", "limit", "reached", "low", "median", "high"]
+    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[3:], "Int64"))
+
+
+def turns_left(contexts: Sequence[int] | Ints, limit: int) -> int | None:
+    """Return how many more turns fit, by the mean growth since the last deep cut.
+
+    left = floor(remaining / mean growth since the context last fell by more than 25 %)
+
+    Parameters
+    ----------
+    contexts : sequence of int
+        Size of the context at each turn so far, in tokens.
+    limit : int
+        Size at which it is full, in tokens.
+
+    Returns
+    -------
+    int or None
+        In turns; None where it does not grow.
+
+    Notes
+    -----
+    The rule of Context Lens (July 2026).
+
+    Examples
+    --------
+    >>> turns_left([3_300, 3_900, 4_500, 5_100], 10_000)
+    8
+    """
+    sizes = np.asarray(contexts, dtype=np.int64)
+    falls = np.flatnonzero(sizes[1:] < sizes[:-1] * (1 - _DROP))
+    since = sizes[falls[-1] + 1 :] if len(falls) else sizes
+    growth = float(np.diff(since).mean()) if len(since) > 1 else 0.0
+    return max(0, int((limit - int(sizes[-1])) // growth)) if growth > 0 else None

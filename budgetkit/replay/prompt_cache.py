@@ -1,0 +1,179 @@
+"""The prompt cache: how much of each request a provider reads again instead of reading it afresh.
+
+    sent = cached + written + fresh
+
+A provider keeps what it has computed for the beginning of a request and takes it up again where the next
+request begins with exactly the same. How it does so differs in four numbers: the shortest prefix it keeps, the
+steps in which it measures, how long it keeps it, and where it looks. Two ways of looking:
+
+- *automatic* (OpenAI, Gemini): any beginning, rounded down to a step;
+- *breakpoints* (Anthropic): only up to marks that the caller sets, here after the opening (tool schemas and
+  system messages) and at the end of each request; from a mark it looks back over a limited number of blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, Literal, get_args
+
+import numpy as np
+
+from budgetkit.budget.allocation import check_choice
+from budgetkit.plan.items import Flags, Floats, Ints
+
+Breakpoint = Literal["head", "end"]
+
+
+@dataclass(frozen=True, slots=True)
+class PromptCache:
+    """What a provider promises about its prompt cache.
+
+    Parameters
+    ----------
+    minimum : int
+        Shortest prefix that is kept, in tokens.
+    increment : int
+        Cached prefixes are measured in steps of so many tokens beyond the minimum.
+    write, read : float
+        What a token costs that is written to, or read from, the cache, as a multiple of the input price.
+    lifetime : float, optional
+        How long it is kept after its last use, in seconds; None for longer than any pause.
+    breakpoints : tuple of {"head", "end"}, optional
+        Where marks are set; None for a cache that finds the longest prefix by itself.
+    lookback : int, optional
+        How many blocks (messages) the cache looks back from the mark at the end.
+    source : str
+        Where the numbers come from, with the date.
+
+    Examples
+    --------
+    >>> PromptCache(write=1.25).relative_cost(cached=900, written=100, fresh=0)
+    0.215
+    """
+
+    minimum: int = 0
+    increment: int = 1
+    write: float = 1.0
+    read: float = 0.1
+    lifetime: float | None = None
+    breakpoints: tuple[Breakpoint, ...] | None = None
+    lookback: int | None = None
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        for mark in self.breakpoints or ():
+            check_choice("breakpoint", mark, get_args(Breakpoint))
+        if self.minimum < 0 or self.increment < 1:
+            raise ValueError(
+                f"a prompt cache with a minimum of {self.minimum} and steps of {self.increment} tokens; "
+                "a minimum is at least 0, a step at least 1; correct them"
+            )
+
+    def relative_cost(self, cached: int, written: int, fresh: int) -> float:
+        """Return what some input costs, as a multiple of the same input without a cache.
+
+        Parameters
+        ----------
+        cached, written, fresh : int
+            Tokens of the three kinds.
+
+        Returns
+        -------
+        float
+            1.0 where nothing is sent.
+        """
+        sent = cached + written + fresh
+        return (cached * self.read + written * self.write + fresh) / sent if sent else 1.0
+
+    def split(
+        self,
+        sent: Ints,
+        head: Ints,
+        equal: Ints,
+        pauses: Floats | None = None,
+        new_blocks: Ints | None = None,
+    ) -> tuple[Ints, Ints]:
+        """Divide what is sent into what is read from the cache and what is written to it.
+
+        Parameters
+        ----------
+        sent : int64 array, shape (requests,)
+            Size of each request, in tokens.
+        head : int64 array, shape (requests,)
+            Tool schemas and opening system messages, in tokens.
+        equal : int64 array, shape (requests,)
+            Longest prefix equal to the last request's, in tokens; the first request has none.
+        pauses : float64 array, shape (requests,), optional
+            Seconds since the last request; NaN where nobody knows, which is taken as short.
+        new_blocks : int64 array, shape (requests,), optional
+            Messages that the request adds to the last one.
+
+        Returns
+        -------
+        tuple of int64 arrays
+            Cached and written, in tokens; the rest of `sent` is fresh.
+
+        Examples
+        --------
+        >>> sent, head, equal = np.array([2_000, 2_100]), np.array([500, 500]), np.array([0, 2_000])
+        >>> [part.tolist() for part in CACHES["openai"].split(sent, head, equal)]
+        [[0, 1920], [2000, 180]]
+        """
+        before = np.concatenate(([0], sent[:-1])) if len(sent) else sent
+        found = self._found(before, head, equal, new_blocks)
+        if self.lifetime is not None and pauses is not None:
+            found = np.where(np.nan_to_num(pauses) > self.lifetime, 0, found)
+        cached = np.where(found >= max(1, self.minimum), found, 0).astype(np.int64)
+        kept_to = sent if self.breakpoints is None or "end" in self.breakpoints else head
+        if self.breakpoints == ():
+            kept_to = np.zeros_like(sent)
+        written = np.where(kept_to >= max(1, self.minimum), np.maximum(kept_to - cached, 0), 0)
+        return cached, written.astype(np.int64)
+
+    def _found(self, before: Ints, head: Ints, equal: Ints, new_blocks: Ints | None) -> Ints:
+        """Return the longest prefix that the last request left behind, whatever its length."""
+        if self.breakpoints is None:
+            steps = np.maximum(equal - self.minimum, 0) // self.increment * self.increment
+            return np.where(equal >= self.minimum, self.minimum + steps, 0)
+        at_head = (
+            np.where((equal >= head) & (before > 0), head, 0) if "head" in self.breakpoints else np.zeros_like(head)
+        )
+        if "end" not in self.breakpoints:
+            return at_head
+        whole: Flags = (equal >= before) & (before > 0)
+        if self.lookback is not None and new_blocks is not None:
+            whole &= new_blocks <= self.lookback
+        return np.where(whole, before, at_head)
+
+
+_ANTHROPIC = "Anthropic, Prompt caching; read 2026-11-21: marks on at most 4 blocks, 20 blocks looked back"
+
+_GOOGLE = (
+    "Google, Gemini API, Context caching, implicit; read 2026-11-22: no hit is promised, so this is the best case; "
+    "cached tokens cost a tenth, writing costs nothing extra; no lifetime is published, 300 s stand for 'a short time'"
+)
+
+#: Prompt caches of providers; a replay takes the price of reading from the model's prices where these are known.
+CACHES: Final[Mapping[str, PromptCache]] = MappingProxyType(
+    {
+        "none": PromptCache(breakpoints=(), source="no prompt cache"),
+        "longest prefix": PromptCache(write=1.25, source="an ideal cache at Anthropic's prices: no minimum, no steps"),
+        "openai": PromptCache(
+            1024,
+            128,
+            1.0,
+            0.5,
+            600,
+            source="OpenAI, Prompt caching; read 2026-11-21: from 1,024 tokens, by 128; reading costs half (gpt-4o)",
+        ),
+        "anthropic": PromptCache(1024, 1, 1.25, 0.1, 300, ("head", "end"), 20, _ANTHROPIC),
+        "anthropic-1h": PromptCache(1024, 1, 2.0, 0.1, 3600, ("head", "end"), 20, _ANTHROPIC),
+        "anthropic-4096": PromptCache(
+            4096, 1, 1.25, 0.1, 300, ("head", "end"), 20, f"{_ANTHROPIC}; Opus 4.5 and 4.6, Haiku 4.5"
+        ),
+        "gemini": PromptCache(4096, 1, 1.0, 0.1, 300, source=f"{_GOOGLE}; Gemini 3 from 4,096 tokens"),
+        "gemini-2048": PromptCache(2048, 1, 1.0, 0.1, 300, source=f"{_GOOGLE}; Gemini 2.5 from 2,048 tokens"),
+    }
+)

@@ -1,0 +1,291 @@
+"""Replay: what became of a conversation under a policy, request by request and message by message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from budgetkit.budget import Budget
+from budgetkit.plan.items import Floats, Ints
+from budgetkit.pruning.history import NEVER, SHRUNK, SUMMARISED
+from budgetkit.pruning.policies import Policy
+from budgetkit.pruning.retention import Kept
+from budgetkit.replay.cost import Prices
+from budgetkit.replay.prefix import UNSENT, Placed
+from budgetkit.replay.prompt_cache import PromptCache
+from budgetkit.trace import Trace
+
+Columns = dict[str, dict[str, Ints]]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Replay:
+    """Hold what :func:`replay` found.
+
+    Parameters
+    ----------
+    trace, budget, policy, cache, prices
+        What it was made of.
+    placed : Placed
+        Where every message stands.
+    kept : Kept
+        What the policy kept, as intervals of requests.
+    columns : dict
+        For each section what it asks for, and its limit; int64 arrays, shape (requests,), in tokens.
+    granted : dict
+        For each section what stands in the request; int64 arrays, shape (requests,), in tokens.
+    over, equal, cached, written, output : int64 array, shape (requests,)
+        Tokens above the limit, in the longest prefix equal to the last request's, read from and written to the
+        cache, and answered.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> budget = bk.presets.working_memory(4_000, output=500, history_floor=0)
+    >>> outcome = bk.replay(bk.load_trace("support-chat"), budget, bk.policies.SlidingWindow(5))
+    >>> outcome
+    Replay(SlidingWindow(5) on 'support-chat', 75 requests)
+    """
+
+    trace: Trace
+    budget: Budget
+    policy: Policy
+    cache: PromptCache
+    placed: Placed
+    kept: Kept
+    columns: Columns
+    granted: dict[str, Ints]
+    over: Ints
+    equal: Ints
+    cached: Ints
+    written: Ints
+    output: Ints
+    prices: Prices | None = None
+
+    @property
+    def section(self) -> str:
+        """The section that was pruned."""
+        return self.placed.section
+
+    @property
+    def sent(self) -> Ints:
+        """Size of each request, in tokens."""
+        return sum(self.granted.values(), np.zeros_like(self.over))
+
+    @property
+    def cost(self) -> Floats:
+        """Cost of each request with its answer and summaries; NaN where a price is not known."""
+        sent, summary_input = self.sent, np.array(self.kept.summary_input)
+        if self.prices is None:
+            return np.full(len(sent), np.nan)
+        fresh = sent - self.cached - self.written
+        answered = self.prices.cost(fresh, self.cached, self.written, self.output)
+        none = np.zeros_like(sent)
+        return answered + self.prices.cost(summary_input, none, none, np.array(self.kept.summary_output))
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row a request.
+
+        Returns
+        -------
+        DataFrame
+            Columns request, turn, limit, history, others, sent, cached, written, fresh, dropped (all int64, in
+            tokens but for the first two), dropped_messages, shrunk_messages, summary_calls, summary_input,
+            summary_output, over, output (int64) and cost (float64). ``sent = history + others = cached +
+            written + fresh``.
+        """
+        kept, sent = self.kept, self.sent
+        history = self.granted[self.section]
+        return pd.DataFrame(
+            {
+                "request": np.arange(1, len(sent) + 1),
+                "turn": [request.number for request in self.placed.requests],
+                "limit": self.columns[self.section]["limit"],
+                "history": history,
+                "others": sent - history,
+                "sent": sent,
+                "cached": self.cached,
+                "written": self.written,
+                "fresh": sent - self.cached - self.written,
+                "dropped": kept.dropped,
+                "dropped_messages": kept.dropped_messages,
+                "shrunk_messages": kept.shrunk_messages,
+                "summary_calls": kept.summaries,
+                "summary_input": kept.summary_input,
+                "summary_output": kept.summary_output,
+                "over": self.over,
+                "output": self.output,
+                "cost": self.cost,
+            }
+        )
+
+    def sections(self) -> pd.DataFrame:
+        """Return one row a request and section.
+
+        Returns
+        -------
+        DataFrame
+            Columns request, turn, section, demand, limit, tokens and cut (int64 but for the section).
+        """
+        frames = []
+        for section, column in self.columns.items():
+            asked = column["demand"] if section != self.section else self._demand()
+            rows = {
+                "request": np.arange(1, len(asked) + 1),
+                "turn": [request.number for request in self.placed.requests],
+                "section": section,
+                "demand": asked,
+                "limit": column["limit"],
+                "tokens": self.granted[section],
+                "cut": np.maximum(asked - self.granted[section], 0),
+            }
+            frames.append(pd.DataFrame(rows))
+        return pd.concat(frames, ignore_index=True)
+
+    def messages(self) -> pd.DataFrame:
+        """Return one row a message: when it came, and when it went.
+
+        Returns
+        -------
+        DataFrame
+            Columns message (index in the trace), turn, role, section, tokens, first (the first request that
+            holds it), shrunk and gone (the request at which it became a placeholder, and from which on it is
+            missing; Int64, missing for never), and fate: "kept", "shrunk", "summarised", "dropped" or "not sent".
+        """
+        kept, ledger = self.kept, self.placed.ledger
+        sents = self.placed.sents
+        first = np.searchsorted(sents, np.arange(len(ledger.past)), "right") + 1
+        first = np.where(self.placed.unsent, len(sents) + 1, first)
+        fates = [_fate(state, gone) for state, gone in zip(kept.state, kept.gone, strict=True)]
+        return pd.DataFrame(
+            {
+                "message": np.arange(len(ledger.past)),
+                "turn": np.searchsorted(
+                    [turn.start for turn in self.trace.turns], np.arange(len(ledger.past)), "right"
+                ),
+                "role": [message.role for message in self.trace.messages],
+                "section": [item.section for item in ledger.past],
+                "tokens": self.placed.tokens,
+                "first": _when(np.where(first > len(sents), NEVER, first - 1)),
+                "shrunk": _when(np.array(kept.shrunk)),
+                "gone": _when(np.array(kept.gone)),
+                "fate": np.where(self.placed.unsent, UNSENT, fates),
+            }
+        )
+
+    def totals(self) -> dict[str, float]:
+        """Return the sums over all requests.
+
+        Returns
+        -------
+        dict
+            sent, cached, written, fresh, dropped, dropped_messages, summary_calls, over, output (in tokens or
+            numbers), cached_share, relative_cost (input against the same input without a cache) and cost.
+        """
+        frame = self.frame()
+        names = ["sent", "cached", "written", "fresh", "dropped", "dropped_messages"]
+        names += ["summary_calls", "summary_input", "over", "output"]
+        sums = {name: int(frame[name].sum()) for name in names}
+        return {
+            **sums,
+            "cached_share": sums["cached"] / max(1, sums["sent"]),
+            "relative_cost": self.cache.relative_cost(sums["cached"], sums["written"], sums["fresh"]),
+            "cost": float(np.sum(self.cost)),
+        }
+
+    def absent(self, request: int) -> list[int]:
+        """List the messages that a request would have held, had nothing been pruned.
+
+        Parameters
+        ----------
+        request : int
+            From 1.
+
+        Returns
+        -------
+        list of int
+            Their indices in the trace.
+        """
+        self._check(request)
+        return [slot for slot, gone in enumerate(self.kept.gone) if NEVER < gone < request]
+
+    def present(self, request: int) -> list[int]:
+        """List the messages that a request holds, placeholders among them, summaries not.
+
+        Parameters
+        ----------
+        request : int
+            From 1.
+
+        Returns
+        -------
+        list of int
+            Their indices in the trace.
+        """
+        self._check(request)
+        sent = self.placed.requests[request - 1].sent
+        unsent = self.placed.unsent
+        there = (slot for slot, gone in enumerate(self.kept.gone[:sent]) if not NEVER < gone < request)
+        return [slot for slot in there if not unsent[slot]]
+
+    def _demand(self) -> Ints:
+        entered = np.bincount(
+            self.placed.entry,
+            np.where(self.placed.prunable, self.placed.tokens, 0),
+            len(self.over) + 1,
+        ).astype(np.int64)
+        pinned = self.granted[self.section] - np.array(self.kept.tokens)
+        return np.asarray(np.cumsum(entered)[:-1] + pinned)
+
+    def _check(self, request: int) -> None:
+        if not 1 <= request <= len(self.over):
+            raise ValueError(
+                f"request {request} was asked for; this replay has requests 1 to {len(self.over)}; take one of these"
+            )
+
+    def __repr__(self) -> str:
+        return f"Replay({self.policy!r} on {self.trace.id!r}, {len(self.over)} requests)"
+
+
+def rank_policies(replays: Mapping[str, Replay]) -> pd.DataFrame:
+    """Put several policies side by side, the cheapest first.
+
+    Parameters
+    ----------
+    replays : mapping of str to Replay
+        By the name they are to have.
+
+    Returns
+    -------
+    DataFrame
+        Column policy, and those of :meth:`Replay.totals`; sorted by cost where all are known, else by relative
+        cost.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> budget = bk.presets.working_memory(4_000, output=500, history_floor=0)
+    >>> trace = bk.load_trace("support-chat")
+    >>> policies = {"oldest": bk.policies.OldestFirst(), "low mark": bk.policies.TriggerTarget()}
+    >>> replays = {name: bk.replay(trace, budget, policy) for name, policy in policies.items()}
+    >>> bk.rank_policies(replays)["policy"].tolist()
+    ['low mark', 'oldest']
+    """
+    table = pd.DataFrame([{"policy": name, **replay.totals()} for name, replay in replays.items()])
+    by = "cost" if len(table) and table["cost"].notna().all() else "relative_cost"
+    return table.sort_values(by, kind="stable", ignore_index=True)
+
+
+def _when(requests: Ints) -> pd.Series[int]:
+    """Return requests from 1 on, missing for never."""
+    counted = pd.Series(requests + 1, dtype="Int64")
+    return counted.mask(pd.Series(requests == NEVER))
+
+
+def _fate(state: int, gone: int) -> str:
+    if gone == NEVER:
+        return "shrunk" if state == SHRUNK else "kept"
+    return "summarised" if state == SUMMARISED else "dropped"
