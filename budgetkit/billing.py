@@ -23,17 +23,6 @@ Numbers = Sequence[int] | Sequence[float] | Floats
 class Bill:
     """Estimate what is billed from what was counted.
 
-    Parameters
-    ----------
-    constant : float
-        In tokens.
-    slope : float
-        Billed tokens for each counted one.
-    low, high : float
-        How far readings lay below and above the estimate, each estimated without itself: the middle 90 %.
-    readings : int
-        How many there were.
-
     Examples
     --------
     >>> Bill(346.0, 1.3, -4.0, 6.0, 13).of(1_000), Bill(346.0, 1.3, -4.0, 6.0, 13).interval(1_000)
@@ -47,56 +36,17 @@ class Bill:
     readings: int
 
     def of(self, counted: int) -> int:
-        """Return the estimate.
-
-        Parameters
-        ----------
-        counted : int
-            In tokens.
-
-        Returns
-        -------
-        int
-            What is probably billed, in tokens.
-        """
+        """Return the estimate."""
         return round(self.constant + self.slope * counted)
 
     def interval(self, counted: int) -> tuple[int, int]:
-        """Return between which numbers 90 % of the readings lay.
-
-        Parameters
-        ----------
-        counted : int
-            In tokens.
-
-        Returns
-        -------
-        tuple of int
-            The lower and the upper end, in tokens.
-        """
+        """Return between which numbers 90 % of the readings lay."""
         estimate = self.constant + self.slope * counted
         return round(estimate + self.low), round(estimate + self.high)
 
 
 def fit_bill(counted: Numbers, billed: Numbers) -> Bill:
     """Fit a constant and a slope to readings.
-
-    Parameters
-    ----------
-    counted : sequence of float, shape (readings,)
-        What was counted for each request, in tokens.
-    billed : sequence of float, shape (readings,)
-        What the provider billed for it, cached tokens among them.
-
-    Returns
-    -------
-    Bill
-        By least squares; its interval from leaving each reading out in turn.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than three readings, or all of one size.
 
     Examples
     --------

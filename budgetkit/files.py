@@ -15,18 +15,7 @@ __all__ = ["data_files", "data_folder", "data_path", "provenance", "read_bytes",
 
 @cache
 def data_folder() -> Path:
-    """Return the folder that holds the shipped data.
-
-    Returns
-    -------
-    Path
-        ``budgetkit/data`` of an installed wheel, else ``data`` beside the package.
-
-    Raises
-    ------
-    FileNotFoundError
-        If neither is there: the installation is incomplete.
-    """
+    """Return the folder that holds the shipped data."""
     package = Path(__file__).resolve().parent
     inside, beside = package / "data", package.parent / "data"
     for folder in (inside, beside):
@@ -39,16 +28,6 @@ def data_folder() -> Path:
 
 def data_files(under: str = "") -> tuple[str, ...]:
     """List the shipped data files.
-
-    Parameters
-    ----------
-    under : str
-        Only files in this folder of ``data/``, such as ``"encodings"``; all of them by default.
-
-    Returns
-    -------
-    tuple of str
-        Names relative to ``data/``, with forward slashes, sorted.
 
     Examples
     --------
@@ -63,21 +42,6 @@ def data_files(under: str = "") -> tuple[str, ...]:
 
 def data_path(name: str) -> Path:
     """Locate one shipped data file.
-
-    Parameters
-    ----------
-    name : str
-        Name relative to ``data/``, with forward slashes.
-
-    Returns
-    -------
-    Path
-        An existing file.
-
-    Raises
-    ------
-    FileNotFoundError
-        If ``data/`` has no such file; names outside ``data/`` count as absent.
 
     Examples
     --------
@@ -94,34 +58,12 @@ def data_path(name: str) -> Path:
 
 
 def read_bytes(name: str) -> bytes:
-    """Read one shipped data file.
-
-    Parameters
-    ----------
-    name : str
-        Name relative to ``data/``.
-
-    Returns
-    -------
-    bytes
-        The file as it lies there.
-    """
+    """Read one shipped data file."""
     return data_path(name).read_bytes()
 
 
 def read_table(name: str) -> list[dict[str, str]]:
-    """Read one shipped CSV file, leaving out the line that says where it comes from.
-
-    Parameters
-    ----------
-    name : str
-        Name relative to ``data/`` of a CSV file in UTF-8 whose first line is a ``#`` comment.
-
-    Returns
-    -------
-    list of dict
-        One dictionary a row, from column name to text; an empty cell is ``""``.
-    """
+    """Read one shipped CSV file, leaving out the line that says where it comes from."""
     import csv  # 3 ms that importing budgetkit need not pay
 
     return list(csv.DictReader(read_bytes(name).decode().splitlines()[1:]))
@@ -129,16 +71,6 @@ def read_table(name: str) -> list[dict[str, str]]:
 
 def provenance(name: str) -> str:
     """Read where the numbers of a shipped CSV file come from.
-
-    Parameters
-    ----------
-    name : str
-        Name relative to ``data/`` of a CSV file whose first line is a ``#`` comment.
-
-    Returns
-    -------
-    str
-        That line without its ``#``.
 
     Examples
     --------

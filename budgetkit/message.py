@@ -22,17 +22,7 @@ _TEXT_FIELDS = ("text", "refusal")
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """Hold one call of a tool by the assistant.
-
-    Parameters
-    ----------
-    id : str
-        What the tool's result refers to; empty in the older ``function_call`` form.
-    name : str
-        The tool's name.
-    arguments : str
-        The arguments as the JSON text that stands in the prompt.
-    """
+    """Hold one call of a tool by the assistant."""
 
     id: str
     name: str
@@ -41,15 +31,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """Hold what decides an image's price.
-
-    Parameters
-    ----------
-    width, height : int or None
-        In pixels; ``None`` where the message does not say.
-    detail : str
-        ``"low"``, ``"high"`` or ``"auto"``.
-    """
+    """Hold what decides an image's price."""
 
     width: int | None = None
     height: int | None = None
@@ -58,34 +40,13 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Hold one retrieved passage.
-
-    Parameters
-    ----------
-    raw : Mapping
-        The passage as it came: ``text`` and, where known, ``title``, ``id`` and ``score``.
-    """
+    """Hold one retrieved passage."""
 
     raw: Mapping[str, Any]
 
     @classmethod
     def of(cls, value: object) -> Passage:
         r"""Read a passage given as text or as a dictionary.
-
-        Parameters
-        ----------
-        value : str or Mapping
-            The text, or a dictionary with it under ``text``, ``content`` or ``page_content``.
-
-        Returns
-        -------
-        Passage
-            With its text under ``text``.
-
-        Raises
-        ------
-        ValueError
-            If there is no text.
 
         Examples
         --------

@@ -110,11 +110,6 @@ class Model:
 def models() -> tuple[Model, ...]:
     """List the models of ``data/models.csv``.
 
-    Returns
-    -------
-    tuple of Model
-        In the table's order, by provider.
-
     Examples
     --------
     >>> len(models()) >= 60, models()[0].name

@@ -17,11 +17,6 @@ FLAG = {"type": "boolean"}
 def schema() -> dict[str, Any]:
     """Return the schema that every saved state satisfies.
 
-    Returns
-    -------
-    dict
-        JSON Schema, draft 2020-12.
-
     Examples
     --------
     >>> sorted(schema()["properties"])

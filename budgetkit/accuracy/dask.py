@@ -33,20 +33,6 @@ class Client(Protocol):
 def answers(function: Callable[[T], R], tasks: Iterable[T], client: Client | None = None) -> Iterator[R]:
     """Answer tasks one after the other.
 
-    Parameters
-    ----------
-    function : callable
-        From a task to its answer; for a cluster it must be one that can be pickled.
-    tasks : iterable
-        Asked for as they are needed, so that they may be more than fit into memory.
-    client : dask.distributed.Client, optional
-        The cluster that answers; this process when left out.
-
-    Yields
-    ------
-    object
-        One answer a task, in order. At most two a thread of the cluster are under way.
-
     Examples
     --------
     >>> list(answers(len, iter(["one", "three"])))

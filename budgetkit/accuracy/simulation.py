@@ -32,31 +32,13 @@ _DRAWN_AGAIN: Final = 150
 
 @dataclass(frozen=True, slots=True)
 class FilledWindows:
-    """Windows filled at random, to read the safety share of any risk off.
-
-    Parameters
-    ----------
-    ratios : ndarray of float64, shape (windows,)
-        Exact tokens for an estimated one, window by window.
-    repeated : ndarray of float64, shape (resamples, windows)
-        The same with the documents resampled, for the uncertainty.
-    """
+    """Windows filled at random, to read the safety share of any risk off."""
 
     ratios: Floats
     repeated: Floats
 
     def share(self, risk: float) -> float:
         """Return the smallest share to hold back so that at most so many windows overflow.
-
-        Parameters
-        ----------
-        risk : float
-            Accepted chance of an overflow, between 0 and 1.
-
-        Returns
-        -------
-        float
-            Of the window.
 
         Examples
         --------
@@ -66,18 +48,7 @@ class FilledWindows:
         return round(float(_shares(self.ratios, risk)), 12)
 
     def interval(self, risk: float) -> tuple[float, float]:
-        """Return the 95 % interval of that share.
-
-        Parameters
-        ----------
-        risk : float
-            Accepted chance of an overflow, between 0 and 1.
-
-        Returns
-        -------
-        tuple of float
-            Low and high.
-        """
+        """Return the 95 % interval of that share."""
         low, high = np.quantile(_shares(self.repeated, risk), (0.025, 0.975))
         return float(low), float(high)
 
@@ -89,22 +60,6 @@ def _shares(ratio: Floats, risk: float) -> Floats:
 
 def filled_windows(errors: pd.DataFrame, window: int, together: str | None = None, seed: int = 0) -> FilledWindows:
     """Fill windows with documents drawn at random.
-
-    Parameters
-    ----------
-    errors : DataFrame
-        What :func:`budgetkit.accuracy.compare` returns, of one counter.
-    window : int
-        In tokens.
-    together : str, optional
-        A column; every window is filled from one value of it. By default documents of all kinds mix.
-    seed : int
-        Of the random windows.
-
-    Returns
-    -------
-    FilledWindows
-        For any risk.
 
     Examples
     --------
@@ -121,16 +76,6 @@ def filled_windows(errors: pd.DataFrame, window: int, together: str | None = Non
 
 def ratios(errors: pd.DataFrame, window: int, together: str | None = None, seed: int = 0) -> Floats:
     """Fill windows and give each one's exact tokens for an estimated one, without the uncertainty.
-
-    Parameters
-    ----------
-    errors, window, together, seed
-        As in :func:`filled_windows`.
-
-    Returns
-    -------
-    ndarray of float64, shape (windows,)
-        In no order.
 
     Examples
     --------

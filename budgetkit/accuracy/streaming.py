@@ -42,15 +42,7 @@ _SEAM: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A stretch of a file, in bytes; it begins and ends at the first seam from each of them on.
-
-    Parameters
-    ----------
-    path : str
-        The file, as every worker finds it.
-    start, stop : int
-        Offsets.
-    """
+    """A stretch of a file, in bytes; it begins and ends at the first seam from each of them on."""
 
     path: str
     start: int
@@ -111,25 +103,7 @@ def count_files(
 
 
 def count_block(block: Block, encoding: str) -> tuple[Block, int]:
-    """Count one block of a file.
-
-    Parameters
-    ----------
-    block : Block
-        Which.
-    encoding : str
-        Name of the encoding.
-
-    Returns
-    -------
-    tuple of Block and int
-        The block and its tokens, so that an answer says what it answers.
-
-    Raises
-    ------
-    ValueError
-        If the file is not UTF-8, or it has no place to cut for 64 MiB.
-    """
+    """Count one block of a file."""
     with open(block.path, "rb") as stream:
         start, stop = _first_seam(stream, block, block.start), _first_seam(stream, block, block.stop)
         stream.seek(start)

@@ -180,25 +180,6 @@ def _check_name(name: object) -> None:
 def check_all(what: str, values: Iterable[object], kind: type[T]) -> tuple[T, ...]:
     """Return values unchanged as a tuple, if all are of one kind.
 
-    Parameters
-    ----------
-    what : str
-        What they are; the error's first words.
-    values : iterable
-        The values.
-    kind : type
-        What each should be.
-
-    Returns
-    -------
-    tuple
-        The same values.
-
-    Raises
-    ------
-    TypeError
-        If one is of another kind.
-
     Examples
     --------
     >>> check_all("sections", ["system"], str)
@@ -215,20 +196,6 @@ def check_all(what: str, values: Iterable[object], kind: type[T]) -> tuple[T, ..
 def check_choice(what: str, value: object, choices: tuple[str, ...]) -> None:
     """Refuse a value that is not one of the choices.
 
-    Parameters
-    ----------
-    what : str
-        What is chosen; the error's first words.
-    value : object
-        The choice.
-    choices : tuple of str
-        What is known.
-
-    Raises
-    ------
-    ValueError
-        If it is not known.
-
     Examples
     --------
     >>> check_choice("fill", "skip", ("prefix", "skip"))
@@ -239,16 +206,6 @@ def check_choice(what: str, value: object, choices: tuple[str, ...]) -> None:
 
 def quoted(names: Iterable[object]) -> str:
     """Return names in quotes for a sentence.
-
-    Parameters
-    ----------
-    names : iterable of str
-        The names.
-
-    Returns
-    -------
-    str
-        The names, quoted and joined by commas.
 
     Examples
     --------

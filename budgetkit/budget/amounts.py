@@ -27,25 +27,6 @@ ROUNDINGS: tuple[str, ...] = get_args(Rounding)
 def check_tokens(what: str, value: object) -> int:
     """Return a number of tokens unchanged, or say why it is none.
 
-    Parameters
-    ----------
-    what : str
-        What the number stands for; the error's first words.
-    value : object
-        The number to check, in tokens.
-
-    Returns
-    -------
-    int
-        The same number.
-
-    Raises
-    ------
-    TypeError
-        If it is not a whole number (a bool or a float is not).
-    ValueError
-        If it is negative, or above `MOST_TOKENS`.
-
     Examples
     --------
     >>> check_tokens("window", 8192)
@@ -167,21 +148,6 @@ Amount = int | Share
 def sizes(amounts: Sequence[Amount], window: int, rounding: Rounding = "floor") -> tuple[int, ...]:
     """Turn amounts into tokens, all at once.
 
-    Parameters
-    ----------
-    amounts : sequence of int or Share
-        Numbers of tokens, and shares of the window.
-    window : int
-        Size of the context window, in tokens.
-    rounding : {"floor", "nearest", "largest_remainder"}
-        "floor" leaves the residue to whoever takes the rest, "nearest" rounds each share by itself (halves
-        up), "largest_remainder" makes the shares sum to the floor of their exact sum.
-
-    Returns
-    -------
-    tuple of int
-        One number of tokens for each amount, in order.
-
     Examples
     --------
     >>> sizes([Share(.333), Share(.333), Share(.334), 7], 100)
@@ -202,23 +168,6 @@ def apportion(total: int, weights: Sequence[float]) -> tuple[int, ...]:
 
     Each part is its exact quota rounded down; the tokens that are left go one each to the largest
     remainders, the first of equals first (Hamilton's method, used for seats since 1792).
-
-    Parameters
-    ----------
-    total : int
-        What is divided, in tokens.
-    weights : sequence of float
-        Relative sizes of the parts, 0 or more, at least one above 0.
-
-    Returns
-    -------
-    tuple of int
-        Parts in tokens, in the order of the weights.
-
-    Raises
-    ------
-    ValueError
-        If no weight is above 0 or one is negative.
 
     Examples
     --------

@@ -17,22 +17,7 @@ OUTPUT = "output"
 
 
 def check_names(reserves: Sequence[Reserve], allocations: Sequence[Allocation], remainder: str | None) -> None:
-    """Check that every line has a name of its own and names only what is there.
-
-    Parameters
-    ----------
-    reserves : sequence of Reserve
-        What is held back.
-    allocations : sequence of Allocation
-        The sections.
-    remainder : str, optional
-        The section whose limit is the answer.
-
-    Raises
-    ------
-    ValueError
-        If a name stands twice, or a reserve or the remainder names a section that is not there.
-    """
+    """Check that every line has a name of its own and names only what is there."""
     sections = [a.section for a in allocations]
     names = [r.name for r in reserves] + sections
     twice = sorted({n for n in ("window", *names) if ("window", *names).count(n) > 1})
@@ -53,20 +38,7 @@ def check_names(reserves: Sequence[Reserve], allocations: Sequence[Allocation], 
 
 
 def check_floors(floors: Mapping[str, int], caps: Mapping[str, int | None]) -> None:
-    """Check that no section is promised more than it may take.
-
-    Parameters
-    ----------
-    floors : mapping of str to int
-        By section, in tokens.
-    caps : mapping of str to int or None
-        By section, in tokens; None for a section without one.
-
-    Raises
-    ------
-    ValueError
-        If a floor is above its cap.
-    """
+    """Check that no section is promised more than it may take."""
     for section, floor in floors.items():
         cap = caps[section]
         if cap is not None and floor > cap:
@@ -78,22 +50,6 @@ def check_floors(floors: Mapping[str, int], caps: Mapping[str, int | None]) -> N
 
 def check_shares(name: str, window: int, allocations: Iterable[Allocation], caps: Mapping[str, int | None]) -> None:
     """Check that no section's part of the window comes to nothing.
-
-    Parameters
-    ----------
-    name : str
-        Of the budget.
-    window : int
-        In tokens.
-    allocations : iterable of Allocation
-        The sections.
-    caps : mapping of str to int or None
-        By section, in tokens; None for a section without one.
-
-    Raises
-    ------
-    ValueError
-        If a share of the window is 0 tokens of this one; a cap of 0 tokens, or a share of 0, is meant so.
 
     Examples
     --------
@@ -116,16 +72,6 @@ or give the section a cap in tokens
 
 def check_room(window: int, reserved: int, capped: int) -> None:
     """Check that what is claimed fits the window.
-
-    Parameters
-    ----------
-    window, reserved, capped : int
-        The window, and what reserves and caps claim of it, in tokens.
-
-    Raises
-    ------
-    ValueError
-        If reserves leave nothing, or caps do not fit beside them.
 
     Examples
     --------
@@ -165,18 +111,6 @@ def other_roles(tables: Iterable[object], roles: Mapping[str, str], asking: Coll
 
 def unknown_section(sections: Iterable[str], known: Iterable[str]) -> LookupError:
     """Return the error for sections that a budget does not declare.
-
-    Parameters
-    ----------
-    sections : iterable of str
-        The names that were asked for.
-    known : iterable of str
-        The budget's sections.
-
-    Returns
-    -------
-    LookupError
-        To be raised by the caller.
 
     Examples
     --------

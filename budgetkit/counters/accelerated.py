@@ -34,18 +34,6 @@ CountMany = Callable[[Sequence[str]], list[int]]
 def counting_many(name: str, characters: int) -> CountMany:
     """Return the fastest exact way to count texts of so many characters in all.
 
-    Parameters
-    ----------
-    name : str
-        An encoding.
-    characters : int
-        In code points.
-
-    Returns
-    -------
-    callable
-        From any strings to their sizes, in tokens; safe under threads.
-
     Examples
     --------
     >>> counting_many("o200k_base", 11)(["Hello world"])
@@ -58,17 +46,6 @@ def counting_many(name: str, characters: int) -> CountMany:
 @cache
 def accelerated(name: str) -> CountMany | None:
     """Load the faster tokenizer of an encoding, once, and test it.
-
-    Parameters
-    ----------
-    name : str
-        An encoding.
-
-    Returns
-    -------
-    callable or None
-        From any strings to their sizes, in tokens; None where it is not installed, does not know the encoding or
-        fails its test.
 
     Warns
     -----
@@ -95,13 +72,7 @@ def accelerated(name: str) -> CountMany | None:
 
 @cache
 def golden() -> dict[str, Any]:
-    """Read the strings that a tokenizer must count right, and tiktoken's counts of them.
-
-    Returns
-    -------
-    dict
-        "texts", a list of strings, and "counts", for each encoding a list of whole numbers.
-    """
+    """Read the strings that a tokenizer must count right, and tiktoken's counts of them."""
     document: dict[str, Any] = json.loads(read_bytes("encodings/golden.json"))
     return document
 

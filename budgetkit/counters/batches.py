@@ -32,16 +32,6 @@ _SEPARATOR = "<|endoftext|>"  # a special token of every shipped encoding
 def counting_many(name: str) -> Callable[[Sequence[str]], list[int]]:
     """Return the fastest exact way to count many texts with one encoding, on the thread that calls it.
 
-    Parameters
-    ----------
-    name : str
-        One of :func:`budgetkit.counters.encoding_names`.
-
-    Returns
-    -------
-    callable
-        From any strings to their sizes, in tokens. It lets other threads run meanwhile.
-
     Examples
     --------
     >>> counting_many("cl100k_base")(["Hello world", "", "<|endoftext|>"])

@@ -130,11 +130,6 @@ def calibrate(
 def calibrated_models() -> tuple[str, ...]:
     """Name the models that there is a published slope for.
 
-    Returns
-    -------
-    tuple of str
-        Sorted names.
-
     Examples
     --------
     >>> calibrated_models()
@@ -145,21 +140,6 @@ def calibrated_models() -> tuple[str, ...]:
 
 def published(model: str) -> dict[str, str]:
     """Look up the published slope of a model.
-
-    Parameters
-    ----------
-    model : str
-        One of :func:`calibrated_models`.
-
-    Returns
-    -------
-    dict
-        The row of ``data/calibrations.csv``.
-
-    Raises
-    ------
-    ValueError
-        If none is known.
 
     Examples
     --------

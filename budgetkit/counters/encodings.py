@@ -50,22 +50,6 @@ def encoding_names() -> tuple[str, ...]:
 def encoding(name: str) -> tiktoken.Encoding:
     """Return tiktoken's own object for one encoding, built once.
 
-    Parameters
-    ----------
-    name : str
-        One of :func:`encoding_names`.
-
-    Returns
-    -------
-    tiktoken.Encoding
-        With tiktoken's pattern, ranks and special tokens.
-
-    Raises
-    ------
-    ValueError
-        If no vocabulary is shipped for that name, or the shipped one is not, byte for byte, the one that
-        tiktoken publishes.
-
     Examples
     --------
     >>> encoding("o200k_base").n_vocab
@@ -81,16 +65,6 @@ def encoding(name: str) -> tiktoken.Encoding:
 def another(name: str) -> tiktoken.Encoding:
     """Build one more object of an encoding, for a thread that counts much.
 
-    Parameters
-    ----------
-    name : str
-        One of :func:`encoding_names`.
-
-    Returns
-    -------
-    tiktoken.Encoding
-        Not the one that :func:`encoding` returns, and from the same vocabulary; about 0.12 s and 40 MB.
-
     Examples
     --------
     >>> another("cl100k_base").n_vocab == encoding("cl100k_base").n_vocab
@@ -101,19 +75,6 @@ def another(name: str) -> tiktoken.Encoding:
 
 def tokens(name: str, text: str) -> list[int]:
     """Encode a text as text, whatever it holds.
-
-    Parameters
-    ----------
-    name : str
-        One of :func:`encoding_names`.
-    text : str
-        Any string; the text of a special token is text like any other, lone surrogates are mended as tiktoken
-        mends them.
-
-    Returns
-    -------
-    list of int
-        Token numbers, as tiktoken's ``encode_ordinary`` gives them.
 
     Examples
     --------
@@ -131,17 +92,6 @@ def tokens(name: str, text: str) -> list[int]:
 def counting(name: str) -> Callable[[str], int]:
     """Return the fastest exact way to count with one encoding.
 
-    Parameters
-    ----------
-    name : str
-        One of :func:`encoding_names`.
-
-    Returns
-    -------
-    callable
-        From any string to its size in tokens: ``len(tokens(name, text))`` without making that list. It lets
-        other threads run meanwhile.
-
     Examples
     --------
     >>> counting("cl100k_base")("<|endoftext|>")
@@ -152,16 +102,6 @@ def counting(name: str) -> Callable[[str], int]:
 
 def counting_with(built: tiktoken.Encoding) -> Callable[[str], int]:
     """Return the fastest exact way to count with one of tiktoken's objects.
-
-    Parameters
-    ----------
-    built : tiktoken.Encoding
-        As :func:`encoding` and :func:`another` return it.
-
-    Returns
-    -------
-    callable
-        From any string to its size, in tokens.
 
     Examples
     --------
@@ -188,16 +128,6 @@ def counting_with(built: tiktoken.Encoding) -> Callable[[str], int]:
 
 def mended(text: str) -> str:
     r"""Join surrogate pairs and replace lone surrogates by U+FFFD, as tiktoken does before it encodes.
-
-    Parameters
-    ----------
-    text : str
-        Any string.
-
-    Returns
-    -------
-    str
-        The same text where there are none.
 
     Examples
     --------

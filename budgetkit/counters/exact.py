@@ -25,18 +25,7 @@ MEMORY_BYTES = 64 * 2**20
 
 @cache
 def memory(encoding: str) -> CountMemory:
-    """Return what is remembered of one encoding's counts, for whoever wants to look or to forget.
-
-    Parameters
-    ----------
-    encoding : str
-        Name of the encoding.
-
-    Returns
-    -------
-    CountMemory
-        Shared by all counters of that encoding; at most :data:`MEMORY_BYTES`.
-    """
+    """Return what is remembered of one encoding's counts, for whoever wants to look or to forget."""
     return CountMemory(MEMORY_BYTES)
 
 

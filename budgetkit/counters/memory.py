@@ -22,11 +22,6 @@ _WHOLE = 4_096  # code points; a longer text is remembered by its digest, so tha
 class CountMemory:
     """Counts by text, forgotten from the longest unused on.
 
-    Parameters
-    ----------
-    limit : int
-        Most bytes that the remembered texts and counts may take together.
-
     Examples
     --------
     >>> memory = CountMemory(limit=1_000_000)
@@ -50,21 +45,7 @@ class CountMemory:
         return self._young_bytes + self._old_bytes
 
     def count(self, text: str, counting: Callable[[str], int]) -> int:
-        """Recall the count of a text, or count it and remember.
-
-        Parameters
-        ----------
-        text : str
-            Any string.
-        counting : callable
-            From the text to its count, in tokens; asked at most once as long as the text is remembered,
-            unless two threads meet the same new text at once.
-
-        Returns
-        -------
-        int
-            In tokens.
-        """
+        """Recall the count of a text, or count it and remember."""
         key = _key(text)
         known = self._young.get(key)
         if known is not None:
@@ -77,18 +58,6 @@ class CountMemory:
 
     def count_many(self, texts: Sequence[str], counting: Callable[[Sequence[str]], list[int]]) -> list[int]:
         """Recall the counts of texts, and count and remember all that are new in one go.
-
-        Parameters
-        ----------
-        texts : sequence of str
-            Any strings; one that comes twice is counted once.
-        counting : callable
-            From the new texts to their counts, in tokens; not asked where nothing is new.
-
-        Returns
-        -------
-        list of int
-            In tokens, one number a text.
 
         Examples
         --------

@@ -34,15 +34,6 @@ _SMALL: Final = 200_000  # characters; a shorter text is counted whole
 class Sample:
     """An estimated count and the interval that holds the true one in about 95 of 100 texts.
 
-    Parameters
-    ----------
-    tokens : int
-        Best estimate.
-    low, high : int
-        The interval, in tokens.
-    slices : int
-        How many were counted; 0 if the whole text was.
-
     Examples
     --------
     >>> Sample(1_000, 980, 1_020, 40).error
@@ -62,20 +53,6 @@ class Sample:
 
 def sampled(text: str, encoding: str = "o200k_base", seed: int = 0) -> Sample:
     """Count a large text by slices.
-
-    Parameters
-    ----------
-    text : str
-        Any string; up to 200,000 characters it is counted whole.
-    encoding : str
-        An encoding that there is an estimate of.
-    seed : int
-        Same seed, same slices.
-
-    Returns
-    -------
-    Sample
-        Tokens and a 95 % interval.
 
     Examples
     --------

@@ -41,18 +41,6 @@ _ANCHORS = (
 def is_seam(text: str, place: int) -> bool:
     """Tell whether the counts of what is before and after a place add up.
 
-    Parameters
-    ----------
-    text : str
-        Any string.
-    place : int
-        In code points from the beginning.
-
-    Returns
-    -------
-    bool
-        False says only that they may not.
-
     Examples
     --------
     >>> [is_seam("two words", place) for place in (2, 3, 4)]
@@ -63,18 +51,6 @@ def is_seam(text: str, place: int) -> bool:
 
 def first_seam(text: str, place: int) -> int:
     """Return the first seam from a place on, or the end of the text.
-
-    Parameters
-    ----------
-    text : str
-        Any string.
-    place : int
-        In code points from the beginning.
-
-    Returns
-    -------
-    int
-        At least `place`.
 
     Examples
     --------
@@ -87,18 +63,6 @@ def first_seam(text: str, place: int) -> int:
 
 def next_seam(text: str, start: int, stop: int) -> int | None:
     """Return the first seam in a stretch of text, or the text's end if the stretch reaches it.
-
-    Parameters
-    ----------
-    text : str
-        Any string.
-    start, stop : int
-        In code points from the beginning.
-
-    Returns
-    -------
-    int or None
-        From `start` to `stop`; None where there is none.
 
     Examples
     --------
@@ -114,18 +78,6 @@ def next_seam(text: str, start: int, stop: int) -> int | None:
 
 def last_seam(text: str, start: int, stop: int) -> int:
     """Return the last seam after `start` and before `stop`, or `start`.
-
-    Parameters
-    ----------
-    text : str
-        Any string.
-    start, stop : int
-        In code points from the beginning.
-
-    Returns
-    -------
-    int
-        At least `start`.
 
     Examples
     --------
@@ -143,16 +95,6 @@ def last_seam(text: str, start: int, stop: int) -> int:
 
 def parts(text: str) -> Iterator[str]:
     """Cut a text at seams into parts of some ten thousand characters.
-
-    Parameters
-    ----------
-    text : str
-        Any string.
-
-    Yields
-    ------
-    str
-        Joined they are the text, and their counts add up. Parts far from an edit come out as before it.
 
     Examples
     --------

@@ -22,18 +22,6 @@ _MOST_THREADS: Final = 8
 def counted_in_threads(count_many: Callable[[Sequence[str]], list[int]], texts: Sequence[str]) -> list[int]:
     """Count texts, on several threads where it pays.
 
-    Parameters
-    ----------
-    count_many : callable
-        From texts to their sizes, in tokens; safe under threads.
-    texts : sequence of str
-        Any strings.
-
-    Returns
-    -------
-    list of int
-        In tokens, one number a text.
-
     Examples
     --------
     >>> counted_in_threads(lambda texts: [len(text) for text in texts], ["one", "three"])
@@ -54,11 +42,6 @@ def counted_in_threads(count_many: Callable[[Sequence[str]], list[int]], texts: 
 def belongings() -> dict[str, Any] | None:
     """Return what the thread that asks keeps for itself, if it is one of those that only count.
 
-    Returns
-    -------
-    dict or None
-        By name; None on any other thread, which may be gone after a single count.
-
     Examples
     --------
     >>> belongings() is None
@@ -70,18 +53,6 @@ def belongings() -> dict[str, Any] | None:
 
 def grouped(texts: Sequence[str], threads: int) -> list[Sequence[str]]:
     """Deal texts out to tasks of about the same length, in order.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        Any strings.
-    threads : int
-        How many there are to deal to.
-
-    Returns
-    -------
-    list of sequence of str
-        One for each task; a single one where more would not pay.
 
     Examples
     --------

@@ -13,20 +13,7 @@ from typing import Any
 
 
 def asked_name(url: str, model: str, body: Mapping[str, Any]) -> str:
-    """Return the checksum of a request; what was asked cannot be read back from it.
-
-    Parameters
-    ----------
-    url, model : str
-        Whom it goes to.
-    body : Mapping
-        The request.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits.
-    """
+    """Return the checksum of a request; what was asked cannot be read back from it."""
     asked = json.dumps([url, model, body], sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -39,18 +26,7 @@ def cache_file() -> Path:
 
 @contextmanager
 def kept_answers(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open the answers in a file, making it where it is missing.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Yields
-    ------
-    sqlite3.Connection
-        With one table, "counts": name and tokens.
-    """
+    """Open the answers in a file, making it where it is missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with closing(sqlite3.connect(path)) as kept:
         kept.execute("CREATE TABLE IF NOT EXISTS counts (name TEXT PRIMARY KEY, tokens INTEGER NOT NULL)")
@@ -58,19 +34,6 @@ def kept_answers(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def known_answer(kept: sqlite3.Connection, name: str) -> int | None:
-    """Return the tokens kept under a name, or None.
-
-    Parameters
-    ----------
-    kept : sqlite3.Connection
-        What :func:`kept_answers` opened.
-    name : str
-        What :func:`asked_name` returns.
-
-    Returns
-    -------
-    int or None
-        In tokens.
-    """
+    """Return the tokens kept under a name, or None."""
     row = kept.execute("SELECT tokens FROM counts WHERE name = ?", (name,)).fetchone()
     return None if row is None else int(row[0])

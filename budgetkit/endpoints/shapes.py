@@ -79,20 +79,7 @@ ENDPOINTS: Final[Mapping[str, Endpoint]] = MappingProxyType(
 
 
 def refusal(response: httpx.Response, key: str) -> str:
-    """Say what a refusal means and what to do about it.
-
-    Parameters
-    ----------
-    response : httpx.Response
-        With a status other than 200.
-    key : str
-        The environment variable that holds the key.
-
-    Returns
-    -------
-    str
-        Half a sentence, for an error.
-    """
+    """Say what a refusal means and what to do about it."""
     said = _message(response)
     if response.status_code in (401, 403):
         return f"it refused the key ({said}); look whether {key} holds a valid one"

@@ -34,17 +34,6 @@ class Explorer(ABC, Generic[S, F, L]):
 
     A kind of explorer says what follows from its settings and how it looks; the settings are any frozen value.
 
-    Parameters
-    ----------
-    settings : settings
-        To start from.
-    library : object
-        What commands look things up in.
-    view : View
-        The picture.
-    controls : object
-        With a ``widget``, and ``project(settings, found)`` that shows what holds.
-
     Attributes
     ----------
     widget : Box

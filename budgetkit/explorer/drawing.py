@@ -13,43 +13,13 @@ Data = dict[str, Any]
 
 
 def chart(question: Question[...], table: pd.DataFrame, note: str, opened: bool, click: str | None = None) -> Data:
-    """Return one figure as the page draws it.
-
-    Parameters
-    ----------
-    question : Question
-        What the figure answers.
-    table : DataFrame
-        Its rows.
-    note : str
-        A sentence that reads it.
-    opened : bool
-        Whether its table is open; a closed one is not sent.
-    click : str, optional
-        The command that a click on a point sends, with the point's key as its value of the same name.
-
-    Returns
-    -------
-    dict
-        title, note, spec, table and click.
-    """
+    """Return one figure as the page draws it."""
     drawn: Data = {"title": question.title, "note": note, "spec": question.draw(table)}
     return {**drawn, "table": listed(table) if opened else None, "click": click}
 
 
 def listed(table: pd.DataFrame) -> Data:
-    """Return a table as text, cell by cell.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Any.
-
-    Returns
-    -------
-    dict
-        columns (name, and whether it holds numbers) and rows.
-    """
+    """Return a table as text, cell by cell."""
     numbers = [bool(pd.api.types.is_numeric_dtype(kind) and kind != np.bool_) for kind in table.dtypes]
     columns = [
         {"name": str(name).replace("_", " "), "number": number}
@@ -70,17 +40,6 @@ def _written(value: Any) -> str:
 
 
 def refusal(problem: Exception) -> Data:
-    """Return an error as the status of the view.
-
-    Parameters
-    ----------
-    problem : Exception
-        What was raised.
-
-    Returns
-    -------
-    dict
-        Level "error" and its sentence.
-    """
+    """Return an error as the status of the view."""
     said = problem.args[0] if len(problem.args) == 1 and isinstance(problem.args[0], str) else str(problem)
     return {"level": "error", "text": said or type(problem).__name__, "more": []}

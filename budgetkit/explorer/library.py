@@ -27,13 +27,7 @@ MOST = 4_000  # frames and columns that are kept; the counts themselves stay wit
 
 
 class Library:
-    """Conversations by name, and their counts.
-
-    Parameters
-    ----------
-    report : callable
-        Called with a sentence and a fraction from 0 to 1 while something takes long.
-    """
+    """Conversations by name, and their counts."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
@@ -47,68 +41,19 @@ class Library:
         return tuple(dict.fromkeys([*shipped_traces(), *self._traces]))
 
     def add(self, name: str, traces: Sequence[Trace]) -> str:
-        """Take in conversations that are there already.
-
-        Parameters
-        ----------
-        name : str
-            What to call them.
-        traces : sequence of Trace
-            At least one.
-
-        Returns
-        -------
-        str
-            The name; with a number where others go by it, which stay for a step back.
-        """
+        """Take in conversations that are there already."""
         own = self._free(name, list(traces))
         self._traces.setdefault(own, list(traces))
         return own
 
     def read(self, name: str, content: bytes) -> str:
-        """Take in the content of a file.
-
-        Parameters
-        ----------
-        name : str
-            The file's name.
-        content : bytes
-            JSONL or JSON.
-
-        Returns
-        -------
-        str
-            What it is called here.
-
-        Raises
-        ------
-        ValueError
-            If it holds no conversations; with the number of the line.
-        """
+        """Take in the content of a file."""
         stream = BytesIO(content)
         stream.name = name
         return self.add(name, load_traces(stream, self._reading(name)))
 
     def open(self, path: str) -> str:
-        """Take in a file by its path, or a shipped trace by its name.
-
-        Parameters
-        ----------
-        path : str
-            Path or name.
-
-        Returns
-        -------
-        str
-            What it is called here.
-
-        Raises
-        ------
-        FileNotFoundError
-            If there is no such file.
-        ValueError
-            If it holds no conversations; with the number of the line.
-        """
+        """Take in a file by its path, or a shipped trace by its name."""
         if path in shipped_traces():
             self.conversations(path)
             return path
@@ -116,18 +61,7 @@ class Library:
         return self.add(name, load_traces(path, self._reading(name)))
 
     def take(self, given: str | Path | Trace | Sequence[Trace]) -> str:
-        """Take in conversations however they are given.
-
-        Parameters
-        ----------
-        given : str, path, Trace or sequence of Trace
-            A shipped trace's name, a file, or loaded ones.
-
-        Returns
-        -------
-        str
-            What they are called here.
-        """
+        """Take in conversations however they are given."""
         if isinstance(given, Trace):
             return self.add(given.id, [given])
         if isinstance(given, str | Path):
@@ -135,23 +69,7 @@ class Library:
         return self.add(Path(given[0].source.split(", line")[0]).name or given[0].id, given)
 
     def conversations(self, name: str) -> list[Trace]:
-        """Return the conversations of a file.
-
-        Parameters
-        ----------
-        name : str
-            One of `names`.
-
-        Returns
-        -------
-        list of Trace
-            In the file's order.
-
-        Raises
-        ------
-        LookupError
-            If there is none of that name.
-        """
+        """Return the conversations of a file."""
         if name not in self._traces:
             if name not in shipped_traces():
                 raise LookupError(f"no trace {name!r}; known are {quoted(self.names)}; name one, or a file by its path")
@@ -159,25 +77,7 @@ class Library:
         return self._traces[name]
 
     def counter(self, name: str | None, model: Model) -> Counter:
-        """Return a counter, always the same for the same name.
-
-        Parameters
-        ----------
-        name : str, optional
-            Name of a counter; without it the model's own.
-        model : Model
-            The model.
-
-        Returns
-        -------
-        Counter
-            The counter.
-
-        Raises
-        ------
-        ValueError
-            If nothing goes by that name.
-        """
+        """Return a counter, always the same for the same name."""
         key = name or (model.name, model.encoding)
         if key not in self._counters:
             self._counters[key] = counter(name or model)
@@ -186,43 +86,13 @@ class Library:
     def demand(
         self, name: str, conversation: int, count: Counter, roles: Mapping[str, str], framing: Framing
     ) -> pd.DataFrame:
-        """Return what each turn of one conversation asks of each section.
-
-        Parameters
-        ----------
-        name : str
-            Which file.
-        conversation : int
-            Which conversation of it, from 0.
-        count : Counter
-            From text to tokens.
-        roles : mapping of str to str
-            The budget's role table; empty for the default one.
-        framing : Framing
-            What a message costs beyond its text.
-
-        Returns
-        -------
-        DataFrame
-            One row a turn, one int64 column a section, in tokens.
-        """
+        """Return what each turn of one conversation asks of each section."""
         trace = self.conversations(name)[conversation]
         key = (name, conversation, count.name, tuple(roles.items()), framing, "demand")
         return self.once(key, lambda: self._count(name, trace, count, roles, framing))
 
     def demands(self, name: str, count: Counter, roles: Mapping[str, str], framing: Framing) -> pd.DataFrame:
-        """Return what each turn of each conversation of a file asks of each section.
-
-        Parameters
-        ----------
-        name, count, roles, framing
-            As in `demand`.
-
-        Returns
-        -------
-        DataFrame
-            Index conversation (from 0) and turn; one int64 column a section, in tokens.
-        """
+        """Return what each turn of each conversation of a file asks of each section."""
         traces = self.conversations(name)
 
         def every() -> pd.DataFrame:
@@ -237,39 +107,13 @@ class Library:
     def items(
         self, name: str, conversation: int, turn: int, count: Counter, roles: Mapping[str, str], framing: Framing
     ) -> Items:
-        """Return what stands to be kept or cut at one turn.
-
-        Parameters
-        ----------
-        name, conversation, count, roles, framing
-            As in `demand`.
-        turn : int
-            From 1.
-
-        Returns
-        -------
-        Items
-            In columns.
-        """
+        """Return what stands to be kept or cut at one turn."""
         trace = self.conversations(name)[conversation]
         key = (name, conversation, turn, count.name, tuple(roles.items()), framing)
         return self.once(key, lambda: Items(trace.items(turn, count, roles or None, framing)))
 
     def once(self, key: tuple[Hashable, ...], make: Callable[[], T]) -> T:
-        """Return what was made for a key before, or make it.
-
-        Parameters
-        ----------
-        key : tuple
-            The name of a file, and whatever else it depends on.
-        make : callable
-            Makes it.
-
-        Returns
-        -------
-        object
-            What was made; beyond `MOST`, what was not asked for longest is let go of.
-        """
+        """Return what was made for a key before, or make it."""
         if key not in self._counted:
             self._counted[key] = make()
             if len(self._counted) > MOST:

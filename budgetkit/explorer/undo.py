@@ -17,15 +17,6 @@ S = TypeVar("S")
 class History(Generic[S]):
     """The settings now, those before, and those taken back.
 
-    Parameters
-    ----------
-    now : settings
-        What holds; any value that can be compared.
-    past, future : tuple of settings
-        Oldest first; next first.
-    merge : str
-        What the last change was part of; a change that is part of the same replaces it.
-
     Examples
     --------
     >>> history = History("a").then("b").then("c")
@@ -39,20 +30,7 @@ class History(Generic[S]):
     merge: str = ""
 
     def then(self, settings: S, merge: str = "") -> History[S]:
-        """Return the history with one more value.
-
-        Parameters
-        ----------
-        settings : settings
-            The next value; the same one again changes nothing.
-        merge : str
-            Moves of one drag share a name and are one step back.
-
-        Returns
-        -------
-        History
-            The next history.
-        """
+        """Return the history with one more value."""
         if settings == self.now:
             return self
         if merge and merge == self.merge:
@@ -60,25 +38,13 @@ class History(Generic[S]):
         return History(settings, (*self.past, self.now)[-STEPS_BACK:], (), merge)
 
     def undo(self) -> History[S]:
-        """Return the history one step back, or the same at its beginning.
-
-        Returns
-        -------
-        History
-            The next history.
-        """
+        """Return the history one step back, or the same at its beginning."""
         if not self.past:
             return self
         return History(self.past[-1], self.past[:-1], (self.now, *self.future))
 
     def redo(self) -> History[S]:
-        """Return the history one step forward, or the same at its end.
-
-        Returns
-        -------
-        History
-            The next history.
-        """
+        """Return the history one step forward, or the same at its end."""
         if not self.future:
             return self
         return History(self.future[0], (*self.past, self.now), self.future[1:])

@@ -12,36 +12,14 @@ MOST = 4  # files on their way at once; a page that was closed never sends the r
 
 
 class Uploads:
-    """Files on their way in.
-
-    Parameters
-    ----------
-    view : View
-        Where each piece is acknowledged.
-    do : callable
-        Takes the name of a command and its arguments; a whole file is the command that its purpose names, with its
-        name and content.
-    """
+    """Files on their way in."""
 
     def __init__(self, view: View, do: Callable[..., None]) -> None:
         self._view, self._do = view, do
         self._parts: dict[str, bytearray] = {}
 
     def piece(self, content: dict[str, Any], data: bytes) -> None:
-        """Take one piece; with the last one the file is read.
-
-        Parameters
-        ----------
-        content : dict
-            serial, name, size (bytes), offset (bytes), and purpose (a command).
-        data : bytes
-            The piece.
-
-        Raises
-        ------
-        ValueError
-            If the file is too large, or the piece does not say where it belongs.
-        """
+        """Take one piece; with the last one the file is read."""
         serial, name, purpose, size, offset = _told(content)
         self._view.send({"kind": "file", "serial": serial})
         if offset and serial not in self._parts:

@@ -27,13 +27,7 @@ def _source() -> str:
 
 @cache
 def plotly_script() -> bytes:
-    """Return plotly's JavaScript as it lies in the plotly package, compressed.
-
-    Returns
-    -------
-    bytes
-        gzip; about 1.5 MB.
-    """
+    """Return plotly's JavaScript as it lies in the plotly package, compressed."""
     import plotly
 
     script = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
@@ -42,16 +36,6 @@ def plotly_script() -> bytes:
 
 def sendable(value: Any) -> Any:
     r"""Return plain data as a page can be sent it: halves of characters replaced.
-
-    Parameters
-    ----------
-    value : object
-        Texts, numbers, and lists and mappings of them.
-
-    Returns
-    -------
-    object
-        The same where every text is whole.
 
     Examples
     --------
@@ -93,27 +77,11 @@ class View(anywidget.AnyWidget):
         self.send({"kind": "plotly"}, buffers=[plotly_script()])
 
     def report(self, text: str, progress: float) -> None:
-        """Say how far something is that takes long.
-
-        Parameters
-        ----------
-        text : str
-            A sentence.
-        progress : float
-            From 0 to 1.
-        """
+        """Say how far something is that takes long."""
         self.send({"kind": "status", "status": {"level": "busy", "text": mended(text), "progress": progress}})
 
     def draw(self, made: Mapping[str, dict[str, Any]], serial: int) -> None:
-        """Show figures; those that are as they were are not sent again.
-
-        Parameters
-        ----------
-        made : mapping of str to dict
-            By name; one that is missing is empty.
-        serial : int
-            Number of the state they belong to.
-        """
+        """Show figures; those that are as they were are not sent again."""
         for name in self.figures:
             drawn, new = getattr(self, f"figure_{name}"), made.get(name, {})
             if {**drawn, "serial": 0} != {**new, "serial": 0}:

@@ -66,16 +66,6 @@ def colour(name: str) -> str:
 def ink(background: str) -> str:
     """Return black or white, whichever is read more easily on a colour.
 
-    Parameters
-    ----------
-    background : str
-        ``"#rrggbb"``.
-
-    Returns
-    -------
-    str
-        The one of higher contrast by WCAG 2's relative luminance.
-
     Examples
     --------
     >>> ink("#0072B2"), ink("#CC79A7")
@@ -88,18 +78,6 @@ def ink(background: str) -> str:
 
 def translucent(colour: str, opacity: float) -> str:
     """Return a colour that lets what lies behind it through.
-
-    Parameters
-    ----------
-    colour : str
-        ``"#rrggbb"``.
-    opacity : float
-        From 0, nothing, to 1, all of it.
-
-    Returns
-    -------
-    str
-        ``"rgba(...)"``, for plotly.
 
     Examples
     --------
@@ -115,16 +93,6 @@ def _channels(colour: str) -> tuple[int, int, int]:
 
 def luminance(colour: str) -> float:
     """Return the relative luminance of a colour (WCAG 2.2).
-
-    Parameters
-    ----------
-    colour : str
-        ``"#rrggbb"``.
-
-    Returns
-    -------
-    float
-        From 0, black, to 1, white.
 
     Examples
     --------

@@ -67,18 +67,7 @@ class Question(Generic[P]):
         return self.draw(self.table(*args, **options))
 
     def __call__(self, *args: P.args, **options: P.kwargs) -> go.Figure:
-        """Return plotly's figure; nothing is shown.
-
-        Parameters
-        ----------
-        *args, **options
-            What `table` takes.
-
-        Returns
-        -------
-        plotly.graph_objects.Figure
-            With the question as its title.
-        """
+        """Return plotly's figure; nothing is shown."""
         import plotly.graph_objects as go
 
         spec = self.spec(*args, **options)
@@ -87,22 +76,7 @@ class Question(Generic[P]):
 
 
 def layout(height: int, x: Mapping[str, Any], y: Mapping[str, Any], **more: Any) -> Spec:
-    """Return a layout that can be read in a light and in a dark notebook.
-
-    Parameters
-    ----------
-    height : int
-        In pixels.
-    x, y : mapping
-        What differs on the two axes.
-    **more
-        Other layout attributes.
-
-    Returns
-    -------
-    dict
-        A plotly layout.
-    """
+    """Return a layout that can be read in a light and in a dark notebook."""
     axis = {"gridcolor": GRID, "zerolinecolor": GRID, "linecolor": GRID, "automargin": True, "fixedrange": True}
     return {
         "height": height,
@@ -123,16 +97,6 @@ def layout(height: int, x: Mapping[str, Any], y: Mapping[str, Any], **more: Any)
 def short(tokens: float) -> str:
     """Write a number of tokens in few characters.
 
-    Parameters
-    ----------
-    tokens : float
-        In tokens.
-
-    Returns
-    -------
-    str
-        Whole below 1,000, then with "k" or "M" and up to two decimals.
-
     Examples
     --------
     >>> [short(n) for n in (999, 1_200, 26_400, 128_000, 1_047_576, -485)]
@@ -147,18 +111,6 @@ def short(tokens: float) -> str:
 def signed(tokens: int, always: bool = False) -> str:
     r"""Write a number of tokens in full, a negative one with a minus sign.
 
-    Parameters
-    ----------
-    tokens : int
-        In tokens.
-    always : bool, default False
-        Whether a positive one has its sign, too.
-
-    Returns
-    -------
-    str
-        With commas; a hyphen, which a line may be broken at, is no sign.
-
     Examples
     --------
     >>> signed(8_192), signed(1_200, always=True), signed(-2_047) == "\u22122,047"
@@ -170,16 +122,6 @@ def signed(tokens: int, always: bool = False) -> str:
 def plain(text: str) -> str:
     """Return a text that plotly shows letter by letter.
 
-    Parameters
-    ----------
-    text : str
-        Any name; plotly reads tags such as ``<b>`` in the texts of a figure.
-
-    Returns
-    -------
-    str
-        The same with ``&``, ``<`` and ``>`` written as entities.
-
     Examples
     --------
     >>> plain("<b>tools & co")
@@ -189,35 +131,12 @@ def plain(text: str) -> str:
 
 
 def rows(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return a frame row by row.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Any frame with plain column names.
-
-    Returns
-    -------
-    list of dict
-        A dict a row, by column.
-    """
+    """Return a frame row by row."""
     return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
 
 
 def label(name: str, longest: int = 18) -> str:
     """Return a name that leaves a figure room for its bars.
-
-    Parameters
-    ----------
-    name : str
-        Any name.
-    longest : int, default 18
-        In characters; a longer name loses its middle.
-
-    Returns
-    -------
-    str
-        Safe for plotly, see `plain`.
 
     Examples
     --------
@@ -230,22 +149,6 @@ def label(name: str, longest: int = 18) -> str:
 
 def end_labels(table: pd.DataFrame, texts: dict[str, str], gap: float, along: str = "turn") -> list[Spec]:
     """Return the names of lines at their right ends, in the order of the ends, off other lines where there is room.
-
-    Parameters
-    ----------
-    table : DataFrame
-        One column for each line, and the one along which they run.
-    texts : dict of str to str
-        What stands at the end of each line, by column.
-    gap : float
-        Height of a label, in the units of the lines.
-    along : str, default "turn"
-        The column of the horizontal axis.
-
-    Returns
-    -------
-    list of dict
-        Annotations for plotly, the lowest first.
 
     Examples
     --------

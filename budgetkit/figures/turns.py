@@ -24,21 +24,7 @@ ALL = "all sections"
 
 
 def followed(budget: Budget, columns: Columns) -> dict[str, Ints]:
-    """Return what is asked, left and granted of the remainder, row by row.
-
-    Parameters
-    ----------
-    budget : Budget
-        The budget.
-    columns : dict
-        What `columns_of` returns.
-
-    Returns
-    -------
-    dict
-        Arrays demand, limit and granted, in tokens; limit is what `Plan.remainder` is of each row, below the
-        granted where a floor overruns the window.
-    """
+    """Return what is asked, left and granted of the remainder, row by row."""
     if budget.remainder is not None:
         left: Ints = remainder(declaring(budget, columns), columns, np.minimum, np.maximum)
         return columns[budget.remainder] | {"limit": left}
@@ -48,18 +34,7 @@ def followed(budget: Budget, columns: Columns) -> dict[str, Ints]:
 
 
 def first_cut(columns: Columns) -> tuple[int, str] | None:
-    """Return where something is cut for the first time.
-
-    Parameters
-    ----------
-    columns : dict
-        What `columns_of` returns.
-
-    Returns
-    -------
-    tuple of int and str, or None
-        Position of the row, from 0, and the section that loses most there; None where nothing is cut.
-    """
+    """Return where something is cut for the first time."""
     cuts = {section: c["cut"] for section, c in columns.items()}
     rows = [int(np.argmax(cut > 0)) for cut in cuts.values() if (cut > 0).any()]
     if not rows:

@@ -24,19 +24,7 @@ ROW = 26  # pixels for one bar and the space around it
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What one line claims of the window.
-
-    Parameters
-    ----------
-    line : str
-        Name of the section or reserve, or "shared pool" for what nobody claims.
-    kind : {"section", "pool", "reserve"}
-        What it is.
-    tokens : int
-        How much it claims, in tokens; of the pool what is left, below 0 when too much is claimed.
-    granted : int
-        How much of it is taken, in tokens.
-    """
+    """What one line claims of the window."""
 
     line: str
     kind: Literal["section", "pool", "reserve"]
@@ -45,33 +33,12 @@ class Claim:
 
 
 def takes_the_rest(budget: Budget) -> bool:
-    """Return whether the budget's remainder is a section without a cap.
-
-    Parameters
-    ----------
-    budget : Budget
-        The budget.
-
-    Returns
-    -------
-    bool
-        True for a history that takes what is left, False where what is left is the shared pool.
-    """
+    """Return whether the budget's remainder is a section without a cap."""
     return budget.remainder is not None and budget.caps[budget.remainder] is None
 
 
 def claims(plan: Plan) -> tuple[Claim, ...]:
     """Return who claims what; the claims sum to the window, to the token.
-
-    Parameters
-    ----------
-    plan : Plan
-        The budget and what its sections took.
-
-    Returns
-    -------
-    tuple of Claim
-        Sections in the order of the prompt, the pool, then the reserves.
 
     Examples
     --------

@@ -84,37 +84,12 @@ class ToolConstants:
 
 
 def declaration_tokens(tools: Sequence[Schema], count: Count, with_system: bool = True) -> int:
-    """Count tool schemas as the declaration that OpenAI's models are shown.
-
-    Parameters
-    ----------
-    tools : sequence of Mapping
-        Schemas as a request carries them.
-    count : callable
-        From text to tokens.
-    with_system : bool
-        Whether the request has a system message, which then carries the declaration.
-
-    Returns
-    -------
-    int
-        In tokens; 0 without tools.
-    """
+    """Count tool schemas as the declaration that OpenAI's models are shown."""
     return count(declaration(tools)) + _AROUND + (0 if with_system else _OWN_MESSAGE) if tools else 0
 
 
 def declaration(tools: Sequence[Schema]) -> str:
     r"""Write tool schemas as the declaration that OpenAI's models are shown.
-
-    Parameters
-    ----------
-    tools : sequence of Mapping
-        Schemas as a request carries them.
-
-    Returns
-    -------
-    str
-        One TypeScript-like type a function.
 
     Examples
     --------
@@ -138,20 +113,7 @@ def declaration(tools: Sequence[Schema]) -> str:
 
 
 def json_tokens(tools: Sequence[Schema], count: Count) -> int:
-    """Count tool schemas as JSON text.
-
-    Parameters
-    ----------
-    tools : sequence of Mapping
-        Schemas as a request carries them.
-    count : callable
-        From text to tokens.
-
-    Returns
-    -------
-    int
-        In tokens; 0 without tools.
-    """
+    """Count tool schemas as JSON text."""
     return count(json.dumps(list(tools), ensure_ascii=False, default=str)) if tools else 0
 
 

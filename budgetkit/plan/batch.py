@@ -30,15 +30,6 @@ class Batch:
     """Many requests: the turns of a conversation, or of many conversations.
 
     It remembers the last plans that it was asked for, so it is equal to itself alone, and its arrays are read-only.
-
-    Parameters
-    ----------
-    demand : DataFrame, shape (requests, sections)
-        What each asks of each section, in tokens.
-    items : callable, optional
-        From the position of a request, from 0, to its `Items`; without it sections can be cut anywhere.
-    cut : callable, optional
-        As `budgetkit.fit` takes it.
     """
 
     demand: pd.DataFrame
@@ -50,22 +41,6 @@ class Batch:
 
     def columns(self, budget: Budget) -> Columns:
         """Plan every request; what is overrun is granted all the same and never an error.
-
-        Parameters
-        ----------
-        budget : Budget
-            The window and its lines.
-
-        Returns
-        -------
-        dict
-            For each section a dict of int64 arrays demand, limit, granted and cut, in tokens. They cannot be
-            written to: whoever asks for the same budget gets the same ones.
-
-        Raises
-        ------
-        LookupError
-            If a section is not declared and the budget does not send such sections to the pool.
 
         Examples
         --------
@@ -133,18 +108,6 @@ class Batch:
 def columns_of(demand: pd.DataFrame | Batch, budget: Budget) -> Columns:
     """Plan many requests, given as numbers or as a batch.
 
-    Parameters
-    ----------
-    demand : DataFrame or Batch
-        A frame's sections can be cut anywhere; a batch's are as it says.
-    budget : Budget
-        The window and its lines.
-
-    Returns
-    -------
-    dict
-        As `Batch.columns`.
-
     Examples
     --------
     >>> columns_of(pd.DataFrame({"history": [40]}), Budget(100, undeclared="pool"))["history"]["limit"].tolist()
@@ -155,16 +118,6 @@ def columns_of(demand: pd.DataFrame | Batch, budget: Budget) -> Columns:
 
 def frame_of(demand: pd.DataFrame | Batch) -> pd.DataFrame:
     """Return what many requests ask for, however they are given.
-
-    Parameters
-    ----------
-    demand : DataFrame or Batch
-        The requests.
-
-    Returns
-    -------
-    DataFrame
-        One row a request, one column a section, in tokens.
 
     Examples
     --------

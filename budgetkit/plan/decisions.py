@@ -59,17 +59,6 @@ class Decision:
 class Decisions:
     """Decisions as columns; one `Decision` is a view of a row.
 
-    Parameters
-    ----------
-    columns : Items
-        The items that were decided on.
-    kept : int64 array, shape (items,)
-        What stays of each, in tokens.
-    reasons : int8 array, shape (items,)
-        Index into `REASONS`.
-    cuts : mapping of int to Item
-        The shorter items, by position.
-
     Examples
     --------
     >>> import budgetkit as bk
@@ -107,18 +96,6 @@ class Decisions:
     def dropped(self, section: str, reason: int) -> int:
         """Return how many items of a section were dropped for one reason.
 
-        Parameters
-        ----------
-        section : str
-            Name of the section.
-        reason : int
-            Index into `REASONS`.
-
-        Returns
-        -------
-        int
-            Number of items; one that was cut is not counted.
-
         Examples
         --------
         >>> import budgetkit as bk
@@ -134,11 +111,6 @@ class Decisions:
 
     def frame(self) -> pd.DataFrame:
         """Return one row an item.
-
-        Returns
-        -------
-        DataFrame
-            Columns section, tokens (int64), kept (int64), outcome, reason.
 
         Examples
         --------

@@ -27,11 +27,6 @@ class Items:
 
     `budgetkit.fit` makes one by itself; make it once where many budgets meet the same items.
 
-    Parameters
-    ----------
-    items : iterable of Item
-        The items, oldest first within a section.
-
     Examples
     --------
     >>> columns = Items([Item("history", 30), Item("history", 20), Item("system", 10)])
@@ -70,16 +65,6 @@ class Items:
     def rows(self, *sections: str) -> Ints:
         """Return where the items of some sections stand.
 
-        Parameters
-        ----------
-        *sections : str
-            Names of sections.
-
-        Returns
-        -------
-        int64 array
-            Positions, ascending.
-
         Examples
         --------
         >>> Items([Item("a", 1), Item("b", 1), Item("a", 1)]).rows("a").tolist()
@@ -92,20 +77,6 @@ class Items:
 
     def units(self, sections: tuple[str, ...], keep: Keep, importance: tuple[int, ...]) -> Units:
         """Return what some sections choose from, in the order of keeping; computed once.
-
-        Parameters
-        ----------
-        sections : tuple of str
-            Sections that choose together; mostly one.
-        keep : {"first", "newest", "best"}
-            The order: as they come, the latest first, or by (importance, score), the first of equals first.
-        importance : tuple of int
-            Importance of each section, for items without one of their own.
-
-        Returns
-        -------
-        Units
-            Sizes, scores, and the unit of each item in `rows`.
 
         Examples
         --------

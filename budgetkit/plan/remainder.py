@@ -22,25 +22,6 @@ def remainder(
 ) -> Any:
     """Return what is left for the budget's remainder.
 
-    Parameters
-    ----------
-    budget : Budget
-        Names its remainder, and every section of `columns`.
-    columns : mapping of str to mapping
-        For each section its demand, limit and granted, in tokens; numbers, or arrays of them.
-    least, most : callable
-        The smaller and the larger of two; ``numpy.minimum`` and ``numpy.maximum`` for arrays.
-
-    Returns
-    -------
-    int or int64 array
-        In tokens; below 0 what is missing, or 0 where the budget clamps its deficit.
-
-    Raises
-    ------
-    ValueError
-        If the budget names no remainder.
-
     Examples
     --------
     A floor of 400 overruns the window, in which the system prompt leaves 100.

@@ -20,17 +20,6 @@ from budgetkit.plan.items import Flags, Ints, Items
 class Stack:
     """One section's units of many requests.
 
-    Parameters
-    ----------
-    sums : int64 array, shape (units + 1,)
-        Tokens before each unit, and after the last, over all requests.
-    base : int64 array, shape (requests,)
-        The sum before a request's first unit, in tokens.
-    total : int64 array, shape (requests,)
-        Tokens of the units that a request may keep.
-    first : int64 array, shape (requests,)
-        The first of these that has any tokens, in tokens.
-
     Examples
     --------
     Two requests, of 30 and 20 tokens, and of 50.
@@ -46,18 +35,7 @@ class Stack:
     first: Ints
 
     def fitting(self, limit: Ints | int) -> Ints:
-        """Return how many tokens of each request's units fit from the front.
-
-        Parameters
-        ----------
-        limit : int or int64 array, shape (requests,)
-            Room, in tokens.
-
-        Returns
-        -------
-        int64 array, shape (requests,)
-            In tokens.
-        """
+        """Return how many tokens of each request's units fit from the front."""
         goal = self.base + np.minimum(limit, self.total)
         last: Ints = self.sums[np.searchsorted(self.sums, goal, side="right") - 1]
         return last - self.base
@@ -65,11 +43,6 @@ class Stack:
 
 class Stacks:
     """The sections of many requests; each stack is made once.
-
-    Parameters
-    ----------
-    items : sequence of Items
-        One a request.
 
     Attributes
     ----------
@@ -83,24 +56,7 @@ class Stacks:
         self._made: dict[tuple[object, ...], Stack] = {}
 
     def take(self, allocation: Allocation, limit: Any, cap: Any, demand: Any) -> Ints:
-        """Answer the walk: how much of a section stays, request by request.
-
-        Parameters
-        ----------
-        allocation : Allocation
-            The section, which keeps whole units from the front.
-        limit : int or int64 array
-            What it may take, in tokens.
-        cap : int or int64 array, optional
-            Its own cap, in tokens.
-        demand : int64 array
-            What it asks for, in tokens.
-
-        Returns
-        -------
-        int64 array, shape (requests,)
-            In tokens.
-        """
+        """Answer the walk: how much of a section stays, request by request."""
         stack = self.stack(allocation)
         granted = stack.total
         if cap is not None:
@@ -111,35 +67,11 @@ class Stacks:
         return granted
 
     def required_cap(self, allocation: Allocation, cap: int | None) -> Any:
-        """Return a required section's cap, raised to its first unit where that is larger.
-
-        Parameters
-        ----------
-        allocation : Allocation
-            The section.
-        cap : int, optional
-            Its cap, in tokens.
-
-        Returns
-        -------
-        int64 array, optional
-            In tokens.
-        """
+        """Return a required section's cap, raised to its first unit where that is larger."""
         return None if cap is None else np.maximum(self.stack(allocation).first, cap)
 
     def stack(self, allocation: Allocation) -> Stack:
-        """Return a section's units.
-
-        Parameters
-        ----------
-        allocation : Allocation
-            Whose order of keeping holds, and whose best few.
-
-        Returns
-        -------
-        Stack
-            Of all requests.
-        """
+        """Return a section's units."""
         key = (allocation.section, allocation.keep, allocation.importance, allocation.limit_items)
         if key not in self._made:
             self._made[key] = self._make(allocation)

@@ -32,15 +32,6 @@ KNAPSACK_CELLS = 2_000_000_000  # units times limit: beyond it the table takes m
 class Units:
     """What one section chooses from, in the order in which it would keep it.
 
-    Parameters
-    ----------
-    tokens : int64 array, shape (units,)
-        Size of each unit, in tokens.
-    scores : float64 array, shape (units,)
-        Total score of each unit.
-    unit : int64 array, shape (items,)
-        Position in that order of the unit to which each of the section's items belongs.
-
     Examples
     --------
     >>> Units(np.array([3, 2]), np.array([.5, .5]), np.array([0, 1])).total
@@ -63,16 +54,6 @@ class Units:
     def fitting(self, limit: int) -> int:
         """Return how many units from the front fit into a limit.
 
-        Parameters
-        ----------
-        limit : int
-            Room, in tokens.
-
-        Returns
-        -------
-        int
-            The number of units.
-
         Examples
         --------
         >>> Units(np.array([3, 2]), np.array([.5, .5]), np.array([0, 1])).fitting(4)
@@ -83,20 +64,6 @@ class Units:
 
 def fill(units: Units, limit: int, how: Fill = "prefix") -> Flags:
     """Choose the units that stay within a limit.
-
-    Parameters
-    ----------
-    units : Units
-        What there is, in the order of keeping.
-    limit : int
-        Room, in tokens.
-    how : {"prefix", "skip", "knapsack"}
-        The rule.
-
-    Returns
-    -------
-    bool array, shape (units,)
-        True for a unit that stays.
 
     Examples
     --------

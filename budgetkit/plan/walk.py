@@ -106,22 +106,6 @@ def allocate_columns(
 ) -> dict[str, dict[str, Ints]]:
     """Grant tokens for many demands at once, in arrays and out arrays.
 
-    Parameters
-    ----------
-    budget : Budget
-        The window and its lines.
-    demands : mapping of str to int64 array, shape (rows,)
-        Demands in tokens by section; all of one length.
-    rows : int, optional
-        That length, for demands without any column.
-    tables : iterable of mapping, optional
-        The role tables that the demands were made with.
-
-    Returns
-    -------
-    dict
-        For each section a dict of int64 arrays demand, limit, granted and cut, in tokens.
-
     Examples
     --------
     >>> budget = Budget(100, (), [Allocation("history", 80)])
@@ -210,25 +194,6 @@ def _granted(
 def declaring(budget: Budget, sections: Iterable[str], tables: Iterable[object] = ()) -> Budget:
     """Return the budget with the sections it does not name as sections of the pool.
 
-    Parameters
-    ----------
-    budget : Budget
-        The budget.
-    sections : iterable of str
-        The sections that ask.
-    tables : iterable of mapping
-        The role tables that put what asks into its sections.
-
-    Returns
-    -------
-    Budget
-        The same budget where it names them all.
-
-    Raises
-    ------
-    LookupError
-        If one is not named and ``undeclared="error"``, or because it was made for other roles than the budget's.
-
     Examples
     --------
     >>> declaring(Budget(100, undeclared="pool"), ["memory"]).sections
@@ -247,21 +212,6 @@ def declaring(budget: Budget, sections: Iterable[str], tables: Iterable[object] 
 
 def checked(plan: Plan) -> Plan:
     """Return a plan, unless it overruns the window of a budget that forbids it.
-
-    Parameters
-    ----------
-    plan : Plan
-        The outcome of a walk.
-
-    Returns
-    -------
-    Plan
-        The same plan.
-
-    Raises
-    ------
-    ValueError
-        If the window is overrun and ``deficit="raise"``.
 
     Examples
     --------

@@ -45,16 +45,6 @@ class Preset:
     def __call__(self, *arguments: object, **settings: object) -> Budget:
         """Return ``make(...)``.
 
-        Parameters
-        ----------
-        *arguments, **settings
-            As `make` takes them.
-
-        Returns
-        -------
-        Budget
-            What `make` returns.
-
         Examples
         --------
         >>> PRESETS["agent"](8_192).name

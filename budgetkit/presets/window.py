@@ -12,16 +12,6 @@ Window = int | Model
 def window_of(window: Window) -> tuple[int, WindowKind]:
     """Return a window's size and what it holds.
 
-    Parameters
-    ----------
-    window : int or Model
-        Tokens, shared by prompt and answer, or a model that knows better.
-
-    Returns
-    -------
-    tuple
-        The size in tokens, and "shared" or "input".
-
     Examples
     --------
     >>> window_of(8192)

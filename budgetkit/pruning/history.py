@@ -21,21 +21,7 @@ _Heap = list[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """A conversation as numbers, one a message.
-
-    Parameters
-    ----------
-    tokens : sequence of int
-        Sizes, in tokens.
-    unit : sequence of int
-        The slot of the first message of those that go together.
-    turn : sequence of int
-        The turn each belongs to, from 1.
-    is_result : sequence of bool
-        Whether it is a tool's result.
-    importance : sequence of int
-        Higher survives.
-    """
+    """A conversation as numbers, one a message."""
 
     tokens: Sequence[int]
     unit: Sequence[int]
@@ -49,11 +35,6 @@ class Slots:
 
 class History:
     """What is kept of a conversation, request by request.
-
-    Parameters
-    ----------
-    slots : Slots
-        The whole conversation; a message is in the history once it has entered.
 
     Attributes
     ----------

@@ -20,17 +20,7 @@ Measure = Callable[[list[int]], int | None]
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One request, as the history sees it.
-
-    Parameters
-    ----------
-    room : Room
-        Its limits; `tokens` is ignored.
-    entering : sequence of int
-        Slots that are new in the history.
-    boundary : int
-        The slot up to which the last request stood in the same order; nothing after it can be equal.
-    """
+    """One request, as the history sees it."""
 
     room: Room
     entering: Sequence[int]
@@ -39,25 +29,7 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What a policy did: a number for each request, and an interval for each message.
-
-    Parameters
-    ----------
-    tokens : list of int
-        What the history holds, in tokens.
-    over : list of int
-        By how many tokens it is over its limit, because of the floor.
-    dropped, dropped_messages, shrunk_messages : list of int
-        What left, in tokens and messages, and how many tool results became placeholders.
-    summaries, summary_input, summary_output : list of int
-        Summaries written, and tokens read and written for them.
-    equal_to, equal : list of int
-        The slot before which the history is equal to the last request's, and how many of its tokens those are.
-    state, shrunk, gone : list of int
-        For each message what became of it and at which request; see :class:`budgetkit.pruning.history.History`.
-    written : list of tuple
-        For each summary its request, its slot, its tokens and the slots of the messages it replaced.
-    """
+    """What a policy did: a number for each request, and an interval for each message."""
 
     tokens: list[int] = field(default_factory=list)
     over: list[int] = field(default_factory=list)
@@ -77,28 +49,6 @@ class Kept:
 
 def retain(slots: Slots, visits: Sequence[Visit], policy: Policy, measure: Measure | None = None) -> Kept:
     """Carry a policy out over a conversation.
-
-    Parameters
-    ----------
-    slots : Slots
-        The messages.
-    visits : sequence of Visit
-        The requests in order; every slot enters at most once.
-    policy : Policy
-        What to cut.
-    measure : callable, optional
-        From the slots of summarised messages to the length of their summary's text, in tokens; None where the
-        policy's size model is to say it.
-
-    Returns
-    -------
-    Kept
-        What it did.
-
-    Raises
-    ------
-    ValueError
-        If the policy's floor does not fit and its conflict is "raise".
 
     Examples
     --------

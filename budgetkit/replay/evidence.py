@@ -113,16 +113,6 @@ def _is_name(word: str, plain: set[str]) -> bool:
 def needs_by_message(found: pd.DataFrame) -> Mapping[int, list[int]]:
     """Return for each message what it needs.
 
-    Parameters
-    ----------
-    found : DataFrame
-        What :func:`evidence` returns.
-
-    Returns
-    -------
-    dict
-        From the index of a message to indices of earlier ones, ascending.
-
     Examples
     --------
     >>> needs_by_message(pd.DataFrame({"message": [4, 4], "needs": [2, 1]}))

@@ -22,29 +22,6 @@ _DROP = 0.25
 def paths(sizes: Sequence[int] | Ints, turns: int, start: int = 0, samples: int = 1_000, seed: int = 0) -> Ints:
     """Draw conversations.
 
-    Parameters
-    ----------
-    sizes : sequence of int
-        Tokens that turns have added so far.
-    turns : int
-        How many turns to draw.
-    start : int, default 0
-        What the context holds before the first of them, in tokens.
-    samples : int, default 1,000
-        How many conversations.
-    seed : int, default 0
-        The same seed draws the same.
-
-    Returns
-    -------
-    int64 array, shape (samples, turns)
-        Size of the context at each turn, in tokens.
-
-    Raises
-    ------
-    ValueError
-        If no turn was seen.
-
     Examples
     --------
     >>> paths([100], 3, start=50, samples=2).tolist()
@@ -60,19 +37,6 @@ def paths(sizes: Sequence[int] | Ints, turns: int, start: int = 0, samples: int 
 def fan(drawn: Ints | Floats, first: int = 1) -> pd.DataFrame:
     """Return how drawn conversations spread.
 
-    Parameters
-    ----------
-    drawn : array, shape (samples, turns)
-        What :func:`paths` returns, or what was computed of it.
-    first : int, default 1
-        Number of the first turn.
-
-    Returns
-    -------
-    DataFrame
-        One row a turn. Columns turn, and the quantiles low (5 %), lower (25 %), median, upper (75 %) and high
-        (95 %), float64.
-
     Examples
     --------
     >>> fan(paths([100], 2))["median"].tolist()
@@ -85,22 +49,6 @@ def fan(drawn: Ints | Floats, first: int = 1) -> pd.DataFrame:
 
 def first_over(drawn: Ints | Floats, limits: Mapping[str, float], first: int = 1) -> pd.DataFrame:
     """Return at which turn drawn conversations pass limits.
-
-    Parameters
-    ----------
-    drawn : array, shape (samples, turns)
-        What :func:`paths` returns, or what was computed of it; rising from turn to turn.
-    limits : mapping of str to float
-        By name.
-    first : int, default 1
-        Number of the first turn.
-
-    Returns
-    -------
-    DataFrame
-        One row a limit. Columns event, limit, reached (share of the conversations that pass it in the turns
-        drawn), and low, median and high: the 5 %, 50 % and 95 % quantiles of the turn (Int64, missing where
-        fewer conversations than that pass it).
 
     Examples
     --------
@@ -122,18 +70,6 @@ def turns_left(contexts: Sequence[int] | Ints, limit: int) -> int | None:
     """Return how many more turns fit, by the mean growth since the last deep cut.
 
     left = floor(remaining / mean growth since the context last fell by more than 25 %)
-
-    Parameters
-    ----------
-    contexts : sequence of int
-        Size of the context at each turn so far, in tokens.
-    limit : int
-        Size at which it is full, in tokens.
-
-    Returns
-    -------
-    int or None
-        In turns; None where it does not grow.
 
     Notes
     -----

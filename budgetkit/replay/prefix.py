@@ -24,21 +24,7 @@ UNSENT: Final = "not sent"
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A conversation's sizes by place, as seen by one section that is pruned.
-
-    Parameters
-    ----------
-    section : str
-        The section that is pruned.
-    ledger : Ledger
-        The conversation, counted.
-    requests : sequence of Turn
-        Its requests.
-    prunable : bool array, shape (messages,)
-        Whether a message belongs to that section once its turn has passed.
-    entry : int64 array, shape (messages,)
-        The request, from 0, at which it becomes prunable; the number of requests for never.
-    """
+    """A conversation's sizes by place, as seen by one section that is pruned."""
 
     section: str
     ledger: Ledger
@@ -86,25 +72,7 @@ class Placed:
 
 
 def place(ledger: Ledger, requests: Sequence[Turn], section: str, unsent: Sequence[int] = ()) -> Placed:
-    """Say which messages can be pruned, and from which request on.
-
-    Parameters
-    ----------
-    ledger : Ledger
-        The conversation, counted.
-    requests : sequence of Turn
-        Its requests.
-    section : str
-        The section that is pruned.
-    unsent : sequence of int
-        The messages that no request holds; they weigh nothing.
-
-    Returns
-    -------
-    Placed
-        A message of the running turn can be pruned at once where the role table says that it belongs to the
-        section already, else when its turn has passed.
-    """
+    """Say which messages can be pruned, and from which request on."""
     ledger = _without(ledger, unsent)
     later = _in(ledger.past, section)
     now = _in(ledger.present, section)
@@ -116,20 +84,7 @@ def place(ledger: Ledger, requests: Sequence[Turn], section: str, unsent: Sequen
 
 
 def boundaries(placed: Placed, columns: Mapping[str, Mapping[str, Ints]]) -> Ints:
-    """Return the message before which each request can be equal to the last one at all.
-
-    Parameters
-    ----------
-    placed : Placed
-        The conversation.
-    columns : mapping
-        What each section asks for and is granted, as `allocate_columns` returns it.
-
-    Returns
-    -------
-    int64 array, shape (requests,)
-        An index of a message; -1 for the first request, and where the opening itself has changed.
-    """
+    """Return the message before which each request can be equal to the last one at all."""
     starts, sents, passages = placed.starts, placed.sents, placed.passages()
     limits = np.full(len(starts), -1, dtype=np.int64)
     if len(starts) < 2:
@@ -145,26 +100,7 @@ def boundaries(placed: Placed, columns: Mapping[str, Mapping[str, Ints]]) -> Int
 
 
 def equal_prefix(placed: Placed, limits: Ints, equal_to: Ints, pruned: Ints, sent: Ints) -> Ints:
-    """Return the longest prefix that each request shares with the last one.
-
-    Parameters
-    ----------
-    placed : Placed
-        The conversation.
-    limits : int64 array, shape (requests,)
-        What :func:`boundaries` returns.
-    equal_to : int64 array, shape (requests,)
-        The message before which nothing has changed.
-    pruned : int64 array, shape (requests,)
-        What the pruned section holds before it, in tokens.
-    sent : int64 array, shape (requests,)
-        Size of each request, in tokens.
-
-    Returns
-    -------
-    int64 array, shape (requests,)
-        In tokens; 0 for the first request.
-    """
+    """Return the longest prefix that each request shares with the last one."""
     starts = placed.starts
     earlier = _sums(np.where(placed.prunable, 0, placed.tokens))
     prunable_now = placed.prunable & _in(placed.ledger.present, placed.section)

@@ -60,24 +60,7 @@ def _answered(messages: Sequence[Message], turn: Turn) -> list[Turn]:
 
 
 def answers(messages: Sequence[Message], tokens: Ints, requests: Sequence[Turn], by: By) -> Ints:
-    """Return how long the model's answers to each request are.
-
-    Parameters
-    ----------
-    messages : sequence of Message
-        The conversation.
-    tokens : int64 array, shape (messages,)
-        Sizes, in tokens.
-    requests : sequence of Turn
-        What :func:`requests_of` lists.
-    by : {"turn", "request"}
-        With "turn" all answers of the turn count.
-
-    Returns
-    -------
-    int64 array, shape (requests,)
-        In tokens; 0 where the trace holds no answer.
-    """
+    """Return how long the model's answers to each request are."""
     own = np.array([message.role == "assistant" for message in messages]) * tokens
     sums = np.concatenate(([0], np.cumsum(own)))
     if by == "turn":
@@ -87,20 +70,7 @@ def answers(messages: Sequence[Message], tokens: Ints, requests: Sequence[Turn],
 
 
 def pauses(messages: Sequence[Message], requests: Sequence[Turn]) -> Floats:
-    """Return the seconds between requests, where the messages carry a time.
-
-    Parameters
-    ----------
-    messages : sequence of Message
-        Their field ``timestamp`` is read: ISO 8601, or seconds or milliseconds since 1970.
-    requests : sequence of Turn
-        What :func:`requests_of` lists.
-
-    Returns
-    -------
-    float64 array, shape (requests,)
-        Since the last request whose time is known; NaN where nobody knows, and for the first.
-    """
+    """Return the seconds between requests, where the messages carry a time."""
     times = np.array([_seconds(messages[r.sent - 1].raw) for r in requests])
     known = np.flatnonzero(~np.isnan(times))
     found = np.full(len(times), np.nan)

@@ -18,16 +18,6 @@ T = TypeVar("T")
 def budget_to(budget: Budget) -> dict[str, Any]:
     """Return a budget as plain data.
 
-    Parameters
-    ----------
-    budget : Budget
-        What is saved.
-
-    Returns
-    -------
-    dict
-        Fields that differ from their defaults.
-
     Examples
     --------
     >>> budget_to(Budget(8192))
@@ -43,21 +33,6 @@ def budget_to(budget: Budget) -> dict[str, Any]:
 
 def budget_from(data: object) -> Budget:
     """Return the budget that plain data holds.
-
-    Parameters
-    ----------
-    data : mapping
-        As `budget_to` made it.
-
-    Returns
-    -------
-    Budget
-        Equal to what was saved.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be; the sentence says what is known.
 
     Examples
     --------
@@ -85,16 +60,6 @@ def _share_from(data: object) -> Share:
 
 def changed_fields(line: object) -> dict[str, Any]:
     """Return the fields of a dataclass that differ from their defaults, shares as mappings.
-
-    Parameters
-    ----------
-    line : dataclass
-        A budget, a line or an item.
-
-    Returns
-    -------
-    dict
-        Values by field name.
 
     Examples
     --------

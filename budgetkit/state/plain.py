@@ -17,23 +17,6 @@ _EXACTLY: dict[type, Callable[..., Any]] = {str: str.__str__, int: int.__int__, 
 def plain(value: object, where: str) -> Any:
     """Return a value as JSON and YAML can hold it, or say why they cannot.
 
-    Parameters
-    ----------
-    value : object
-        Texts, numbers, truth values, None; lists, tuples and mappings of them.
-    where : str
-        What it belongs to; the error's first words.
-
-    Returns
-    -------
-    object
-        Numbers of numpy as Python's, tuples as lists, kinds of text (an enumeration's) as text.
-
-    Raises
-    ------
-    ValueError
-        If neither can hold it.
-
     Examples
     --------
     >>> plain({"group": ("call", np.int64(3))}, "item 1")
@@ -59,25 +42,6 @@ def plain(value: object, where: str) -> Any:
 def keys(what: str, data: object, known: set[str]) -> dict[str, Any]:
     """Return a mapping as a dict, if it has no unknown key.
 
-    Parameters
-    ----------
-    what : str
-        What it is; the error's first word.
-    data : object
-        What should be a mapping.
-    known : set of str
-        The keys it may have.
-
-    Returns
-    -------
-    dict
-        A copy.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be; the sentence says what is known.
-
     Examples
     --------
     >>> keys("share", {"ratio": 0.1}, {"ratio"})
@@ -94,23 +58,6 @@ def keys(what: str, data: object, known: set[str]) -> dict[str, Any]:
 def rows(what: str, rows: object) -> list[Any]:
     """Return a list unchanged, if it is one.
 
-    Parameters
-    ----------
-    what : str
-        What it is; the error's first word.
-    rows : object
-        What should be a list.
-
-    Returns
-    -------
-    list
-        The same list.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be; the sentence says what is known.
-
     Examples
     --------
     >>> rows("items", [])
@@ -123,25 +70,6 @@ def rows(what: str, rows: object) -> list[Any]:
 
 def made(what: str, kind: Callable[..., T], values: Mapping[str, Any]) -> T:
     """Make an object of plain values, any failure told as one kind of error.
-
-    Parameters
-    ----------
-    what : str
-        What it is; the error's first word.
-    kind : callable
-        Makes it.
-    values : mapping
-        Its arguments.
-
-    Returns
-    -------
-    object
-        What `kind` made.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be; the sentence says what is known.
 
     Examples
     --------

@@ -22,18 +22,6 @@ from budgetkit.state.texts import texts_from, texts_to
 def plan_to(plan: Plan, texts: bool = False) -> dict[str, Any]:
     """Return a plan as plain data.
 
-    Parameters
-    ----------
-    plan : Plan
-        What is saved.
-    texts : bool, default False
-        Whether with what its items stand for.
-
-    Returns
-    -------
-    dict
-        Budget, grants, items, and what became of each.
-
     Examples
     --------
     >>> from budgetkit import Budget
@@ -54,21 +42,6 @@ def plan_to(plan: Plan, texts: bool = False) -> dict[str, Any]:
 
 def plan_from(data: object) -> Plan:
     """Return the plan that plain data holds.
-
-    Parameters
-    ----------
-    data : mapping
-        As `plan_to` made it.
-
-    Returns
-    -------
-    Plan
-        Equal to what was saved, but for payloads where they were left out.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be; the sentence says what is known.
 
     Examples
     --------

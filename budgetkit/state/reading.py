@@ -12,21 +12,6 @@ import yaml
 def from_json_text(text: str) -> object:
     """Return what a JSON text holds.
 
-    Parameters
-    ----------
-    text : str
-        JSON.
-
-    Returns
-    -------
-    object
-        Plain data.
-
-    Raises
-    ------
-    ValueError
-        If it is no JSON, or a key stands twice.
-
     Examples
     --------
     >>> from_json_text('{"window": 8192}')
@@ -37,21 +22,6 @@ def from_json_text(text: str) -> object:
 
 def from_yaml_text(text: str) -> object:
     r"""Return what a YAML text holds; no tag makes an object.
-
-    Parameters
-    ----------
-    text : str
-        YAML.
-
-    Returns
-    -------
-    object
-        Plain data.
-
-    Raises
-    ------
-    ValueError
-        If it is no YAML, or a key stands twice.
 
     Examples
     --------

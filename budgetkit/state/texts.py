@@ -15,21 +15,6 @@ Payloads = tuple[list[object], dict[int, object]]
 def texts_to(decisions: Decisions) -> dict[str, Any]:
     """Return the payloads of a plan's items as plain data.
 
-    Parameters
-    ----------
-    decisions : Decisions
-        Of the plan.
-
-    Returns
-    -------
-    dict
-        ``items``, one an item, and ``cuts``, one for each shorter item in the order of their positions.
-
-    Raises
-    ------
-    ValueError
-        If a payload is neither a Message nor something that plain data can hold.
-
     Examples
     --------
     >>> from budgetkit import Allocation, Budget, Item, fit
@@ -44,25 +29,6 @@ def texts_to(decisions: Decisions) -> dict[str, Any]:
 
 def texts_from(data: object, items: int, cuts: list[int]) -> Payloads:
     """Return the payloads that plain data holds.
-
-    Parameters
-    ----------
-    data : mapping or None
-        As `texts_to` made it; None for a plan that was saved without.
-    items : int
-        How many items the plan has.
-    cuts : list of int
-        Positions of those that were cut.
-
-    Returns
-    -------
-    tuple
-        The payload of each item, and those of the shorter ones by position.
-
-    Raises
-    ------
-    ValueError
-        If there is not one for each, or one is no payload.
 
     Examples
     --------

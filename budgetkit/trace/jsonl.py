@@ -37,25 +37,6 @@ class Placed:
 def values(stream: BinaryIO, name: str, progress: Progress | None = None) -> Iterator[Numbered]:
     r"""Read a file's JSON values one after the other.
 
-    Parameters
-    ----------
-    stream : binary file
-        Open for reading.
-    name : str
-        What errors call it.
-    progress : callable, optional
-        Called with bytes read and bytes in all, about once a megabyte and at the end.
-
-    Yields
-    ------
-    tuple of int and value
-        The number of the line, from 1, and what stands there.
-
-    Raises
-    ------
-    ValueError
-        If a line is not UTF-8 or not JSON, or is too long, or too many are blank; the error names the line.
-
     Examples
     --------
     >>> from io import BytesIO

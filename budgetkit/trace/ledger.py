@@ -32,19 +32,7 @@ Tokens = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Hold sizes under one counter and framing, all in tokens.
-
-    Parameters
-    ----------
-    messages : numpy.ndarray
-        Of shape (messages,), int64: each message.
-    passages : Mapping
-        From the index of a message to the sizes of the passages retrieved for it.
-    tools : int
-        All tool schemas together.
-    priming : int
-        Once a request.
-    """
+    """Hold sizes under one counter and framing, all in tokens."""
 
     messages: Tokens
     passages: Mapping[int, Sequence[int]]
@@ -146,26 +134,7 @@ def count_all(
     count: Count,
     framing: Framing,
 ) -> Counted:
-    """Count a whole conversation in one go.
-
-    Parameters
-    ----------
-    messages : sequence of Message
-        In order.
-    contexts : Mapping
-        From the index of a message to the passages retrieved for it.
-    tools : sequence of Mapping
-        Tool schemas.
-    count : callable
-        From text to tokens.
-    framing : Framing
-        What a message costs beyond its text.
-
-    Returns
-    -------
-    Counted
-        Sizes in tokens.
-    """
+    """Count a whole conversation in one go."""
     passages = [passage.message for found in contexts.values() for passage in found]
     sizes = framing.messages([*messages, *passages], count)
     counted = np.array(sizes[: len(messages)], dtype=np.int64)
@@ -183,26 +152,7 @@ def ledger(
     counted: Counted,
     roles: Roles,
 ) -> Ledger:
-    """Place a counted conversation in sections.
-
-    Parameters
-    ----------
-    messages : sequence of Message
-        In order.
-    contexts : Mapping
-        From the index of a message to the passages retrieved for it.
-    tools : sequence of Mapping
-        Tool schemas.
-    counted : Counted
-        Sizes of all of these.
-    roles : mapping or callable
-        A role table, or a function from a message to its section.
-
-    Returns
-    -------
-    Ledger
-        The conversation as items.
-    """
+    """Place a counted conversation in sections."""
     table = dict(roles) if isinstance(roles, Mapping) else None
     sized = list(zip(messages, counted.messages.tolist(), _groups(messages), strict=True))
     past, present = (

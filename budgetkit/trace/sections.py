@@ -40,18 +40,6 @@ _STEP_ROLES = ("assistant", "tool", "function")
 def past_section(message: Message, roles: Roles) -> str:
     """Return the section of a message that an earlier turn has left behind.
 
-    Parameters
-    ----------
-    message : Message
-        Any message; passages have the role ``context``, tool schemas ``tools``.
-    roles : mapping or callable
-        A role table, or a function from a message to its section.
-
-    Returns
-    -------
-    str
-        A section.
-
     Examples
     --------
     >>> past_section(Message({"role": "developer"}), DEFAULT_ROLES)
@@ -69,18 +57,6 @@ def past_section(message: Message, roles: Roles) -> str:
 def present_section(message: Message, roles: Roles) -> str:
     """Return the section of a message of the turn that is being answered.
 
-    Parameters
-    ----------
-    message : Message
-        Any message.
-    roles : mapping or callable
-        A role table, or a function from a message to its section.
-
-    Returns
-    -------
-    str
-        A section.
-
     Examples
     --------
     >>> present_section(Message({"role": "tool"}), DEFAULT_ROLES)
@@ -91,16 +67,5 @@ def present_section(message: Message, roles: Roles) -> str:
 
 
 def roles_key(roles: Roles) -> Hashable:
-    """Return what two equal role tables share, for use as a dictionary's key.
-
-    Parameters
-    ----------
-    roles : mapping or callable
-        A role table, or a function from a message to its section.
-
-    Returns
-    -------
-    Hashable
-        A function itself, or a table's pairs in order.
-    """
+    """Return what two equal role tables share, for use as a dictionary's key."""
     return roles if callable(roles) else tuple(roles.items())

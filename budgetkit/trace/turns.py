@@ -43,16 +43,6 @@ class Turn:
 def turns(messages: Sequence[Message]) -> tuple[Turn, ...]:
     """Divide a conversation into turns.
 
-    Parameters
-    ----------
-    messages : sequence of Message
-        In order.
-
-    Returns
-    -------
-    tuple of Turn
-        Each user message opens one. Without any, all that follows the opening system messages is one turn.
-
     Examples
     --------
     >>> turns([Message({"role": role}) for role in ("system", "user", "assistant", "user")])
@@ -67,16 +57,6 @@ def turns(messages: Sequence[Message]) -> tuple[Turn, ...]:
 
 def opening(messages: Sequence[Message]) -> int:
     """Count the system messages that open a conversation.
-
-    Parameters
-    ----------
-    messages : sequence of Message
-        In order.
-
-    Returns
-    -------
-    int
-        The index of the first message of another role.
 
     Examples
     --------

@@ -35,18 +35,6 @@ _LOOK_BACK = 8
 def character_end(text: str, place: int) -> int:
     r"""Return the last place up to the given one at which no character is split.
 
-    Parameters
-    ----------
-    text : str
-        Any string.
-    place : int
-        In code points from the beginning.
-
-    Returns
-    -------
-    int
-        Between 0 and `place`, in code points.
-
     Examples
     --------
     >>> character_end("cafe\u0301", 4), character_end("cafe\u0301", 5)
@@ -66,18 +54,6 @@ def character_end(text: str, place: int) -> int:
 
 def character_start(text: str, place: int) -> int:
     r"""Return the first place from the given one on at which no character is split.
-
-    Parameters
-    ----------
-    text : str
-        Any string.
-    place : int
-        In code points from the beginning.
-
-    Returns
-    -------
-    int
-        Between `place` and the text's length, in code points.
 
     Examples
     --------

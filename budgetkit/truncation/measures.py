@@ -27,15 +27,7 @@ _MOST_OF_THE_WAY, _FIRST_RATE, _MOST_RATE = 0.8, 2.5, 8.0
 
 
 class Measure:
-    """Costs of one text's parts by a counter of which nothing is known.
-
-    Parameters
-    ----------
-    text : str
-        Any string.
-    count : callable
-        From text to tokens.
-    """
+    """Costs of one text's parts by a counter of which nothing is known."""
 
     #: So many code points beyond a cut that fits every other cut is tried; with 0 only some are.
     near = 0
@@ -62,15 +54,7 @@ class Measure:
 
 
 class SeamMeasure(Measure):
-    """Costs by a counter whose counts add up at seams.
-
-    Parameters
-    ----------
-    text : str
-        Any string.
-    count : callable
-        From text to tokens, exactly, remembering nothing.
-    """
+    """Costs by a counter whose counts add up at seams."""
 
     def __init__(self, text: str, count: Count) -> None:
         super().__init__(text, count)
@@ -186,19 +170,6 @@ class _Side:
 
 
 def measured(text: str, count: Count) -> Measure:
-    """Return the cheapest way to cost parts of a text.
-
-    Parameters
-    ----------
-    text : str
-        Any string.
-    count : callable
-        From text to tokens; an exact counter says so by its method ``fresh``.
-
-    Returns
-    -------
-    Measure
-        With the costs of that counter.
-    """
+    """Return the cheapest way to cost parts of a text."""
     fresh: Count | None = getattr(count, "fresh", None)
     return Measure(text, count) if fresh is None else SeamMeasure(text, fresh)

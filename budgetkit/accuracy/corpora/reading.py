@@ -89,26 +89,7 @@ def folder(
 def files(
     paths: Iterable[Path], source: str, root: Path, kind: str = "", language: str = "", most: int = MOST_BYTES
 ) -> Corpus:
-    """Read files, each a document.
-
-    Parameters
-    ----------
-    paths : iterable of Path
-        The files.
-    source : str
-        Where they come from.
-    root : Path
-        Folder that their names are relative to.
-    kind, language : str
-        What they all are; by default each file's suffix says it.
-    most : int
-        Longest file that is read, in bytes.
-
-    Returns
-    -------
-    Corpus
-        What can be read, and what cannot.
-    """
+    """Read files, each a document."""
     read: list[Document | Problem] = []
     for path in paths:
         by_suffix = LANGUAGES.get(path.suffix.lower(), ("text", path.suffix.lstrip(".") or "none"))
@@ -169,20 +150,7 @@ def rows(path: str | Path, column: str = "text", kind: str = "text", language: s
 
 
 def text_of(path: Path, most: int = MOST_BYTES) -> str | Problem:
-    """Read one file as text, or say why not.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    most : int
-        Longest that is read, in bytes.
-
-    Returns
-    -------
-    str or Problem
-        UTF-8, with or without its mark, or UTF-16 with its mark; line ends as they are.
-    """
+    """Read one file as text, or say why not."""
     try:
         size = path.stat().st_size
         if size > most:

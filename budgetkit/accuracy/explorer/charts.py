@@ -27,22 +27,7 @@ POINTS = ("strip", "lengths", "agreement")
 
 
 def charts(found: Outcome, library: Texts, opened: Collection[str]) -> dict[str, Data]:
-    """Return what the page draws.
-
-    Parameters
-    ----------
-    found : Outcome
-        What follows from the settings.
-    library : Texts
-        Where texts, counts and speeds are.
-    opened : collection of str
-        Figures whose tables are open.
-
-    Returns
-    -------
-    dict of str to dict
-        By figure: title, note, spec, table and click.
-    """
+    """Return what the page draws."""
     return {name: _chart(name, found, library, name in opened) for name in FIGURES}
 
 
@@ -81,18 +66,7 @@ def _table(name: str, found: Outcome, library: Texts) -> pd.DataFrame:
 
 
 def ratios(found: Outcome) -> dict[str, float]:
-    """Return how many tokens an estimated one really is, in a window in the middle and in one at the risk.
-
-    Parameters
-    ----------
-    found : Outcome
-        What follows from the settings.
-
-    Returns
-    -------
-    dict of str to float
-        By case.
-    """
+    """Return how many tokens an estimated one really is, in a window in the middle and in one at the risk."""
     ratio = found.filled.ratios
     worst = float(np.quantile(ratio, 1 - found.settings.risk, method="higher"))
     return {
@@ -102,18 +76,7 @@ def ratios(found: Outcome) -> dict[str, float]:
 
 
 def risks(found: Outcome) -> pd.DataFrame:
-    """Return the buffer of several risks, the accepted one among them, read off the same windows.
-
-    Parameters
-    ----------
-    found : Outcome
-        What follows from the settings.
-
-    Returns
-    -------
-    DataFrame
-        As `figures.buffers` has it.
-    """
+    """Return the buffer of several risks, the accepted one among them, read off the same windows."""
     window, rows = found.buffer.window, []
     for risk in sorted({*RISKS, found.settings.risk}, reverse=True):
         buffer = read_off(found.filled, found.errors, window, risk, found.settings.together)
@@ -123,18 +86,7 @@ def risks(found: Outcome) -> pd.DataFrame:
 
 
 def core(found: Outcome) -> list[str]:
-    """Name the counters that need nothing installed: ratios, other systems' rules, and the estimate if one is trained.
-
-    Parameters
-    ----------
-    found : Outcome
-        With the exact counter.
-
-    Returns
-    -------
-    list of str
-        Names that `budgetkit.counter` takes.
-    """
+    """Name the counters that need nothing installed: ratios, other systems' rules, the trained estimate."""
     exact = found.exact
     if isinstance(exact, ExactCounter) and exact.encoding in table_names():
         return [*RATIOS, *RULES, f"estimate:{exact.encoding}"]
@@ -142,20 +94,7 @@ def core(found: Outcome) -> list[str]:
 
 
 def speeds(found: Outcome, library: Texts) -> pd.DataFrame:
-    """Return error and speed of every counter of the core, and of the chosen and the exact one.
-
-    Parameters
-    ----------
-    found : Outcome
-        What follows from the settings.
-    library : Texts
-        Where counts are, and where each speed is measured once.
-
-    Returns
-    -------
-    DataFrame
-        As `figures.speeds` has it.
-    """
+    """Return error and speed of every counter of the core, and of the chosen and the exact one."""
     kept = selected(found.every, found.settings)
     right = found.errors["exact"].to_numpy(float)
     error, speed, kind = dict[str, float](), dict[str, float](), dict[str, str]()
@@ -180,18 +119,7 @@ def _counters(found: Outcome, library: Texts) -> Iterator[tuple[str, Counter]]:
 
 
 def tax(found: Outcome) -> pd.DataFrame:
-    """Return how much text of each language fills the window: of prose, where there is any.
-
-    Parameters
-    ----------
-    found : Outcome
-        With errors.
-
-    Returns
-    -------
-    DataFrame
-        As `figures.language_tax` has it; of many languages those with most text.
-    """
+    """Return how much text of each language fills the window: of prose, where there is any."""
     errors = found.errors
     prose = errors[errors["class"].isin(["prose", "cjk prose", "dialogue"])]
     spoken = prose if prose["language"].nunique() > 1 else errors

@@ -12,15 +12,7 @@ BATCH = 400_000  # characters counted between two reports
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Which texts, cut to which length: what counts depend on beside the counter.
-
-    Parameters
-    ----------
-    corpus : str
-        Which texts.
-    pieces : int, optional
-        Length in characters that they are cut to.
-    """
+    """Which texts, cut to which length: what counts depend on beside the counter."""
 
     corpus: str
     pieces: int | None
@@ -28,16 +20,6 @@ class Chosen:
 
 def batches(texts: Sequence[str]) -> list[Sequence[str]]:
     """Cut a list of texts into lists of about so many characters.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        Any.
-
-    Returns
-    -------
-    list of sequence of str
-        In the same order, none empty.
 
     Examples
     --------

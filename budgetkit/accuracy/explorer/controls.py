@@ -39,13 +39,6 @@ _LONGEST = 40  # characters of a document's name in the list
 class Controls:
     """The widgets beside the view.
 
-    Parameters
-    ----------
-    do : callable
-        Takes the name of a command and its arguments.
-    library : Texts
-        What can be looked at.
-
     Attributes
     ----------
     counter, exact, corpus, path, classes, pieces, length, risk, risk_box, together, model, preset, window, window_box,
@@ -116,15 +109,7 @@ class Controls:
         self._do("lengths", merge="slider length", shortest=shortest, longest=longest)
 
     def project(self, settings: Settings, found: Outcome) -> None:
-        """Show what holds.
-
-        Parameters
-        ----------
-        settings : Settings
-            What is set.
-        found : Outcome
-            What follows from it.
-        """
+        """Show what holds."""
         self.counter.value = settings.counter
         self.exact.value = settings.exact or found.model.encoding
         options(self.corpus, tuple((name, name) for name in self._library.names), settings.corpus)
@@ -179,16 +164,6 @@ class Controls:
 def round_sizes(low: int, high: int) -> list[int]:
     """Return round numbers of characters between two lengths.
 
-    Parameters
-    ----------
-    low, high : int
-        In characters.
-
-    Returns
-    -------
-    list of int
-        Growing by about as much each.
-
     Examples
     --------
     >>> round_sizes(450, 2_000)[:4]
@@ -201,16 +176,6 @@ def round_sizes(low: int, high: int) -> list[int]:
 
 def shortened(name: str) -> str:
     """Return a name that a list has room for.
-
-    Parameters
-    ----------
-    name : str
-        Any.
-
-    Returns
-    -------
-    str
-        A long one loses its beginning, as paths can spare that.
 
     Examples
     --------

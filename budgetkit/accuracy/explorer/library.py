@@ -30,15 +30,7 @@ MOST = 200  # filled windows and texts to read that are kept
 
 
 class Texts:
-    """Corpora by name, and their counts.
-
-    Parameters
-    ----------
-    report : callable
-        Called with a sentence and a fraction from 0 to 1 while something takes long.
-    start : Settings
-        What the explorer begins with, and goes back to.
-    """
+    """Corpora by name, and their counts."""
 
     def __init__(self, report: Report, start: Settings) -> None:
         self.report, self.start = report, start
@@ -53,25 +45,7 @@ class Texts:
         return tuple(dict.fromkeys([*KNOWN, *self._corpora]))
 
     def add(self, name: str, corpus: Corpus) -> str:
-        """Take in texts that are there already.
-
-        Parameters
-        ----------
-        name : str
-            What to call them.
-        corpus : Corpus
-            Documents that are empty are left out.
-
-        Returns
-        -------
-        str
-            The name; with a number where other texts go by it, which stay for a step back.
-
-        Raises
-        ------
-        ValueError
-            If there is no text.
-        """
+        """Take in texts that are there already."""
         kept = corpus.where(lambda document: bool(document.text))
         if not kept.documents:
             raise ValueError(f"{name} was to be counted; it has no text; give at least one document")
@@ -80,38 +54,14 @@ class Texts:
         return own
 
     def open(self, path: str) -> str:
-        """Take in the texts at a path.
-
-        Parameters
-        ----------
-        path : str
-            A folder, a file or a glob; or a name.
-
-        Returns
-        -------
-        str
-            What they are called here.
-        """
+        """Take in the texts at a path."""
         if path in self.names:
             return path
         self.report(f"Reading {path}", 0)
         return self.add(path, read(path))
 
     def take(self, name: str, content: bytes) -> str:
-        """Take in a file that was sent.
-
-        Parameters
-        ----------
-        name : str
-            The file's name.
-        content : bytes
-            What is in it.
-
-        Returns
-        -------
-        str
-            What it is called here.
-        """
+        """Take in a file that was sent."""
         with tempfile.TemporaryDirectory() as place:
             # a folder of its own, since documents name their folder as their source: never that of a random name
             path = Path(place, "upload", Path(name.replace("\\", "/")).name)
@@ -123,40 +73,11 @@ class Texts:
                 raise ValueError(str(problem).replace(str(path), name).replace(f"{path.parent}/", "")) from None
 
     def corpus(self, chosen: Chosen) -> Corpus:
-        """Return the documents.
-
-        Parameters
-        ----------
-        chosen : Chosen
-            Which.
-
-        Returns
-        -------
-        Corpus
-            Whole, or cut to pieces between half and one and a half times as long.
-
-        Raises
-        ------
-        LookupError
-            If there are none of that name.
-        ValueError
-            If all are shorter than such a piece.
-        """
+        """Return the documents."""
         return self._once((chosen, "corpus"), lambda: self._cut(chosen))
 
     def counter(self, name: str | Counter) -> Counter:
-        """Return a counter, always the same for the same name.
-
-        Parameters
-        ----------
-        name : str or Counter
-            Its name, or a counter of the user's own, which from then on goes by its name.
-
-        Returns
-        -------
-        Counter
-            The counter.
-        """
+        """Return a counter, always the same for the same name."""
         if not isinstance(name, str):
             self._counters[name.name] = name
             return name
@@ -165,88 +86,23 @@ class Texts:
         return self._counters[name]
 
     def counts(self, chosen: Chosen, count: Counter) -> Ints:
-        """Count every document.
-
-        Parameters
-        ----------
-        chosen : Chosen
-            Which texts.
-        count : Counter
-            From text to tokens.
-
-        Returns
-        -------
-        ndarray of int64
-            In tokens, one number a document.
-        """
+        """Count every document."""
         return self._once((chosen, count.name, "counts"), lambda: self._count(chosen, count))
 
     def errors(self, chosen: Chosen, count: Counter, exact: Counter) -> pd.DataFrame:
-        """Compare two counters on every document.
-
-        Parameters
-        ----------
-        chosen : Chosen
-            Which texts.
-        count, exact : Counter
-            The cheap counter and the one that is right.
-
-        Returns
-        -------
-        DataFrame
-            What `budgetkit.accuracy.compare` returns of them.
-        """
+        """Compare two counters on every document."""
         return self._once((chosen, count.name, exact.name, "errors"), lambda: self._compared(chosen, count, exact))
 
     def filled(self, key: Hashable, errors: pd.DataFrame, window: int, together: str | None) -> FilledWindows:
-        """Fill windows with documents drawn at random, once for each choice of documents.
-
-        Parameters
-        ----------
-        key : hashable
-            Stands for the errors.
-        errors, window, together
-            As `budgetkit.accuracy.simulation.filled_windows` takes them.
-
-        Returns
-        -------
-        FilledWindows
-            For any risk.
-        """
+        """Fill windows with documents drawn at random, once for each choice of documents."""
         return self.remember((key, window, together, "filled"), lambda: filled_windows(errors, window, together))
 
     def speed(self, chosen: Chosen, count: Counter) -> float:
-        """Measure how fast a counter is on these texts, on this machine, once.
-
-        Parameters
-        ----------
-        chosen : Chosen
-            Which texts.
-        count : Counter
-            The counter.
-
-        Returns
-        -------
-        float
-            In megabytes of UTF-8 a second.
-        """
+        """Measure how fast a counter is on these texts, on this machine, once."""
         return self._once((chosen, count.name, "speed"), lambda: speed(count, self.corpus(chosen).texts))
 
     def remember(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Make something that is quick to make, and keep it for a while.
-
-        Parameters
-        ----------
-        key : hashable
-            Stands for it.
-        make : callable
-            Makes it.
-
-        Returns
-        -------
-        object
-            The same as before where there is one.
-        """
+        """Make something that is quick to make, and keep it for a while."""
         if key not in self._kept:
             made = make()
             while len(self._kept) >= MOST:

@@ -17,16 +17,6 @@ _NAMED = 3  # files that are named among those left out
 def called(count: Counter) -> str:
     """Return a counter's name, with the word "estimate" where it is one.
 
-    Parameters
-    ----------
-    count : Counter
-        Any.
-
-    Returns
-    -------
-    str
-        Such as "chars/4 (estimate)".
-
     Examples
     --------
     >>> from budgetkit.counters import counter
@@ -39,16 +29,6 @@ def called(count: Counter) -> str:
 def held(share: float) -> str:
     """Return a share of the window as percent.
 
-    Parameters
-    ----------
-    share : float
-        Of the window.
-
-    Returns
-    -------
-    str
-        With one decimal.
-
     Examples
     --------
     >>> held(0.3141), held(0)
@@ -58,34 +38,12 @@ def held(share: float) -> str:
 
 
 def sure(buffer: Buffer) -> str:
-    """Return how sure a buffer is.
-
-    Parameters
-    ----------
-    buffer : Buffer
-        With its interval.
-
-    Returns
-    -------
-    str
-        The interval, in percent.
-    """
+    """Return how sure a buffer is."""
     return f"95 % sure: {100 * buffer.low:.1f} to {100 * buffer.high:.1f} %"
 
 
 def status(found: Outcome) -> Data:
-    """Return what the count costs and what to do about it.
-
-    Parameters
-    ----------
-    found : Outcome
-        What follows from the settings.
-
-    Returns
-    -------
-    dict
-        Level "fits", "cut" or "over", a sentence, and more sentences.
-    """
+    """Return what the count costs and what to do about it."""
     overflow = float(found.costs["overflow"])
     more = [text for text in (found.buffer.warning, _pool(found), _other(found), found.note) if text]
     level = "over" if overflow > found.settings.risk else "cut" if found.buffer.warning else "fits"
@@ -152,20 +110,7 @@ def _other(found: Outcome) -> str:
 
 
 def source(found: Outcome, library: Texts) -> str:
-    """Return what was counted, with what, and what was left out.
-
-    Parameters
-    ----------
-    found : Outcome
-        What follows from the settings.
-    library : Texts
-        Where the texts are.
-
-    Returns
-    -------
-    str
-        One line.
-    """
+    """Return what was counted, with what, and what was left out."""
     corpus = library.corpus(found.chosen)
     every, errors = found.every, found.errors
     cut = "" if found.settings.pieces is None else f" cut to pieces of about {found.settings.pieces:,} characters"

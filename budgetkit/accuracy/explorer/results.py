@@ -30,43 +30,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What follows from the settings.
-
-    Parameters
-    ----------
-    settings : Settings
-        What is set.
-    model : Model
-        The model.
-    counter, exact : Counter
-        The cheap counter and the one that is right.
-    chosen : Chosen
-        Which texts, cut to which length.
-    every : DataFrame
-        Errors of all documents, as `compare` returns them.
-    errors : DataFrame
-        Errors of the documents that are looked at; the index is their place in the corpus.
-    filled : FilledWindows
-        Windows filled with them.
-    buffer : Buffer
-        What the risk asks for.
-    budget : Budget
-        The budget as it is, with a signed deficit.
-    safe : Budget
-        The same with the buffer as its safety reserve, with a signed deficit.
-    result : Budget
-        The safe one as the user takes it away.
-    demand : dict of str to int
-        Typical sizes of the sections, in tokens.
-    costs, safe_costs : mapping
-        What counting so does to the budget as it is, and with the buffer; rows of `consequences`.
-    document : int
-        The one that is read, by its place in the corpus.
-    key : hashable
-        Stands for the errors.
-    note : str
-        What the user should know, such as a model that nobody knows.
-    """
+    """What follows from the settings."""
 
     settings: Settings
     model: Model
@@ -89,25 +53,7 @@ class Outcome:
 
 
 def outcome(settings: Settings, library: Texts) -> Outcome:
-    """Work out what follows from the settings.
-
-    Parameters
-    ----------
-    settings : Settings
-        What is set.
-    library : Texts
-        Where the texts and their counts are.
-
-    Returns
-    -------
-    Outcome
-        Everything that is shown.
-
-    Raises
-    ------
-    ValueError, LookupError, OSError
-        If something set cannot be; the sentence says what to do.
-    """
+    """Work out what follows from the settings."""
     model, note = known_model(settings.budget.model)
     count, exact = library.counter(settings.counter), reference(settings, model, library)
     chosen = Chosen(settings.corpus, settings.pieces)
@@ -146,26 +92,7 @@ def outcome(settings: Settings, library: Texts) -> Outcome:
 def costs_of(
     budget: Budget, errors: pd.DataFrame, together: str | None, key: Hashable, library: Texts
 ) -> dict[str, Any]:
-    """Return what counting so does to a budget.
-
-    Parameters
-    ----------
-    budget : Budget
-        The budget.
-    errors : DataFrame
-        Of one counter.
-    together : str, optional
-        What all texts of one window have in common.
-    key : hashable
-        Stands for the errors.
-    library : Texts
-        Keeps what was found.
-
-    Returns
-    -------
-    dict
-        The row of `budgetkit.accuracy.consequences`.
-    """
+    """Return what counting so does to a budget."""
     known = (key, budget.usable, budget.sizes.get("safety", 0), together, "costs")
     return library.remember(known, lambda: _first(consequences(budget, errors, together)))
 
@@ -175,41 +102,13 @@ def _first(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def typical(settings: BudgetSettings, budget: Budget) -> dict[str, int]:
-    """Return what each section asks for: the preset's typical sizes; of a budget of the user's own, its caps.
-
-    Parameters
-    ----------
-    settings : budget settings
-        What is set.
-    budget : Budget
-        The budget that follows.
-
-    Returns
-    -------
-    dict of str to int
-        In tokens, one for each section.
-    """
+    """Return what each section asks for: the preset's typical sizes; of a budget of the user's own, its caps."""
     known = typed_demand(settings, budget)
     return known if any(known.values()) else {section: cap or 0 for section, cap in budget.caps.items()}
 
 
 def reference(settings: Settings, model: Model, library: Texts) -> Counter:
-    """Return the counter that is right: the one that is named, or the model's own.
-
-    Parameters
-    ----------
-    settings : Settings
-        What is set.
-    model : Model
-        The model that the settings name.
-    library : Texts
-        Where counters are.
-
-    Returns
-    -------
-    Counter
-        Where the model's encoding is not public, its name says what stands in.
-    """
+    """Return the counter that is right: the one that is named, or the model's own."""
     if settings.exact is not None:
         return library.counter(settings.exact)
     if model.encoding_is_own:
@@ -218,20 +117,7 @@ def reference(settings: Settings, model: Model, library: Texts) -> Counter:
 
 
 def selected(every: pd.DataFrame, settings: Settings) -> npt.NDArray[np.bool_]:
-    """Say which documents are looked at.
-
-    Parameters
-    ----------
-    every : DataFrame
-        Errors of all documents.
-    settings : Settings
-        With classes and lengths.
-
-    Returns
-    -------
-    ndarray of bool
-        One a document.
-    """
+    """Say which documents are looked at."""
     length = every["characters"].to_numpy()
     kept = np.ones(len(every), bool)
     if settings.classes is not None:
@@ -254,39 +140,13 @@ def _none_left(settings: Settings, every: pd.DataFrame) -> str:
 
 
 def read(settings: Settings, errors: pd.DataFrame) -> int:
-    """Return which document is read: the one that was chosen while it is looked at, else the one counted worst.
-
-    Parameters
-    ----------
-    settings : Settings
-        What is set.
-    errors : DataFrame
-        Errors of the documents that are looked at.
-
-    Returns
-    -------
-    int
-        Its place in the corpus.
-    """
+    """Return which document is read: the one that was chosen while it is looked at, else the one counted worst."""
     if settings.document is not None and settings.document in errors.index:
         return settings.document
     return int(errors.index[int(errors["error"].abs().to_numpy().argmax())])
 
 
 def with_buffer(budget: BudgetSettings, buffer: Buffer) -> BudgetSettings:
-    """Return a budget's settings with the buffer as its safety reserve.
-
-    Parameters
-    ----------
-    budget : budget settings
-        The budget.
-    buffer : Buffer
-        What is held back.
-
-    Returns
-    -------
-    budget settings
-        A buffer of nothing takes away what was held back before.
-    """
+    """Return a budget's settings with the buffer as its safety reserve."""
     size = buffer.reserve.size
     return replace(budget, lines={**budget.lines, "safety": size if isinstance(size, Share) else Share(0)})

@@ -31,25 +31,6 @@ _GLOB = re.compile(r"[*?\[]")
 def read(path: str) -> Corpus:
     r"""Read the texts at a path.
 
-    Parameters
-    ----------
-    path : str
-        A folder, a file, or a glob such as ``notes/**/*.md``; "~" is the home folder. Tables (JSONL, CSV, TSV) give
-        a document a row, of the column "text" or the one that has the longest texts; a file of conversations
-        gives one a message that has text, and none for tool calls.
-
-    Returns
-    -------
-    Corpus
-        At least one document, and what could not be read.
-
-    Raises
-    ------
-    ValueError
-        If there is no text in it.
-    OSError
-        If nothing is there.
-
     Examples
     --------
     >>> import tempfile

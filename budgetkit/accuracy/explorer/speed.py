@@ -16,19 +16,6 @@ _LONG = 0.15  # seconds; what takes longer is measured once
 def speed(count: Counter, texts: Sequence[str]) -> float:
     """Measure how fast a counter is.
 
-    Parameters
-    ----------
-    count : Counter
-        The counter.
-    texts : sequence of str
-        The first ones are counted in one batch, up to some 300,000 characters; the fastest of three rounds holds. An
-        exact counter remembers what it counted, so in each round every text ends differently.
-
-    Returns
-    -------
-    float
-        In megabytes of UTF-8 a second.
-
     Examples
     --------
     >>> from budgetkit.counters import counter

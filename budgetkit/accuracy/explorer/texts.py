@@ -10,18 +10,7 @@ from budgetkit.state import to_json, to_yaml
 
 
 def texts(found: Outcome) -> dict[str, str]:
-    """Return the budget with its measured buffer in every format.
-
-    Parameters
-    ----------
-    found : Outcome
-        What follows from the settings.
-
-    Returns
-    -------
-    dict of str to str
-        By "python", "yaml" and "json"; Python and YAML say on what the buffer rests.
-    """
+    """Return the budget with its measured buffer in every format."""
     said = f"# {provenance(found)}\n"
     return {
         "python": said + program(found),
@@ -31,18 +20,7 @@ def texts(found: Outcome) -> dict[str, str]:
 
 
 def program(found: Outcome) -> str:
-    """Return a program that makes the budget.
-
-    Parameters
-    ----------
-    found : Outcome
-        What follows from the settings.
-
-    Returns
-    -------
-    str
-        The preset and its safety reserve; a budget of the user's own in full.
-    """
+    """Return a program that makes the budget."""
     settings, size = found.settings.budget, found.buffer.reserve.size
     base = settings.base(found.model)
     if settings.own is not None or not isinstance(size, Share):
@@ -63,18 +41,7 @@ def _opened(program: str) -> str:
 
 
 def provenance(found: Outcome) -> str:
-    """Return on what the buffer rests, in one line.
-
-    Parameters
-    ----------
-    found : Outcome
-        What follows from the settings.
-
-    Returns
-    -------
-    str
-        Counter, reference, texts, n, risk and interval.
-    """
+    """Return on what the buffer rests, in one line."""
     told = (
         f"safety {held(found.buffer.share)} ({sure(found.buffer)}): {found.counter.name} against {found.exact.name}, "
         f"{found.buffer.documents} documents of {found.settings.corpus}, risk {100 * found.settings.risk:g} %"

@@ -24,19 +24,7 @@ _SEEN: Final = {" ": "·", "\t": "⇥", "\n": "⏎", "\r": "␍", "\u00a0": "⍽
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One token of a text.
-
-    Parameters
-    ----------
-    number : int
-        Its number in the encoding.
-    data : bytes
-        Its bytes.
-    text : str
-        What is shown for it: its characters, those that it begins, or none.
-    shared : int
-        How many tokens its characters take together; 1 for most.
-    """
+    """One token of a text."""
 
     number: int
     data: bytes
@@ -46,18 +34,6 @@ class Token:
 
 def tokens_of(text: str, exact: ExactCounter) -> list[Token]:
     """Cut a text into its tokens, characters whole.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-    exact : ExactCounter
-        Whose tokens.
-
-    Returns
-    -------
-    list of Token
-        Their texts joined are the text, but for characters that are none.
 
     Examples
     --------
@@ -88,22 +64,7 @@ def _shared(held: list[tuple[int, bytes]], text: str) -> list[Token]:
 
 
 def reading(text: str, title: str, exact: Counter, count: Counter) -> Data:
-    """Return a document as the page reads it.
-
-    Parameters
-    ----------
-    text : str
-        The document.
-    title : str
-        Its name.
-    exact, count : Counter
-        The counter that is right, and the cheap one.
-
-    Returns
-    -------
-    dict
-        title, note, blocks, one a line, and the click that it follows.
-    """
+    """Return a document as the page reads it."""
     if not isinstance(exact, ExactCounter):
         note = f"{exact.name} counts tokens and does not show them; choose an encoding such as o200k_base to see them."
         return {"title": title, "note": note, "blocks": [], "follows": "document"}
@@ -115,16 +76,6 @@ def reading(text: str, title: str, exact: Counter, count: Counter) -> Data:
 
 def beginning_of(text: str) -> str:
     """Return as much of a text as is shown, up to a line's end where one is near.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Returns
-    -------
-    str
-        At most some 6,000 characters.
 
     Examples
     --------
@@ -139,16 +90,6 @@ def beginning_of(text: str) -> str:
 
 def lines(tokens: list[Token]) -> Iterator[tuple[int, int, list[tuple[int, Token]]]]:
     r"""Gather tokens into lines; one that holds a line's end closes the line.
-
-    Parameters
-    ----------
-    tokens : list of Token
-        Of a text.
-
-    Yields
-    ------
-    tuple
-        First and last line that the tokens belong to, from 1, and each token with its place in the text.
 
     Examples
     --------
@@ -186,16 +127,6 @@ def _piece(place: int, token: Token) -> Data:
 def tip(token: Token) -> str:
     """Return what a pointer over a token is told.
 
-    Parameters
-    ----------
-    token : Token
-        The token.
-
-    Returns
-    -------
-    str
-        Its number and its bytes.
-
     Examples
     --------
     >>> tip(Token(13225, b"Hello", "Hello", 1))
@@ -208,16 +139,6 @@ def tip(token: Token) -> str:
 
 def visible(text: str) -> str:
     r"""Show what would not be seen: line ends, tabs, characters without a shape, and blanks that stand alone.
-
-    Parameters
-    ----------
-    text : str
-        Of one token.
-
-    Returns
-    -------
-    str
-        A blank before a word stays a blank; the token's colour shows it.
 
     Examples
     --------

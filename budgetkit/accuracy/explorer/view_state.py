@@ -18,22 +18,7 @@ FIGURES = ("strip", "rooms", "lengths", "agreement", "buffers", "speeds", "tax")
 
 
 def scene(history: History[Settings], found: Outcome, library: Texts) -> Data:
-    """Return the state of the view.
-
-    Parameters
-    ----------
-    history : History
-        The settings and what can be taken back.
-    found : Outcome
-        What follows from the settings.
-    library : Texts
-        Where the texts are.
-
-    Returns
-    -------
-    dict
-        Ready for JSON.
-    """
+    """Return the state of the view."""
     settings = history.now
     changed = settings != replace(library.start, corpus=settings.corpus)
     actions: Data = {"undo": bool(history.past), "redo": bool(history.future), "reset": changed}
@@ -47,33 +32,12 @@ def scene(history: History[Settings], found: Outcome, library: Texts) -> Data:
 
 
 def kpis(found: Outcome) -> list[Data]:
-    """Return the key figures.
-
-    Parameters
-    ----------
-    found : Outcome
-        What follows from the settings.
-
-    Returns
-    -------
-    list of dict
-        Key, label, value, and what stands under it.
-    """
+    """Return the key figures."""
     return [*_errors(found), *_costs(found)]
 
 
 def named(count: Counter) -> str:
     """Return a counter's name for a key figure, with the word "estimate" where it is one.
-
-    Parameters
-    ----------
-    count : Counter
-        Any.
-
-    Returns
-    -------
-    str
-        Without where a calibrated slope comes from.
 
     Examples
     --------
@@ -87,18 +51,6 @@ def named(count: Counter) -> str:
 
 def shortened(name: str, longest: int) -> str:
     """Return a name that a key figure has room for.
-
-    Parameters
-    ----------
-    name : str
-        Any.
-    longest : int
-        In characters.
-
-    Returns
-    -------
-    str
-        A long one loses its end.
 
     Examples
     --------

@@ -44,16 +44,6 @@ def _table(errors: pd.DataFrame, texts: Sequence[str] = (), read: int | None = N
 def beginning(text: str) -> str:
     r"""Return how a text begins, on one line.
 
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Returns
-    -------
-    str
-        About 60 characters; runs of white space are one blank.
-
     Examples
     --------
     >>> beginning("Dear Ann,\n\n  thank you"), len(beginning("word " * 100))
@@ -89,16 +79,6 @@ def _told(table: pd.DataFrame) -> list[str]:
 
 def percent(share: float) -> str:
     """Write a signed share as percent.
-
-    Parameters
-    ----------
-    share : float
-        Such as an error.
-
-    Returns
-    -------
-    str
-        With its sign.
 
     Examples
     --------

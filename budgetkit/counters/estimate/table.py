@@ -30,19 +30,7 @@ Values = npt.NDArray[np.int16]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """What each window adds, in 128ths of a token.
-
-    Parameters
-    ----------
-    classes : ndarray of uint8, shape (65536,)
-        Class of each UTF-16 unit.
-    levels : dict of str to ndarray
-        One table for each of `windows.LEVELS`; a text's estimate is the sum of what they say.
-    runs : ndarray of int16, shape (128, 128)
-        What a pair adds in a run of two ASCII characters in turn, measured.
-    run_units : ndarray of int16, shape (65536,)
-        What a pair adds in a run of that one unit, measured; below 0 where it was not.
-    """
+    """What each window adds, in 128ths of a token."""
 
     classes: npt.NDArray[np.uint8]
     levels: dict[str, Values]
@@ -50,18 +38,7 @@ class Table:
     run_units: Values
 
     def values(self, units: npt.NDArray[np.uint8] | npt.NDArray[np.uint16]) -> Values:
-        """Look up what each window adds.
-
-        Parameters
-        ----------
-        units : ndarray of uint8 or uint16
-            Whole windows, after their context.
-
-        Returns
-        -------
-        ndarray of int16
-            One value a window, in 128ths of a token; below 0 where an average said too much.
-        """
+        """Look up what each window adds."""
         stretch = windows(units, self.classes)
         total = np.zeros(len(units) // WINDOW - BEFORE // WINDOW, np.int16)
         for level, place in stretch.plain():
@@ -85,18 +62,6 @@ def looked_up(level: Values, key: npt.NDArray[np.uint32]) -> tuple[npt.NDArray[n
 
     The uppermost bits of a key say where to look; the six that follow must be those of the entry, whose other ten are
     the value. A key that the level does not hold adds nothing.
-
-    Parameters
-    ----------
-    level : ndarray of int16
-        The entries; their number is a power of two.
-    key : ndarray of uint32
-        As :meth:`budgetkit.counters.estimate.windows.Windows.hashed` gives them.
-
-    Returns
-    -------
-    tuple of ndarray
-        Which keys the level holds, and their values in 128ths of a token.
     """
     short = key >> np.uint32(27 - len(level).bit_length())
     entry = level.take((short >> np.uint32(6)).astype(np.intp), mode="wrap")
@@ -108,11 +73,6 @@ def looked_up(level: Values, key: npt.NDArray[np.uint32]) -> tuple[npt.NDArray[n
 
 def table_names() -> tuple[str, ...]:
     """Name the encodings that there is a table for.
-
-    Returns
-    -------
-    tuple of str
-        Sorted names.
 
     Examples
     --------
@@ -126,23 +86,7 @@ def table_names() -> tuple[str, ...]:
 
 @cache
 def table(encoding: str) -> Table:
-    """Load the table of one encoding, once.
-
-    Parameters
-    ----------
-    encoding : str
-        One of :func:`table_names`.
-
-    Returns
-    -------
-    Table
-        As it was trained.
-
-    Raises
-    ------
-    ValueError
-        If there is none for that encoding.
-    """
+    """Load the table of one encoding, once."""
     if encoding not in table_names():
         known = ", ".join(table_names())
         raise ValueError(

@@ -32,16 +32,6 @@ _ASCII_GAPS = tuple("\0" * number for number in range(BEFORE + WINDOW))
 def stretches(text: str) -> Iterator[Row]:
     """Cut a text into rows.
 
-    Parameters
-    ----------
-    text : str
-        Any string.
-
-    Yields
-    ------
-    ndarray of uint8 or uint16
-        At most some hundred thousand units after the context; one row for an empty text too.
-
     Examples
     --------
     >>> [row.tolist() for row in stretches("Hello")]
@@ -59,16 +49,6 @@ def stretches(text: str) -> Iterator[Row]:
 
 def laid_out(texts: Sequence[str]) -> tuple[Row, Places, Places]:
     """Put texts end to end in one row, each after a context of its own.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        Any strings; a row of ASCII alone is estimated several times faster.
-
-    Returns
-    -------
-    tuple of ndarray
-        The row, and the first window and the number of windows of each text.
 
     Examples
     --------
@@ -91,35 +71,12 @@ def laid_out(texts: Sequence[str]) -> tuple[Row, Places, Places]:
 
 
 def has_surrogates(row: Row) -> bool:
-    """Tell whether some characters of a row may be two units; where none is, units are counted as characters.
-
-    Parameters
-    ----------
-    row : ndarray of uint8 or uint16
-        Any units.
-
-    Returns
-    -------
-    bool
-        Always False for ASCII.
-    """
+    """Tell whether some characters of a row may be two units; where none is, units are counted as characters."""
     return row.dtype == np.uint16 and bool((row >> np.uint16(11) == 0xD800 >> 11).any())
 
 
 def units_before(text: str, places: Places) -> Places:
     """Give the number of units before some characters.
-
-    Parameters
-    ----------
-    text : str
-        Any string.
-    places : ndarray of intp
-        Character offsets.
-
-    Returns
-    -------
-    ndarray of intp
-        One unit for each character before, and one more for each of these beyond U+FFFF.
 
     Examples
     --------
@@ -136,18 +93,7 @@ def units_before(text: str, places: Places) -> Places:
 
 
 def unit_ends(text: str) -> Places:
-    """Give the number of units before each character and after the last.
-
-    Parameters
-    ----------
-    text : str
-        Any string.
-
-    Returns
-    -------
-    ndarray of intp, shape (len(text) + 1,)
-        As `units_before` gives them.
-    """
+    """Give the number of units before each character and after the last."""
     if text.isascii():
         return np.arange(len(text) + 1)
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")

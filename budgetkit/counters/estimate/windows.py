@@ -54,17 +54,7 @@ _NOT_ASCII, _UPPER_HALF = np.uint32(0xFF80FF80), np.uint32(2**31)
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """The windows of one stretch of text, without its context.
-
-    Parameters
-    ----------
-    classes : ndarray of uint8
-        Class of each unit; the first `BEFORE` are context.
-    units : ndarray of uint16 or None
-        The units themselves; None if all are ASCII.
-    wide : ndarray of intp or slice
-        Windows to look up by their units as well; at least those that are not ASCII.
-    """
+    """The windows of one stretch of text, without its context."""
 
     classes: Bytes
     units: Units | None
@@ -125,20 +115,7 @@ class Windows:
 
 
 def windows(units: Bytes | Units, classes: Bytes) -> Windows:
-    """Make the windows of a stretch of units.
-
-    Parameters
-    ----------
-    units : ndarray of uint8 or uint16
-        Whole windows, after `BEFORE` units of context.
-    classes : ndarray of uint8, shape (65536,)
-        Class of each unit; its own below 128.
-
-    Returns
-    -------
-    Windows
-        A quarter as many as there are units after the context.
-    """
+    """Make the windows of a stretch of units."""
     if units.dtype == np.uint8:
         return Windows(units.view(np.uint8), None, _ALL)
     row = np.ascontiguousarray(units.view(np.uint16))

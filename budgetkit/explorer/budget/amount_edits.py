@@ -17,69 +17,24 @@ USUAL_RESERVES = (Reserve("output", 0, serves="output"), Reserve("safety", 0))
 
 
 def amounts_of(budget: Budget, base: Budget) -> dict[str, Amount | None]:
-    """Return the amount of each line, of a section that lost its cap the one it had.
-
-    Parameters
-    ----------
-    budget : Budget
-        The budget as it is now.
-    base : Budget
-        The budget before any line was moved.
-
-    Returns
-    -------
-    dict of str to int, Share or None
-        By line, the usual reserves among them.
-    """
+    """Return the amount of each line, of a section that lost its cap the one it had."""
     before = {line.name: line.amount for line in base}
     now = {line.name: line.amount for line in with_reserves(budget, dict.fromkeys(usual()))}
     return {name: before.get(name) if amount is None else amount for name, amount in now.items()}
 
 
 def usual() -> tuple[str, ...]:
-    """Return the names of the reserves that always have a slider.
-
-    Returns
-    -------
-    tuple of str
-        Names.
-    """
+    """Return the names of the reserves that always have a slider."""
     return tuple(reserve.name for reserve in USUAL_RESERVES)
 
 
 def names(budget: Budget, moved: Mapping[str, Any]) -> set[str]:
-    """Return the lines of a budget once the usual reserves that were moved are in it.
-
-    Parameters
-    ----------
-    budget : Budget
-        The budget.
-    moved : mapping
-        Moved lines by name.
-
-    Returns
-    -------
-    set of str
-        Names.
-    """
+    """Return the lines of a budget once the usual reserves that were moved are in it."""
     return {line.name for line in with_reserves(budget, moved)}
 
 
 def with_reserves(budget: Budget, moved: Mapping[str, Any]) -> Budget:
-    """Return the budget with those of the usual reserves that were moved and that it lacks.
-
-    Parameters
-    ----------
-    budget : Budget
-        The budget.
-    moved : mapping
-        Moved lines by name.
-
-    Returns
-    -------
-    Budget
-        The same one where none is missing.
-    """
+    """Return the budget with those of the usual reserves that were moved and that it lacks."""
     known = {line.name for line in budget}
     new = [reserve for reserve in USUAL_RESERVES if reserve.name in moved and reserve.name not in known]
     return replace(budget, reserves=(*budget.reserves, *new)) if new else budget
@@ -87,22 +42,6 @@ def with_reserves(budget: Budget, moved: Mapping[str, Any]) -> Budget:
 
 def moved(amount: Amount | None, tokens: int, window: int, is_section: bool) -> Amount | None:
     """Return an amount of another size and the same kind.
-
-    Parameters
-    ----------
-    amount : int, Share or None
-        What it was.
-    tokens : int
-        The size it gets, in tokens.
-    window : int
-        Size of the context window, in tokens.
-    is_section : bool
-        Whether it is a section's cap, which is none once it is as large as the window.
-
-    Returns
-    -------
-    int, Share or None
-        A share of so many tokens; its limits give way where they stand against that.
 
     Examples
     --------
@@ -119,18 +58,6 @@ def moved(amount: Amount | None, tokens: int, window: int, is_section: bool) -> 
 
 def shortest_ratio(tokens: int, window: int) -> Decimal:
     """Return the shortest decimal whose share of the window, rounded down, is so many tokens.
-
-    Parameters
-    ----------
-    tokens : int
-        In tokens, at most the window.
-    window : int
-        In tokens.
-
-    Returns
-    -------
-    Decimal
-        From 0 to 1.
 
     Examples
     --------

@@ -24,20 +24,7 @@ BESIDE_SHORT = {"input": "on top", "usable": "beside it"}
 
 
 def bar(settings: Settings, found: Outcome) -> Data:
-    """Return the bar of the window.
-
-    Parameters
-    ----------
-    settings : Settings
-        For what is locked.
-    found : Outcome
-        What follows from the settings.
-
-    Returns
-    -------
-    dict
-        Segments, handles and texts.
-    """
+    """Return the bar of the window."""
     plan = found.plan
     budget = plan.budget
     rest = budget.remainder if takes_the_rest(budget) else None
@@ -162,16 +149,6 @@ def _handle(settings: Settings, plan: Plan, claim: Claim) -> Data:
 
 def nice_step(window: int) -> int:
     """Return a round number of tokens near half a percent of the window.
-
-    Parameters
-    ----------
-    window : int
-        In tokens.
-
-    Returns
-    -------
-    int
-        1, 2 or 5 times a power of ten.
 
     Examples
     --------

@@ -19,22 +19,7 @@ Data = dict[str, Any]
 
 
 def charts(found: Outcome, shown: Collection[str], opened: Collection[str]) -> dict[str, Data]:
-    """Return what the page draws.
-
-    Parameters
-    ----------
-    found : Outcome
-        What follows from the settings.
-    shown : collection of str
-        Which figures are shown.
-    opened : collection of str
-        Whose tables are open.
-
-    Returns
-    -------
-    dict of str to dict
-        By figure: title, note, spec and table.
-    """
+    """Return what the page draws."""
     return {name: _chart(name, found, name in opened) for name in shown}
 
 

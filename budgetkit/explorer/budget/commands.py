@@ -137,20 +137,7 @@ def take_setup(settings: Settings, found: Outcome, library: Library, name: str, 
 
 
 def taken(settings: Settings, budget: Budget) -> Settings:
-    """Return the settings that show a budget: as its preset where it is one, else as the user's own.
-
-    Parameters
-    ----------
-    settings : Settings
-        What else is set.
-    budget : Budget
-        The budget to show.
-
-    Returns
-    -------
-    Settings
-        Without moved or locked lines.
-    """
+    """Return the settings that show a budget: as its preset where it is one, else as the user's own."""
     plain = replace(settings, lines={}, locks={}, demand={}, preset=OWN, own=budget, window=None)
     if budget.name not in PRESETS:
         return plain

@@ -26,13 +26,6 @@ LIMITED = "output"
 class Controls:
     """The widgets beside the view.
 
-    Parameters
-    ----------
-    do : callable
-        Takes the name of a command and its arguments.
-    library : Library
-        What can be shown.
-
     Attributes
     ----------
     model, preset, window, window_box, counter, trace, path, conversation, turn
@@ -101,15 +94,7 @@ class Controls:
         self.path.observe(lambda change: change["new"].strip() and self._do("path", path=change["new"]), "value")
 
     def project(self, settings: Settings, found: Outcome) -> None:
-        """Show what holds.
-
-        Parameters
-        ----------
-        settings : Settings
-            What is set.
-        found : Outcome
-            What follows from it.
-        """
+        """Show what holds."""
         self.model.value = settings.model
         own = ((found.budget.name or "my own budget", OWN),) if settings.own is not None else ()
         options(self.preset, (*known_presets(), *own), settings.preset)

@@ -14,18 +14,7 @@ Data = dict[str, Any]
 
 
 def status(found: Outcome) -> Data:
-    """Return whether everything fits and, where it does not, how to mend it.
-
-    Parameters
-    ----------
-    found : Outcome
-        What follows from the settings.
-
-    Returns
-    -------
-    dict
-        Level "fits", "cut" or "over", a sentence, and more sentences.
-    """
+    """Return whether everything fits and, where it does not, how to mend it."""
     plan = found.plan
     over = plan.free < 0 or plan.budget.unclaimed < 0
     lost = sorted((grant for grant in plan.grants if grant.cut > 0), key=lambda grant: -grant.cut)
@@ -93,16 +82,6 @@ def _remedy(way: str, sections: list[str], best: Mapping[str, int | None]) -> st
 def listed(names: Sequence[str]) -> str:
     """Return names as a sentence lists them.
 
-    Parameters
-    ----------
-    names : sequence of str
-        At least one.
-
-    Returns
-    -------
-    str
-        With commas, and "and" before the last.
-
     Examples
     --------
     >>> listed(["history"]), listed(["system", "memory", "history"])
@@ -113,22 +92,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def source(settings: Settings, found: Outcome, library: Library) -> str:
-    """Return where the demands come from and how they were counted.
-
-    Parameters
-    ----------
-    settings : Settings
-        What is set.
-    found : Outcome
-        What follows from the settings.
-    library : Library
-        Where the conversations are.
-
-    Returns
-    -------
-    str
-        One line.
-    """
+    """Return where the demands come from and how they were counted."""
     if settings.trace is None or found.demand is None:
         return "No conversation: the sections ask for the sizes typed in. Open one to see every turn."
     traces = library.conversations(settings.trace)

@@ -32,21 +32,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """The requests of a file under one counter.
-
-    Parameters
-    ----------
-    library : Library
-        Where the counts are.
-    name : str
-        Which file.
-    budget : Budget
-        Whose role table holds.
-    counter : Counter
-        From text to tokens.
-    framing : Framing
-        What a message costs beyond its text.
-    """
+    """The requests of a file under one counter."""
 
     library: Library
     name: str
@@ -55,45 +41,15 @@ class Requests:
     framing: Framing
 
     def turns(self, which: int) -> Batch:
-        """Return the turns of one conversation.
-
-        Parameters
-        ----------
-        which : int
-            Which conversation, from 0.
-
-        Returns
-        -------
-        Batch
-            Item by item, up to `MOST_TURNS` turns and `MOST_ITEMS` items.
-        """
+        """Return the turns of one conversation."""
         return self._once(("turns", which), lambda: self._of(which))
 
     def items(self, which: int, turn: int) -> Items:
-        """Return what stands to be kept or cut at one turn.
-
-        Parameters
-        ----------
-        which : int
-            Which conversation, from 0.
-        turn : int
-            Which turn, from 1.
-
-        Returns
-        -------
-        Items
-            In columns.
-        """
+        """Return what stands to be kept or cut at one turn."""
         return self.library.items(self.name, which, turn, self.counter, self.budget.roles, self.framing)
 
     def every(self) -> Batch:
-        """Return the turns of all conversations.
-
-        Returns
-        -------
-        Batch
-            Item by item, up to `MOST_TURNS` turns and `MOST_ITEMS` items.
-        """
+        """Return the turns of all conversations."""
         return self._once(("every",), self._of_all)
 
     @property
@@ -127,18 +83,7 @@ class Requests:
 
 
 def remembered(cut: Cut) -> Cut:
-    """Return a cut that is made once for the same item and room.
-
-    Parameters
-    ----------
-    cut : callable
-        As `budgetkit.fit` takes it.
-
-    Returns
-    -------
-    callable
-        The same, with a memory of bounded size.
-    """
+    """Return a cut that is made once for the same item and room."""
     made: dict[tuple[Hashable, ...], tuple[Item, Item | None]] = {}
 
     def once(item: Item, limit: int, allocation: Allocation) -> Item | None:

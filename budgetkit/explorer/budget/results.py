@@ -29,35 +29,7 @@ ROUGH = "chars/4"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What follows from the settings.
-
-    Parameters
-    ----------
-    model : Model
-        The model.
-    budget : Budget
-        The budget as the user takes it away.
-    plan : Plan
-        The plan of the chosen turn; its budget has a signed deficit.
-    counter : Counter
-        What was counted with.
-    turn : int
-        The chosen turn, from 1; 0 without a trace.
-    turns : Batch, optional
-        The requests of all turns.
-    first_cut : tuple of int and str, optional
-        The first turn that loses something, and the section that loses most there.
-    pinned : Plan, optional
-        The pinned budget's plan of the same turn.
-    pinned_turns : Batch, optional
-        The requests of all turns as the pinned budget's own roles put them.
-    compared : tuple of two batches and two names, optional
-        The turns by the exact and by a rough counter, and what the counters are called.
-    conversations : Batch, optional
-        The turns of all conversations, of a file that has several.
-    note : str
-        What the user should know, such as a model that nobody knows.
-    """
+    """What follows from the settings."""
 
     model: Model
     budget: Budget
@@ -79,25 +51,7 @@ class Outcome:
 
 
 def outcome(settings: Settings, library: Library) -> Outcome:
-    """Work out what follows from the settings.
-
-    Parameters
-    ----------
-    settings : Settings
-        What is set.
-    library : Library
-        Where conversations and counts are.
-
-    Returns
-    -------
-    Outcome
-        Everything that is shown.
-
-    Raises
-    ------
-    ValueError, LookupError, OSError
-        If something set cannot be; the sentence says what to do.
-    """
+    """Work out what follows from the settings."""
     found, note = known_model(settings.model)
     signed = settings.budget(found)
     count = library.counter(settings.counter, found)
@@ -150,37 +104,13 @@ def _compared(requests: Requests, which: int, model: Model) -> tuple[Batch, Batc
 
 
 def shown(pinned: Budget, budget: Budget) -> Budget:
-    """Return a pinned budget as it can meet the demands of another one.
-
-    Parameters
-    ----------
-    pinned : Budget
-        The pinned budget.
-    budget : Budget
-        The budget whose sections the demands are for.
-
-    Returns
-    -------
-    Budget
-        Signed, with the sections it does not name drawing on its pool.
-    """
+    """Return a pinned budget as it can meet the demands of another one."""
     same = set(budget.sections) <= set(pinned.sections)
     return replace(pinned, deficit="signed", undeclared=pinned.undeclared if same else "pool")
 
 
 def known_model(name: str) -> tuple[Model, str]:
-    """Return a model and, where a default stands in for it, the warning.
-
-    Parameters
-    ----------
-    name : str
-        Name of a model.
-
-    Returns
-    -------
-    tuple of Model and str
-        The text is empty for a model that is known.
-    """
+    """Return a model and, where a default stands in for it, the warning."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UnknownModelWarning)
         found = model(name)
@@ -188,40 +118,14 @@ def known_model(name: str) -> tuple[Model, str]:
 
 
 def typed_demand(settings: Settings, budget: Budget) -> dict[str, int]:
-    """Return the demands without a trace: the preset's typical sizes, with those that were typed in.
-
-    Parameters
-    ----------
-    settings : Settings
-        What is set.
-    budget : Budget
-        The budget whose sections ask.
-
-    Returns
-    -------
-    dict of str to int
-        In tokens, one for each section.
-    """
+    """Return the demands without a trace: the preset's typical sizes, with those that were typed in."""
     preset = PRESETS.get(settings.preset) or PRESETS.get(budget.name)
     typical = preset.demand if preset else {}
     return {s: settings.demand.get(s, typical.get(s, 0)) for s in budget.sections}
 
 
 def kept_deficit(signed: Budget, deficit: str) -> Budget:
-    """Return a budget with what its preset does about a deficit, where that is no error.
-
-    Parameters
-    ----------
-    signed : Budget
-        The budget with a signed deficit.
-    deficit : {"raise", "clamp", "signed"}
-        What the preset does.
-
-    Returns
-    -------
-    Budget
-        The signed one where the other would raise.
-    """
+    """Return a budget with what its preset does about a deficit, where that is no error."""
     try:
         return replace(signed, deficit=deficit)  # type: ignore[arg-type]
     except ValueError:

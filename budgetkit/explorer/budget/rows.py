@@ -18,15 +18,6 @@ class Row:
     """One line of the budget.
 
     The slider is in percent of the window, the box in tokens. At its end a section has no cap of its own.
-
-    Parameters
-    ----------
-    line : str
-        Name of the line.
-    is_share : bool
-        Whether a move of the slider sets a share of the window, which follows it, or tokens, which stay.
-    do : callable
-        Takes the name of a command and its arguments.
     """
 
     def __init__(self, line: str, is_share: bool, do: Do) -> None:
@@ -53,21 +44,7 @@ class Row:
             self._do("line", merge=f"slider {self.line}", line=self.line, tokens=share.of(self._window))
 
     def project(self, amount: Amount | None, tokens: int | None, window: int, floor: int, locked: bool) -> None:
-        """Show what holds.
-
-        Parameters
-        ----------
-        amount : int, Share or None
-            The line's amount.
-        tokens : int, optional
-            Its size in tokens; None for a section without a cap.
-        window : int
-            Size of the context window, in tokens.
-        floor : int
-            Least size of the line, in tokens.
-        locked : bool
-            Whether it stays as it is.
-        """
+        """Show what holds."""
         size = window if tokens is None else tokens
         self._limits = (amount.at_least, amount.at_most) if isinstance(amount, Share) else (0, None)
         self._window = window
@@ -83,13 +60,7 @@ class Row:
             self.widget.remove_class("bk-uncapped")
 
     def say(self, label: str) -> None:
-        """Call the line something else.
-
-        Parameters
-        ----------
-        label : str
-            What stands before the slider.
-        """
+        """Call the line something else."""
         self.slider.description = breakable(label)
 
     def close(self) -> None:
@@ -99,15 +70,7 @@ class Row:
 
 
 class Limits:
-    """The smallest and the largest size of a share, such as the output reserve's.
-
-    Parameters
-    ----------
-    line : str
-        Name of the line.
-    do : callable
-        Takes the name of a command and its arguments.
-    """
+    """The smallest and the largest size of a share, such as the output reserve's."""
 
     def __init__(self, line: str, do: Do) -> None:
         self.line, self._do = line, do
@@ -124,17 +87,7 @@ class Limits:
         self._do("limits", line=self.line, at_least=self.at_least.value, at_most=self.at_most.value)
 
     def project(self, amount: Amount | None, window: int, locked: bool) -> None:
-        """Show what holds.
-
-        Parameters
-        ----------
-        amount : int, Share or None
-            The line's amount; a plain number has no limits.
-        window : int
-            Size of the context window, in tokens.
-        locked : bool
-            Whether it stays as it is.
-        """
+        """Show what holds."""
         share = amount if isinstance(amount, Share) else Share(0)
         bound(self.at_least, 0, window, share.at_least)
         bound(self.at_most, 0, window, window if share.at_most is None else share.at_most)

@@ -17,37 +17,12 @@ from budgetkit.state import to_json, to_yaml
 
 
 def texts(settings: Settings, model: Model, budget: Budget) -> dict[str, str]:
-    """Return the set-up in every format.
-
-    Parameters
-    ----------
-    settings : Settings
-        What is set.
-    model : Model
-        The model that the settings name.
-    budget : Budget
-        The budget that follows.
-
-    Returns
-    -------
-    dict of str to str
-        By "python", "yaml" and "json".
-    """
+    """Return the set-up in every format."""
     return {"python": python(settings, model, budget), "yaml": to_yaml(budget), "json": to_json(budget)}
 
 
 def python(settings: Settings, model: Model, budget: Budget) -> str:
     """Return a program that makes the budget.
-
-    Parameters
-    ----------
-    settings, model, budget
-        As in `texts`.
-
-    Returns
-    -------
-    str
-        A few lines that end in ``budget = ...``.
 
     Examples
     --------

@@ -21,22 +21,7 @@ Data = dict[str, Any]
 
 
 def scene(history: History[Settings], found: Outcome, source: str) -> Data:
-    """Return the state of the view.
-
-    Parameters
-    ----------
-    history : History
-        The settings and what can be taken back.
-    found : Outcome
-        What follows from the settings.
-    source : str
-        Where the demands come from.
-
-    Returns
-    -------
-    dict
-        Ready for JSON.
-    """
+    """Return the state of the view."""
     settings = history.now
     changed = bool(settings.lines or settings.window is not None or settings.demand)
     actions = {"undo": bool(history.past), "redo": bool(history.future), "reset": changed}
@@ -50,18 +35,7 @@ def scene(history: History[Settings], found: Outcome, source: str) -> Data:
 
 
 def shown_figures(found: Outcome) -> list[str]:
-    """Return which figures there is something to draw for.
-
-    Parameters
-    ----------
-    found : Outcome
-        What follows from the settings.
-
-    Returns
-    -------
-    list of str
-        Names out of `FIGURES`.
-    """
+    """Return which figures there is something to draw for."""
     names = ["waterfall", "sections"]
     if found.demand is not None:
         names += ["turns", "errors"]
@@ -71,18 +45,7 @@ def shown_figures(found: Outcome) -> list[str]:
 
 
 def kpis(found: Outcome) -> list[Data]:
-    """Return the key figures.
-
-    Parameters
-    ----------
-    found : Outcome
-        What follows from the settings.
-
-    Returns
-    -------
-    list of dict
-        Key, label, value, and where something is pinned the change.
-    """
+    """Return the key figures."""
     kind = found.plan.budget.kind
     rows = [_kpi("window", WINDOWS[kind], found, lambda plan: plan.budget.window, BESIDE[kind])]
     rows.append(_kpi("usable", "usable", found, lambda plan: plan.budget.usable))
@@ -119,20 +82,7 @@ def _first_cut(found: Outcome) -> list[Data]:
 
 
 def lines_of(settings: Settings, found: Outcome) -> list[tuple[str, str, Amount | None, bool]]:
-    """Return the lines that have a slider: the budget's own, and the usual reserves.
-
-    Parameters
-    ----------
-    settings : Settings
-        What is set.
-    found : Outcome
-        What follows from the settings.
-
-    Returns
-    -------
-    list of (str, str, amount, bool)
-        Name, "reserve" or "allocation", the amount, and whether a move sets a share of the window.
-    """
+    """Return the lines that have a slider: the budget's own, and the usual reserves."""
     budget = found.plan.budget
     kept = amounts_of(budget, settings.base(found.model))
     whole = with_reserves(budget, dict.fromkeys(usual()))

@@ -22,20 +22,7 @@ MOST_ROWS = 1_000  # of a table; the whole of it is a cell away
 
 
 def charts(found: Outcome, opened: Collection[str]) -> dict[str, Data]:
-    """Return what the page draws.
-
-    Parameters
-    ----------
-    found : Outcome
-        What follows from the settings.
-    opened : collection of str
-        Whose tables are open.
-
-    Returns
-    -------
-    dict of str to dict
-        By figure: title, note, spec, table and click.
-    """
+    """Return what the page draws."""
     return {name: _chart(name, found, name in opened) for name in FIGURES}
 
 
@@ -71,20 +58,7 @@ def _drawn(name: str, found: Outcome) -> tuple[pd.DataFrame, Data]:
 
 
 def marked(spec: Data, request: int) -> Data:
-    """Return a figure with an upright line at a request; the figure itself stays as it is.
-
-    Parameters
-    ----------
-    spec : dict
-        A plain specification.
-    request : int
-        Where the line stands.
-
-    Returns
-    -------
-    dict
-        Another specification that shares the data.
-    """
+    """Return a figure with an upright line at a request; the figure itself stays as it is."""
     line = {"type": "line", "x0": request, "x1": request, "y0": 0, "y1": 1, "yref": "paper"}
     here = {**line, "line": {"color": GREY, "width": 1.5}}
     layout = spec["layout"]

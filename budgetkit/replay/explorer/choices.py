@@ -25,17 +25,7 @@ from budgetkit.pruning.policies import (
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """Describe a number of a policy that has a slider.
-
-    Parameters
-    ----------
-    label : str
-        What stands beside the slider.
-    default, low, high, step : int
-        The number and its bounds, in `unit`.
-    unit : str
-        What it counts: "turns", "tokens", "results" or "percent".
-    """
+    """Describe a number of a policy that has a slider."""
 
     label: str
     default: int
@@ -45,54 +35,20 @@ class Parameter:
     unit: str
 
     def amount(self, value: int) -> Any:
-        """Return the number as the policy takes it.
-
-        Parameters
-        ----------
-        value : int
-            In `unit`.
-
-        Returns
-        -------
-        int or Share
-            A share where it is a percentage.
-        """
+        """Return the number as the policy takes it."""
         return Share(Decimal(value) / 100) if self.unit == "percent" else value
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Describe a policy that can be ticked.
-
-    Parameters
-    ----------
-    make : callable
-        From its numbers to the policy.
-    parameters : mapping of str to Parameter
-        Its numbers, by the name under which `make` takes them.
-    own_floor : bool
-        Whether the policy brings a floor of its own, as those of the four systems do.
-    """
+    """Describe a policy that can be ticked."""
 
     make: Callable[..., Policy]
     parameters: Mapping[str, Parameter]
     own_floor: bool = False
 
     def policy(self, values: Mapping[str, int], floor: Floor) -> Policy:
-        """Return the policy at its numbers.
-
-        Parameters
-        ----------
-        values : mapping of str to int
-            Numbers that differ from the defaults.
-        floor : Floor
-            What stays whatever happens.
-
-        Returns
-        -------
-        Policy
-            Of the four systems with their own floor.
-        """
+        """Return the policy at its numbers."""
         numbers = {name: known.amount(values.get(name, known.default)) for name, known in self.parameters.items()}
         made = self.make(**numbers)
         return made if self.own_floor else replace(made, floor=floor)
@@ -121,27 +77,6 @@ def policy_of(
 ) -> Policy:
     """Return a policy by name.
 
-    Parameters
-    ----------
-    name : str
-        One of `CHOICES`, or of those that were given in code.
-    given : mapping of str to Policy
-        Policies that were given in code.
-    parameters : mapping of str to mapping
-        Numbers that differ from the defaults, by policy.
-    floor : Floor
-        What stays whatever happens.
-
-    Returns
-    -------
-    Policy
-        A given one as it is.
-
-    Raises
-    ------
-    LookupError
-        If there is none of that name.
-
     Examples
     --------
     >>> policy_of("last turns", {}, {"last turns": {"turns": 3}}, Floor())
@@ -156,27 +91,6 @@ def policy_of(
 
 def number_of(policy: str, number: str, value: Any) -> int:
     """Return a number of a policy, if it can be.
-
-    Parameters
-    ----------
-    policy : str
-        Its name; a policy that was given in code has no numbers here.
-    number : str
-        Which of its numbers.
-    value : number
-        In the number's unit.
-
-    Returns
-    -------
-    int
-        The value.
-
-    Raises
-    ------
-    LookupError
-        If the policy has no such number.
-    ValueError
-        If the value is no whole number between the number's bounds.
 
     Examples
     --------

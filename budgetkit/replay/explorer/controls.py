@@ -28,15 +28,6 @@ CONFLICTS = (("exceed the limit", "exceed"), ("shrink the others", "shrink"), ("
 class Controls:
     """The widgets beside the view.
 
-    Parameters
-    ----------
-    do : callable
-        Takes the name of a command and its arguments.
-    library : Replays
-        What can be shown.
-    start : Settings
-        Whose given policies can be ticked, too.
-
     Attributes
     ----------
     trace, path, conversation, request, request_box, by, within, model, preset, window, window_box, counter
@@ -168,15 +159,7 @@ class Controls:
         self.path.observe(lambda change: change["new"].strip() and self._do("path", path=change["new"]), "value")
 
     def project(self, settings: Settings, found: Outcome) -> None:
-        """Show what holds.
-
-        Parameters
-        ----------
-        settings : Settings
-            What is set.
-        found : Outcome
-            What follows from it.
-        """
+        """Show what holds."""
         self._project_conversation(settings, found)
         self._project_budget(settings, found)
         self._project_policies(settings)

@@ -36,25 +36,7 @@ SAMPLES = 500  # as many as `outlook` draws
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Say how a conversation is replayed, whatever the policy.
-
-    Parameters
-    ----------
-    trace : Trace
-        The conversation.
-    count, framing : counter and Framing
-        How it is counted.
-    budget : Budget
-        The window and its lines.
-    roles : mapping of str to str
-        Which section each message belongs to.
-    by : {"turn", "request"}
-        One request a turn, or one an answer.
-    cache : PromptCache
-        The provider's prompt cache.
-    prices : Prices
-        What tokens cost.
-    """
+    """Say how a conversation is replayed, whatever the policy."""
 
     trace: Trace
     count: Counter
@@ -79,15 +61,7 @@ class Run:
 
 
 class Replays(Library):
-    """Conversations by name, their counts, and their replays.
-
-    Parameters
-    ----------
-    report : callable
-        Called with a sentence and a fraction from 0 to 1 while something takes long.
-    start : Settings
-        What a reset goes back to.
-    """
+    """Conversations by name, their counts, and their replays."""
 
     def __init__(self, report: Report, start: Settings) -> None:
         super().__init__(report)
@@ -96,20 +70,7 @@ class Replays(Library):
         self._counted_with: set[Hashable] = set()
 
     def replayed(self, run: Run, policies: Mapping[str, Policy]) -> dict[str, Replayed]:
-        """Return one replay a policy; only those are made that were not made before.
-
-        Parameters
-        ----------
-        run : Run
-            How.
-        policies : mapping of str to Policy
-            By name.
-
-        Returns
-        -------
-        dict of str to Replayed
-            In the same order.
-        """
+        """Return one replay a policy; only those are made that were not made before."""
         self._announce(run)
         pairs = self._keep(("evidence", id(run.trace)), lambda: (run.trace, evidence(run.trace)))[1]
         shared = run.key
@@ -119,37 +80,11 @@ class Replays(Library):
         }
 
     def compared(self, run: Run, policies: Mapping[str, Policy], replays: Mapping[str, Replayed]) -> Compared:
-        """Return the replays side by side.
-
-        Parameters
-        ----------
-        run, policies
-            As in `replayed`.
-        replays : mapping of str to Replayed
-            What `replayed` returned.
-
-        Returns
-        -------
-        Compared
-            The same one for the same replays.
-        """
+        """Return the replays side by side."""
         return self._keep((run.key, tuple(policies.items())), lambda: Compared(replays))
 
     def drawn(self, run: Run, turns: int) -> tuple[Ints, pd.DataFrame]:
-        """Return conversations drawn from the turns of this one, from its beginning on, and how they spread.
-
-        Parameters
-        ----------
-        run : Run
-            The conversation and how it is counted.
-        turns : int
-            How many turns to draw.
-
-        Returns
-        -------
-        tuple of array and DataFrame
-            Shape (samples, turns), in tokens; and the table of :data:`budgetkit.figures.fan`.
-        """
+        """Return conversations drawn from the turns of this one, from its beginning on, and how they spread."""
 
         def draw() -> tuple[Trace, Ints, pd.DataFrame]:
             before = int(run.trace.counts(run.count, run.framing)[: run.trace.turns[0].start].sum())
@@ -159,22 +94,7 @@ class Replays(Library):
         return self._keep(("drawn", id(run.trace), run.count.name, run.framing, turns), draw)[1:]
 
     def ahead(self, run: Run, drawn: Ints, money: float) -> pd.DataFrame:
-        """Return at which turn drawn conversations pass each limit.
-
-        Parameters
-        ----------
-        run : Run
-            Whose budget and prices hold.
-        drawn : array, shape (samples, turns)
-            What `drawn` returned.
-        money : float
-            What may be spent, in US dollars; 0 for no limit.
-
-        Returns
-        -------
-        DataFrame
-            As :func:`budgetkit.replay.forecast.first_over` says.
-        """
+        """Return at which turn drawn conversations pass each limit."""
 
         def pass_them() -> tuple[Ints, pd.DataFrame]:
             limits = {"first cut": run.budget.usable, "window full": run.budget.window}
@@ -187,22 +107,7 @@ class Replays(Library):
         return self._keep((id(drawn), run.budget.usable, run.budget.window, run.prices, money), pass_them)[1]
 
     def prices(self, model: str, on: date | None, hour: bool) -> Prices:
-        """Return what a model costs.
-
-        Parameters
-        ----------
-        model : str
-            Its name.
-        on : date, optional
-            The day; today when left out.
-        hour : bool
-            Whether the prompt cache is written for an hour.
-
-        Returns
-        -------
-        Prices
-            Looked up once.
-        """
+        """Return what a model costs."""
         return _prices(model, on or datetime.now(UTC).date(), hour)
 
     def _replay(self, run: Run, policy: Policy, pairs: pd.DataFrame) -> Replayed:

@@ -11,18 +11,7 @@ Data = dict[str, Any]
 
 
 def status(found: Outcome) -> Data:
-    """Return what the shown policy does to the conversation, and what to beware of.
-
-    Parameters
-    ----------
-    found : Outcome
-        What follows from the settings.
-
-    Returns
-    -------
-    dict
-        Level "fits", "cut" or "over", a sentence, and more sentences.
-    """
+    """Return what the shown policy does to the conversation, and what to beware of."""
     over = [*_floors(found), *_too_large(found)]
     more = [*over, *_money(found), *_pauses(found), *found.notes]
     level = "over" if over else "fits" if found.shown.first_loss is None else "cut"
@@ -92,20 +81,7 @@ def _pauses(found: Outcome) -> list[str]:
 
 
 def source(base: BudgetSettings, found: Outcome) -> str:
-    """Return what the numbers are made of.
-
-    Parameters
-    ----------
-    base : budget settings
-        What is set of file and conversation.
-    found : Outcome
-        What follows from the settings.
-
-    Returns
-    -------
-    str
-        One line.
-    """
+    """Return what the numbers are made of."""
     which = f", conversation {base.conversation + 1:,} of {found.conversations:,} ({found.trace.id})"
     many = which if found.conversations > 1 else ""
     size = f"{len(found.trace.messages):,} messages, {len(found.trace.turns):,} turns, {found.requests:,} requests"

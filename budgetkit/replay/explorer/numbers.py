@@ -15,11 +15,6 @@ from budgetkit.replay.explorer.settings import Settings
 class Numbers:
     """A slider and a box for each number of a policy.
 
-    Parameters
-    ----------
-    do : callable
-        Takes the name of a command and its arguments.
-
     Attributes
     ----------
     sliders, boxes : dict of str to widget
@@ -36,13 +31,7 @@ class Numbers:
         self.widget = widgets.VBox([]).add_class("bk-group")
 
     def project(self, settings: Settings) -> None:
-        """Show what holds.
-
-        Parameters
-        ----------
-        settings : Settings
-            What is set.
-        """
+        """Show what holds."""
         if self._policy != settings.main:
             self._rebuild(settings.main)
         values = settings.parameters.get(settings.main, {})

@@ -18,18 +18,7 @@ NEWEST, GONE, FIRST = 40, 15, 2  # messages that are there, that have gone, and 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Say how messages stand at one request.
-
-    Parameters
-    ----------
-    there, absent : list of int
-        Indices of messages in the request, and of those that have left before it.
-    shrunk : list of int
-        Those in the request of which a placeholder is left.
-    summaries : dict of int to (int, int, int)
-        By the index of the message in whose place a summary stands: the request that wrote it (from 1), how many
-        messages it replaced, and its length in tokens.
-    """
+    """Say how messages stand at one request."""
 
     there: list[int]
     absent: list[int]
@@ -38,18 +27,7 @@ class Standing:
 
 
 def reading(found: Outcome) -> Data:
-    """Return the reader: what the chosen request sends, and what is missing from it.
-
-    Parameters
-    ----------
-    found : Outcome
-        What follows from the settings.
-
-    Returns
-    -------
-    dict
-        title, note, and blocks of a label, a mark, a level and pieces of text.
-    """
+    """Return the reader: what the chosen request sends, and what is missing from it."""
     standing = standing_at(found)
     shown = _chosen(standing)
     called = found.named(found.request)
@@ -61,18 +39,7 @@ def reading(found: Outcome) -> Data:
 
 
 def standing_at(found: Outcome) -> Standing:
-    """Return how messages stand at the chosen request.
-
-    Parameters
-    ----------
-    found : Outcome
-        What follows from the settings.
-
-    Returns
-    -------
-    Standing
-        Every message that was said by then is there or absent.
-    """
+    """Return how messages stand at the chosen request."""
     outcome, request = found.shown.outcome, found.request
     summaries: dict[int, tuple[int, int, int]] = {}
     for at, slot, tokens, slots in outcome.kept.written:

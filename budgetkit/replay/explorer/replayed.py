@@ -20,15 +20,7 @@ Spec = dict[str, Any]
 
 
 class Replayed:
-    """One replay, and what is shown of it.
-
-    Parameters
-    ----------
-    outcome : Replay
-        What :func:`budgetkit.replay` returned.
-    pairs : DataFrame
-        What needs what, as :func:`budgetkit.replay.evidence.evidence` lists it.
-    """
+    """One replay, and what is shown of it."""
 
     def __init__(self, outcome: Replay, pairs: pd.DataFrame) -> None:
         self.outcome, self.pairs = outcome, pairs
@@ -98,13 +90,7 @@ class Replayed:
 
 
 class Compared:
-    """Several replays side by side.
-
-    Parameters
-    ----------
-    replays : mapping of str to Replayed
-        By policy.
-    """
+    """Several replays side by side."""
 
     def __init__(self, replays: Mapping[str, Replayed]) -> None:
         self._replays = replays

@@ -31,37 +31,7 @@ from budgetkit.trace import DEFAULT_ROLES, Trace
 
 @dataclass(frozen=True)
 class Outcome:
-    """What follows from the settings.
-
-    Parameters
-    ----------
-    bare : budget outcome
-        Model, budget and counter, as the budget explorer finds them.
-    run : Run
-        How the conversation is replayed.
-    rules : str
-        What the prompt cache is called.
-    policies : mapping of str to Policy
-        Those that are chosen, by name.
-    replays : mapping of str to Replayed
-        Their replays.
-    compared : Compared
-        The same side by side.
-    main : str
-        The policy that is shown in detail.
-    request : int
-        The request that is read, from 1.
-    conversations : int
-        How many the file has.
-    drawn : array, shape (samples, turns)
-        Conversations drawn from the turns of this one, in tokens.
-    spread : DataFrame
-        How they spread, turn by turn.
-    ahead : DataFrame
-        At which turn they pass each limit, as :func:`budgetkit.replay.forecast.first_over` says.
-    notes : tuple of str
-        What the user should know, such as a model that nobody knows.
-    """
+    """What follows from the settings."""
 
     bare: BudgetOutcome
     run: Run
@@ -103,33 +73,11 @@ class Outcome:
         return len(self.shown.outcome.placed.requests)
 
     def turn_of(self, request: int) -> int:
-        """Return the turn of a request.
-
-        Parameters
-        ----------
-        request : int
-            From 1.
-
-        Returns
-        -------
-        int
-            From 1.
-        """
+        """Return the turn of a request."""
         return self.shown.outcome.placed.requests[request - 1].number
 
     def named(self, request: int) -> str:
-        """Return what a request is called.
-
-        Parameters
-        ----------
-        request : int
-            From 1.
-
-        Returns
-        -------
-        str
-            The turn, and with several requests a turn the request too.
-        """
+        """Return what a request is called."""
         if self.run.by == "turn":
             return f"turn {request:,}"
         return f"request {request:,} (turn {self.turn_of(request):,})"
@@ -151,25 +99,7 @@ class Outcome:
 
 
 def outcome(settings: Settings, library: Replays) -> Outcome:
-    """Work out what follows from the settings.
-
-    Parameters
-    ----------
-    settings : Settings
-        What is set.
-    library : Replays
-        Where conversations, counts and replays are.
-
-    Returns
-    -------
-    Outcome
-        Everything that is shown.
-
-    Raises
-    ------
-    ValueError, LookupError, OSError
-        If something set cannot be; the sentence says what to do.
-    """
+    """Work out what follows from the settings."""
     bare = budget_outcome(replace(settings.base, trace=None), library)
     traces = library.conversations(str(settings.base.trace))
     number = settings.base.conversation

@@ -24,16 +24,6 @@ OWN = "given in code"
 def provider_rules(model: Model) -> str:
     """Return the name of a provider's prompt cache.
 
-    Parameters
-    ----------
-    model : Model
-        The model.
-
-    Returns
-    -------
-    str
-        A name in :data:`budgetkit.replay.prompt_cache.CACHES`; an ideal cache where nobody has written down the rules.
-
     Examples
     --------
     >>> from budgetkit.models import model
@@ -47,25 +37,7 @@ def provider_rules(model: Model) -> str:
 
 
 def prompt_cache(settings: Settings, model: Model) -> tuple[str, PromptCache, str]:
-    """Return the prompt cache that holds.
-
-    Parameters
-    ----------
-    settings : Settings
-        What is set.
-    model : Model
-        The model.
-
-    Returns
-    -------
-    tuple of str, PromptCache and str
-        What it is called, its rules, and a sentence where an ideal one stands in.
-
-    Raises
-    ------
-    LookupError
-        If there is none of that name, or no such lifetime.
-    """
+    """Return the prompt cache that holds."""
     rules = provider_rules(model) if settings.rules is None else settings.rules
     note = ""
     if settings.rules is None and rules == IDEAL:

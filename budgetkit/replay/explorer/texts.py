@@ -17,41 +17,13 @@ from budgetkit.trace import DEFAULT_ROLES
 
 
 def texts(settings: Settings, found: Outcome) -> dict[str, str]:
-    """Return the set-up in every format.
-
-    Parameters
-    ----------
-    settings : Settings
-        What is set.
-    found : Outcome
-        What follows from it.
-
-    Returns
-    -------
-    dict of str to str
-        By "python", "yaml" and "json"; the last two are the budget's.
-    """
+    """Return the set-up in every format."""
     budget = budget_texts(settings.base, found.bare.model, found.budget)
     return {**budget, "python": python(settings, found, budget["python"])}
 
 
 def python(settings: Settings, found: Outcome, budget: str) -> str:
-    """Return a program that replays the conversation under the policy shown.
-
-    Parameters
-    ----------
-    settings : Settings
-        What is set.
-    found : Outcome
-        What follows from it.
-    budget : str
-        The program that makes the budget.
-
-    Returns
-    -------
-    str
-        It ends in ``outcome = bk.replay(...)``.
-    """
+    """Return a program that replays the conversation under the policy shown."""
     policy = found.policies[found.main]
     lines = [_trace(settings, found), f"policy = {_policy(policy)}", "", *_replay(settings, found)]
     program = "\n".join([budget, *lines])

@@ -14,42 +14,14 @@ FIGURES = ("timeline", "caching", "dropping", "fan", "spending", "ranking")
 
 
 def scene(history: History[Settings], found: Outcome, start: Settings, source: str) -> Data:
-    """Return the state of the view.
-
-    Parameters
-    ----------
-    history : History
-        The settings and what can be taken back.
-    found : Outcome
-        What follows from the settings.
-    start : Settings
-        What a reset goes back to.
-    source : str
-        Where the numbers come from.
-
-    Returns
-    -------
-    dict
-        Ready for JSON.
-    """
+    """Return the state of the view."""
     now = history.now
     actions = {"undo": bool(history.past), "redo": bool(history.future), "reset": now != now.as_at(start)}
     return {"source": source, "kpis": kpis(found), "actions": actions, "figures": list(FIGURES)}
 
 
 def kpis(found: Outcome) -> list[Data]:
-    """Return the key figures of the policy that is shown.
-
-    Parameters
-    ----------
-    found : Outcome
-        What follows from the settings.
-
-    Returns
-    -------
-    list of dict
-        Key, label, value, and a sentence each.
-    """
+    """Return the key figures of the policy that is shown."""
     return [_first(found), *_totals(found), _evidence(found), _now(found)]
 
 
@@ -99,16 +71,6 @@ def _now(found: Outcome) -> Data:
 
 def dollars(cost: float) -> str:
     """Write a sum of money in few characters.
-
-    Parameters
-    ----------
-    cost : float
-        In US dollars.
-
-    Returns
-    -------
-    str
-        Cents from one dollar on; below, two digits that say something.
 
     Examples
     --------

@@ -23,16 +23,6 @@ Conversation = dict[str, Any]
 def converted(value: Any) -> Conversation | None:
     """Read one JSON value as a conversation of a format known here.
 
-    Parameters
-    ----------
-    value : object
-        A request's body, a request with its response, a trajectory, or anything else.
-
-    Returns
-    -------
-    dict or None
-        The conversation in OpenAI's chat format; None for what no importer knows, that format among them.
-
     Examples
     --------
     >>> body = {"contents": [{"role": "user", "parts": [{"text": "Hello world"}]}]}
@@ -45,16 +35,5 @@ def converted(value: Any) -> Conversation | None:
 
 
 def session(first: Any) -> Callable[[Iterable[Numbered]], Iterator[Numbered]] | None:
-    """Say how to read a file of which every line is an event of one session.
-
-    Parameters
-    ----------
-    first : object
-        The value on the file's first line.
-
-    Returns
-    -------
-    callable or None
-        From the file's numbered values to conversations; None for a file of another kind.
-    """
+    """Say how to read a file of which every line is an event of one session."""
     return sessions.conversations if isinstance(first, Mapping) and sessions.matches(first) else None

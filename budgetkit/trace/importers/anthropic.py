@@ -12,18 +12,7 @@ _OWN_BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking", "serv
 
 
 def matches(value: Raw) -> bool:
-    """Say whether a value is a request to Anthropic's Messages interface.
-
-    Parameters
-    ----------
-    value : Mapping
-        Any JSON object.
-
-    Returns
-    -------
-    bool
-        Whether it has a system text of its own, tools with an input schema, or blocks that only Anthropic has.
-    """
+    """Say whether a value is a request to Anthropic's Messages interface."""
     if not isinstance(value.get("messages"), list):
         return False
     tools = value.get("tools") or []
@@ -37,16 +26,6 @@ def matches(value: Raw) -> bool:
 
 def conversation(value: Raw) -> dict[str, Any]:
     """Read a request's body.
-
-    Parameters
-    ----------
-    value : Mapping
-        The body.
-
-    Returns
-    -------
-    dict
-        The conversation in OpenAI's chat format; other fields as they were.
 
     Examples
     --------
@@ -64,18 +43,7 @@ def conversation(value: Raw) -> dict[str, Any]:
 
 
 def answered(blocks: Any) -> list[dict[str, Any]]:
-    """Read an answer.
-
-    Parameters
-    ----------
-    blocks : list
-        The response's content.
-
-    Returns
-    -------
-    list of dict
-        One assistant message; none without content.
-    """
+    """Read an answer."""
     return chat_messages({"role": "assistant", "content": blocks}) if blocks else []
 
 

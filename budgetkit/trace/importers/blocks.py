@@ -15,17 +15,6 @@ _THOUGHT = ("thinking", "redacted_thinking")
 def chat_messages(message: Raw) -> list[dict[str, Any]]:
     """Read one message made of blocks.
 
-    Parameters
-    ----------
-    message : Mapping
-        With ``role`` and ``content``: text, or a list of blocks.
-
-    Returns
-    -------
-    list of dict
-        Tool results first, each a message of its own, then what else the message says. The last one carries
-        what it was made of under ``native``.
-
     Examples
     --------
     >>> block = {"type": "tool_result", "tool_use_id": "1", "content": "Sunny"}

@@ -10,33 +10,12 @@ Raw = Mapping[str, Any]
 
 
 def matches(value: Raw) -> bool:
-    """Say whether a value is a request to Gemini.
-
-    Parameters
-    ----------
-    value : Mapping
-        Any JSON object.
-
-    Returns
-    -------
-    bool
-        Whether it has contents.
-    """
+    """Say whether a value is a request to Gemini."""
     return isinstance(value.get("contents"), list) and "messages" not in value
 
 
 def conversation(value: Raw) -> dict[str, Any]:
     """Read a request's body.
-
-    Parameters
-    ----------
-    value : Mapping
-        The body.
-
-    Returns
-    -------
-    dict
-        The conversation in OpenAI's chat format; other fields as they were.
 
     Examples
     --------
@@ -57,18 +36,7 @@ def conversation(value: Raw) -> dict[str, Any]:
 
 
 def answered(candidates: Any) -> list[dict[str, Any]]:
-    """Read an answer.
-
-    Parameters
-    ----------
-    candidates : list
-        The response's candidates; the first is read.
-
-    Returns
-    -------
-    list of dict
-        One assistant message; none without content.
-    """
+    """Read an answer."""
     content = candidates[0].get("content") if candidates and isinstance(candidates[0], Mapping) else None
     return _messages({"role": "model", **content}, {}) if isinstance(content, Mapping) else []
 

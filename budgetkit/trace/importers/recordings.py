@@ -12,18 +12,7 @@ Raw = Mapping[str, Any]
 
 
 def matches(value: Raw) -> bool:
-    """Say whether a value is a recorded call.
-
-    Parameters
-    ----------
-    value : Mapping
-        Any JSON object.
-
-    Returns
-    -------
-    bool
-        Whether it has a request that holds messages in one of the known shapes.
-    """
+    """Say whether a value is a recorded call."""
     request = value.get("request")
     if not isinstance(request, Mapping) or value.get("messages"):
         return False
@@ -32,16 +21,6 @@ def matches(value: Raw) -> bool:
 
 def conversation(value: Raw) -> dict[str, Any]:
     """Read a request with its response.
-
-    Parameters
-    ----------
-    value : Mapping
-        Under ``request`` the body; under ``response`` a body, or the list of what was answered.
-
-    Returns
-    -------
-    dict
-        The conversation in OpenAI's chat format, the answer last, its usage in `usage`.
 
     Examples
     --------

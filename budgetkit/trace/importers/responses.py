@@ -10,33 +10,12 @@ Raw = Mapping[str, Any]
 
 
 def matches(value: Raw) -> bool:
-    """Say whether a value is a request to OpenAI's Responses interface.
-
-    Parameters
-    ----------
-    value : Mapping
-        Any JSON object.
-
-    Returns
-    -------
-    bool
-        Whether it has an input and no messages.
-    """
+    """Say whether a value is a request to OpenAI's Responses interface."""
     return isinstance(value.get("input"), str | list) and "messages" not in value
 
 
 def conversation(value: Raw) -> dict[str, Any]:
     """Read a request's body.
-
-    Parameters
-    ----------
-    value : Mapping
-        The body.
-
-    Returns
-    -------
-    dict
-        The conversation in OpenAI's chat format; other fields as they were.
 
     Examples
     --------
@@ -56,16 +35,6 @@ def conversation(value: Raw) -> dict[str, Any]:
 
 def chat_messages(items: Iterable[Any]) -> list[dict[str, Any]]:
     """Read items.
-
-    Parameters
-    ----------
-    items : iterable
-        Messages, function calls, their outputs, reasoning, and whatever is new.
-
-    Returns
-    -------
-    list of dict
-        Calls that follow an answer, or one another, are one assistant message.
 
     Examples
     --------

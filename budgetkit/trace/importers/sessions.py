@@ -19,35 +19,12 @@ _BESIDE = ("message",)
 
 
 def matches(value: Raw) -> bool:
-    """Say whether a line is an event of a session.
-
-    Parameters
-    ----------
-    value : Mapping
-        The value of a file's first line.
-
-    Returns
-    -------
-    bool
-        Whether it names an event and has no role itself.
-    """
+    """Say whether a line is an event of a session."""
     return value.get("type") in _EVENTS and "role" not in value and "messages" not in value
 
 
 def conversations(numbered: Iterable[Numbered]) -> Iterator[Numbered]:
-    """Read a session.
-
-    Parameters
-    ----------
-    numbered : iterable of (int, value)
-        Its lines.
-
-    Yields
-    ------
-    tuple of int and dict
-        The line on which a conversation starts, and the conversation in OpenAI's chat format: the main one,
-        then that of the side chains, if there are any.
-    """
+    """Read a session."""
     events: list[tuple[int, Any]] = []
     others: list[tuple[int, Any]] = []
     for line, value in numbered:

@@ -11,33 +11,12 @@ Raw = Mapping[str, Any]
 
 
 def matches(value: Raw) -> bool:
-    """Say whether a value is a trajectory.
-
-    Parameters
-    ----------
-    value : Mapping
-        Any JSON object.
-
-    Returns
-    -------
-    bool
-        Whether it has one of the fields in which these programs keep what was said.
-    """
+    """Say whether a value is a trajectory."""
     return "messages" not in value and any(isinstance(value.get(name), list) for name in _FIELDS)
 
 
 def conversation(value: Raw) -> dict[str, Any]:
     """Read a trajectory.
-
-    Parameters
-    ----------
-    value : Mapping
-        The whole file, or one run of it.
-
-    Returns
-    -------
-    dict
-        The conversation in OpenAI's chat format; other fields as they were.
 
     Examples
     --------

@@ -19,21 +19,6 @@ _INSIDE = ("cached_tokens", "cachedContentTokenCount", "cached")
 def usage_of(raw: Any, message_index: int, model: str | None = None) -> dict[str, Any] | None:
     """Read one usage record.
 
-    Parameters
-    ----------
-    raw : object
-        As a provider or an agent's log wrote it.
-    message_index : int
-        The answer that it belongs to.
-    model : str, optional
-        The model that answered.
-
-    Returns
-    -------
-    dict or None
-        message_index, model, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens and
-        context_tokens; None where no input was counted.
-
     Examples
     --------
     >>> usage_of({"input_tokens": 3, "cache_read_input_tokens": 900, "output_tokens": 5}, 1)["context_tokens"]
