@@ -47,7 +47,7 @@ def budgets(draw: st.DrawFn) -> bk.Budget:
     names = draw(st.lists(st.sampled_from(SECTIONS), unique=True, min_size=1))
     lines = [draw(allocations(name, floors=compete == "section")) for name in names]
     reserves = [bk.Reserve("output", draw(amounts()), serves="output"), bk.Reserve("safety", draw(amounts(50)))]
-    if draw(st.booleans()):
+    if draw(st.booleans()) and (compete == "section" or lines[0].required or lines[0].cap is not None):
         reserves.append(bk.Reserve("held", draw(st.integers(0, 50)), serves=names[0]))
     return bk.Budget(
         draw(st.integers(0, 1_000)),

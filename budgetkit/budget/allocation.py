@@ -18,6 +18,7 @@ Overflow = Literal["truncate", "drop"]
 Keep = Literal["first", "newest", "best"]
 Fill = Literal["prefix", "skip", "knapsack"]
 Granularity = Literal["item", "line", "token"]
+MOST_WEIGHT = 2**16  # times a number of tokens it is still counted in 64 bits
 T = TypeVar("T")
 
 
@@ -64,13 +65,16 @@ class Allocation:
     cap : int or Share, optional
         The most it may take; 0 switches it off; without a cap it draws on the pool.
     floor : int or Share, default 0
-        A promise: so much of its demand is held back from those who are asked before it.
+        A promise: at least so much of its demand is held back from those who are asked before it; where it is made
+        of whole items, as many as reach that.
     weight : int, default 0
-        Above 0, it may take its part by weight among the weighted sections still waiting; at 0, all there is.
+        Above 0, it may take its part by weight among the weighted sections still waiting, of which none takes more
+        than it asks for; at 0, all there is. At most 65,536.
     importance : int, default 5
         Higher is asked earlier and so survives.
     required : bool, default False
-        Never shrinks because the window is full, and is asked first.
+        Never shrinks because the window is full, and is asked first. One that keeps its first whole items stands
+        whole, over its cap as well; of others the first item stays.
     overflow : {"truncate", "drop"}
         What happens to a section over its own cap: cut to it, or left out whole.
     when_full : {"truncate", "drop"}
@@ -114,6 +118,11 @@ class Allocation:
             amount = getattr(self, name)
             if amount is not None:
                 object.__setattr__(self, name, _amount(f"{name} of {self.section!r}", amount))
+        if self.weight > MOST_WEIGHT:
+            raise ValueError(
+                f"weight of {self.section!r} is {self.weight:,}; weights are at most {MOST_WEIGHT:,}; "
+                "divide all of them by the same number"
+            )
         check_all(f"importance of {self.section!r}", [self.importance], int)
         check_all(f"required of {self.section!r}", [self.required], bool)
         for name, choices in _CHOICES.items():
@@ -123,6 +132,17 @@ class Allocation:
                 f"section {self.section!r} is required and overflow='drop'; what is required stays; "
                 "use overflow='truncate' or required=False"
             )
+
+    @property
+    def is_off(self) -> bool:
+        """Whether it is switched off, by a cap of 0 tokens."""
+        return self.cap == 0
+
+    @property
+    def stands_whole(self) -> bool:
+        """Whether all of it stays, whatever its cap: required, in order, and nothing to be cut inside."""
+        in_order = self.keep == "first" and self.granularity == "item" and self.limit_items is None
+        return self.required and in_order
 
     def __repr__(self) -> str:
         defaults = type(self).__dataclass_fields__

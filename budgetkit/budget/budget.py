@@ -112,10 +112,11 @@ class Budget:
             check_choice(name, getattr(self, name), choices)
         check_names(self.reserves, self.allocations, self.remainder)
         check_floors(self.floors, self.caps)
-        promised = [a.section for a in self.allocations if a.cap is None and (a.floor or a.weight)]
+        in_pool = [a for a in self.allocations if a.cap is None]
+        promised = [a.section for a in in_pool if a.floor or a.weight or (self.held.get(a.section) and not a.required)]
         if self.compete == "item" and promised:
             raise ValueError(
-                f"{quoted(promised)} has a floor or a weight while items compete for the pool; "
+                f"{quoted(promised)} has a floor, a weight or a reserve of its own while items compete for the pool; "
                 "a promise to a section needs compete='section'; change one of them"
             )
         if self.deficit == "raise":

@@ -65,7 +65,7 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
     choice = _Choice(budget, columns, cut)
     asked = {s: demand.get(s, 0) for s in budget.sections}
     limits = {}
-    for allocation, limit, _ in walk(budget, asked, choice.take, choice.required_cap):
+    for allocation, limit, _ in walk(budget, asked, choice.take, choice.required_cap, choice.floor_of):
         limits[allocation.section] = limit
     choice.part_no_pair()
     grants = [Grant(s, asked[s], limits[s], int(choice.kept[columns.rows(s)].sum())) for s in budget.sections]
@@ -87,10 +87,14 @@ class _Choice:
     def _in_pool(allocation: Allocation) -> bool:
         return allocation.cap is None and not allocation.required
 
-    def required_cap(self, allocation: Allocation, cap: int | None) -> int | None:
+    def floor_of(self, allocation: Allocation, floor: int) -> int:
+        units = self.columns.units((allocation.section,), allocation.keep, (allocation.importance,))
+        return units.reaching(floor, allocation.limit_items)
+
+    def required_cap(self, allocation: Allocation, cap: int) -> int:
         # What is required never vanishes: its first item stays whole where nothing can cut it to the cap.
         rows = self.columns.rows(allocation.section)
-        if cap is None or not len(rows):
+        if not len(rows):
             return cap
         units = self.columns.units((allocation.section,), allocation.keep, (allocation.importance,))
         filled = np.flatnonzero(units.tokens[: allocation.limit_items])

@@ -42,7 +42,7 @@ def chat(window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix"
     output : float, int or Share, default 0.15
         Reserve for the answer: a part of the window, or tokens.
     fill : {"prefix", "skip", "knapsack"}
-        Prefix as anchor documents it, or skip as its code does it.
+        Prefix as anchor documents it, or skip as its code fills one source.
     **changes
         Other fields of `budgetkit.Budget`.
 
@@ -84,7 +84,7 @@ def rag(window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix",
     output : float, int or Share, default 0.15
         Reserve for the answer: a part of the window, or tokens.
     fill : {"prefix", "skip", "knapsack"}
-        Prefix as anchor documents it, or skip as its code does it.
+        Prefix as anchor documents it, or skip as its code fills one source.
     **changes
         Other fields of `budgetkit.Budget`.
 
@@ -126,7 +126,7 @@ def agent(window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix
     output : float, int or Share, default 0.15
         Reserve for the answer: a part of the window, or tokens.
     fill : {"prefix", "skip", "knapsack"}
-        Prefix as anchor documents it, or skip as its code does it.
+        Prefix as anchor documents it, or skip as its code fills one source.
     **changes
         Other fields of `budgetkit.Budget`.
 
