@@ -8,7 +8,7 @@ from typing import Any
 import budgetkit as bk
 from budgetkit.framing import Framing
 from budgetkit.message import Message
-from budgetkit.pruning.policies import Cut, Policy, Room
+from budgetkit.pruning.policies import Cut, Policy, PruningContext
 from budgetkit.replay import requests_of
 from budgetkit.trace.sections import past_section, present_section
 
@@ -51,7 +51,7 @@ def slow_replay(trace: bk.Trace, budget: bk.Budget, policy: Policy, section: str
         pinned = demand[section] - sum(i[3] for i in prunable)
         plan = bk.allocate(replace(budget, deficit="signed"), demand)
         others = sum(g.granted for g in plan.grants if g.section != section) + pinned
-        room = Room(0, plan[section].limit - pinned, others, budget.usable, budget.window, request.number)
+        room = PruningContext(0, plan[section].limit - pinned, others, budget.usable, budget.window, request.number)
         calls = history.visit([i[1] for i in prunable], room)
         kept = {slot: e for e in history.entries for slot in [e.place]}
         gone = {i[1] for i in prunable} - {s for e in history.entries if e.kind != "summary" for s in e.slots}
@@ -134,7 +134,7 @@ class _History:
         self.turns = [sum(t.start <= i for t in trace.turns) for i in range(len(trace.messages))]
         self.units = _units(trace, self.turns, policy.unit)
 
-    def visit(self, slots: list[int], room: Room) -> int:
+    def visit(self, slots: list[int], room: PruningContext) -> int:
         for slot in slots:
             if slot not in self.seen:
                 self.seen.add(slot)
@@ -153,7 +153,7 @@ class _History:
     def tokens(self) -> int:
         return sum(e.tokens for e in self.entries)
 
-    def now(self, room: Room) -> Room:
+    def now(self, room: PruningContext) -> PruningContext:
         return replace(room, tokens=self.tokens)
 
     def carry_out(self, cut: Cut) -> None:

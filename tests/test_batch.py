@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import budgetkit as bk
-from budgetkit.plan.batch import Batch, columns_of
+from budgetkit.plan.batch import RequestBatch, columns_of
 from budgetkit.plan.items import Items
 from tests.strategies import ITEMS, SECTIONS, budgets
 
 
-def batch(requests: Sequence[Sequence[bk.Item]]) -> Batch:
+def batch(requests: Sequence[Sequence[bk.Item]]) -> RequestBatch:
     found = [Items(items) for items in requests]
     demand = pd.DataFrame([each.demand for each in found], columns=list(SECTIONS)).fillna(0).astype("int64")
-    return Batch(demand, found.__getitem__)
+    return RequestBatch(demand, found.__getitem__)
 
 
 def history(*sizes: int) -> list[bk.Item]:
@@ -64,7 +64,7 @@ def test_an_item_may_be_cut_inside_where_its_section_says_so() -> None:
     lines = [bk.Allocation("history", 30, granularity="token", keep="newest")]
     budget = bk.Budget(100, (), lines, undeclared="pool")
     requests = [Items(history(20, 20))]
-    cut = Batch(
+    cut = RequestBatch(
         pd.DataFrame({"history": [40]}), requests.__getitem__, lambda item, limit, _: bk.Item(item.section, limit)
     )
     assert cut.columns(budget)["history"]["granted"].tolist() == [30]
@@ -84,7 +84,7 @@ def test_a_batch_is_a_memo_that_nobody_writes_to() -> None:
     """The same budget is the same arrays again, for whoever asks; a caller's own frame stays its own."""
     budget = bk.Budget(100, (), [bk.Allocation("history")], undeclared="pool")
     demand = pd.DataFrame({"history": [40, 80]})
-    for many in (Batch(demand), batch([history(40), history(80)])):
+    for many in (RequestBatch(demand), batch([history(40), history(80)])):
         found = many.columns(budget)
         assert many.columns(budget) is found
         for array in found["history"].values():

@@ -25,7 +25,7 @@ from budgetkit.explorer import BudgetExplorer
 from budgetkit.explorer.budget.amount_edits import moved, shortest_ratio
 from budgetkit.explorer.budget.settings import Settings
 from budgetkit.explorer.library import Library
-from budgetkit.explorer.undo import History
+from budgetkit.explorer.undo import UndoStack
 from budgetkit.explorer.uploads import LARGEST
 from budgetkit.explorer.view import View, plotly_script
 from budgetkit.replay.explorer import ConversationExplorer
@@ -891,7 +891,7 @@ def test_a_moved_share_has_the_size_it_was_moved_to(window: int, at_least: int, 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=40), st.integers(0, 50))
 def test_as_many_steps_forward_as_back_lead_to_the_same_place(windows: list[int], steps: int) -> None:
-    history = History(Settings())
+    history = UndoStack(Settings())
     for window in windows:
         history = history.then(Settings(window=window))
     there = history

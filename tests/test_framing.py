@@ -329,7 +329,7 @@ def test_what_nobody_can_count_is_named() -> None:
 
 
 def test_many_messages_ask_the_counter_once() -> None:
-    class Batch:
+    class RequestBatch:
         calls = 0
 
         def __call__(self, text: str) -> int:
@@ -339,7 +339,7 @@ def test_many_messages_ask_the_counter_once() -> None:
             self.calls += 1
             return [words(text) for text in texts]
 
-    batch = Batch()
+    batch = RequestBatch()
     assert Framing(per_message=3).messages([HELLO, CALL, HELLO], batch) == [5, 3 + 5, 5]
     assert batch.calls == 1
 

@@ -18,7 +18,7 @@ from jupyter_client.session import json_packer
 import budgetkit as bk
 from budgetkit import corpora
 from budgetkit.counters import counter
-from budgetkit.counters.encodings import mended
+from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.counters.exact import memory
 from budgetkit.trace import jsonl
 from tests.hostile import MILLION, RUNS, SHORT, Padding, any_text, deep_json, hostile_text, long_text, one_line
@@ -193,7 +193,10 @@ def explorer() -> bk.BudgetExplorer:
 
 
 @settings(max_examples=30)
-@given(sections=st.lists(hostile_text.map(mended).filter(bool), min_size=1, max_size=4, unique=True), name=hostile_text)
+@given(
+    sections=st.lists(hostile_text.map(replace_surrogates).filter(bool), min_size=1, max_size=4, unique=True),
+    name=hostile_text,
+)
 def test_copied_code_makes_the_same_budget_whatever_its_names_are(
     explorer: bk.BudgetExplorer, sections: list[str], name: str
 ) -> None:

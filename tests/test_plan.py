@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 import budgetkit as bk
 from budgetkit import presets
 from budgetkit.plan import Plan
-from budgetkit.plan.batch import Batch
+from budgetkit.plan.batch import RequestBatch
 from budgetkit.plan.decisions import OVER_CAP, WINDOW_FULL
-from budgetkit.plan.items import Items, Units, fill
+from budgetkit.plan.items import Items, Units
+from budgetkit.plan.selection import select
 from tests.strategies import DEMANDS, ITEMS, budgets
 
 
@@ -163,7 +164,7 @@ def test_a_required_section_over_its_cap_is_the_same_by_every_way(
         bk.allocate(budget, {section: 900})[section].granted,
         bk.fit(budget, items)[section].granted,
         bk.allocate_many(budget, frame).set_index("section").loc[section, "granted"],
-        Batch(frame, lambda row: items).columns(budget)[section]["granted"][0],
+        RequestBatch(frame, lambda row: items).columns(budget)[section]["granted"][0],
     ]
     assert found == [900] * 4
 
@@ -482,7 +483,7 @@ def test_skip_keeps_what_walking_unit_by_unit_keeps(sizes: list[int], limit: int
             kept.append(size <= room)
             room -= size if size <= room else 0
         columns = Units(np.array(units, dtype=np.int64), np.zeros(len(units)), np.arange(len(units)))
-        assert fill(columns, limit, "skip").tolist() == kept
+        assert select(columns, limit, "skip").tolist() == kept
 
 
 @pytest.mark.parametrize("count", [1, 50, 3_000])

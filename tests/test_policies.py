@@ -14,7 +14,7 @@ from budgetkit.pruning.policies import (
     Floor,
     OldestFirst,
     Policy,
-    Room,
+    PruningContext,
     SlidingWindow,
     Step,
     Summarise,
@@ -22,7 +22,7 @@ from budgetkit.pruning.policies import (
 )
 
 
-def marks(policy: Policy, room: Callable[[int], Room], most: int) -> tuple[int, int]:
+def marks(policy: Policy, room: Callable[[int], PruningContext], most: int) -> tuple[int, int]:
     """Return the largest size that is left alone, and the size that the next larger one is cut down to."""
     low, high = 0, most
     while high - low > 1:
@@ -36,8 +36,8 @@ def test_agent_framework_evicts_above_half_and_truncates_above_eight_tenths() ->
     budget = bk.Budget(128_000, [bk.Reserve("output", 16_384)])
     results, messages = bk.policies.agent_framework().stages
 
-    def room(tokens: int) -> Room:
-        return Room(tokens, 111_616, 0, budget.usable, budget.window)
+    def room(tokens: int) -> PruningContext:
+        return PruningContext(tokens, 111_616, 0, budget.usable, budget.window)
 
     assert budget.usable == 111_616
     assert marks(results, room, 128_000) == (55_808, 55_808)
@@ -47,7 +47,7 @@ def test_agent_framework_evicts_above_half_and_truncates_above_eight_tenths() ->
 def test_haystack_compacts_at_seven_tenths_to_four_tenths_of_the_window() -> None:
     """P8: of 100,000, with 10,000 in other sections, the history may grow to 60,000 and comes down to 30,000."""
     policy = bk.policies.haystack()
-    assert marks(policy, lambda n: Room(n, 80_000, 10_000, 90_000, 100_000), 100_000) == (60_000, 30_000)
+    assert marks(policy, lambda n: PruningContext(n, 80_000, 10_000, 90_000, 100_000), 100_000) == (60_000, 30_000)
 
 
 @pytest.mark.parametrize(("high", "low"), [(0.4, 0.7), (0.7, 0.0)])
@@ -58,9 +58,9 @@ def test_a_target_lies_above_nothing_and_below_its_trigger(high: float, low: flo
 
 def test_prompt_poet_removes_whole_steps() -> None:
     """P10: a surplus of 1,001 with a step of 500 removes 1,500."""
-    room = Room(tokens=11_001, limit=10_000)
+    room = PruningContext(tokens=11_001, limit=10_000)
     assert room.tokens - bk.policies.prompt_poet(500).cuts(room)[0].down_to == 1_500
-    assert bk.policies.prompt_poet(500).cuts(Room(tokens=10_000, limit=10_000)) == ()
+    assert bk.policies.prompt_poet(500).cuts(PruningContext(tokens=10_000, limit=10_000)) == ()
 
 
 def test_octopus_keeps_four_thousand_tokens_and_whole_exchanges() -> None:
@@ -73,13 +73,13 @@ def test_octopus_keeps_four_thousand_tokens_and_whole_exchanges() -> None:
 
 @pytest.mark.parametrize("name", sorted(POLICIES))
 def test_every_preset_makes_a_policy_that_leaves_a_small_history_alone(name: str) -> None:
-    assert all(stage.cuts(Room(10, 1_000, 10, 1_200, 1_500)) == () for stage in POLICIES[name]().stages)
+    assert all(stage.cuts(PruningContext(10, 1_000, 10, 1_200, 1_500)) == () for stage in POLICIES[name]().stages)
 
 
 def test_a_chain_asks_its_policies_and_those_of_chains_within_it() -> None:
     chain = Chain([DropToolResults(), Chain([Step(10), Summarise()])])
     assert chain.stages == (DropToolResults(), Step(10), Summarise())
-    assert chain.last_resort(Room(5, 3)) == bk.policies.Cut(3)
+    assert chain.last_resort(PruningContext(5, 3)) == bk.policies.Cut(3)
 
 
 def test_a_policy_is_a_value_that_shows_what_was_changed() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 import budgetkit as bk
 from budgetkit import assembly
-from budgetkit.plan.batch import Batch
+from budgetkit.plan.batch import RequestBatch
 from budgetkit.plan.item import Item
 from budgetkit.presets import PRESETS
 
@@ -42,7 +42,7 @@ def test_demands_made_for_other_roles_are_the_same_error() -> None:
     for plan in (
         lambda: bk.allocate_many(budget, demand),
         lambda: bk.sweep(budget, demand, window=[4_000]),
-        lambda: Batch(demand).columns(budget),
+        lambda: RequestBatch(demand).columns(budget),
     ):
         with pytest.raises(LookupError, match="'user' stands in 'history', this budget has it in 'conversation'"):
             plan()

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from budgetkit.counters import ExactCounter, batches, encoding_names, encodings
 from budgetkit.counters.exact import memory
 from budgetkit.counters.seams import LARGE, first_seam, is_seam, last_seam, parts
-from budgetkit.counters.threads import belongings, counted_in_threads, grouped
+from budgetkit.counters.threads import counted_in_threads, grouped, thread_local_state
 from tests import hostile
 from tests.hostile import any_text, hostile_text, long_text
 
@@ -208,14 +208,14 @@ def test_a_counting_thread_gets_a_tokenizer_of_its_own_once_it_has_counted_much(
     expected = [len(encodings.tokens("cl100k_base", text)) for text in texts]
     own: dict[str, Any] = {}
     with (
-        mock.patch.object(batches, "belongings", return_value=own),
+        mock.patch.object(batches, "thread_local_state", return_value=own),
         mock.patch.object(batches, "OWN_AFTER", 100_000),
-        mock.patch.object(encodings, "another", wraps=encodings.another) as build,
+        mock.patch.object(encodings, "new_encoding", wraps=encodings.new_encoding) as build,
     ):
         assert batches.counting_many("cl100k_base")(texts) == expected and not build.called
         for _ in range(3):
             assert batches.counting_many("cl100k_base")(texts) == expected
-    assert build.call_count == 1 and belongings() is None
+    assert build.call_count == 1 and thread_local_state() is None
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")

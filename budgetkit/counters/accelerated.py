@@ -86,7 +86,7 @@ def _counting(name: str, tokenizer: Any) -> CountMany:
         try:
             return int(count(text))
         except TypeError:  # lone surrogates
-            return int(count(encodings.mended(text)))
+            return int(count(encodings.replace_surrogates(text)))
 
     def many(texts: Sequence[str]) -> list[int]:
         # One call for many short ones, as one for each costs as much as counting it; long ones gain nothing by it.
@@ -103,7 +103,7 @@ def _counting(name: str, tokenizer: Any) -> CountMany:
 
 
 def _plain(text: str) -> bool:
-    return _LONG_S not in text and encodings.mended(text) == text
+    return _LONG_S not in text and encodings.replace_surrogates(text) == text
 
 
 def _wrong(name: str, count_many: CountMany) -> str:

@@ -14,7 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from budgetkit.counters import encodings
-from budgetkit.counters.threads import belongings
+from budgetkit.counters.threads import thread_local_state
 
 if TYPE_CHECKING:
     import tiktoken
@@ -40,7 +40,7 @@ def counting_many(name: str) -> Callable[[Sequence[str]], list[int]]:
     common = _Batches(encodings.encoding(name))
 
     def count_many(texts: Sequence[str]) -> list[int]:
-        own = belongings()
+        own = thread_local_state()
         if own is None:
             return common(texts)
         lane: _Lane = own.setdefault(name, _Lane(name, common))
@@ -59,7 +59,7 @@ class _Lane:
     def batches(self, characters: int) -> _Batches:
         self.counted += characters
         if self.own is None and self.counted > OWN_AFTER:
-            self.own = _Batches(encodings.another(self.name))
+            self.own = _Batches(encodings.new_encoding(self.name))
         return self.own or self.common
 
 

@@ -23,7 +23,7 @@ from budgetkit.files import data_path, read_bytes
 if TYPE_CHECKING:
     import tiktoken
 
-__all__ = ["another", "counting", "counting_with", "encoding", "encoding_names", "mended", "tokens"]
+__all__ = ["new_encoding", "counting", "counting_with", "encoding", "encoding_names", "replace_surrogates", "tokens"]
 
 _BUILDING = threading.Lock()
 _ALL_KINDS = "Word word 12 it's?!\n\n  的 \u0301"  # of a piece that a pattern knows
@@ -62,12 +62,12 @@ def encoding(name: str) -> tiktoken.Encoding:
         return _built(name)
 
 
-def another(name: str) -> tiktoken.Encoding:
+def new_encoding(name: str) -> tiktoken.Encoding:
     """Build one more object of an encoding, for a thread that counts much.
 
     Examples
     --------
-    >>> another("cl100k_base").n_vocab == encoding("cl100k_base").n_vocab
+    >>> new_encoding("cl100k_base").n_vocab == encoding("cl100k_base").n_vocab
     True
     """
     return _made(name, encoding(name)._mergeable_ranks)
@@ -85,7 +85,7 @@ def tokens(name: str, text: str) -> list[int]:
     try:
         return built.encode(text, disallowed_special=())
     except ValueError:  # tiktoken's pattern gives up on about a million blanks in a row
-        return [token for piece in _tokens_by_piece(built, mended(text)) for token in piece]
+        return [token for piece in _tokens_by_piece(built, replace_surrogates(text)) for token in piece]
 
 
 @cache
@@ -119,19 +119,19 @@ def counting_with(built: tiktoken.Encoding) -> Callable[[str], int]:
                 return len(built.encode(text, disallowed_special=()))
             return memoryview(to_buffer(text, nothing_special)).nbytes >> 2
         except UnicodeEncodeError:
-            return count(mended(text))
+            return count(replace_surrogates(text))
         except ValueError:
-            return sum(map(len, _tokens_by_piece(built, mended(text))))
+            return sum(map(len, _tokens_by_piece(built, replace_surrogates(text))))
 
     return count
 
 
-def mended(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     r"""Join surrogate pairs and replace lone surrogates by U+FFFD, as tiktoken does before it encodes.
 
     Examples
     --------
-    >>> mended("\ud83d\ude00 \ud83d") == "😀 \ufffd"
+    >>> replace_surrogates("\ud83d\ude00 \ud83d") == "😀 \ufffd"
     True
     """
     if _SURROGATE.search(text) is None:

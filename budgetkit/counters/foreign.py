@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from budgetkit.counters.encodings import mended
+from budgetkit.counters.encodings import replace_surrogates
 
 __all__ = ["ForeignCounter"]
 
@@ -55,7 +55,7 @@ class ForeignCounter:
 
     def many(self, texts: Sequence[str]) -> list[int]:
         """Count several texts, in tokens each; a ``tokenizer.json`` counts them on all cores."""
-        return _counting(self.name)([mended(text) for text in texts])
+        return _counting(self.name)([replace_surrogates(text) for text in texts])
 
 
 @cache

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
-__all__ = ["belongings", "counted_in_threads", "grouped"]
+__all__ = ["thread_local_state", "counted_in_threads", "grouped"]
 
 _TASK: Final = 131_072  # most code points a task
 _ALONE: Final = 65_536  # code points that one thread counts sooner than it would wake another
@@ -39,15 +39,15 @@ def counted_in_threads(count_many: Callable[[Sequence[str]], list[int]], texts: 
             task.cancel()
 
 
-def belongings() -> dict[str, Any] | None:
+def thread_local_state() -> dict[str, Any] | None:
     """Return what the thread that asks keeps for itself, if it is one of those that only count.
 
     Examples
     --------
-    >>> belongings() is None
+    >>> thread_local_state() is None
     True
     """
-    found: dict[str, Any] | None = getattr(_local, "belongings", None)
+    found: dict[str, Any] | None = getattr(_local, "thread_local_state", None)
     return found
 
 

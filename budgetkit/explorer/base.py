@@ -16,7 +16,7 @@ import ipywidgets as widgets
 
 from budgetkit.budget.allocation import quoted
 from budgetkit.explorer.drawing import refusal
-from budgetkit.explorer.undo import History
+from budgetkit.explorer.undo import UndoStack
 from budgetkit.explorer.uploads import Uploads
 from budgetkit.explorer.view import View
 
@@ -49,7 +49,7 @@ class Explorer(ABC, Generic[S, F, L]):
         self._serial = 0
         self._burst = ("", 0.0, 0)
         self.view, self.controls, self._library = view, controls, library
-        self._history = History(settings)
+        self._history = UndoStack(settings)
         self._found = self._follow(settings)
         layout = widgets.Box([controls.widget, view]).add_class("bk-layout")
         self.widget = widgets.Box([layout]).add_class("bk-explorer")
@@ -64,7 +64,7 @@ class Explorer(ABC, Generic[S, F, L]):
         """Work out what follows from the settings; raises where they cannot be."""
 
     @abstractmethod
-    def _scene(self, history: History[S], found: F) -> Data:
+    def _scene(self, history: UndoStack[S], found: F) -> Data:
         """Return what the view shows at once: key figures, bar, source, and which figures there are."""
 
     @abstractmethod
@@ -123,7 +123,7 @@ class Explorer(ABC, Generic[S, F, L]):
             except PROBLEMS as problem:
                 self._refuse(problem, ack)
 
-    def _go(self, history: History[S], ack: str) -> None:
+    def _go(self, history: UndoStack[S], ack: str) -> None:
         """Take a step; where any of it cannot be worked out, pictured or drawn, what held holds again."""
         found = self._follow(history.now)
         state = self._pictured(history, found)
@@ -179,7 +179,7 @@ class Explorer(ABC, Generic[S, F, L]):
         with self._lock:
             self._show(self._pictured(self._history, self._found, refusal(problem)), ack)
 
-    def _pictured(self, history: History[S], found: F, told: Data | None = None) -> Data:
+    def _pictured(self, history: UndoStack[S], found: F, told: Data | None = None) -> Data:
         self._serial += 1
         return {**self._scene(history, found), "serial": self._serial, "status": told or self._status(found)}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from budgetkit.counters.encodings import mended
+from budgetkit.counters.encodings import replace_surrogates
 
 Do = Callable[..., None]
 AUTO: dict[str, Any] = {"layout": {"width": "auto", "min_width": "0"}}
@@ -20,7 +20,9 @@ def sends(do: Do, widget: Any, kind: str, name: str, merge: str = "", **more: An
 
 def options(widget: Any, choices: tuple[Any, ...], value: object) -> None:
     """Set what can be chosen and what is."""
-    shown = tuple((mended(choice[0]), choice[1]) if isinstance(choice, tuple) else choice for choice in choices)
+    shown = tuple(
+        (replace_surrogates(choice[0]), choice[1]) if isinstance(choice, tuple) else choice for choice in choices
+    )
     if tuple(widget.options) != shown:
         widget.options = shown
     widget.value = value

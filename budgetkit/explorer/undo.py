@@ -14,12 +14,12 @@ S = TypeVar("S")
 
 
 @dataclass(frozen=True, slots=True)
-class History(Generic[S]):
+class UndoStack(Generic[S]):
     """The settings now, those before, and those taken back.
 
     Examples
     --------
-    >>> history = History("a").then("b").then("c")
+    >>> history = UndoStack("a").then("b").then("c")
     >>> history.undo().now, history.undo().redo().now
     ('b', 'c')
     """
@@ -29,22 +29,22 @@ class History(Generic[S]):
     future: tuple[S, ...] = ()
     merge: str = ""
 
-    def then(self, settings: S, merge: str = "") -> History[S]:
+    def then(self, settings: S, merge: str = "") -> UndoStack[S]:
         """Return the history with one more value."""
         if settings == self.now:
             return self
         if merge and merge == self.merge:
             return replace(self, now=settings, future=())
-        return History(settings, (*self.past, self.now)[-STEPS_BACK:], (), merge)
+        return UndoStack(settings, (*self.past, self.now)[-STEPS_BACK:], (), merge)
 
-    def undo(self) -> History[S]:
+    def undo(self) -> UndoStack[S]:
         """Return the history one step back, or the same at its beginning."""
         if not self.past:
             return self
-        return History(self.past[-1], self.past[:-1], (self.now, *self.future))
+        return UndoStack(self.past[-1], self.past[:-1], (self.now, *self.future))
 
-    def redo(self) -> History[S]:
+    def redo(self) -> UndoStack[S]:
         """Return the history one step forward, or the same at its end."""
         if not self.future:
             return self
-        return History(self.future[0], (*self.past, self.now), self.future[1:])
+        return UndoStack(self.future[0], (*self.past, self.now), self.future[1:])

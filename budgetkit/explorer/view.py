@@ -15,7 +15,7 @@ from typing import Any
 import anywidget
 import traitlets as t
 
-from budgetkit.counters.encodings import mended
+from budgetkit.counters.encodings import replace_surrogates
 
 _PARTS = ("dom", "plotly", "page", "courier", "bar", "handles", "window", "charts", "files", "panels", "reader", "view")
 _FOLDER = Path(__file__).parent / "view"
@@ -43,7 +43,7 @@ def sendable(value: Any) -> Any:
     True
     """
     if isinstance(value, str):
-        return value if value.isascii() else mended(value)
+        return value if value.isascii() else replace_surrogates(value)
     if isinstance(value, Mapping):
         return {sendable(key): sendable(each) for key, each in value.items()}
     return [*map(sendable, value)] if isinstance(value, list | tuple) else value
@@ -78,7 +78,9 @@ class View(anywidget.AnyWidget):
 
     def report(self, text: str, progress: float) -> None:
         """Say how far something is that takes long."""
-        self.send({"kind": "status", "status": {"level": "busy", "text": mended(text), "progress": progress}})
+        self.send(
+            {"kind": "status", "status": {"level": "busy", "text": replace_surrogates(text), "progress": progress}}
+        )
 
     def draw(self, made: Mapping[str, dict[str, Any]], serial: int) -> None:
         """Show figures; those that are as they were are not sent again."""

@@ -9,12 +9,12 @@ from budgetkit.budget import Budget
 from budgetkit.figures.palette import SLATE, colour
 from budgetkit.figures.question import Question, Spec, label, layout, plain, rows
 from budgetkit.figures.turns import ALL
-from budgetkit.plan.batch import Batch, columns_of, frame_of
+from budgetkit.plan.batch import RequestBatch, columns_of, frame_of
 
 ROW = 30  # pixels for one bar and the space around it
 
 
-def _table(budget: Budget, demands: pd.DataFrame | Batch) -> pd.DataFrame:
+def _table(budget: Budget, demands: pd.DataFrame | RequestBatch) -> pd.DataFrame:
     codes, _ = pd.factorize(frame_of(demands).index.get_level_values(0))
     count = int(codes.max()) + 1 if len(codes) else 0
     columns = columns_of(demands, budget)

@@ -14,10 +14,10 @@ from budgetkit.budget import Budget
 from budgetkit.figures.palette import ALARM, SLATE, colour
 from budgetkit.figures.question import Question, Spec, end_labels, layout, plain, signed
 from budgetkit.figures.turns import ALL, followed
-from budgetkit.plan.batch import Batch, columns_of, frame_of
+from budgetkit.plan.batch import RequestBatch, columns_of, frame_of
 
 
-def _table(budget: Budget, exact: pd.DataFrame | Batch, rough: pd.DataFrame | Batch) -> pd.DataFrame:
+def _table(budget: Budget, exact: pd.DataFrame | RequestBatch, rough: pd.DataFrame | RequestBatch) -> pd.DataFrame:
     sums = frame_of(exact).sum(axis=1), frame_of(rough).sum(axis=1)
     limits = [followed(budget, columns_of(demand, budget))["limit"] for demand in (exact, rough)]
     error = (sums[1] - sums[0]).to_numpy()

@@ -15,10 +15,10 @@ import pandas as pd
 from budgetkit.budget import Budget
 from budgetkit.figures.palette import ALARM, SLATE, colour, translucent
 from budgetkit.figures.question import Question, Spec, end_labels, layout, rows, signed
-from budgetkit.plan.batch import Batch, Columns, columns_of, frame_of
+from budgetkit.plan.batch import Columns, RequestBatch, columns_of, frame_of
 from budgetkit.plan.items import Ints
 from budgetkit.plan.remainder import remainder
-from budgetkit.plan.walk import declaring
+from budgetkit.plan.walk import with_undeclared
 
 ALL = "all sections"
 
@@ -26,7 +26,7 @@ ALL = "all sections"
 def followed(budget: Budget, columns: Columns) -> dict[str, Ints]:
     """Return what is asked, left and granted of the remainder, row by row."""
     if budget.remainder is not None:
-        left: Ints = remainder(declaring(budget, columns), columns, np.minimum, np.maximum)
+        left: Ints = remainder(with_undeclared(budget, columns), columns, np.minimum, np.maximum)
         return columns[budget.remainder] | {"limit": left}
     demand = sum((c["demand"] for c in columns.values()), np.zeros(1, dtype=np.int64))
     granted = sum((c["granted"] for c in columns.values()), np.zeros(1, dtype=np.int64))
@@ -45,10 +45,10 @@ def first_cut(columns: Columns) -> tuple[int, str] | None:
 
 def _table(
     budget: Budget,
-    demand: pd.DataFrame | Batch,
+    demand: pd.DataFrame | RequestBatch,
     turn: int | None = None,
     pinned: Budget | None = None,
-    pinned_demand: pd.DataFrame | Batch | None = None,
+    pinned_demand: pd.DataFrame | RequestBatch | None = None,
 ) -> pd.DataFrame:
     columns = columns_of(demand, budget)
     shown = followed(budget, columns)

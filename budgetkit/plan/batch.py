@@ -1,4 +1,4 @@
-"""Batch: many requests, planned at once with one budget after another.
+"""RequestBatch: many requests, planned at once with one budget after another.
 
 The walk goes over arrays, one number a request. A section that keeps whole items from the front is answered for all
 requests by one search in a running sum. The few requests that need more than that (a call and its result in two
@@ -20,14 +20,14 @@ from budgetkit.budget.allocation import Allocation
 from budgetkit.plan.fitting import Cut, fit
 from budgetkit.plan.items import Flags, Ints, Items
 from budgetkit.plan.running_totals import Stacks
-from budgetkit.plan.walk import allocate_columns, declaring, walk
+from budgetkit.plan.walk import allocate_columns, allocate_in_order, with_undeclared
 
 Columns = dict[str, dict[str, Ints]]
 _KEPT = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Batch:
+class RequestBatch:
     """Many requests: the turns of a conversation, or of many conversations.
 
     It remembers the last plans that it was asked for, so it is equal to itself alone, and its arrays are read-only.
@@ -50,10 +50,10 @@ class Batch:
         >>> from budgetkit import Allocation, Item
         >>> budget = Budget(100, (), [Allocation("history", 70, keep="newest")])
         >>> demand = pd.DataFrame({"history": [40, 80]})
-        >>> Batch(demand).columns(budget)["history"]["granted"].tolist()
+        >>> RequestBatch(demand).columns(budget)["history"]["granted"].tolist()
         [40, 70]
         >>> messages = [Items([Item("history", 40)] * n) for n in (1, 2)]
-        >>> Batch(demand, messages.__getitem__).columns(budget)["history"]["granted"].tolist()
+        >>> RequestBatch(demand, messages.__getitem__).columns(budget)["history"]["granted"].tolist()
         [40, 40]
         """
         for planned, found in self._kept:
@@ -73,7 +73,7 @@ class Batch:
     def _by_items(self, budget: Budget, demands: dict[str, Ints], items: Callable[[int], Items]) -> Columns:
         if not self._stacks:
             self._stacks.append(Stacks([items(row) for row in range(len(self.demand))]))
-        stacks, whole = self._stacks[0], declaring(budget, demands, [self.demand.attrs.get("roles")])
+        stacks, whole = self._stacks[0], with_undeclared(budget, demands, [self.demand.attrs.get("roles")])
         nothing = np.zeros(len(self.demand), dtype=np.int64)
         asked = {section: demands.get(section, nothing).astype(np.int64) for section in whole.sections}
         found: Columns = {}
@@ -81,7 +81,7 @@ class Batch:
         def raised(allocation: Allocation, cap: int) -> Any:
             return cap if self._is_special(allocation) else stacks.required_cap(allocation, cap)
 
-        steps = walk(whole, asked, stacks.take, raised, stacks.floor_of, np.minimum, np.maximum)
+        steps = allocate_in_order(whole, asked, stacks.take, raised, stacks.floor_of, np.minimum, np.maximum)
         for allocation, limit, granted in steps:
             demand = asked[allocation.section]
             limits = np.array(np.broadcast_to(np.asarray(limit, dtype=np.int64), demand.shape))
@@ -112,7 +112,7 @@ class Batch:
         return allocation.fill != "prefix" or (allocation.granularity != "item" and self.cut is not None)
 
 
-def columns_of(demand: pd.DataFrame | Batch, budget: Budget) -> Columns:
+def columns_of(demand: pd.DataFrame | RequestBatch, budget: Budget) -> Columns:
     """Plan many requests, given as numbers or as a batch.
 
     Examples
@@ -120,15 +120,15 @@ def columns_of(demand: pd.DataFrame | Batch, budget: Budget) -> Columns:
     >>> columns_of(pd.DataFrame({"history": [40]}), Budget(100, undeclared="pool"))["history"]["limit"].tolist()
     [100]
     """
-    return (demand if isinstance(demand, Batch) else Batch(demand)).columns(budget)
+    return (demand if isinstance(demand, RequestBatch) else RequestBatch(demand)).columns(budget)
 
 
-def frame_of(demand: pd.DataFrame | Batch) -> pd.DataFrame:
+def frame_of(demand: pd.DataFrame | RequestBatch) -> pd.DataFrame:
     """Return what many requests ask for, however they are given.
 
     Examples
     --------
-    >>> frame_of(Batch(pd.DataFrame({"history": [40]})))["history"].tolist()
+    >>> frame_of(RequestBatch(pd.DataFrame({"history": [40]})))["history"].tolist()
     [40]
     """
-    return demand.demand if isinstance(demand, Batch) else demand
+    return demand.demand if isinstance(demand, RequestBatch) else demand

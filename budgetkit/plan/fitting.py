@@ -16,8 +16,8 @@ from budgetkit.plan.decisions import BEYOND_BEST, FITS, OVER_CAP, PAIR, WINDOW_F
 from budgetkit.plan.item import Item
 from budgetkit.plan.items import Items
 from budgetkit.plan.plan import Grant, Plan
-from budgetkit.plan.selection import Ints, Units, fill
-from budgetkit.plan.walk import checked, declaring, walk
+from budgetkit.plan.selection import Ints, Units, select
+from budgetkit.plan.walk import allocate_in_order, raise_if_overrun, with_undeclared
 
 Cut = Callable[[Item, int, Allocation], Item | None]
 
@@ -61,15 +61,15 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
     """
     columns = items if isinstance(items, Items) else Items(items)
     demand = columns.demand
-    budget = declaring(budget, demand, columns.roles)
+    budget = with_undeclared(budget, demand, columns.roles)
     choice = _Choice(budget, columns, cut)
     asked = {s: demand.get(s, 0) for s in budget.sections}
     limits = {}
-    for allocation, limit, _ in walk(budget, asked, choice.take, choice.required_cap, choice.floor_of):
+    for allocation, limit, _ in allocate_in_order(budget, asked, choice.take, choice.required_cap, choice.floor_of):
         limits[allocation.section] = limit
     choice.part_no_pair()
     grants = [Grant(s, asked[s], limits[s], int(choice.kept[columns.rows(s)].sum())) for s in budget.sections]
-    return checked(Plan(budget, tuple(grants), Decisions(columns, choice.kept, choice.reasons, choice.cuts)))
+    return raise_if_overrun(Plan(budget, tuple(grants), Decisions(columns, choice.kept, choice.reasons, choice.cuts)))
 
 
 class _Choice:
@@ -190,7 +190,7 @@ def _let_go(reasons: Ints, reason: int, units: Units, limit: int, overflow: Over
     standing = reasons == FITS
     if not standing.all():
         units = Units(units.tokens[standing], units.scores[standing], units.unit)
-    stays = fill(units, limit, how) if overflow == "truncate" else np.full(len(units.tokens), units.total <= limit)
+    stays = select(units, limit, how) if overflow == "truncate" else np.full(len(units.tokens), units.total <= limit)
     reasons[np.flatnonzero(standing)[~stays]] = reason
 
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from budgetkit.budget.allocation import Keep
 from budgetkit.plan.item import Item
-from budgetkit.plan.selection import Flags, Floats, Ints, Units, fill
+from budgetkit.plan.selection import Flags, Floats, Ints, Units
 
-__all__ = ["Flags", "Floats", "Ints", "Items", "Units", "fill"]
+__all__ = ["Flags", "Floats", "Ints", "Items", "Units"]
 
 _FEW = 1_000  # units that one stable sort orders sooner
 

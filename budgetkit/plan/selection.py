@@ -74,7 +74,7 @@ class Units:
         return int(ends[min(int(np.searchsorted(ends, floor)), len(ends) - 1)]) if len(ends) else 0
 
 
-def fill(units: Units, limit: int, how: Fill = "prefix") -> Flags:
+def select(units: Units, limit: int, how: Fill = "prefix") -> Flags:
     """Choose the units that stay within a limit.
 
     Examples
@@ -82,7 +82,7 @@ def fill(units: Units, limit: int, how: Fill = "prefix") -> Flags:
     Four passages for 2,000 tokens.
 
     >>> units = Units(np.array([800, 700, 600, 400]), np.array([.95, .85, .7, .6]), np.arange(4))
-    >>> fill(units, 2_000).tolist(), fill(units, 2_000, "skip").tolist()
+    >>> select(units, 2_000).tolist(), select(units, 2_000, "skip").tolist()
     ([True, True, False, False], [True, True, False, True])
     """
     stays = np.zeros(len(units.tokens), dtype=np.bool_)

@@ -63,13 +63,13 @@ def allocate(budget: Budget, demand: Mapping[str, int]) -> Plan:
     >>> bk.allocate(budget, {"system": 300, "history": 900})
     Plan(system=300/300, history=500/900, free=0, reserved=200, window=1000)
     """
-    budget = declaring(budget, demand)
+    budget = with_undeclared(budget, demand)
     asked = {s: check_tokens(f"demand of {s!r}", demand.get(s, 0)) for s in budget.sections}
     grants: dict[str, Grant] = {}
-    for allocation, limit, granted in walk(budget, asked, _granted()):
+    for allocation, limit, granted in allocate_in_order(budget, asked, _granted()):
         section = allocation.section
         grants[section] = Grant(section, asked[section], limit, granted)
-    return checked(Plan(budget, tuple(grants[s] for s in budget.sections)))
+    return raise_if_overrun(Plan(budget, tuple(grants[s] for s in budget.sections)))
 
 
 def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
@@ -116,7 +116,7 @@ def allocate_columns(
     >>> allocate_columns(budget, {"history": np.array([50, 150])})["history"]["granted"].tolist()
     [50, 80]
     """
-    budget = declaring(budget, demands, tables)
+    budget = with_undeclared(budget, demands, tables)
     rows = max((len(column) for column in demands.values()), default=rows)
     given = {s: np.asarray(demands.get(s, np.zeros(rows, np.int64))) for s in budget.sections}
     for section, column in given.items():
@@ -127,7 +127,7 @@ def allocate_columns(
             )
     asked = {section: column.astype(np.int64) for section, column in given.items()}
     found: dict[str, dict[str, Ints]] = {}
-    steps = walk(budget, asked, _granted(np.minimum, np.where), least=np.minimum, most=np.maximum)
+    steps = allocate_in_order(budget, asked, _granted(np.minimum, np.where), least=np.minimum, most=np.maximum)
     for allocation, limit, granted in steps:
         demand = asked[allocation.section]
         limit = np.broadcast_to(np.asarray(limit, dtype=np.int64), demand.shape)
@@ -140,7 +140,7 @@ def allocate_columns(
     return {section: found[section] for section in budget.sections}
 
 
-def walk(
+def allocate_in_order(
     budget: Budget,
     demand: Mapping[str, Any],
     take: Callable[[Allocation, Any, Any, Any], Any],
@@ -221,12 +221,12 @@ def _granted(
     return take
 
 
-def declaring(budget: Budget, sections: Iterable[str], tables: Iterable[object] = ()) -> Budget:
+def with_undeclared(budget: Budget, sections: Iterable[str], tables: Iterable[object] = ()) -> Budget:
     """Return the budget with the sections it does not name as sections of the pool.
 
     Examples
     --------
-    >>> declaring(Budget(100, undeclared="pool"), ["memory"]).sections
+    >>> with_undeclared(Budget(100, undeclared="pool"), ["memory"]).sections
     ('memory',)
     """
     known = budget.caps
@@ -240,12 +240,12 @@ def declaring(budget: Budget, sections: Iterable[str], tables: Iterable[object] 
     return replace(budget, allocations=(*budget.allocations, *(Allocation(s) for s in new)))
 
 
-def checked(plan: Plan) -> Plan:
+def raise_if_overrun(plan: Plan) -> Plan:
     """Return a plan, unless it overruns the window of a budget that forbids it.
 
     Examples
     --------
-    >>> checked(Plan(Budget(100), ())).free
+    >>> raise_if_overrun(Plan(Budget(100), ())).free
     100
     """
     if plan.free < 0 and plan.budget.deficit == "raise":

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from budgetkit.budget.amounts import Share
 from budgetkit.pruning.history import DROPPED, SUMMARISED, History, Slots
-from budgetkit.pruning.policies import Cut, Policy, Room, Rounds
+from budgetkit.pruning.policies import Cut, Policy, PruningContext, SummaryRule
 
 Measure = Callable[[list[int]], int | None]
 
@@ -22,7 +22,7 @@ Measure = Callable[[list[int]], int | None]
 class Visit:
     """One request, as the history sees it."""
 
-    room: Room
+    room: PruningContext
     entering: Sequence[int]
     boundary: int
 
@@ -54,7 +54,7 @@ def retain(slots: Slots, visits: Sequence[Visit], policy: Policy, measure: Measu
     --------
     >>> from budgetkit.pruning.policies import OldestFirst
     >>> slots = Slots([5, 7, 6], [0, 1, 2], [1, 2, 3], [False] * 3, [0] * 3)
-    >>> visits = [Visit(Room(0, limit=12, turn=turn), [turn - 2], turn - 1) for turn in (2, 3, 4)]
+    >>> visits = [Visit(PruningContext(0, limit=12, turn=turn), [turn - 2], turn - 1) for turn in (2, 3, 4)]
     >>> kept = retain(slots, visits, OldestFirst())
     >>> kept.tokens, kept.gone
     ([5, 12, 6], [2, 2, -1])
@@ -87,8 +87,8 @@ class _Calls:
     wrote: int = 0
 
 
-def _now(room: Room, history: History) -> Room:
-    return Room(history.tokens, room.limit, room.others, room.usable, room.window, room.turn)
+def _now(room: PruningContext, history: History) -> PruningContext:
+    return PruningContext(history.tokens, room.limit, room.others, room.usable, room.window, room.turn)
 
 
 def _carry_out(cut: Cut, history: History, policy: Policy, calls: _Calls) -> None:
@@ -120,7 +120,7 @@ def _shrink_results(cut: Cut, history: History) -> None:
             history.shrink(slot, cut.placeholder)
 
 
-def _summarise(cut: Cut, rounds: Rounds, history: History, policy: Policy, calls: _Calls) -> None:
+def _summarise(cut: Cut, rounds: SummaryRule, history: History, policy: Policy, calls: _Calls) -> None:
     while history.tokens > cut.down_to:
         oldest, besides = history.oldest_message()
         if oldest is None or not history.may_leave(oldest, policy.floor, besides):
@@ -137,7 +137,7 @@ def _summarise(cut: Cut, rounds: Rounds, history: History, policy: Policy, calls
         calls.kept.written.append((calls.request, replaced[0], wrote, tuple(replaced)))
 
 
-def _taken(rounds: Rounds, history: History, policy: Policy) -> tuple[list[int], int]:
+def _taken(rounds: SummaryRule, history: History, policy: Policy) -> tuple[list[int], int]:
     """Take the oldest out: summaries, and as many messages as one round replaces and the floor allows."""
     share = rounds.share
     wanted = max(1, share.of(history.messages) if isinstance(share, Share) else share)
@@ -155,14 +155,14 @@ def _taken(rounds: Rounds, history: History, policy: Policy) -> tuple[list[int],
     return slots, last_turn
 
 
-def _length(rounds: Rounds, read: int, replaced: list[int], calls: _Calls) -> int:
+def _length(rounds: SummaryRule, read: int, replaced: list[int], calls: _Calls) -> int:
     counted = calls.measure(replaced) if calls.measure is not None else None
     if counted is not None:
         return counted
     return rounds.size.of(read) if isinstance(rounds.size, Share) else rounds.size
 
 
-def _refuse(history: History, room: Room, policy: Policy) -> None:
+def _refuse(history: History, room: PruningContext, policy: Policy) -> None:
     over = history.tokens - max(0, room.limit)
     if over > 0 and policy.floor.conflict == "raise":
         floor = policy.floor

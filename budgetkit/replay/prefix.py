@@ -23,7 +23,7 @@ UNSENT: Final = "not sent"
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PrefixLayout:
     """A conversation's sizes by place, as seen by one section that is pruned."""
 
     section: str
@@ -71,7 +71,7 @@ class Placed:
         return int(opening.sum()) + self.schemas
 
 
-def place(ledger: Ledger, requests: Sequence[Turn], section: str, unsent: Sequence[int] = ()) -> Placed:
+def place(ledger: Ledger, requests: Sequence[Turn], section: str, unsent: Sequence[int] = ()) -> PrefixLayout:
     """Say which messages can be pruned, and from which request on."""
     ledger = _without(ledger, unsent)
     later = _in(ledger.past, section)
@@ -80,10 +80,10 @@ def place(ledger: Ledger, requests: Sequence[Turn], section: str, unsent: Sequen
     sents = np.array([r.sent for r in requests], dtype=np.int64)
     index = np.arange(len(later))
     entry = np.where(now, np.searchsorted(sents, index, "right"), np.searchsorted(starts, index, "right"))
-    return Placed(section, ledger, requests, later, np.where(later, entry, len(requests)))
+    return PrefixLayout(section, ledger, requests, later, np.where(later, entry, len(requests)))
 
 
-def boundaries(placed: Placed, columns: Mapping[str, Mapping[str, Ints]]) -> Ints:
+def boundaries(placed: PrefixLayout, columns: Mapping[str, Mapping[str, Ints]]) -> Ints:
     """Return the message before which each request can be equal to the last one at all."""
     starts, sents, passages = placed.starts, placed.sents, placed.passages()
     limits = np.full(len(starts), -1, dtype=np.int64)
@@ -99,7 +99,7 @@ def boundaries(placed: Placed, columns: Mapping[str, Mapping[str, Ints]]) -> Int
     return limits
 
 
-def equal_prefix(placed: Placed, limits: Ints, equal_to: Ints, pruned: Ints, sent: Ints) -> Ints:
+def equal_prefix(placed: PrefixLayout, limits: Ints, equal_to: Ints, pruned: Ints, sent: Ints) -> Ints:
     """Return the longest prefix that each request shares with the last one."""
     starts = placed.starts
     earlier = _sums(np.where(placed.prunable, 0, placed.tokens))
@@ -135,7 +135,7 @@ def _recut(column: Mapping[str, Ints]) -> Flags:
     return np.asarray((cut[1:] | cut[:-1]) & differs)
 
 
-def _first_of(placed: Placed, section: str) -> Ints:
+def _first_of(placed: PrefixLayout, section: str) -> Ints:
     """Return where a section starts in each request but the first, as the index of a message."""
     ledger = placed.ledger
     in_head = [item.section for item in (*ledger.past[: ledger.opening], *ledger.schemas)]

@@ -21,12 +21,12 @@ from budgetkit.counters import counter
 from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.message import Message
 from budgetkit.plan.items import Ints
-from budgetkit.plan.walk import allocate, allocate_columns, declaring
+from budgetkit.plan.walk import allocate, allocate_columns, with_undeclared
 from budgetkit.pruning.history import Slots
-from budgetkit.pruning.policies import Policy, Room
+from budgetkit.pruning.policies import Policy, PruningContext
 from budgetkit.pruning.retention import Kept, Measure, Visit, retain
 from budgetkit.replay.cost import Prices
-from budgetkit.replay.prefix import Placed, boundaries, equal_prefix, place
+from budgetkit.replay.prefix import PrefixLayout, boundaries, equal_prefix, place
 from budgetkit.replay.prompt_cache import CACHES, PromptCache
 from budgetkit.replay.requests import By, answers, pauses, requests_of
 from budgetkit.replay.results import Replay
@@ -124,7 +124,7 @@ class _Sizes:
     def others(self, columns: Columns, section: str) -> Ints:
         return sum((c["granted"] for s, c in columns.items() if s != section), np.zeros_like(self.pinned))
 
-    def visits(self, placed: Placed) -> list[Visit]:
+    def visits(self, placed: PrefixLayout) -> list[Visit]:
         column = self.columns[placed.section]
         limits = (column["limit"] - self.pinned).tolist()
         others = (self.others(self.columns, placed.section) + self.pinned).tolist()
@@ -134,7 +134,7 @@ class _Sizes:
                 entering[request].append(slot)
         usable, window = self.budget.usable, self.budget.window
         return [
-            Visit(Room(0, limit, other, usable, window, request.number), entering[i], max(0, edge))
+            Visit(PruningContext(0, limit, other, usable, window, request.number), entering[i], max(0, edge))
             for i, (limit, other, request, edge) in enumerate(
                 zip(limits, others, placed.requests, self.limits.tolist(), strict=True)
             )
@@ -145,21 +145,21 @@ def _user(trace: Trace) -> Message:
     return next((m for m in trace.messages if m.role == "user"), Message({"role": "user"}))
 
 
-def _sizes(placed: Placed, budget: Budget, roles: Roles) -> _Sizes:
+def _sizes(placed: PrefixLayout, budget: Budget, roles: Roles) -> _Sizes:
     """Ask the budget for every request at once."""
     names = [] if callable(roles) else list(roles.values())
     frame = placed.ledger.demand(placed.requests, [*names, placed.section])
     demands = {
         str(name): frame[name].to_numpy() for name in frame.columns if frame[name].any() or name == placed.section
     }
-    budget = declaring(replace(budget, deficit="signed"), demands)
+    budget = with_undeclared(replace(budget, deficit="signed"), demands)
     columns = allocate_columns(budget, demands, len(placed.requests))
     entered = np.bincount(placed.entry, np.where(placed.prunable, placed.tokens, 0), len(placed.requests) + 1)
     pinned = demands[placed.section] - np.cumsum(entered.astype(np.int64))[:-1]
     return _Sizes(budget, columns, demands, pinned, boundaries(placed, columns))
 
 
-def _slots(trace: Trace, placed: Placed, policy: Policy) -> Slots:
+def _slots(trace: Trace, placed: PrefixLayout, policy: Policy) -> Slots:
     messages = trace.messages
     turns = np.searchsorted([t.start for t in trace.turns], np.arange(len(messages)), "right").tolist()
     units = _units(placed.ledger, turns, policy.unit == "turn")
@@ -204,7 +204,7 @@ def _measure(trace: Trace, policy: Policy, count: Count, framing: Framing) -> Me
 
 def _outcome(
     trace: Trace,
-    placed: Placed,
+    placed: PrefixLayout,
     sizes: _Sizes,
     kept: Kept,
     policy: Policy,

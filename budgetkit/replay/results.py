@@ -14,7 +14,7 @@ from budgetkit.pruning.history import NEVER, SHRUNK, SUMMARISED
 from budgetkit.pruning.policies import Policy
 from budgetkit.pruning.retention import Kept
 from budgetkit.replay.cost import Prices
-from budgetkit.replay.prefix import UNSENT, Placed
+from budgetkit.replay.prefix import UNSENT, PrefixLayout
 from budgetkit.replay.prompt_cache import PromptCache
 from budgetkit.trace import Trace
 
@@ -29,7 +29,7 @@ class Replay:
     ----------
     trace, budget, policy, cache, prices
         What it was made of.
-    placed : Placed
+    placed : PrefixLayout
         Where every message stands.
     kept : Kept
         What the policy kept, as intervals of requests.
@@ -54,7 +54,7 @@ class Replay:
     budget: Budget
     policy: Policy
     cache: PromptCache
-    placed: Placed
+    placed: PrefixLayout
     kept: Kept
     columns: Columns
     granted: dict[str, Ints]

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
-__all__ = ["LONGEST_LINE", "MOST_BLANK", "Numbered", "Placed", "Progress", "values"]
+__all__ = ["LONGEST_LINE", "MOST_BLANK", "Numbered", "LocatedMessage", "Progress", "values"]
 
 #: Bytes of the longest line, or of a document over many lines, that is read.
 LONGEST_LINE = 256 << 20
@@ -27,7 +27,7 @@ _OPENERS = ("{", "[", "[{")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-class Placed:
+class LocatedMessage:
     """A message that has a line to itself, for an error about it to name."""
 
     def __init__(self, line: int, value: Any) -> None:

@@ -21,7 +21,7 @@ from budgetkit.files import data_files, data_path
 from budgetkit.message import Message, Passage
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.importers import converted, session
-from budgetkit.trace.jsonl import Numbered, Placed, Progress, values
+from budgetkit.trace.jsonl import LocatedMessage, Numbered, Progress, values
 
 __all__ = ["iter_traces", "load_trace", "load_traces", "shipped_traces"]
 
@@ -179,7 +179,7 @@ def _conversations(numbered: Iterator[Numbered], name: str) -> Iterator[Numbered
         return
     everything = chain([first], numbered)
     if isinstance(first[1], Mapping) and "role" in first[1]:
-        yield first[0], {"messages": [Placed(line, value) for line, value in everything]}
+        yield first[0], {"messages": [LocatedMessage(line, value) for line, value in everything]}
         return
     if (read := session(first[1])) is not None:
         yield from read(everything)
@@ -232,14 +232,14 @@ def _trace(value: Mapping[str, Any], default_id: str, where: str) -> Trace:
 
 
 def _place(value: Any, number: int, where: str) -> str:
-    if isinstance(value, Placed):
+    if isinstance(value, LocatedMessage):
         return f"{where.rpartition(', line ')[0]}, line {value.line}"
     return f"{where}, message {number}"
 
 
 def _message(value: Any, where: str) -> Message:
     try:
-        message = Message(value.value if isinstance(value, Placed) else value)
+        message = Message(value.value if isinstance(value, LocatedMessage) else value)
         message.contexts  # noqa: B018 - passages are read here, so that a broken one is refused with its place
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None

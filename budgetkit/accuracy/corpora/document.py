@@ -8,6 +8,8 @@ from random import Random
 
 import pandas as pd
 
+from budgetkit.counters.encodings import replace_surrogates
+
 __all__ = ["Corpus", "Document", "Problem"]
 
 
@@ -39,6 +41,11 @@ class Document:
     language: str
     source: str
     name: str = ""
+
+    def __post_init__(self) -> None:
+        # Frames keep texts as UTF-8 where pyarrow is installed, which half a surrogate pair is not.
+        for name in ("kind", "language", "source", "name"):
+            object.__setattr__(self, name, replace_surrogates(getattr(self, name)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ import pandas as pd
 from budgetkit import figures
 from budgetkit.accuracy import read_off
 from budgetkit.accuracy.explorer.library import Texts
-from budgetkit.accuracy.explorer.notices import called, held
-from budgetkit.accuracy.explorer.results import Outcome, selected
+from budgetkit.accuracy.explorer.notices import as_percent, called
+from budgetkit.accuracy.explorer.results import Results, selected
 from budgetkit.accuracy.explorer.view_state import FIGURES
 from budgetkit.counters import RULES, Counter, ExactCounter
 from budgetkit.counters.estimate.table import table_names
@@ -26,18 +26,18 @@ LANGUAGES = 36  # bars that can still be told apart
 POINTS = ("strip", "lengths", "agreement")
 
 
-def charts(found: Outcome, library: Texts, opened: Collection[str]) -> dict[str, Data]:
+def charts(found: Results, library: Texts, opened: Collection[str]) -> dict[str, Data]:
     """Return what the page draws."""
     return {name: _chart(name, found, library, name in opened) for name in FIGURES}
 
 
-def _chart(name: str, found: Outcome, library: Texts, opened: bool) -> Data:
+def _chart(name: str, found: Results, library: Texts, opened: bool) -> Data:
     """Draw one figure; what does not depend on what moved is not drawn again."""
     key = (found.key, name, opened, *_depends(name, found))
     return library.remember(key, lambda: _drawn(name, found, library, opened))
 
 
-def _depends(name: str, found: Outcome) -> tuple[Hashable, ...]:
+def _depends(name: str, found: Results) -> tuple[Hashable, ...]:
     """Return what a figure depends on beside the errors."""
     now, document = found.settings, found.document
     if name in ("rooms", "buffers"):
@@ -45,13 +45,13 @@ def _depends(name: str, found: Outcome) -> tuple[Hashable, ...]:
     return {"speeds": (), "tax": (found.budget.window,)}.get(name, (document,))
 
 
-def _drawn(name: str, found: Outcome, library: Texts, opened: bool) -> Data:
+def _drawn(name: str, found: Results, library: Texts, opened: bool) -> Data:
     question, note = QUESTIONS[name]
     table = _table(name, found, library)
     return chart(question, table, note(table, found), opened, "document" if name in POINTS else None)
 
 
-def _table(name: str, found: Outcome, library: Texts) -> pd.DataFrame:
+def _table(name: str, found: Results, library: Texts) -> pd.DataFrame:
     if name == "rooms":
         return figures.rooms.table(found.budget, found.safe, found.demand, ratios(found))
     if name == "buffers":
@@ -65,7 +65,7 @@ def _table(name: str, found: Outcome, library: Texts) -> pd.DataFrame:
     return library.remember(key, lambda: figures.document_errors.table(found.errors, texts, found.document))
 
 
-def ratios(found: Outcome) -> dict[str, float]:
+def ratios(found: Results) -> dict[str, float]:
     """Return how many tokens an estimated one really is, in a window in the middle and in one at the risk."""
     ratio = found.filled.ratios
     worst = float(np.quantile(ratio, 1 - found.settings.risk, method="higher"))
@@ -75,7 +75,7 @@ def ratios(found: Outcome) -> dict[str, float]:
     }
 
 
-def risks(found: Outcome) -> pd.DataFrame:
+def risks(found: Results) -> pd.DataFrame:
     """Return the buffer of several risks, the accepted one among them, read off the same windows."""
     window, rows = found.buffer.window, []
     for risk in sorted({*RISKS, found.settings.risk}, reverse=True):
@@ -85,7 +85,7 @@ def risks(found: Outcome) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def core(found: Outcome) -> list[str]:
+def core(found: Results) -> list[str]:
     """Name the counters that need nothing installed: ratios, other systems' rules, the trained estimate."""
     exact = found.exact
     if isinstance(exact, ExactCounter) and exact.encoding in table_names():
@@ -93,7 +93,7 @@ def core(found: Outcome) -> list[str]:
     return [*RATIOS, *RULES]
 
 
-def speeds(found: Outcome, library: Texts) -> pd.DataFrame:
+def speeds(found: Results, library: Texts) -> pd.DataFrame:
     """Return error and speed of every counter of the core, and of the chosen and the exact one."""
     kept = selected(found.every, found.settings)
     right = found.errors["exact"].to_numpy(float)
@@ -106,7 +106,7 @@ def speeds(found: Outcome, library: Texts) -> pd.DataFrame:
     return figures.speeds.table(error, speed, kind)
 
 
-def _counters(found: Outcome, library: Texts) -> Iterator[tuple[str, Counter]]:
+def _counters(found: Results, library: Texts) -> Iterator[tuple[str, Counter]]:
     seen = set[str]()
     for name in core(found):
         count = library.counter(name)
@@ -118,7 +118,7 @@ def _counters(found: Outcome, library: Texts) -> Iterator[tuple[str, Counter]]:
             yield count.name, count
 
 
-def tax(found: Outcome) -> pd.DataFrame:
+def tax(found: Results) -> pd.DataFrame:
     """Return how much text of each language fills the window: of prose, where there is any."""
     errors = found.errors
     prose = errors[errors["class"].isin(["prose", "cjk prose", "dialogue"])]
@@ -127,14 +127,14 @@ def tax(found: Outcome) -> pd.DataFrame:
     return table.loc[table["characters"].nlargest(LANGUAGES).index].sort_index().reset_index(drop=True)
 
 
-def _points_note(table: pd.DataFrame, found: Outcome) -> str:
+def _points_note(table: pd.DataFrame, found: Results) -> str:
     worst = table.iloc[0]
     part = f" {len(table):,} of {len(found.errors):,} are drawn." if len(table) < len(found.errors) else ""
-    off = held(worst["class_error"])
+    off = as_percent(worst["class_error"])
     return f"{worst['class']} is counted worst, {off} off on average; click a point to read it below.{part}"
 
 
-def _rooms_note(table: pd.DataFrame, found: Outcome) -> str:
+def _rooms_note(table: pd.DataFrame, found: Results) -> str:
     pool = table[table["line"] == table["line"].iloc[0]].set_index("case")["tokens"]
     name = found.budget.name or "the budget"
     looks, half, held_back = (signed(int(tokens)) for tokens in pool.iloc[[0, 1, -1]])
@@ -148,30 +148,31 @@ def _is_same(rooms: pd.DataFrame) -> bool:
     return len(rooms) > 0 and rooms["tokens"].nunique() == 1
 
 
-def _lengths_note(table: pd.DataFrame, found: Outcome) -> str:
+def _lengths_note(table: pd.DataFrame, found: Results) -> str:
     size = found.errors["characters"]
     if size.nunique() < 2:
         return f"All documents have {size.iloc[0]:,} characters."
     return "Each point is a document; the line is the median of documents of like length."
 
 
-def _agreement_note(table: pd.DataFrame, found: Outcome) -> str:
+def _agreement_note(table: pd.DataFrame, found: Results) -> str:
     low = int((found.errors["error"] < 0).sum())
     return f"{low:,} of {len(found.errors):,} documents lie below the line: counted too few."
 
 
-def _buffers_note(table: pd.DataFrame, found: Outcome) -> str:
+def _buffers_note(table: pd.DataFrame, found: Results) -> str:
     buffer = found.buffer
     tokens = short(buffer.share * buffer.window)
-    told = f"At a risk of {100 * buffer.risk:g} % hold {held(buffer.share)} back, {tokens} of {buffer.window:,} tokens"
+    back = f"{as_percent(buffer.share)} back, {tokens} of {buffer.window:,} tokens"
+    told = f"At a risk of {100 * buffer.risk:g} % hold {back}"
     return f"{told}; the bars are 95 % intervals." if not buffer.warning else f"{told}; too few documents to be sure."
 
 
-def _speeds_note(table: pd.DataFrame, found: Outcome) -> str:
+def _speeds_note(table: pd.DataFrame, found: Results) -> str:
     return "Speed as measured on this machine just now, on these texts; error over the documents looked at."
 
 
-def _tax_note(table: pd.DataFrame, found: Outcome) -> str:
+def _tax_note(table: pd.DataFrame, found: Results) -> str:
     dearest = table.iloc[0]
     window, size = found.budget.window, dearest["characters_in_window"]
     told = f"{dearest['language']} fills {window:,} tokens with {size:,} characters"
@@ -182,7 +183,7 @@ def _base(table: pd.DataFrame) -> str:
     return "English" if (table["language"] == "en").any() else "the cheapest"
 
 
-QUESTIONS: dict[str, tuple[Question[...], Callable[[pd.DataFrame, Outcome], str]]] = {
+QUESTIONS: dict[str, tuple[Question[...], Callable[[pd.DataFrame, Results], str]]] = {
     "strip": (figures.document_errors, _points_note),
     "rooms": (figures.rooms, _rooms_note),
     "lengths": (figures.error_by_length, _lengths_note),

@@ -1,4 +1,4 @@
-"""Chosen: which texts are looked at, and in what portions they are counted."""
+"""CorpusSelection: which texts are looked at, and in what portions they are counted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BATCH = 400_000  # characters counted between two reports
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class CorpusSelection:
     """Which texts, cut to which length: what counts depend on beside the counter."""
 
     corpus: str

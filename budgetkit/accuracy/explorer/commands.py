@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from budgetkit.accuracy.explorer.library import Texts
-from budgetkit.accuracy.explorer.results import Outcome
+from budgetkit.accuracy.explorer.results import Results
 from budgetkit.accuracy.explorer.settings import Settings
 from budgetkit.budget.allocation import quoted
 from budgetkit.budget.amounts import check_tokens
@@ -17,38 +17,38 @@ from budgetkit.presets import preset
 TOGETHER = ("class", "language", "source")
 
 
-def choose_counter(settings: Settings, found: Outcome, library: Texts, name: str) -> Settings:
+def choose_counter(settings: Settings, found: Results, library: Texts, name: str) -> Settings:
     """Look at another cheap counter."""
     return replace(settings, counter=name.strip())
 
 
-def choose_exact(settings: Settings, found: Outcome, library: Texts, name: str) -> Settings:
+def choose_exact(settings: Settings, found: Results, library: Texts, name: str) -> Settings:
     """Take another counter as the one that is right; an empty name is the model's own."""
     return replace(settings, exact=name.strip() or None)
 
 
-def choose_corpus(settings: Settings, found: Outcome, library: Texts, name: str) -> Settings:
+def choose_corpus(settings: Settings, found: Results, library: Texts, name: str) -> Settings:
     """Look at other texts, all of them."""
     return replace(settings, corpus=name, classes=None, shortest=None, longest=None, document=None)
 
 
-def open_path(settings: Settings, found: Outcome, library: Texts, path: str) -> Settings:
+def open_path(settings: Settings, found: Results, library: Texts, path: str) -> Settings:
     """Read a folder, a file or a glob and look at it."""
     return choose_corpus(settings, found, library, library.open(path.strip()))
 
 
-def take_file(settings: Settings, found: Outcome, library: Texts, name: str, content: bytes) -> Settings:
+def take_file(settings: Settings, found: Results, library: Texts, name: str, content: bytes) -> Settings:
     """Read a file that was sent, and look at it."""
     return choose_corpus(settings, found, library, library.take(name, content))
 
 
-def cut_pieces(settings: Settings, found: Outcome, library: Texts, characters: int | None) -> Settings:
+def cut_pieces(settings: Settings, found: Results, library: Texts, characters: int | None) -> Settings:
     """Cut the documents to pieces of about that length; None leaves them whole."""
     length = None if characters is None else check_tokens("pieces", int(characters))
     return replace(settings, pieces=length, shortest=None, longest=None, document=None)
 
 
-def choose_classes(settings: Settings, found: Outcome, library: Texts, names: Sequence[str]) -> Settings:
+def choose_classes(settings: Settings, found: Results, library: Texts, names: Sequence[str]) -> Settings:
     """Look at documents of these classes alone; all of them, or none, are every document."""
     known = list(dict.fromkeys(found.every["class"]))
     if strange := [name for name in names if name not in known]:
@@ -58,7 +58,7 @@ def choose_classes(settings: Settings, found: Outcome, library: Texts, names: Se
 
 
 def choose_lengths(
-    settings: Settings, found: Outcome, library: Texts, shortest: int | None, longest: int | None
+    settings: Settings, found: Results, library: Texts, shortest: int | None, longest: int | None
 ) -> Settings:
     """Look at documents of these lengths alone, in characters; limits that leave nothing out are none."""
     lengths = found.every["characters"]
@@ -67,19 +67,19 @@ def choose_lengths(
     return replace(settings, shortest=low, longest=high)
 
 
-def accept_risk(settings: Settings, found: Outcome, library: Texts, chance: float) -> Settings:
+def accept_risk(settings: Settings, found: Results, library: Texts, chance: float) -> Settings:
     """Accept another chance of an overflow."""
     return replace(settings, risk=round(float(chance), 6))
 
 
-def fill_together(settings: Settings, found: Outcome, library: Texts, column: str | None) -> Settings:
+def fill_together(settings: Settings, found: Results, library: Texts, column: str | None) -> Settings:
     """Say what all texts of one window have in common; None mixes all kinds."""
     if column is not None and column not in TOGETHER:
         raise LookupError(f"windows of one {column!r} were asked for; known are {quoted(TOGETHER)}; choose one of them")
     return replace(settings, together=column)
 
 
-def read_document(settings: Settings, found: Outcome, library: Texts, document: int | None) -> Settings:
+def read_document(settings: Settings, found: Results, library: Texts, document: int | None) -> Settings:
     """Read a document, by its place in the corpus; None is the one that is counted worst."""
     if document is not None and not 0 <= int(document) < len(found.every):
         last = len(found.every) - 1
@@ -87,7 +87,7 @@ def read_document(settings: Settings, found: Outcome, library: Texts, document: 
     return replace(settings, document=None if document is None else int(document))
 
 
-def choose_model(settings: Settings, found: Outcome, library: Texts, name: str) -> Settings:
+def choose_model(settings: Settings, found: Results, library: Texts, name: str) -> Settings:
     """Take another model, its window and its encoding."""
     budget = settings.budget
     model, _ = known_model(name.strip())
@@ -95,7 +95,7 @@ def choose_model(settings: Settings, found: Outcome, library: Texts, name: str) 
     return replace(settings, exact=None, budget=replace(budget, model=name.strip(), window=window))
 
 
-def choose_preset(settings: Settings, found: Outcome, library: Texts, name: str) -> Settings:
+def choose_preset(settings: Settings, found: Results, library: Texts, name: str) -> Settings:
     """Feel the error in another preset; the window stays."""
     if name == OWN and settings.budget.own is not None:
         return settings
@@ -103,12 +103,12 @@ def choose_preset(settings: Settings, found: Outcome, library: Texts, name: str)
     return replace(settings, budget=replace(settings.budget, preset=name, own=None, lines={}))
 
 
-def size_window(settings: Settings, found: Outcome, library: Texts, tokens: int) -> Settings:
+def size_window(settings: Settings, found: Results, library: Texts, tokens: int) -> Settings:
     """Take another window, in tokens."""
     return replace(settings, budget=replace(settings.budget, window=check_tokens("window", int(tokens))))
 
 
-def reset(settings: Settings, found: Outcome, library: Texts) -> Settings:
+def reset(settings: Settings, found: Results, library: Texts) -> Settings:
     """Go back to the beginning, with the texts that are looked at now."""
     return replace(library.start, corpus=settings.corpus)
 

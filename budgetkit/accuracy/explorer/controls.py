@@ -9,12 +9,12 @@ import ipywidgets as widgets
 import numpy as np
 
 from budgetkit.accuracy.explorer.library import Texts
-from budgetkit.accuracy.explorer.results import Outcome
+from budgetkit.accuracy.explorer.results import Results
 from budgetkit.accuracy.explorer.settings import Settings
 from budgetkit.accuracy.figures.documents import percent
 from budgetkit.counters import RULES, encoding_names
 from budgetkit.counters.calibrated import calibrated_models
-from budgetkit.counters.encodings import mended
+from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.explorer.boxes import AUTO, Do, group, options, row, sends
 from budgetkit.explorer.budget.controls import WINDOWS
 from budgetkit.explorer.budget.settings import OWN, known_presets
@@ -108,7 +108,7 @@ class Controls:
         shortest, longest = change["new"]
         self._do("lengths", merge="slider length", shortest=shortest, longest=longest)
 
-    def project(self, settings: Settings, found: Outcome) -> None:
+    def project(self, settings: Settings, found: Results) -> None:
         """Show what holds."""
         self.counter.value = settings.counter
         self.exact.value = settings.exact or found.model.encoding
@@ -125,22 +125,22 @@ class Controls:
         self._project_budget(settings, found)
         self._project_documents(found)
 
-    def _project_classes(self, settings: Settings, found: Outcome) -> None:
+    def _project_classes(self, settings: Settings, found: Results) -> None:
         many = found.every["class"].value_counts(sort=False)
-        choices = tuple((f"{mended(str(name))} ({n:,})", name) for name, n in many.items())
+        choices = tuple((f"{replace_surrogates(str(name))} ({n:,})", name) for name, n in many.items())
         chosen = tuple(many.index) if settings.classes is None else settings.classes
         if tuple(self.classes.options) != choices:
             self.classes.options = choices
         self.classes.value = chosen
 
-    def _project_lengths(self, settings: Settings, found: Outcome) -> None:
+    def _project_lengths(self, settings: Settings, found: Results) -> None:
         lengths = found.every["characters"]
         low, high = int(lengths.min()), int(lengths.max())
         held = {settings.shortest or low, settings.longest or high}
         sizes = sorted({low, high, max(high, low + 1), *round_sizes(low, high), *held})
         options(self.length, tuple((f"{n:,}", n) for n in sizes), (settings.shortest or low, settings.longest or high))
 
-    def _project_budget(self, settings: Settings, found: Outcome) -> None:
+    def _project_budget(self, settings: Settings, found: Results) -> None:
         self.model.value = settings.budget.model
         own = settings.budget.own
         named = () if own is None else ((own.name or "my own budget", OWN),)
@@ -150,7 +150,7 @@ class Controls:
         options(self.window, tuple((f"{n:,}", n) for n in sizes), window)
         self.window_box.value = window
 
-    def _project_documents(self, found: Outcome) -> None:
+    def _project_documents(self, found: Results) -> None:
         worst = found.errors["error"].abs().nlargest(LISTED).index
         listed = [*worst, *([] if found.document in worst else [found.document])]
         rows = found.errors.loc[listed, ["error", "language", "document", "source"]]

@@ -16,7 +16,7 @@ from budgetkit.accuracy.explorer.commands import COMMANDS
 from budgetkit.accuracy.explorer.controls import Controls
 from budgetkit.accuracy.explorer.library import Texts
 from budgetkit.accuracy.explorer.notices import status
-from budgetkit.accuracy.explorer.results import Outcome, outcome
+from budgetkit.accuracy.explorer.results import Results, results
 from budgetkit.accuracy.explorer.settings import SHIPPED, Settings
 from budgetkit.accuracy.explorer.texts import texts
 from budgetkit.accuracy.explorer.tokens import reading
@@ -26,7 +26,7 @@ from budgetkit.counters import Counter
 from budgetkit.explorer.base import Explorer
 from budgetkit.explorer.budget.commands import taken
 from budgetkit.explorer.budget.settings import Settings as BudgetSettings
-from budgetkit.explorer.undo import History
+from budgetkit.explorer.undo import UndoStack
 from budgetkit.explorer.view import View
 from budgetkit.state import to_dict
 
@@ -48,7 +48,7 @@ class AccuracyView(View):
     figure_tax = t.Dict().tag(sync=True)
 
 
-class AccuracyExplorer(Explorer[Settings, Outcome, Texts]):
+class AccuracyExplorer(Explorer[Settings, Results, Texts]):
     """Explore how wrong a cheap token count is, and what buffer makes it safe.
 
     Parameters
@@ -160,22 +160,22 @@ class AccuracyExplorer(Explorer[Settings, Outcome, Texts]):
         """
         self._do("path", path=str(path))
 
-    def _follow(self, settings: Settings) -> Outcome:
-        return outcome(settings, self._library)
+    def _follow(self, settings: Settings) -> Results:
+        return results(settings, self._library)
 
-    def _scene(self, history: History[Settings], found: Outcome) -> Data:
+    def _scene(self, history: UndoStack[Settings], found: Results) -> Data:
         return scene(history, found, self._library)
 
-    def _status(self, found: Outcome) -> Data:
+    def _status(self, found: Results) -> Data:
         return status(found)
 
-    def _charts(self, found: Outcome, opened: list[str]) -> dict[str, Data]:
+    def _charts(self, found: Results, opened: list[str]) -> dict[str, Data]:
         return charts(found, self._library, opened)
 
-    def _texts(self, found: Outcome) -> dict[str, str]:
+    def _texts(self, found: Results) -> dict[str, str]:
         return texts(found)
 
-    def _reader(self, found: Outcome) -> Data:
+    def _reader(self, found: Results) -> Data:
         document = self._library.corpus(found.chosen).documents[found.document]
         title = f"How {document.name or document.source} is cut into tokens"
         key = (found.chosen, found.document, found.exact.name, found.counter.name, "reading")

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from budgetkit.accuracy.corpora import Corpus
-from budgetkit.accuracy.explorer.chosen import Chosen, batches
+from budgetkit.accuracy.explorer.chosen import CorpusSelection, batches
 from budgetkit.accuracy.explorer.settings import Settings
 from budgetkit.accuracy.explorer.sources import KNOWN, read
 from budgetkit.accuracy.explorer.speed import speed
@@ -72,7 +72,7 @@ class Texts:
             except (ValueError, OSError) as problem:
                 raise ValueError(str(problem).replace(str(path), name).replace(f"{path.parent}/", "")) from None
 
-    def corpus(self, chosen: Chosen) -> Corpus:
+    def corpus(self, chosen: CorpusSelection) -> Corpus:
         """Return the documents."""
         return self._once((chosen, "corpus"), lambda: self._cut(chosen))
 
@@ -85,11 +85,11 @@ class Texts:
             self._counters[name] = counter(name)
         return self._counters[name]
 
-    def counts(self, chosen: Chosen, count: Counter) -> Ints:
+    def counts(self, chosen: CorpusSelection, count: Counter) -> Ints:
         """Count every document."""
         return self._once((chosen, count.name, "counts"), lambda: self._count(chosen, count))
 
-    def errors(self, chosen: Chosen, count: Counter, exact: Counter) -> pd.DataFrame:
+    def errors(self, chosen: CorpusSelection, count: Counter, exact: Counter) -> pd.DataFrame:
         """Compare two counters on every document."""
         return self._once((chosen, count.name, exact.name, "errors"), lambda: self._compared(chosen, count, exact))
 
@@ -97,7 +97,7 @@ class Texts:
         """Fill windows with documents drawn at random, once for each choice of documents."""
         return self.remember((key, window, together, "filled"), lambda: filled_windows(errors, window, together))
 
-    def speed(self, chosen: Chosen, count: Counter) -> float:
+    def speed(self, chosen: CorpusSelection, count: Counter) -> float:
         """Measure how fast a counter is on these texts, on this machine, once."""
         return self._once((chosen, count.name, "speed"), lambda: speed(count, self.corpus(chosen).texts))
 
@@ -118,7 +118,7 @@ class Texts:
             own = f"{name} ({number})"
         return own
 
-    def _cut(self, chosen: Chosen) -> Corpus:
+    def _cut(self, chosen: CorpusSelection) -> Corpus:
         if chosen.corpus not in self._corpora:
             if chosen.corpus not in KNOWN:
                 known = quoted(self.names)
@@ -135,7 +135,7 @@ class Texts:
             )
         return cut
 
-    def _count(self, chosen: Chosen, count: Counter) -> Ints:
+    def _count(self, chosen: CorpusSelection, count: Counter) -> Ints:
         texts = self.corpus(chosen).texts
         found: list[int] = []
         for batch in batches(texts):
@@ -146,7 +146,7 @@ class Texts:
             found += count.many(batch)
         return np.array(found, "int64")
 
-    def _compared(self, chosen: Chosen, count: Counter, exact: Counter) -> pd.DataFrame:
+    def _compared(self, chosen: CorpusSelection, count: Counter, exact: Counter) -> pd.DataFrame:
         right, estimate = self.counts(chosen, exact), self.counts(chosen, count)
         frame = self._once((chosen, "frame"), self.corpus(chosen).frame)
         found: pd.DataFrame = frame.assign(counter=count.name, exact=right, estimate=estimate)

@@ -7,7 +7,7 @@ from typing import Any
 
 from budgetkit.accuracy import Buffer
 from budgetkit.accuracy.explorer.library import Texts
-from budgetkit.accuracy.explorer.results import Outcome
+from budgetkit.accuracy.explorer.results import Results
 from budgetkit.counters import CalibratedCounter, Counter
 
 Data = dict[str, Any]
@@ -26,12 +26,12 @@ def called(count: Counter) -> str:
     return count.name if count.exact or "estimate" in count.name else f"{count.name} (estimate)"
 
 
-def held(share: float) -> str:
+def as_percent(share: float) -> str:
     """Return a share of the window as percent.
 
     Examples
     --------
-    >>> held(0.3141), held(0)
+    >>> as_percent(0.3141), as_percent(0)
     ('31.4 %', '0.0 %')
     """
     return f"{100 * share:.1f} %"
@@ -42,7 +42,7 @@ def sure(buffer: Buffer) -> str:
     return f"95 % sure: {100 * buffer.low:.1f} to {100 * buffer.high:.1f} %"
 
 
-def status(found: Outcome) -> Data:
+def status(found: Results) -> Data:
     """Return what the count costs and what to do about it."""
     overflow = float(found.costs["overflow"])
     more = [text for text in (found.buffer.warning, _pool(found), _other(found), found.note) if text]
@@ -50,7 +50,7 @@ def status(found: Outcome) -> Data:
     return {"level": level, "text": f"{_error(found)} {_held_back(found, overflow)}", "more": more}
 
 
-def _error(found: Outcome) -> str:
+def _error(found: Results) -> str:
     error = found.errors["error"]
     if not error.any():
         return f"{called(found.counter)} counts every document as {found.exact.name} does."
@@ -58,17 +58,17 @@ def _error(found: Outcome) -> str:
     side = f"mostly too {'few' if error.mean() < 0 else 'many'}"
     if abs(error.mean()) < 0.2 * error.abs().mean():
         side = "to both sides"
-    return f"{called(found.counter)} is {held(error.abs().mean())} off on average over {many}, {side}."
+    return f"{called(found.counter)} is {as_percent(error.abs().mean())} off on average over {many}, {side}."
 
 
-def _held_back(found: Outcome, overflow: float) -> str:
+def _held_back(found: Results, overflow: float) -> str:
     buffer, budget = found.buffer, found.budget
     name = budget.name or "this budget"
     now = found.costs["safety"]
     keeps = f"{now:,} tokens held back" if now else "nothing held back"
     if overflow > found.settings.risk:
         return (
-            f"With {keeps} {name} overflows in {_often(overflow)}; hold {held(buffer.share)} of the window back, "
+            f"With {keeps} {name} overflows in {_often(overflow)}; hold {as_percent(buffer.share)} of the window back, "
             f"{_tokens(found):,} tokens, and it does in at most {_often(found.settings.risk)}."
         )
     risk = f"{100 * found.settings.risk:g} %"
@@ -85,11 +85,11 @@ def _often(chance: float) -> str:
     return "less than 1 of 10,000 windows" if chance < 0.5 else "nearly every window"
 
 
-def _tokens(found: Outcome) -> int:
+def _tokens(found: Results) -> int:
     return found.safe.sizes["safety"]
 
 
-def _pool(found: Outcome) -> str:
+def _pool(found: Results) -> str:
     pool = found.safe.shared_pool
     if pool >= 0 or found.budget.shared_pool < 0:
         return ""
@@ -98,7 +98,7 @@ def _pool(found: Outcome) -> str:
     )
 
 
-def _other(found: Outcome) -> str:
+def _other(found: Results) -> str:
     if isinstance(found.counter, CalibratedCounter):
         return (
             f"{found.counter.model} has another tokenizer than {found.exact.name}: what differs is the tokenizer, "
@@ -109,7 +109,7 @@ def _other(found: Outcome) -> str:
     return ""
 
 
-def source(found: Outcome, library: Texts) -> str:
+def source(found: Results, library: Texts) -> str:
     """Return what was counted, with what, and what was left out."""
     corpus = library.corpus(found.chosen)
     every, errors = found.every, found.errors

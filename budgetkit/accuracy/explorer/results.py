@@ -1,4 +1,4 @@
-"""Outcome: what follows from the settings: errors of the chosen documents, the buffer, and what a budget loses.
+"""Results: what follows from the settings: errors of the chosen documents, the buffer, and what a budget loses.
 
 Counting is in the library and happens once; everything here is arithmetic and happens on every move.
 """
@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from budgetkit.accuracy import Buffer, consequences, read_off
-from budgetkit.accuracy.explorer.chosen import Chosen
+from budgetkit.accuracy.explorer.chosen import CorpusSelection
 from budgetkit.accuracy.explorer.library import Texts
 from budgetkit.accuracy.explorer.settings import Settings
 from budgetkit.accuracy.simulation import FilledWindows
@@ -29,14 +29,14 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Results:
     """What follows from the settings."""
 
     settings: Settings
     model: Model
     counter: Counter
     exact: Counter
-    chosen: Chosen
+    chosen: CorpusSelection
     every: pd.DataFrame
     errors: pd.DataFrame
     filled: FilledWindows
@@ -52,11 +52,11 @@ class Outcome:
     note: str = ""
 
 
-def outcome(settings: Settings, library: Texts) -> Outcome:
+def results(settings: Settings, library: Texts) -> Results:
     """Work out what follows from the settings."""
     model, note = known_model(settings.budget.model)
     count, exact = library.counter(settings.counter), reference(settings, model, library)
-    chosen = Chosen(settings.corpus, settings.pieces)
+    chosen = CorpusSelection(settings.corpus, settings.pieces)
     every = library.errors(chosen, count, exact)
     errors = every[selected(every, settings)]
     if errors.empty:
@@ -67,7 +67,7 @@ def outcome(settings: Settings, library: Texts) -> Outcome:
     buffer = read_off(filled, errors, budget.window, settings.risk, settings.together)
     safe = with_buffer(settings.budget, buffer).budget(model)
     costs, safe_costs = (costs_of(each, errors, settings.together, key, library) for each in (budget, safe))
-    return Outcome(
+    return Results(
         settings,
         model,
         count,

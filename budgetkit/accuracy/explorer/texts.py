@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from budgetkit.accuracy.explorer.notices import held, sure
-from budgetkit.accuracy.explorer.results import Outcome, with_buffer
+from budgetkit.accuracy.explorer.notices import as_percent, sure
+from budgetkit.accuracy.explorer.results import Results, with_buffer
 from budgetkit.budget.amounts import Share
 from budgetkit.explorer.budget.texts import python
 from budgetkit.state import to_json, to_yaml
 
 
-def texts(found: Outcome) -> dict[str, str]:
+def texts(found: Results) -> dict[str, str]:
     """Return the budget with its measured buffer in every format."""
     said = f"# {provenance(found)}\n"
     return {
@@ -19,7 +19,7 @@ def texts(found: Outcome) -> dict[str, str]:
     }
 
 
-def program(found: Outcome) -> str:
+def program(found: Results) -> str:
     """Return a program that makes the budget."""
     settings, size = found.settings.budget, found.buffer.reserve.size
     base = settings.base(found.model)
@@ -40,10 +40,11 @@ def _opened(program: str) -> str:
     return program if program.startswith(line) else line + program
 
 
-def provenance(found: Outcome) -> str:
+def provenance(found: Results) -> str:
     """Return on what the buffer rests, in one line."""
     told = (
-        f"safety {held(found.buffer.share)} ({sure(found.buffer)}): {found.counter.name} against {found.exact.name}, "
+        f"safety {as_percent(found.buffer.share)} ({sure(found.buffer)}): "
+        f"{found.counter.name} against {found.exact.name}, "
         f"{found.buffer.documents} documents of {found.settings.corpus}, risk {100 * found.settings.risk:g} %"
     )
     return " ".join((told + (f"; {found.buffer.warning}" if found.buffer.warning else "")).split())

@@ -6,18 +6,18 @@ from dataclasses import replace
 from typing import Any
 
 from budgetkit.accuracy.explorer.library import Texts
-from budgetkit.accuracy.explorer.notices import called, held, source, sure
-from budgetkit.accuracy.explorer.results import Outcome
+from budgetkit.accuracy.explorer.notices import as_percent, called, source, sure
+from budgetkit.accuracy.explorer.results import Results
 from budgetkit.accuracy.explorer.settings import Settings
 from budgetkit.accuracy.figures.documents import percent
 from budgetkit.counters import CalibratedCounter, Counter
-from budgetkit.explorer.undo import History
+from budgetkit.explorer.undo import UndoStack
 
 Data = dict[str, Any]
 FIGURES = ("strip", "rooms", "lengths", "agreement", "buffers", "speeds", "tax")
 
 
-def scene(history: History[Settings], found: Outcome, library: Texts) -> Data:
+def scene(history: UndoStack[Settings], found: Results, library: Texts) -> Data:
     """Return the state of the view."""
     settings = history.now
     changed = settings != replace(library.start, corpus=settings.corpus)
@@ -31,7 +31,7 @@ def scene(history: History[Settings], found: Outcome, library: Texts) -> Data:
     }
 
 
-def kpis(found: Outcome) -> list[Data]:
+def kpis(found: Results) -> list[Data]:
     """Return the key figures."""
     return [*_errors(found), *_costs(found)]
 
@@ -60,7 +60,7 @@ def shortened(name: str, longest: int) -> str:
     return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
-def _errors(found: Outcome) -> list[Data]:
+def _errors(found: Results) -> list[Data]:
     error = found.errors["error"]
     size = error.abs()
     name = called(found.counter)
@@ -68,13 +68,21 @@ def _errors(found: Outcome) -> list[Data]:
     side = "counts too few" if error.mean() < 0 else "counts too many" if error.mean() > 0 else ""
     shown = named(found.counter)
     return [
-        _kpi("mape", "mean error", held(size.mean()), shown, f"Mean absolute error of {name}, over all documents"),
+        _kpi(
+            "mape", "mean error", as_percent(size.mean()), shown, f"Mean absolute error of {name}, over all documents"
+        ),
         _kpi("bias", "mean bias", percent(error.mean()), side, "Mean signed error; below 0: too few tokens"),
-        _kpi("p95", "95 of 100 within", held(float(size.quantile(0.95))), worst, "95th percentile of the error's size"),
+        _kpi(
+            "p95",
+            "95 of 100 within",
+            as_percent(float(size.quantile(0.95))),
+            worst,
+            "95th percentile of the error's size",
+        ),
     ]
 
 
-def _costs(found: Outcome) -> list[Data]:
+def _costs(found: Results) -> list[Data]:
     now, buffer, costs, safe = found.settings, found.buffer, found.costs, found.safe_costs
     name = shortened(found.budget.name or "the budget", 20)
     overflow = float(costs["overflow"])
@@ -83,12 +91,19 @@ def _costs(found: Outcome) -> list[Data]:
     tip = f"Share of the window to hold back so that at most {risk} of 100 windows overflow; {sure(buffer)}"
     waste = f"Usable tokens that stay empty, on average, of {costs['usable']:,.0f}; an idle buffer is wasted, too"
     tokens = f"{found.safe.sizes['safety']:,} tokens at {risk} % risk"
-    often = f"with the buffer {held(safe['overflow'])}"
+    often = f"with the buffer {as_percent(safe['overflow'])}"
     level = "alarm" if overflow > now.risk else ""
     return [
-        _kpi("buffer", "honest buffer", held(buffer.share), tokens, tip),
+        _kpi("buffer", "honest buffer", as_percent(buffer.share), tokens, tip),
         _kpi("wasted", f"wasted in {name}", f"{costs['wasted']:,.0f}", f"with the buffer {idle:,.0f}", waste),
-        _kpi("overflow", f"overflow in {name}", held(overflow), often, "Windows that overflow as the budget is", level),
+        _kpi(
+            "overflow",
+            f"overflow in {name}",
+            as_percent(overflow),
+            often,
+            "Windows that overflow as the budget is",
+            level,
+        ),
     ]
 
 

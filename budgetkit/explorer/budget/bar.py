@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from budgetkit.budget import Budget
-from budgetkit.explorer.budget.results import Outcome
+from budgetkit.explorer.budget.results import Results
 from budgetkit.explorer.budget.settings import Settings
 from budgetkit.figures.palette import HATCHED, colour, ink
 from budgetkit.figures.question import short, signed
@@ -23,7 +23,7 @@ BESIDE = {
 BESIDE_SHORT = {"input": "on top", "usable": "beside it"}
 
 
-def bar(settings: Settings, found: Outcome) -> Data:
+def bar(settings: Settings, found: Results) -> Data:
     """Return the bar of the window."""
     plan = found.plan
     budget = plan.budget

@@ -8,27 +8,27 @@ from typing import Any
 import pandas as pd
 
 from budgetkit import figures
-from budgetkit.explorer.budget.results import Outcome
+from budgetkit.explorer.budget.results import Results
 from budgetkit.explorer.drawing import chart
 from budgetkit.figures.question import Question, signed
 from budgetkit.figures.turns import ALL
 from budgetkit.figures.window import takes_the_rest
-from budgetkit.plan.batch import Batch
+from budgetkit.plan.batch import RequestBatch
 
 Data = dict[str, Any]
 
 
-def charts(found: Outcome, shown: Collection[str], opened: Collection[str]) -> dict[str, Data]:
+def charts(found: Results, shown: Collection[str], opened: Collection[str]) -> dict[str, Data]:
     """Return what the page draws."""
     return {name: _chart(name, found, name in opened) for name in shown}
 
 
-def _chart(name: str, found: Outcome, opened: bool) -> Data:
+def _chart(name: str, found: Results, opened: bool) -> Data:
     question, table = _tables(name, found)
     return chart(question, table, NOTES[name](table, found), opened, "turn" if name == "turns" else None)
 
 
-def _tables(name: str, found: Outcome) -> tuple[Question[...], pd.DataFrame]:
+def _tables(name: str, found: Results) -> tuple[Question[...], pd.DataFrame]:
     budget = found.plan.budget
     if name == "waterfall":
         return figures.waterfall, figures.waterfall.table(found.plan)
@@ -44,7 +44,7 @@ def _tables(name: str, found: Outcome) -> tuple[Question[...], pd.DataFrame]:
     raise LookupError(f"no figure {name!r} for these settings; it needs a conversation")  # pragma: no cover
 
 
-def _waterfall_note(table: pd.DataFrame, found: Outcome) -> str:
+def _waterfall_note(table: pd.DataFrame, found: Results) -> str:
     left = int(table["tokens"].iloc[-1])
     rest = takes_the_rest(found.plan.budget)
     whose = f"{table['line'].iloc[-1]} may have" if rest else "the shared pool has"
@@ -52,7 +52,7 @@ def _waterfall_note(table: pd.DataFrame, found: Outcome) -> str:
     return f"Window less reserves less {claim}: {whose} {signed(left)} tokens."
 
 
-def _sections_note(table: pd.DataFrame, found: Outcome) -> str:
+def _sections_note(table: pd.DataFrame, found: Results) -> str:
     asked, granted = int(table["demand"].sum()), int(table["granted"].sum())
     at = f" at turn {found.turn:,}" if found.turn else ""
     if not asked:
@@ -62,7 +62,7 @@ def _sections_note(table: pd.DataFrame, found: Outcome) -> str:
     return f"{granted:,} of the {asked:,} tokens asked for are granted{at}."
 
 
-def _turns_note(table: pd.DataFrame, found: Outcome) -> str:
+def _turns_note(table: pd.DataFrame, found: Results) -> str:
     line, limit = table["line"].iloc[0], int(table["limit"].iloc[found.turn - 1])
     allowed = f"{line} may take {signed(limit)} tokens at turn {found.turn:,}"
     if found.first_cut is None:
@@ -72,14 +72,14 @@ def _turns_note(table: pd.DataFrame, found: Outcome) -> str:
     return told + _cut_anywhere(found.turns)
 
 
-def _cut_anywhere(requests: Batch | None) -> str:
+def _cut_anywhere(requests: RequestBatch | None) -> str:
     """Say so where there is too much to plan message by message, as the chosen turn is."""
     if requests is None or requests.items is not None:
         return ""
     return f" {len(requests.demand):,} turns are too much to plan message by message; here sections are cut anywhere."
 
 
-def _errors_note(table: pd.DataFrame, found: Outcome) -> str:
+def _errors_note(table: pd.DataFrame, found: Results) -> str:
     row = table.iloc[found.turn - 1]
     names = found.compared[2:] if found.compared else ("", "")
     how = "high" if row.error > 0 else "low"
@@ -91,7 +91,7 @@ def _errors_note(table: pd.DataFrame, found: Outcome) -> str:
     return f"At turn {found.turn:,} {names[1]} is {size} against {names[0]}; the {row.line} budget {moved}."
 
 
-def _conversations_note(table: pd.DataFrame, found: Outcome) -> str:
+def _conversations_note(table: pd.DataFrame, found: Results) -> str:
     whole = table.iloc[0]
     told = f"{int(whole.cut):,} of {int(whole.conversations):,} conversations lose something at some turn."
     return told + _cut_anywhere(found.conversations)

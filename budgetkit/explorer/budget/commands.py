@@ -11,21 +11,21 @@ from dataclasses import replace
 from budgetkit.budget import Budget
 from budgetkit.budget.amounts import Amount, Share, check_tokens
 from budgetkit.explorer.budget.amount_edits import amounts_of, shortest_ratio
-from budgetkit.explorer.budget.results import Outcome, known_model
+from budgetkit.explorer.budget.results import Results, known_model
 from budgetkit.explorer.budget.settings import OWN, Settings
 from budgetkit.explorer.library import Library
 from budgetkit.presets import PRESETS, preset
 from budgetkit.state import from_json, from_yaml
 
 
-def choose_model(settings: Settings, found: Outcome, library: Library, name: str) -> Settings:
+def choose_model(settings: Settings, found: Results, library: Library, name: str) -> Settings:
     """Take another model and its window; the lines stay, shares follow the window."""
     model, _ = known_model(name.strip())
     window = None if settings.own is None else model.window
     return replace(settings, model=name.strip(), window=window, counter=settings.counter)
 
 
-def choose_preset(settings: Settings, found: Outcome, library: Library, name: str) -> Settings:
+def choose_preset(settings: Settings, found: Results, library: Library, name: str) -> Settings:
     """Start from a preset; the window and locked lines stay."""
     if name == OWN and settings.own is not None:
         return settings
@@ -33,12 +33,12 @@ def choose_preset(settings: Settings, found: Outcome, library: Library, name: st
     return replace(settings, preset=name, own=None, lines={}, demand={})
 
 
-def move_line(settings: Settings, found: Outcome, library: Library, line: str, tokens: int) -> Settings:
+def move_line(settings: Settings, found: Results, library: Library, line: str, tokens: int) -> Settings:
     """Give the window or a line another size in tokens."""
     return settings.next_line(found.plan.budget, settings.base(found.model), line, int(tokens))
 
 
-def set_amount(settings: Settings, found: Outcome, library: Library, line: str, amount: Amount | None) -> Settings:
+def set_amount(settings: Settings, found: Results, library: Library, line: str, amount: Amount | None) -> Settings:
     """Give a line another amount, such as a share; a section's share of the whole window is no cap at all."""
     budget = found.plan.budget
     is_whole = isinstance(amount, Share) and line in budget.caps and amount.of(budget.window) >= budget.window
@@ -46,7 +46,7 @@ def set_amount(settings: Settings, found: Outcome, library: Library, line: str, 
 
 
 def set_limits(
-    settings: Settings, found: Outcome, library: Library, line: str, at_least: int, at_most: int
+    settings: Settings, found: Results, library: Library, line: str, at_least: int, at_most: int
 ) -> Settings:
     """Clamp a line between two sizes; one as large as the window is no limit."""
     budget = found.plan.budget
@@ -57,7 +57,7 @@ def set_limits(
     return settings.next_amount(line, Share(ratio, at_least, None if at_most >= budget.window else at_most))
 
 
-def lock(settings: Settings, found: Outcome, library: Library, line: str, on: bool) -> Settings:
+def lock(settings: Settings, found: Results, library: Library, line: str, on: bool) -> Settings:
     """Hold a line at its present size in tokens, or let it go and keep that size."""
     budget = found.plan.budget
     sizes: dict[str, int | None] = {**budget.sizes, **budget.caps}
@@ -70,33 +70,33 @@ def lock(settings: Settings, found: Outcome, library: Library, line: str, on: bo
     return replace(settings, locks={**settings.locks, line: sizes[line]})
 
 
-def choose_counter(settings: Settings, found: Outcome, library: Library, name: str) -> Settings:
+def choose_counter(settings: Settings, found: Results, library: Library, name: str) -> Settings:
     """Count with another counter; an empty name is the model's own."""
     return replace(settings, counter=name.strip() or None)
 
 
-def choose_trace(settings: Settings, found: Outcome, library: Library, name: str | None) -> Settings:
+def choose_trace(settings: Settings, found: Results, library: Library, name: str | None) -> Settings:
     """Show another file of conversations, from its first conversation and last turn; None for typed-in sizes."""
     return replace(settings, trace=name, path="", conversation=0, turn=None)
 
 
-def open_path(settings: Settings, found: Outcome, library: Library, path: str) -> Settings:
+def open_path(settings: Settings, found: Results, library: Library, path: str) -> Settings:
     """Read a file by its path and show it."""
     opened = choose_trace(settings, found, library, library.open(path.strip()))
     return replace(opened, path=path.strip())
 
 
-def take_file(settings: Settings, found: Outcome, library: Library, name: str, content: bytes) -> Settings:
+def take_file(settings: Settings, found: Results, library: Library, name: str, content: bytes) -> Settings:
     """Read a file that was sent, and show it."""
     return choose_trace(settings, found, library, library.read(name, content))
 
 
-def choose_conversation(settings: Settings, found: Outcome, library: Library, number: int) -> Settings:
+def choose_conversation(settings: Settings, found: Results, library: Library, number: int) -> Settings:
     """Show another conversation of the file, from 0, at its last turn."""
     return replace(settings, conversation=int(number), turn=None)
 
 
-def choose_turn(settings: Settings, found: Outcome, library: Library, turn: int) -> Settings:
+def choose_turn(settings: Settings, found: Results, library: Library, turn: int) -> Settings:
     """Show another turn, from 1."""
     turns = 0 if found.demand is None else len(found.demand)
     if not 1 <= int(turn) <= turns:
@@ -104,29 +104,29 @@ def choose_turn(settings: Settings, found: Outcome, library: Library, turn: int)
     return replace(settings, turn=int(turn))
 
 
-def type_demand(settings: Settings, found: Outcome, library: Library, section: str, tokens: int) -> Settings:
+def type_demand(settings: Settings, found: Results, library: Library, section: str, tokens: int) -> Settings:
     """Let a section ask for a size that is typed in."""
     return replace(settings, demand={**settings.demand, section: check_tokens(f"demand of {section!r}", int(tokens))})
 
 
-def pin(settings: Settings, found: Outcome, library: Library) -> Settings:
+def pin(settings: Settings, found: Results, library: Library) -> Settings:
     """Keep the budget to compare the next one with, or let it go."""
     return replace(settings, pinned=None if settings.pinned is not None else found.budget)
 
 
-def reset(settings: Settings, found: Outcome, library: Library) -> Settings:
+def reset(settings: Settings, found: Results, library: Library) -> Settings:
     """Go back to the preset as it was; locked lines stay locked."""
     return replace(settings, lines={}, window=None, demand={})
 
 
-def load(settings: Settings, found: Outcome, library: Library, text: str) -> Settings:
+def load(settings: Settings, found: Results, library: Library, text: str) -> Settings:
     """Take the budget of a saved state, JSON or YAML."""
     loaded = from_json(text) if text.lstrip().startswith("{") else from_yaml(text)
     budget = loaded if isinstance(loaded, Budget) else loaded.budget
     return taken(settings, budget)
 
 
-def take_setup(settings: Settings, found: Outcome, library: Library, name: str, content: bytes) -> Settings:
+def take_setup(settings: Settings, found: Results, library: Library, name: str, content: bytes) -> Settings:
     """Take the budget of a saved state that was sent as a file."""
     try:
         return load(settings, found, library, content.decode("utf-8"))

@@ -10,7 +10,7 @@ import ipywidgets as widgets
 from budgetkit.counters import encoding_names
 from budgetkit.explorer.boxes import AUTO, Do, bound, breakable, fill, group, options, row, sends, show
 from budgetkit.explorer.budget.bar import BESIDE_SHORT
-from budgetkit.explorer.budget.results import Outcome
+from budgetkit.explorer.budget.results import Results
 from budgetkit.explorer.budget.rows import Limits, Row
 from budgetkit.explorer.budget.settings import OWN, Settings, known_presets
 from budgetkit.explorer.budget.view_state import lines_of
@@ -93,7 +93,7 @@ class Controls:
         on(self.turn_box, "turn", "turn")
         self.path.observe(lambda change: change["new"].strip() and self._do("path", path=change["new"]), "value")
 
-    def project(self, settings: Settings, found: Outcome) -> None:
+    def project(self, settings: Settings, found: Results) -> None:
         """Show what holds."""
         self.model.value = settings.model
         own = ((found.budget.name or "my own budget", OWN),) if settings.own is not None else ()
@@ -106,7 +106,7 @@ class Controls:
         self._project_lines(settings, found)
         self._project_conversation(settings, found)
 
-    def _project_lines(self, settings: Settings, found: Outcome) -> None:
+    def _project_lines(self, settings: Settings, found: Results) -> None:
         lines = lines_of(settings, found)
         budget = found.plan.budget
         shape = [(name, kind, name == LIMITED or is_share) for name, kind, _, is_share in lines]
@@ -147,7 +147,7 @@ class Controls:
         self._boxes[section] = box.add_class("bk-wide")
         return box
 
-    def _project_conversation(self, settings: Settings, found: Outcome) -> None:
+    def _project_conversation(self, settings: Settings, found: Results) -> None:
         names = [(TYPED_IN, None), *((name, name) for name in self._library.names)]
         options(self.trace, tuple(names), settings.trace)
         self.path.value = settings.path  # one that could not be read goes, and the status has said so

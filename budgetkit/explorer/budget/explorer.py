@@ -15,12 +15,12 @@ from budgetkit.explorer.budget.charts import charts
 from budgetkit.explorer.budget.commands import COMMANDS, taken
 from budgetkit.explorer.budget.controls import Controls
 from budgetkit.explorer.budget.notices import source, status
-from budgetkit.explorer.budget.results import Outcome, outcome
+from budgetkit.explorer.budget.results import Results, results
 from budgetkit.explorer.budget.settings import Settings
 from budgetkit.explorer.budget.texts import texts
 from budgetkit.explorer.budget.view_state import scene, shown_figures
 from budgetkit.explorer.library import Library
-from budgetkit.explorer.undo import History
+from budgetkit.explorer.undo import UndoStack
 from budgetkit.explorer.view import View
 from budgetkit.plan import Plan
 from budgetkit.state import to_dict
@@ -46,7 +46,7 @@ class BudgetView(View):
     figure_conversations = t.Dict().tag(sync=True)
 
 
-class BudgetExplorer(Explorer[Settings, Outcome, Library]):
+class BudgetExplorer(Explorer[Settings, Results, Library]):
     """Explore a budget by hand.
 
     Parameters
@@ -152,19 +152,19 @@ class BudgetExplorer(Explorer[Settings, Outcome, Library]):
         """
         self._do("path", path=str(path))
 
-    def _follow(self, settings: Settings) -> Outcome:
-        return outcome(settings, self._library)
+    def _follow(self, settings: Settings) -> Results:
+        return results(settings, self._library)
 
-    def _scene(self, history: History[Settings], found: Outcome) -> Data:
+    def _scene(self, history: UndoStack[Settings], found: Results) -> Data:
         return scene(history, found, source(history.now, found, self._library))
 
-    def _status(self, found: Outcome) -> Data:
+    def _status(self, found: Results) -> Data:
         return status(found)
 
-    def _charts(self, found: Outcome, opened: list[str]) -> dict[str, Data]:
+    def _charts(self, found: Results, opened: list[str]) -> dict[str, Data]:
         return charts(found, shown_figures(found), opened)
 
-    def _texts(self, found: Outcome) -> dict[str, str]:
+    def _texts(self, found: Results) -> dict[str, str]:
         return texts(self._history.now, found.model, found.budget)
 
     def __repr__(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from budgetkit.explorer.budget.results import Outcome
+from budgetkit.explorer.budget.results import Results
 from budgetkit.explorer.budget.settings import Settings
 from budgetkit.explorer.library import Library
 from budgetkit.plan import Grant, Plan
@@ -13,7 +13,7 @@ from budgetkit.plan import Grant, Plan
 Data = dict[str, Any]
 
 
-def status(found: Outcome) -> Data:
+def status(found: Results) -> Data:
     """Return whether everything fits and, where it does not, how to mend it."""
     plan = found.plan
     over = plan.free < 0 or plan.budget.unclaimed < 0
@@ -35,7 +35,7 @@ def _constrained(plan: Plan) -> str:
     )
 
 
-def _fits(found: Outcome) -> str:
+def _fits(found: Results) -> str:
     if found.demand is None:
         return "Everything fits."
     if found.first_cut is None:
@@ -44,7 +44,7 @@ def _fits(found: Outcome) -> str:
     return f"Turn {found.turn:,} fits. The first cut comes at turn {turn:,}, in {section}."
 
 
-def _lost(found: Outcome, lost: list[Grant]) -> str:
+def _lost(found: Results, lost: list[Grant]) -> str:
     where = f"Turn {found.turn:,} loses" if found.turn else "What is asked loses"
     parts = [_part(found.plan, grant) for grant in lost]
     remedies = " ".join(_remedies(found.plan, lost))
@@ -91,7 +91,7 @@ def listed(names: Sequence[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def source(settings: Settings, found: Outcome, library: Library) -> str:
+def source(settings: Settings, found: Results, library: Library) -> str:
     """Return where the demands come from and how they were counted."""
     if settings.trace is None or found.demand is None:
         return "No conversation: the sections ask for the sizes typed in. Open one to see every turn."
@@ -103,7 +103,7 @@ def source(settings: Settings, found: Outcome, library: Library) -> str:
     return f"{settings.trace}{which}: {turns}, {len(trace.messages):,} messages, {_counted(found)}{left}."
 
 
-def _counted(found: Outcome) -> str:
+def _counted(found: Results) -> str:
     own = found.model.encoding_is_own and getattr(found.counter, "encoding", "") == found.model.encoding
     if own:
         return f"counted exactly with {found.model.encoding}"

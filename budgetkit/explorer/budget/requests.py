@@ -16,7 +16,7 @@ from budgetkit.budget.allocation import Allocation
 from budgetkit.counters import Counter
 from budgetkit.explorer.library import Library
 from budgetkit.framing import Framing
-from budgetkit.plan.batch import Batch
+from budgetkit.plan.batch import RequestBatch
 from budgetkit.plan.fitting import Cut
 from budgetkit.plan.item import Item
 from budgetkit.plan.items import Items
@@ -40,7 +40,7 @@ class Requests:
     counter: Counter
     framing: Framing
 
-    def turns(self, which: int) -> Batch:
+    def turns(self, which: int) -> RequestBatch:
         """Return the turns of one conversation."""
         return self._once(("turns", which), lambda: self._of(which))
 
@@ -48,7 +48,7 @@ class Requests:
         """Return what stands to be kept or cut at one turn."""
         return self.library.items(self.name, which, turn, self.counter, self.budget.roles, self.framing)
 
-    def every(self) -> Batch:
+    def every(self) -> RequestBatch:
         """Return the turns of all conversations."""
         return self._once(("every",), self._of_all)
 
@@ -57,25 +57,27 @@ class Requests:
         """How an item is cut inside; each cut is made once."""
         return self._once(("cut",), lambda: remembered(cutter(self.counter, self.framing)))
 
-    def _of(self, which: int) -> Batch:
+    def _of(self, which: int) -> RequestBatch:
         trace = self.library.conversations(self.name)[which]
         demand = self.library.demand(self.name, which, self.counter, self.budget.roles, self.framing)
         return self._batch(demand, [trace], lambda row: (trace, row + 1))
 
-    def _of_all(self) -> Batch:
+    def _of_all(self) -> RequestBatch:
         traces = self.library.conversations(self.name)
         demand = self.library.demands(self.name, self.counter, self.budget.roles, self.framing)
         return self._batch(demand, traces, lambda row: (traces[demand.index[row][0]], demand.index[row][1]))
 
-    def _batch(self, demand: pd.DataFrame, traces: Sequence[Trace], at: Callable[[int], tuple[Trace, int]]) -> Batch:
+    def _batch(
+        self, demand: pd.DataFrame, traces: Sequence[Trace], at: Callable[[int], tuple[Trace, int]]
+    ) -> RequestBatch:
         if len(demand) > MOST_TURNS or sum(turn.sent for trace in traces for turn in trace.turns) > MOST_ITEMS:
-            return Batch(demand)
+            return RequestBatch(demand)
 
         def items(row: int) -> Items:  # the batch keeps them: in the library they would drive out what stands there
             trace, turn = at(row)
             return Items(trace.items(turn, self.counter, self.budget.roles or None, self.framing))
 
-        return Batch(demand, items, self.cut)
+        return RequestBatch(demand, items, self.cut)
 
     def _once(self, what: tuple[Hashable, ...], make: Callable[[], T]) -> T:
         key = (self.name, self.counter.name, tuple(self.budget.roles.items()), self.framing, "requests", *what)

@@ -1,4 +1,4 @@
-"""Outcome: what follows from the settings: the budget, the plan of the chosen turn, and all turns at once.
+"""Results: what follows from the settings: the budget, the plan of the chosen turn, and all turns at once.
 
 Counting is in the library and happens once; everything here is arithmetic and happens on every move.
 """
@@ -19,7 +19,7 @@ from budgetkit.figures.turns import first_cut
 from budgetkit.framing import framing_for
 from budgetkit.models import Model, UnknownModelWarning, model
 from budgetkit.plan import Plan
-from budgetkit.plan.batch import Batch
+from budgetkit.plan.batch import RequestBatch
 from budgetkit.plan.fitting import fit
 from budgetkit.plan.walk import allocate
 from budgetkit.presets import PRESETS
@@ -28,7 +28,7 @@ ROUGH = "chars/4"
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Results:
     """What follows from the settings."""
 
     model: Model
@@ -36,12 +36,12 @@ class Outcome:
     plan: Plan
     counter: Counter
     turn: int = 0
-    turns: Batch | None = None
+    turns: RequestBatch | None = None
     first_cut: tuple[int, str] | None = None
     pinned: Plan | None = None
-    pinned_turns: Batch | None = None
-    compared: tuple[Batch, Batch, str, str] | None = None
-    conversations: Batch | None = None
+    pinned_turns: RequestBatch | None = None
+    compared: tuple[RequestBatch, RequestBatch, str, str] | None = None
+    conversations: RequestBatch | None = None
     note: str = ""
 
     @property
@@ -50,7 +50,7 @@ class Outcome:
         return None if self.turns is None else self.turns.demand
 
 
-def outcome(settings: Settings, library: Library) -> Outcome:
+def results(settings: Settings, library: Library) -> Results:
     """Work out what follows from the settings."""
     found, note = known_model(settings.model)
     signed = settings.budget(found)
@@ -61,11 +61,11 @@ def outcome(settings: Settings, library: Library) -> Outcome:
     if settings.trace is None:
         demand = typed_demand(settings, signed)
         pinned = None if settings.pinned is None else allocate(shown(settings.pinned, signed), demand)
-        return Outcome(found, budget, allocate(signed, demand), count, pinned=pinned, note=note)
-    return _with_trace(settings, library, Outcome(found, budget, allocate(signed, {}), count, note=note))
+        return Results(found, budget, allocate(signed, demand), count, pinned=pinned, note=note)
+    return _with_trace(settings, library, Results(found, budget, allocate(signed, {}), count, note=note))
 
 
-def _with_trace(settings: Settings, library: Library, bare: Outcome) -> Outcome:
+def _with_trace(settings: Settings, library: Library, bare: Results) -> Results:
     name, which, budget = str(settings.trace), settings.conversation, bare.plan.budget
     traces = library.conversations(name)
     if not 0 <= which < len(traces):
@@ -93,7 +93,7 @@ def _with_trace(settings: Settings, library: Library, bare: Outcome) -> Outcome:
     )
 
 
-def _compared(requests: Requests, which: int, model: Model) -> tuple[Batch, Batch, str, str]:
+def _compared(requests: Requests, which: int, model: Model) -> tuple[RequestBatch, RequestBatch, str, str]:
     """Return a conversation by the model's counter and by a rough one, and what the counters are called."""
     library, chosen = requests.library, requests.counter
     own = library.counter(None, model)

@@ -11,16 +11,16 @@ from typing import Any
 from budgetkit.budget.amounts import Amount, Share
 from budgetkit.explorer.budget.amount_edits import amounts_of, usual, with_reserves
 from budgetkit.explorer.budget.bar import BESIDE, WINDOWS, bar
-from budgetkit.explorer.budget.results import Outcome
+from budgetkit.explorer.budget.results import Results
 from budgetkit.explorer.budget.settings import Settings
-from budgetkit.explorer.undo import History
+from budgetkit.explorer.undo import UndoStack
 from budgetkit.figures.question import signed
 from budgetkit.plan import Plan
 
 Data = dict[str, Any]
 
 
-def scene(history: History[Settings], found: Outcome, source: str) -> Data:
+def scene(history: UndoStack[Settings], found: Results, source: str) -> Data:
     """Return the state of the view."""
     settings = history.now
     changed = bool(settings.lines or settings.window is not None or settings.demand)
@@ -34,7 +34,7 @@ def scene(history: History[Settings], found: Outcome, source: str) -> Data:
     }
 
 
-def shown_figures(found: Outcome) -> list[str]:
+def shown_figures(found: Results) -> list[str]:
     """Return which figures there is something to draw for."""
     names = ["waterfall", "sections"]
     if found.demand is not None:
@@ -44,7 +44,7 @@ def shown_figures(found: Outcome) -> list[str]:
     return names
 
 
-def kpis(found: Outcome) -> list[Data]:
+def kpis(found: Results) -> list[Data]:
     """Return the key figures."""
     kind = found.plan.budget.kind
     rows = [_kpi("window", WINDOWS[kind], found, lambda plan: plan.budget.window, BESIDE[kind])]
@@ -56,7 +56,7 @@ def kpis(found: Outcome) -> list[Data]:
     return rows + _first_cut(found)
 
 
-def _kpi(key: str, label: str, found: Outcome, number: Callable[[Plan], int], more: str = "") -> Data:
+def _kpi(key: str, label: str, found: Results, number: Callable[[Plan], int], more: str = "") -> Data:
     value, pinned = number(found.plan), found.pinned
     comparable = pinned is not None and (key != "remainder" or pinned.budget.remainder is not None)
     before = number(pinned) if pinned is not None and comparable else None
@@ -72,7 +72,7 @@ def _kpi(key: str, label: str, found: Outcome, number: Callable[[Plan], int], mo
     }
 
 
-def _first_cut(found: Outcome) -> list[Data]:
+def _first_cut(found: Results) -> list[Data]:
     if found.demand is None:
         return []
     value = "none" if found.first_cut is None else f"turn {found.first_cut[0]:,}"
@@ -81,7 +81,7 @@ def _first_cut(found: Outcome) -> list[Data]:
     return [{"key": "first", "label": "first cut", "value": value, "change": "", "level": "", "tip": tip}]
 
 
-def lines_of(settings: Settings, found: Outcome) -> list[tuple[str, str, Amount | None, bool]]:
+def lines_of(settings: Settings, found: Results) -> list[tuple[str, str, Amount | None, bool]]:
     """Return the lines that have a slider: the budget's own, and the usual reserves."""
     budget = found.plan.budget
     kept = amounts_of(budget, settings.base(found.model))

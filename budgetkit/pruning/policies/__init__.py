@@ -1,6 +1,6 @@
 """Pruning policies: what leaves a history that has grown too large, and how far down it is cut."""
 
-from budgetkit.pruning.policies.policy import Cut, Floor, Policy, Room, Rounds
+from budgetkit.pruning.policies.policy import Cut, Floor, Policy, PruningContext, SummaryRule
 from budgetkit.pruning.policies.pruners import (
     Chain,
     DropToolResults,
@@ -22,8 +22,8 @@ __all__ = [
     "Importance",
     "OldestFirst",
     "Policy",
-    "Room",
-    "Rounds",
+    "PruningContext",
+    "SummaryRule",
     "SlidingWindow",
     "Step",
     "Summarise",

@@ -58,7 +58,7 @@ class Floor:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class PruningContext:
     """Tell a policy how things stand before a request, in tokens.
 
     Parameters
@@ -76,7 +76,7 @@ class Room:
 
     Examples
     --------
-    >>> room = Room(tokens=900, limit=1_000, others=500, usable=1_500, window=2_000, turn=7)
+    >>> room = PruningContext(tokens=900, limit=1_000, others=500, usable=1_500, window=2_000, turn=7)
     >>> room.used("limit"), room.used("usable"), room.size(Share(.5), "window")
     (900, 1400, 1000)
     """
@@ -140,7 +140,7 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
-class Rounds:
+class SummaryRule:
     """Say how a summary takes the place of what is cut.
 
     Parameters
@@ -152,8 +152,8 @@ class Rounds:
 
     Examples
     --------
-    >>> Rounds(Share(0.3), 200)
-    Rounds(share=Share(0.3), size=200)
+    >>> SummaryRule(Share(0.3), 200)
+    SummaryRule(share=Share(0.3), size=200)
     """
 
     share: Amount
@@ -173,7 +173,7 @@ class Cut:
         placeholder is left.
     before_turn : int, optional
         Everything older than this turn goes, whatever its size; nothing else does.
-    rounds : Rounds, optional
+    rounds : SummaryRule, optional
         What goes is summarised.
     placeholder : int, default 0
         Size of what is left of a tool result, in tokens.
@@ -189,7 +189,7 @@ class Cut:
     down_to: int
     order: Order = "oldest"
     before_turn: int | None = None
-    rounds: Rounds | None = None
+    rounds: SummaryRule | None = None
     placeholder: int = 0
     intact: int = 0
 
@@ -211,7 +211,7 @@ class Policy:
     >>> class Halve(Policy):
     ...     def cuts(self, room):
     ...         return (Cut(room.tokens // 2),) if room.tokens > room.limit else ()
-    >>> Halve(unit="turn").cuts(Room(tokens=1_200, limit=1_000))[0].down_to
+    >>> Halve(unit="turn").cuts(PruningContext(tokens=1_200, limit=1_000))[0].down_to
     600
     """
 
@@ -221,12 +221,12 @@ class Policy:
     def __post_init__(self) -> None:
         check_choice("unit of the policy", self.unit, get_args(Unit))
 
-    def cuts(self, room: Room) -> tuple[Cut, ...]:
+    def cuts(self, room: PruningContext) -> tuple[Cut, ...]:
         """Say what to cut before one request.
 
         Parameters
         ----------
-        room : Room
+        room : PruningContext
             How things stand.
 
         Returns
@@ -241,12 +241,12 @@ class Policy:
         """The policies that are asked for cuts one after the other; each sees what the one before left."""
         return (self,)
 
-    def last_resort(self, room: Room) -> Cut:
+    def last_resort(self, room: PruningContext) -> Cut:
         """Say how the history is brought down to its limit where the policy's own cuts did not do it.
 
         Parameters
         ----------
-        room : Room
+        room : PruningContext
             How things stand.
 
         Returns

@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.amounts import Amount, Share, check_tokens
-from budgetkit.pruning.policies.policy import Base, Cut, Policy, Room, Rounds
+from budgetkit.pruning.policies.policy import Base, Cut, Policy, PruningContext, SummaryRule
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -26,9 +26,9 @@ class OldestFirst(Policy):
 
     Examples
     --------
-    >>> OldestFirst().cuts(Room(tokens=1_200, limit=1_000))
+    >>> OldestFirst().cuts(PruningContext(tokens=1_200, limit=1_000))
     ()
-    >>> OldestFirst().last_resort(Room(tokens=1_200, limit=1_000)).down_to
+    >>> OldestFirst().last_resort(PruningContext(tokens=1_200, limit=1_000)).down_to
     1000
     """  # it asks for nothing: what all policies end with is this policy
 
@@ -46,7 +46,7 @@ class SlidingWindow(Policy):
 
     Examples
     --------
-    >>> SlidingWindow(3).cuts(Room(tokens=10, limit=1_000, turn=8))[0].before_turn
+    >>> SlidingWindow(3).cuts(PruningContext(tokens=10, limit=1_000, turn=8))[0].before_turn
     5
     """
 
@@ -57,7 +57,7 @@ class SlidingWindow(Policy):
         if check_tokens("turns of the sliding window", self.turns) < 1:
             raise ValueError("a sliding window of 0 turns; a history is never emptied; keep at least 1 turn")
 
-    def cuts(self, room: Room) -> tuple[Cut, ...]:
+    def cuts(self, room: PruningContext) -> tuple[Cut, ...]:
         """Drop every turn that has left the window."""
         return (Cut(room.limit, before_turn=room.turn - self.turns),)
 
@@ -81,7 +81,7 @@ class Step(Policy):
 
     Examples
     --------
-    >>> room = Room(tokens=6_001, limit=5_000)
+    >>> room = PruningContext(tokens=6_001, limit=5_000)
     >>> room.tokens - Step(500).cuts(room)[0].down_to
     1500
     """
@@ -93,7 +93,7 @@ class Step(Policy):
         if check_tokens("step", self.step) < 1:
             raise ValueError("a step of 0 tokens; blocks have a size; give at least 1")
 
-    def cuts(self, room: Room) -> tuple[Cut, ...]:
+    def cuts(self, room: PruningContext) -> tuple[Cut, ...]:
         """Drop whole blocks, once the history is over its limit."""
         surplus = room.tokens - room.limit
         return (Cut(max(0, room.tokens + -surplus // self.step * self.step)),) if surplus > 0 else ()
@@ -121,7 +121,7 @@ class TriggerTarget(Policy):
 
     Examples
     --------
-    >>> TriggerTarget(Share(.8), Share(.5)).cuts(Room(tokens=850, limit=1_000))[0].down_to
+    >>> TriggerTarget(Share(.8), Share(.5)).cuts(PruningContext(tokens=850, limit=1_000))[0].down_to
     500
     """
 
@@ -139,7 +139,7 @@ class TriggerTarget(Policy):
                 "0 < target <= trigger; lower the target or raise the trigger"
             )
 
-    def cuts(self, room: Room) -> tuple[Cut, ...]:
+    def cuts(self, room: PruningContext) -> tuple[Cut, ...]:
         """Cut down to the low mark, once above the high one."""
         if room.used(self.of) <= room.size(self.trigger, self.of):
             return ()
@@ -165,7 +165,7 @@ class DropToolResults(Policy):
 
     Examples
     --------
-    >>> DropToolResults().cuts(Room(tokens=1_100, limit=1_000))[0].order
+    >>> DropToolResults().cuts(PruningContext(tokens=1_100, limit=1_000))[0].order
     'results'
     """
 
@@ -180,7 +180,7 @@ class DropToolResults(Policy):
         check_tokens("placeholder", self.placeholder)
         check_tokens("intact", self.intact)
 
-    def cuts(self, room: Room) -> tuple[Cut, ...]:
+    def cuts(self, room: PruningContext) -> tuple[Cut, ...]:
         """Replace results until the base is used no more than the trigger allows."""
         mark = room.size(self.trigger, self.of)
         if room.used(self.of) <= mark:
@@ -205,17 +205,17 @@ class Summarise(Policy):
 
     Examples
     --------
-    >>> Summarise().cuts(Room(tokens=1_100, limit=1_000))[0].rounds
-    Rounds(share=Share(0.3), size=Share(0.2))
+    >>> Summarise().cuts(PruningContext(tokens=1_100, limit=1_000))[0].rounds
+    SummaryRule(share=Share(0.3), size=Share(0.2))
     """
 
     share: Amount = Share(0.3)
     size: Amount = Share(0.2)
     text: Callable[[list[Any]], str] | None = None
 
-    def cuts(self, room: Room) -> tuple[Cut, ...]:
+    def cuts(self, room: PruningContext) -> tuple[Cut, ...]:
         """Summarise until the history fits."""
-        return (Cut(room.limit, rounds=Rounds(self.share, self.size)),) if room.tokens > room.limit else ()
+        return (Cut(room.limit, rounds=SummaryRule(self.share, self.size)),) if room.tokens > room.limit else ()
 
     def write(self, payloads: list[Any]) -> str | None:
         """Return the summary's text, where a callable gives one."""
@@ -235,13 +235,13 @@ class Importance(Policy):
 
     Examples
     --------
-    >>> Importance(len).last_resort(Room(tokens=1_100, limit=1_000)).order
+    >>> Importance(len).last_resort(PruningContext(tokens=1_100, limit=1_000)).order
     'importance'
     """
 
     rank: Callable[[Any], int] | None = None
 
-    def last_resort(self, room: Room) -> Cut:
+    def last_resort(self, room: PruningContext) -> Cut:
         """Come down to the limit by importance."""
         return Cut(room.limit, "importance")
 
@@ -278,7 +278,7 @@ class Chain(Policy):
         """The policies in order, those of chains within it among them."""
         return tuple(stage for policy in self.policies for stage in policy.stages)
 
-    def last_resort(self, room: Room) -> Cut:
+    def last_resort(self, room: PruningContext) -> Cut:
         """Come down to the limit as the last of them would."""
         return self.policies[-1].last_resort(room) if self.policies else super().last_resort(room)
 

@@ -11,7 +11,7 @@ from budgetkit import figures
 from budgetkit.explorer.drawing import listed
 from budgetkit.figures.palette import GREY
 from budgetkit.figures.question import Question, short
-from budgetkit.replay.explorer.results import Outcome
+from budgetkit.replay.explorer.results import Results
 from budgetkit.replay.explorer.view_state import FIGURES, dollars
 
 Data = dict[str, Any]
@@ -21,12 +21,12 @@ QUESTIONS: Mapping[str, Question[...]] = {name: getattr(figures, name) for name 
 MOST_ROWS = 1_000  # of a table; the whole of it is a cell away
 
 
-def charts(found: Outcome, opened: Collection[str]) -> dict[str, Data]:
+def charts(found: Results, opened: Collection[str]) -> dict[str, Data]:
     """Return what the page draws."""
     return {name: _chart(name, found, name in opened) for name in FIGURES}
 
 
-def _chart(name: str, found: Outcome, opened: bool) -> Data:
+def _chart(name: str, found: Results, opened: bool) -> Data:
     table, spec = _drawn(name, found)
     by_request = name in BY_REQUEST
     note = NOTES[name](table, found)
@@ -41,7 +41,7 @@ def _chart(name: str, found: Outcome, opened: bool) -> Data:
     }
 
 
-def _drawn(name: str, found: Outcome) -> tuple[pd.DataFrame, Data]:
+def _drawn(name: str, found: Results) -> tuple[pd.DataFrame, Data]:
     if name == "fan":
         budget = found.bare.plan.budget
         limits = {"usable": budget.usable, "window": budget.window}
@@ -65,7 +65,7 @@ def marked(spec: Data, request: int) -> Data:
     return {**spec, "layout": {**layout, "shapes": [*layout.get("shapes", []), here]}}
 
 
-def _timeline_note(table: pd.DataFrame, found: Outcome) -> str:
+def _timeline_note(table: pd.DataFrame, found: Results) -> str:
     cuts = int((found.shown.frame["dropped"] > 0).sum())
     row = found.shown.frame.iloc[found.request - 1]
     said = f"{found.named(found.request).capitalize()} sends {int(row['sent']):,} tokens"
@@ -73,14 +73,14 @@ def _timeline_note(table: pd.DataFrame, found: Outcome) -> str:
     return f"{said}{cut}. Click to go to a {found.run.by}."
 
 
-def _caching_note(table: pd.DataFrame, found: Outcome) -> str:
+def _caching_note(table: pd.DataFrame, found: Results) -> str:
     row = table.iloc[found.request - 1]
     parts = [f"{int(row[kind]):,} {kind}" for kind in ("cached", "written", "fresh")]
     timed = "" if found.timed else " The messages carry no times, so every pause counts as short."
     return f"{found.named(found.request).capitalize()}: {', '.join(parts)} tokens.{timed}"
 
 
-def _spending_note(table: pd.DataFrame, found: Outcome) -> str:
+def _spending_note(table: pd.DataFrame, found: Results) -> str:
     ends = table.groupby("policy", sort=False)["spent"].last()
     if str(table["unit"].iloc[0]) != "US dollars":
         return "A price is not known, so tokens are weighed as the cache weighs them: one sent without a cache is 1."
@@ -90,18 +90,18 @@ def _spending_note(table: pd.DataFrame, found: Outcome) -> str:
     return f"In all {dollars(float(ends[low]))} under {low!r}, {dollars(float(ends[high]))} under {high!r}."
 
 
-def _ranking_note(table: pd.DataFrame, found: Outcome) -> str:
+def _ranking_note(table: pd.DataFrame, found: Results) -> str:
     first = table.iloc[0]
     kept = "" if first["evidence"] != first["evidence"] else f", {first['evidence']:.0%} of the evidence present"
     return f"1 is what the same input costs without a cache. {first['policy']} is first{kept}."
 
 
-def _dropping_note(table: pd.DataFrame, found: Outcome) -> str:
+def _dropping_note(table: pd.DataFrame, found: Results) -> str:
     gone = int((table["until"] <= found.request).sum())
     return f"Each line is a message while it is in the window; by {found.named(found.request)} {gone:,} have left."
 
 
-def _fan_note(table: pd.DataFrame, found: Outcome) -> str:
+def _fan_note(table: pd.DataFrame, found: Results) -> str:
     parts = []
     for row in found.ahead.to_dict("records"):
         if pd.isna(row["median"]):

@@ -17,7 +17,7 @@ from budgetkit.pruning.policies import Floor
 from budgetkit.replay.cost import PRICED
 from budgetkit.replay.explorer.choices import number_of
 from budgetkit.replay.explorer.library import Replays
-from budgetkit.replay.explorer.results import Outcome
+from budgetkit.replay.explorer.results import Results
 from budgetkit.replay.explorer.rules import OWN
 from budgetkit.replay.explorer.settings import Settings
 from budgetkit.replay.requests import requests_of
@@ -28,43 +28,43 @@ Command = Callable[..., Settings]
 def _of_budget(command: Callable[..., Any], moves: bool = False) -> Command:
     """Let a command of the budget explorer change its half of the settings; another conversation starts anew."""
 
-    def changed(settings: Settings, found: Outcome, library: Replays, **values: Any) -> Settings:
+    def changed(settings: Settings, found: Results, library: Replays, **values: Any) -> Settings:
         base = command(settings.base, found.bare, library, **values)
         return replace(settings, base=base, request=None if moves else settings.request)
 
     return changed
 
 
-def choose_model(settings: Settings, found: Outcome, library: Replays, name: str) -> Settings:
+def choose_model(settings: Settings, found: Results, library: Replays, name: str) -> Settings:
     """Take another model, its window and its prices; those that were given or typed in were the last one's."""
     changed = _of_budget(budgets.COMMANDS["model"])(settings, found, library, name=name)
     same = changed.base.model == settings.base.model
     return changed if same else replace(changed, given_prices=None, prices={})
 
 
-def choose_policy(settings: Settings, found: Outcome, library: Replays, policy: str, on: bool) -> Settings:
+def choose_policy(settings: Settings, found: Results, library: Replays, policy: str, on: bool) -> Settings:
     """Put a policy side by side with the others, or take it away."""
     return settings.choose(policy, bool(on))
 
 
-def choose_main(settings: Settings, found: Outcome, library: Replays, name: str) -> Settings:
+def choose_main(settings: Settings, found: Results, library: Replays, name: str) -> Settings:
     """Show a policy in detail; it is chosen with it."""
     chosen = settings.chosen if name in settings.chosen else (*settings.chosen, name)
     return replace(settings, main=name, chosen=chosen)
 
 
-def set_number(settings: Settings, found: Outcome, library: Replays, policy: str, number: str, value: int) -> Settings:
+def set_number(settings: Settings, found: Results, library: Replays, policy: str, number: str, value: int) -> Settings:
     """Give a policy another number."""
     return settings.with_number(policy, number, number_of(policy, number, value))
 
 
-def set_floor(settings: Settings, found: Outcome, library: Replays, **fields: Any) -> Settings:
+def set_floor(settings: Settings, found: Results, library: Replays, **fields: Any) -> Settings:
     """Say what stays of the history, in which unit, and what happens where it does not fit."""
     kept = {name: getattr(settings.floor, name) for name in ("least", "unit", "conflict")}
     return replace(settings, floor=Floor(**{**kept, **fields}))
 
 
-def choose_by(settings: Settings, found: Outcome, library: Replays, by: Any) -> Settings:
+def choose_by(settings: Settings, found: Results, library: Replays, by: Any) -> Settings:
     """Make one request a turn, or one an answer; the request that is read stays in its turn, the last in the last."""
     request = settings.request
     if request is not None:
@@ -73,22 +73,22 @@ def choose_by(settings: Settings, found: Outcome, library: Replays, by: Any) -> 
     return replace(settings, by=by, request=request)
 
 
-def prune_within(settings: Settings, found: Outcome, library: Replays, on: bool) -> Settings:
+def prune_within(settings: Settings, found: Results, library: Replays, on: bool) -> Settings:
     """Let the running turn's own calls and results be pruned, or not before the turn has passed."""
     return replace(settings, within=bool(on))
 
 
-def choose_rules(settings: Settings, found: Outcome, library: Replays, name: str) -> Settings:
+def choose_rules(settings: Settings, found: Results, library: Replays, name: str) -> Settings:
     """Take the prompt cache of another name; an empty one for that of the model's provider."""
     return replace(settings, rules=library.start.rules if name == OWN else name or None)
 
 
-def choose_lifetime(settings: Settings, found: Outcome, library: Replays, name: str) -> Settings:
+def choose_lifetime(settings: Settings, found: Results, library: Replays, name: str) -> Settings:
     """Keep the prompt cache for another time; an empty one for what its rules say."""
     return replace(settings, lifetime=name or None)
 
 
-def set_day(settings: Settings, found: Outcome, library: Replays, text: str) -> Settings:
+def set_day(settings: Settings, found: Results, library: Replays, text: str) -> Settings:
     """Take the listed prices of another day; an empty text is today."""
     try:
         day = date.fromisoformat(text.strip()) if text.strip() else None
@@ -97,7 +97,7 @@ def set_day(settings: Settings, found: Outcome, library: Replays, text: str) -> 
     return replace(settings, on=day, given_prices=None)
 
 
-def type_price(settings: Settings, found: Outcome, library: Replays, of: str, text: str) -> Settings:
+def type_price(settings: Settings, found: Results, library: Replays, of: str, text: str) -> Settings:
     """Type in a price in dollars for a million tokens; an empty text is the listed one."""
     if of not in PRICED:
         raise LookupError(f"no price {of!r}; there are {', '.join(PRICED)}; use one of them")
@@ -116,7 +116,7 @@ def type_price(settings: Settings, found: Outcome, library: Replays, of: str, te
     return replace(settings, prices={**others, of: price})
 
 
-def choose_request(settings: Settings, found: Outcome, library: Replays, request: int) -> Settings:
+def choose_request(settings: Settings, found: Results, library: Replays, request: int) -> Settings:
     """Read another request, from 1."""
     number = int(request)
     if not 1 <= number <= found.requests:
@@ -126,19 +126,19 @@ def choose_request(settings: Settings, found: Outcome, library: Replays, request
     return replace(settings, request=number)
 
 
-def set_horizon(settings: Settings, found: Outcome, library: Replays, turns: int) -> Settings:
+def set_horizon(settings: Settings, found: Results, library: Replays, turns: int) -> Settings:
     """Look another number of turns ahead."""
     return replace(settings, horizon=max(1, int(turns)))
 
 
-def set_money(settings: Settings, found: Outcome, library: Replays, money: float) -> Settings:
+def set_money(settings: Settings, found: Results, library: Replays, money: float) -> Settings:
     """Say what may be spent, in US dollars; 0 for no limit."""
     if not (isinstance(money, int | float) and isfinite(money) and money >= 0):
         raise ValueError(f"{money!r} was to be spent at most; that is US dollars, from 0; give such a number")
     return replace(settings, money=float(money))
 
 
-def reset(settings: Settings, found: Outcome, library: Replays) -> Settings:
+def reset(settings: Settings, found: Results, library: Replays) -> Settings:
     """Go back to how it began, with the conversation of now."""
     return settings.as_at(library.start)
 

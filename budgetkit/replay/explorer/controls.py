@@ -16,7 +16,7 @@ from budgetkit.replay.cost import PRICED
 from budgetkit.replay.explorer.choices import CHOICES
 from budgetkit.replay.explorer.library import Replays
 from budgetkit.replay.explorer.numbers import Numbers
-from budgetkit.replay.explorer.results import Outcome
+from budgetkit.replay.explorer.results import Results
 from budgetkit.replay.explorer.rules import OWN as GIVEN
 from budgetkit.replay.explorer.settings import LIFETIMES, LONGEST, Settings
 from budgetkit.replay.prompt_cache import CACHES, PromptCache
@@ -158,14 +158,14 @@ class Controls:
         on(self.money, "money", "money")
         self.path.observe(lambda change: change["new"].strip() and self._do("path", path=change["new"]), "value")
 
-    def project(self, settings: Settings, found: Outcome) -> None:
+    def project(self, settings: Settings, found: Results) -> None:
         """Show what holds."""
         self._project_conversation(settings, found)
         self._project_budget(settings, found)
         self._project_policies(settings)
         self._project_cache(settings, found)
 
-    def _project_conversation(self, settings: Settings, found: Outcome) -> None:
+    def _project_conversation(self, settings: Settings, found: Results) -> None:
         options(self.trace, tuple((name, name) for name in self._library.names), settings.base.trace)
         traces = self._library.conversations(str(settings.base.trace))
         show(self.conversation, len(traces) > 1)
@@ -177,7 +177,7 @@ class Controls:
         bound(self.request, 1, found.requests, found.request)
         bound(self.request_box, 1, found.requests, found.request)
 
-    def _project_budget(self, settings: Settings, found: Outcome) -> None:
+    def _project_budget(self, settings: Settings, found: Results) -> None:
         base, budget = settings.base, found.bare.plan.budget
         self.model.value = base.model
         own = ((budget.name or "my own budget", OWN),) if base.own is not None else ()
@@ -189,7 +189,7 @@ class Controls:
         self.counter.value = base.counter or found.bare.model.encoding
         self._project_lines(settings, found)
 
-    def _project_lines(self, settings: Settings, found: Outcome) -> None:
+    def _project_lines(self, settings: Settings, found: Results) -> None:
         wanted = [line for line in lines_of(settings.base, found.bare) if line[0] in ("output", found.section)]
         shape = [(name, name == "output" or is_share) for name, _, _, is_share in wanted]
         budget = found.bare.plan.budget
@@ -214,7 +214,7 @@ class Controls:
         self.floor.value, self.unit.value = settings.floor.least, settings.floor.unit
         self.conflict.value = settings.floor.conflict
 
-    def _project_cache(self, settings: Settings, found: Outcome) -> None:
+    def _project_cache(self, settings: Settings, found: Results) -> None:
         self.rules.value = GIVEN if isinstance(settings.rules, PromptCache) else settings.rules or ""
         self.lifetime.value = settings.lifetime or ""
         self.day.value = "" if settings.on is None else settings.on.isoformat()

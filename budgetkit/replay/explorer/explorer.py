@@ -14,7 +14,7 @@ from budgetkit.budget import Budget
 from budgetkit.explorer.base import Explorer
 from budgetkit.explorer.budget.commands import taken
 from budgetkit.explorer.budget.settings import Settings as BudgetSettings
-from budgetkit.explorer.undo import History
+from budgetkit.explorer.undo import UndoStack
 from budgetkit.explorer.view import View
 from budgetkit.pruning.policies import Policy
 from budgetkit.replay import Replay
@@ -25,7 +25,7 @@ from budgetkit.replay.explorer.controls import Controls
 from budgetkit.replay.explorer.library import Replays
 from budgetkit.replay.explorer.notices import source, status
 from budgetkit.replay.explorer.reader import reading
-from budgetkit.replay.explorer.results import Outcome, outcome
+from budgetkit.replay.explorer.results import Results, results
 from budgetkit.replay.explorer.settings import AT_FIRST, Settings
 from budgetkit.replay.explorer.texts import texts
 from budgetkit.replay.explorer.view_state import FIGURES, scene
@@ -55,7 +55,7 @@ class ConversationView(View):
     figure_fan = t.Dict().tag(sync=True)
 
 
-class ConversationExplorer(Explorer[Settings, Outcome, Replays]):
+class ConversationExplorer(Explorer[Settings, Results, Replays]):
     """Explore by hand what a conversation keeps, what is read again from the prompt cache, and what it costs.
 
     Parameters
@@ -196,22 +196,22 @@ class ConversationExplorer(Explorer[Settings, Outcome, Replays]):
         """
         self._do("path", path=str(path))
 
-    def _follow(self, settings: Settings) -> Outcome:
-        return outcome(settings, self._library)
+    def _follow(self, settings: Settings) -> Results:
+        return results(settings, self._library)
 
-    def _scene(self, history: History[Settings], found: Outcome) -> Data:
+    def _scene(self, history: UndoStack[Settings], found: Results) -> Data:
         return scene(history, found, self._library.start, source(history.now.base, found))
 
-    def _status(self, found: Outcome) -> Data:
+    def _status(self, found: Results) -> Data:
         return status(found)
 
-    def _charts(self, found: Outcome, opened: list[str]) -> dict[str, Data]:
+    def _charts(self, found: Results, opened: list[str]) -> dict[str, Data]:
         return charts(found, opened)
 
-    def _texts(self, found: Outcome) -> dict[str, str]:
+    def _texts(self, found: Results) -> dict[str, str]:
         return texts(self._history.now, found)
 
-    def _reader(self, found: Outcome) -> Data:
+    def _reader(self, found: Results) -> Data:
         return reading(found)
 
     def __repr__(self) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from budgetkit.explorer.budget.settings import Settings as BudgetSettings
-from budgetkit.replay.explorer.results import Outcome
+from budgetkit.replay.explorer.results import Results
 
 Data = dict[str, Any]
 
 
-def status(found: Outcome) -> Data:
+def status(found: Results) -> Data:
     """Return what the shown policy does to the conversation, and what to beware of."""
     over = [*_floors(found), *_too_large(found)]
     more = [*over, *_money(found), *_pauses(found), *found.notes]
@@ -18,7 +18,7 @@ def status(found: Outcome) -> Data:
     return {"level": level, "text": _lost(found), "more": more}
 
 
-def _lost(found: Outcome) -> str:
+def _lost(found: Results) -> str:
     if found.shown.first_loss is None:
         return f"Nothing is ever lost under {found.main!r}: all {found.requests:,} requests hold everything."
     fates = found.shown.messages["fate"].value_counts()
@@ -30,7 +30,7 @@ def _lost(found: Outcome) -> str:
     )
 
 
-def _floors(found: Outcome) -> list[str]:
+def _floors(found: Results) -> list[str]:
     sentences = []
     for name, each in found.replays.items():
         requests, most = each.over
@@ -42,13 +42,13 @@ def _floors(found: Outcome) -> list[str]:
     return sentences
 
 
-def _floor(found: Outcome, name: str) -> str:
+def _floor(found: Results, name: str) -> str:
     floor = found.policies[name].floor
     unit = floor.unit.removesuffix("s") if floor.least == 1 else floor.unit
     return f"{floor.least:,} {unit}"
 
 
-def _too_large(found: Outcome) -> list[str]:
+def _too_large(found: Results) -> list[str]:
     requests, most = found.shown.too_large
     if not requests or found.shown.over[0]:
         return []
@@ -58,7 +58,7 @@ def _too_large(found: Outcome) -> list[str]:
     ]
 
 
-def _money(found: Outcome) -> list[str]:
+def _money(found: Results) -> list[str]:
     prices = found.run.prices
     if found.shown.totals["cost"] == found.shown.totals["cost"]:
         return []
@@ -70,7 +70,7 @@ def _money(found: Outcome) -> list[str]:
     ]
 
 
-def _pauses(found: Outcome) -> list[str]:
+def _pauses(found: Results) -> list[str]:
     lifetime = found.run.cache.lifetime
     if lifetime is None or found.run.cache.breakpoints == ():
         return []
@@ -80,7 +80,7 @@ def _pauses(found: Outcome) -> list[str]:
     return [f"The cache is gone at {late:,} requests, which come more than {lifetime:,.0f} s after the one before."]
 
 
-def source(base: BudgetSettings, found: Outcome) -> str:
+def source(base: BudgetSettings, found: Results) -> str:
     """Return what the numbers are made of."""
     which = f", conversation {base.conversation + 1:,} of {found.conversations:,} ({found.trace.id})"
     many = which if found.conversations > 1 else ""
@@ -96,7 +96,7 @@ def source(base: BudgetSettings, found: Outcome) -> str:
     return f"{base.trace}{many}: {size}, {counted}{left}. Cache: {found.rules}{_kept(found)}. {money}".strip()
 
 
-def _kept(found: Outcome) -> str:
+def _kept(found: Results) -> str:
     cache = found.run.cache
     if cache.breakpoints == ():
         return ""

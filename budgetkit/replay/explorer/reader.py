@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from budgetkit.counters.encodings import mended
+from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.message import Message
 from budgetkit.pruning.history import NEVER
-from budgetkit.replay.explorer.results import Outcome
+from budgetkit.replay.explorer.results import Results
 
 Data = dict[str, Any]
 LONGEST = 700  # characters of one message
@@ -26,7 +26,7 @@ class Standing:
     summaries: dict[int, tuple[int, int, int]]
 
 
-def reading(found: Outcome) -> Data:
+def reading(found: Results) -> Data:
     """Return the reader: what the chosen request sends, and what is missing from it."""
     standing = standing_at(found)
     shown = _chosen(standing)
@@ -38,7 +38,7 @@ def reading(found: Outcome) -> Data:
     }
 
 
-def standing_at(found: Outcome) -> Standing:
+def standing_at(found: Results) -> Standing:
     """Return how messages stand at the chosen request."""
     outcome, request = found.shown.outcome, found.request
     summaries: dict[int, tuple[int, int, int]] = {}
@@ -58,7 +58,7 @@ def _chosen(standing: Standing) -> set[int]:
     return {*standing.there[:FIRST], *standing.there[-NEWEST:], *gone}
 
 
-def _note(found: Outcome, standing: Standing, shown: set[int]) -> str:
+def _note(found: Results, standing: Standing, shown: set[int]) -> str:
     row = found.shown.frame.iloc[found.request - 1]
     there = f"{len(standing.there):,} messages, {int(row['sent']):,} tokens"
     gone = f"{len(standing.absent):,} have left before" if standing.absent else "nothing has left before"
@@ -67,7 +67,7 @@ def _note(found: Outcome, standing: Standing, shown: set[int]) -> str:
     return f"{there}; {gone}, under {found.main!r}.{cut}"
 
 
-def _blocks(found: Outcome, standing: Standing, shown: set[int]) -> Iterator[Data]:
+def _blocks(found: Results, standing: Standing, shown: set[int]) -> Iterator[Data]:
     """Give blocks in the order of the conversation; a run of messages that are not shown is one block."""
     absent = set(standing.absent)
     hidden: list[int] = []
@@ -85,7 +85,7 @@ def _blocks(found: Outcome, standing: Standing, shown: set[int]) -> Iterator[Dat
         yield _gap(found, hidden, absent)
 
 
-def _gap(found: Outcome, hidden: list[int], absent: set[int]) -> Data:
+def _gap(found: Results, hidden: list[int], absent: set[int]) -> Data:
     tokens = sum(int(found.shown.outcome.placed.ledger.past[slot].tokens) for slot in hidden)
     gone = sum(slot in absent for slot in hidden)
     which = f"#{hidden[0]:,}" if len(hidden) == 1 else f"#{hidden[0]:,} to #{hidden[-1]:,}"
@@ -94,12 +94,12 @@ def _gap(found: Outcome, hidden: list[int], absent: set[int]) -> Data:
     return {"label": label, "mark": f"{tokens:,} tokens, {state}", "level": "gap", "pieces": []}
 
 
-def _summary(found: Outcome, request: int, replaced: int, tokens: int) -> Data:
+def _summary(found: Results, request: int, replaced: int, tokens: int) -> Data:
     words = f"A summary of {replaced:,} messages, written at {found.named(request)}."
     return {"label": "summary", "mark": f"{tokens:,} tokens", "level": "note", "pieces": [{"text": words}]}
 
 
-def _block(found: Outcome, slot: int, is_absent: bool) -> Data:
+def _block(found: Results, slot: int, is_absent: bool) -> Data:
     message = found.trace.messages[slot]
     tokens = int(found.shown.outcome.placed.ledger.past[slot].tokens)
     fate, level = _fate(found, slot, is_absent)
@@ -110,10 +110,10 @@ def _block(found: Outcome, slot: int, is_absent: bool) -> Data:
 def _speaker(message: Message) -> str:
     called = message.raw.get("name")
     role = "tool result" if message.role in ("tool", "function") else message.role
-    return mended(f"{role} ({called})" if isinstance(called, str) and called else role)
+    return replace_surrogates(f"{role} ({called})" if isinstance(called, str) and called else role)
 
 
-def _fate(found: Outcome, slot: int, is_absent: bool) -> tuple[str, str]:
+def _fate(found: Results, slot: int, is_absent: bool) -> tuple[str, str]:
     """Say why and when a message left; the reason is read off the history's size and limit at that request."""
     kept = found.shown.outcome.kept
     if is_absent:
@@ -124,7 +124,7 @@ def _fate(found: Outcome, slot: int, is_absent: bool) -> tuple[str, str]:
     return "", ""
 
 
-def _why(found: Outcome, at: int) -> str:
+def _why(found: Results, at: int) -> str:
     row = found.shown.frame.iloc[at]
     size = int(row["history"] + row["dropped"] + row["summary_input"] - row["summary_output"])
     limit = int(row["limit"])
@@ -136,7 +136,7 @@ def _why(found: Outcome, at: int) -> str:
 def _pieces(message: Message) -> list[Data]:
     calls = [f"\u2192 {call.name}({call.arguments})" for call in message.tool_calls]
     text = "\n".join(filter(None, (message.text, *calls)))
-    pieces = [{"text": mended(text[:LONGEST])}]
+    pieces = [{"text": replace_surrogates(text[:LONGEST])}]
     if len(text) > LONGEST:
         pieces.append({"text": f" \u2026 {len(text) - LONGEST:,} more characters"})
     return pieces

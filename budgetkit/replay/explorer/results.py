@@ -1,4 +1,4 @@
-"""Outcome: what follows from the settings: the replays of the chosen policies, and what may come.
+"""Results: what follows from the settings: the replays of the chosen policies, and what may come.
 
 Counting and replaying are in the library and happen once; going from request to request looks them up.
 """
@@ -13,8 +13,8 @@ from typing import Any
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.explorer.budget.results import Outcome as BudgetOutcome
-from budgetkit.explorer.budget.results import outcome as budget_outcome
+from budgetkit.explorer.budget.results import Results as BudgetResults
+from budgetkit.explorer.budget.results import results as budget_results
 from budgetkit.framing import framing_for
 from budgetkit.plan.items import Floats, Ints
 from budgetkit.pruning.policies import Policy
@@ -30,10 +30,10 @@ from budgetkit.trace import DEFAULT_ROLES, Trace
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Results:
     """What follows from the settings."""
 
-    bare: BudgetOutcome
+    bare: BudgetResults
     run: Run
     rules: str
     policies: Mapping[str, Policy]
@@ -98,9 +98,9 @@ class Outcome:
         return self.run.cache.lifetime is None or bool((self.pauses == self.pauses).any())
 
 
-def outcome(settings: Settings, library: Replays) -> Outcome:
+def results(settings: Settings, library: Replays) -> Results:
     """Work out what follows from the settings."""
-    bare = budget_outcome(replace(settings.base, trace=None), library)
+    bare = budget_results(replace(settings.base, trace=None), library)
     traces = library.conversations(str(settings.base.trace))
     number = settings.base.conversation
     if not 0 <= number < len(traces):
@@ -124,7 +124,7 @@ def outcome(settings: Settings, library: Replays) -> Outcome:
     replays = library.replayed(run, policies)
     drawn, spread = library.drawn(run, settings.horizon or _horizon(run))
     requests = len(replays[settings.main].outcome.over)
-    return Outcome(
+    return Results(
         bare,
         run,
         rules,

@@ -9,20 +9,20 @@ from typing import Any
 from budgetkit.explorer.budget.texts import texts as budget_texts
 from budgetkit.pruning.policies import Policy
 from budgetkit.replay.cost import PRICED, Prices
-from budgetkit.replay.explorer.results import Outcome
+from budgetkit.replay.explorer.results import Results
 from budgetkit.replay.explorer.rules import OWN
 from budgetkit.replay.explorer.settings import Settings
 from budgetkit.replay.prompt_cache import CACHES
 from budgetkit.trace import DEFAULT_ROLES
 
 
-def texts(settings: Settings, found: Outcome) -> dict[str, str]:
+def texts(settings: Settings, found: Results) -> dict[str, str]:
     """Return the set-up in every format."""
     budget = budget_texts(settings.base, found.bare.model, found.budget)
     return {**budget, "python": python(settings, found, budget["python"])}
 
 
-def python(settings: Settings, found: Outcome, budget: str) -> str:
+def python(settings: Settings, found: Results, budget: str) -> str:
     """Return a program that replays the conversation under the policy shown."""
     policy = found.policies[found.main]
     lines = [_trace(settings, found), f"policy = {_policy(policy)}", "", *_replay(settings, found)]
@@ -49,7 +49,7 @@ def _policy(policy: Policy) -> str:
     return re.sub(r"\bShare\(", "bk.Share(", repr(policy))
 
 
-def _trace(settings: Settings, found: Outcome) -> str:
+def _trace(settings: Settings, found: Results) -> str:
     name = str(found.trace.source).split(", line")[0] or str(settings.base.trace)
     number = f", conversation={settings.base.conversation}" if settings.base.conversation else ""
     return f"trace = bk.load_trace({_source(settings, name)!r}{number})"
@@ -59,7 +59,7 @@ def _source(settings: Settings, name: str) -> str:
     return str(settings.base.trace) if not name or "/" not in name and "\\" not in name else name
 
 
-def _replay(settings: Settings, found: Outcome) -> list[str]:
+def _replay(settings: Settings, found: Results) -> list[str]:
     run, model = found.run, found.bare.model
     counted = repr(settings.base.counter) if settings.base.counter else f"bk.model({settings.base.model!r})"
     arguments = [f"count=bk.counter({counted})", f"framing=framing_for({model.name!r})"]
@@ -70,7 +70,7 @@ def _replay(settings: Settings, found: Outcome) -> list[str]:
     return ["outcome = bk.replay(", "    trace,", "    budget,", "    policy,", *(f"    {a}," for a in arguments), ")"]
 
 
-def _cache(settings: Settings, found: Outcome) -> str:
+def _cache(settings: Settings, found: Results) -> str:
     if found.rules == OWN:
         return _call("bk.prompt_cache.PromptCache", found.run.cache)
     listed = f"bk.prompt_cache.CACHES[{found.rules!r}]"

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from budgetkit.explorer.undo import History
+from budgetkit.explorer.undo import UndoStack
 from budgetkit.figures.question import short
-from budgetkit.replay.explorer.results import Outcome
+from budgetkit.replay.explorer.results import Results
 from budgetkit.replay.explorer.settings import Settings
 
 Data = dict[str, Any]
 FIGURES = ("timeline", "caching", "dropping", "fan", "spending", "ranking")
 
 
-def scene(history: History[Settings], found: Outcome, start: Settings, source: str) -> Data:
+def scene(history: UndoStack[Settings], found: Results, start: Settings, source: str) -> Data:
     """Return the state of the view."""
     now = history.now
     actions = {"undo": bool(history.past), "redo": bool(history.future), "reset": now != now.as_at(start)}
     return {"source": source, "kpis": kpis(found), "actions": actions, "figures": list(FIGURES)}
 
 
-def kpis(found: Outcome) -> list[Data]:
+def kpis(found: Results) -> list[Data]:
     """Return the key figures of the policy that is shown."""
     return [_first(found), *_totals(found), _evidence(found), _now(found)]
 
@@ -29,7 +29,7 @@ def _kpi(key: str, label: str, value: str, tip: str, change: str = "", level: st
     return {"key": key, "label": label, "value": value, "change": change, "level": level, "tip": tip}
 
 
-def _first(found: Outcome) -> Data:
+def _first(found: Results) -> Data:
     first = found.shown.first_loss
     value = "none" if first is None else f"turn {found.turn_of(first):,}"
     change = f"request {first:,}" if first is not None and found.run.by == "request" else ""
@@ -37,7 +37,7 @@ def _first(found: Outcome) -> Data:
     return _kpi("first", "first loss", value, tip, change)
 
 
-def _totals(found: Outcome) -> list[Data]:
+def _totals(found: Results) -> list[Data]:
     totals = found.shown.totals
     sent, cached, cost = int(totals["sent"]), int(totals["cached"]), totals["cost"]
     known = cost == cost
@@ -50,7 +50,7 @@ def _totals(found: Outcome) -> list[Data]:
     ]
 
 
-def _evidence(found: Outcome) -> Data:
+def _evidence(found: Results) -> Data:
     needed, present = found.shown.evidence
     source = str(found.shown.pairs["source"].iloc[0]) if needed else ""
     proxy = source != "marked"
@@ -62,7 +62,7 @@ def _evidence(found: Outcome) -> Data:
     return _kpi("evidence", label, f"{present / needed:.0%}", tip + ("; it compares policies, not answers" * proxy))
 
 
-def _now(found: Outcome) -> Data:
+def _now(found: Results) -> Data:
     row = found.shown.frame.iloc[found.request - 1]
     change = f"{int(row['cached']):,} cached"
     tip = f"{found.named(found.request)}: {int(row['sent']):,} tokens sent, {change}"

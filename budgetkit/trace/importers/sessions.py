@@ -11,7 +11,7 @@ from typing import Any
 
 from budgetkit.trace.importers.blocks import chat_messages
 from budgetkit.trace.importers.usage import usage_of
-from budgetkit.trace.jsonl import Numbered, Placed
+from budgetkit.trace.jsonl import LocatedMessage, Numbered
 
 Raw = Mapping[str, Any]
 _EVENTS = ("user", "assistant", "system", "summary", "message", "session", "file-history-snapshot", "model_change")
@@ -37,10 +37,10 @@ def conversations(numbered: Iterable[Numbered]) -> Iterator[Numbered]:
 
 
 def _conversation(events: list[tuple[int, Raw]], others: list[Any], side: bool) -> dict[str, Any]:
-    messages: list[Placed] = []
+    messages: list[LocatedMessage] = []
     usage: list[dict[str, Any]] = []
     for line, event, said in _joined(events):
-        messages += [Placed(line, {**message, **_about(event)}) for message in chat_messages(said)]
+        messages += [LocatedMessage(line, {**message, **_about(event)}) for message in chat_messages(said)]
         found = usage_of(said.get("usage"), len(messages) - 1, said.get("model"))
         if found is not None and found["context_tokens"]:
             usage.append(found)
