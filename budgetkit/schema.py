@@ -84,6 +84,7 @@ def _budget() -> dict[str, Any]:
         constrained_below=TOKENS,
         roles={"type": "object", "additionalProperties": TEXT},
         name={"type": "string"},
+        max_output=TOKENS,
     )
 
 

@@ -289,7 +289,7 @@ def test_required_stays_whole_where_nothing_can_cut_it() -> None:
     items = [bk.Item("system", 0), bk.Item("system", 80), bk.Item("system", 30)]
     plan = bk.fit(bk.Budget(1_000, (), [line]), items, cut=lambda item, limit, _: None)
     assert [d.kept for d in plan.decisions] == [0, 80, 0]
-    assert any("system is required and loses 1 whole item over its cap (50)" in w for w in plan.warnings)
+    assert "system is required and loses 30 of 110 tokens (1 item) because it is over its cap (50)" in plan.warnings[0]
 
 
 def test_competing_items_do_not_overrun_a_window_with_caps_among_them() -> None:

@@ -70,6 +70,9 @@ class Budget:
         Which section each kind of message belongs to.
     name : str
         Name of the preset it came from.
+    max_output : int, optional
+        Longest answer of the model it is for, in tokens; a reserve beyond it is warned of. It is no part of what
+        makes two budgets equal.
 
     Raises
     ------
@@ -99,11 +102,13 @@ class Budget:
     constrained_below: int | None = None
     roles: Mapping[str, str] = field(default_factory=dict)
     name: str = ""
+    max_output: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "window", check_tokens("window", self.window))
-        if self.constrained_below is not None:
-            object.__setattr__(self, "constrained_below", check_tokens("constrained_below", self.constrained_below))
+        for name in ("constrained_below", "max_output"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, check_tokens(name, getattr(self, name)))
         for name, kind in (("reserves", Reserve), ("allocations", Allocation)):
             object.__setattr__(self, name, check_all(name, getattr(self, name), kind))
         check_all("roles", [*self.roles.keys(), *self.roles.values(), self.name], str)

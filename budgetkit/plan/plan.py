@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -9,42 +10,14 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.budget.validation import other_roles, unknown_section
-from budgetkit.plan.decisions import OVER_CAP, WINDOW_FULL, Decisions
+from budgetkit.budget.validation import OUTPUT, other_roles, unknown_section
+from budgetkit.plan.decisions import OVER_CAP, POOL_FULL, UNCUT, WINDOW_FULL, Decisions
+from budgetkit.plan.grant import Grant
 from budgetkit.plan.items import Items
+from budgetkit.plan.losses import Loss, losses, misspelt, overcommitted, sentence
 from budgetkit.plan.remainder import remainder
 
-
-@dataclass(frozen=True, slots=True)
-class Grant:
-    """What one section asked for and got.
-
-    Parameters
-    ----------
-    section : str
-        Name of the section.
-    demand : int
-        What it asked for, in tokens.
-    limit : int
-        What it might have taken when it was asked, in tokens.
-    granted : int
-        What it took, in tokens.
-
-    Examples
-    --------
-    >>> Grant("history", 5_000, 3_000, 3_000).cut
-    2000
-    """
-
-    section: str
-    demand: int
-    limit: int
-    granted: int
-
-    @property
-    def cut(self) -> int:
-        """Demand less grant, in tokens."""
-        return self.demand - self.granted
+_DROPPED = {"dropped_by_cap": OVER_CAP, "dropped_by_window": WINDOW_FULL, "dropped_by_pool": POOL_FULL, "uncut": UNCUT}
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,37 +104,48 @@ class Plan:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Sentences on what does not fit and how to mend it."""
-        found = []
+        """Sentences on what is lost, what cannot be, and what would mend it; the most tokens first."""
+        lost = self.losses
+        found = [*self._overrun(lost), *(sentence(loss, self.budget, self.grants) for loss in lost)]
+        found += [*self._above_caps(), *self._long_answers(), *misspelt(self.budget, self.grants)]
+        moved = other_roles(self.decisions.columns.roles, self.budget.roles, self.budget.sections)
+        return tuple(found + ([moved[0].upper() + moved[1:] + "."] if moved else []))
+
+    @cached_property
+    def losses(self) -> list[Loss]:
+        """What is lost, by section and reason."""
+        return losses(self.budget, self.grants, self.decisions, self.free)
+
+    def _overrun(self, lost: list[Loss]) -> Iterator[str]:
+        budget = self.budget
         if self.free < 0:
             needs = ", ".join(f"{g.section} {g.granted:,}" for g in self.grants if g.granted)
-            found.append(
-                f"The window ({self.budget.window:,}) is overrun by {-self.free:,} tokens: {needs}, "
+            yield (
+                f"The window ({budget.window:,}) is overrun by {-self.free:,} tokens: {needs}, "
                 f"reserves {self.reserved:,}; lower a reserve or a floor, or choose a larger window."
             )
-        if self.budget.unclaimed < 0:
-            found.append(
-                f"Reserves ({self.budget.reserved:,}) and caps ({self.budget.capped:,}) exceed the window "
-                f"({self.budget.window:,}) by {-self.budget.unclaimed:,} tokens; lower a cap or a reserve."
-            )
+        if budget.unclaimed < 0 and any(loss.reason in (WINDOW_FULL, POOL_FULL) for loss in lost):
+            yield overcommitted(budget)
+
+    def _above_caps(self) -> Iterator[str]:
         for grant in self.grants:
             cap = self.budget.caps[grant.section]
             if cap is not None and grant.granted > cap:
-                found.append(
+                yield (
                     f"{grant.section} is required and needs {grant.granted:,} tokens, "
                     f"{grant.granted - cap:,} above its cap ({cap:,}); raise the cap, shorten the text, "
                     'or in code let it be cut inside, with granularity="line" and a cut for fit.'
                 )
-        for allocation in self.budget.allocations:
-            lost = self.decisions.dropped(allocation.section, OVER_CAP) if allocation.required else 0
-            if lost:
-                items = "item" if lost == 1 else "items"
-                found.append(
-                    f"{allocation.section} is required and loses {lost:,} whole {items} over its cap "
-                    f"({self.budget.caps[allocation.section]:,}); raise the cap, or shorten what stands before."
+
+    def _long_answers(self) -> Iterator[str]:
+        most = self.budget.max_output
+        for reserve in self.budget.reserves:
+            size = self.budget.sizes[reserve.name]
+            if reserve.serves == OUTPUT and most is not None and size > most:
+                yield (
+                    f"{reserve.name} holds {size:,} tokens, and the model writes at most {most:,}: {size - most:,} of "
+                    f"them are never used; lower it to {most:,}."
                 )
-        moved = other_roles(self.decisions.columns.roles, self.budget.roles, self.budget.sections)
-        return tuple(found + ([moved[0].upper() + moved[1:] + "."] if moved else []))
 
     def frame(self) -> pd.DataFrame:
         """Return the diagnostics, one row a section.
@@ -170,18 +154,19 @@ class Plan:
         -------
         DataFrame
             Columns section, cap (Int64, missing without one), demand, limit, granted, cut (int64, tokens),
-            and dropped_by_cap, dropped_by_window (int64, items).
+            and dropped_by_cap, dropped_by_window, dropped_by_pool, uncut (int64, items).
 
         Examples
         --------
         >>> import budgetkit as bk
-        >>> bk.allocate(bk.Budget(100, (), [bk.Allocation("system", 30)]), {"system": 40}).frame()
-          section  cap  demand  limit  granted  cut  dropped_by_cap  dropped_by_window
-        0  system   30      40     30       30   10               0                  0
+        >>> frame = bk.allocate(bk.Budget(100, (), [bk.Allocation("system", 30)]), {"system": 40}).frame()
+        >>> frame[["section", "cap", "demand", "limit", "granted", "cut", "dropped_by_cap"]]
+          section  cap  demand  limit  granted  cut  dropped_by_cap
+        0  system   30      40     30       30   10               0
         """
         rows = [(g.section, self.budget.caps[g.section], g.demand, g.limit, g.granted, g.cut) for g in self.grants]
         frame = pd.DataFrame(rows, columns=["section", "cap", "demand", "limit", "granted", "cut"])
-        for name, reason in (("dropped_by_cap", OVER_CAP), ("dropped_by_window", WINDOW_FULL)):
+        for name, reason in _DROPPED.items():
             frame[name] = [self.decisions.dropped(g.section, reason) for g in self.grants]
         return frame.astype({"cap": "Int64"})
 

@@ -29,8 +29,9 @@ from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation
 from budgetkit.budget.amounts import MOST_TOKENS, check_tokens
 from budgetkit.budget.validation import other_roles, unknown_section
+from budgetkit.plan.grant import Grant
 from budgetkit.plan.items import Ints
-from budgetkit.plan.plan import Grant, Plan
+from budgetkit.plan.plan import Plan
 
 
 def allocate(budget: Budget, demand: Mapping[str, int]) -> Plan:

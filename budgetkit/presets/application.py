@@ -37,7 +37,7 @@ def chat(window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix"
 
     Parameters
     ----------
-    window : int or Model
+    window : int, Model or str
         Size of the context window, in tokens.
     output : float, int or Share, default 0.15
         Reserve for the answer: a part of the window, or tokens.
@@ -79,7 +79,7 @@ def rag(window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix",
 
     Parameters
     ----------
-    window : int or Model
+    window : int, Model or str
         Size of the context window, in tokens.
     output : float, int or Share, default 0.15
         Reserve for the answer: a part of the window, or tokens.
@@ -121,7 +121,7 @@ def agent(window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix
 
     Parameters
     ----------
-    window : int or Model
+    window : int, Model or str
         Size of the context window, in tokens.
     output : float, int or Share, default 0.15
         Reserve for the answer: a part of the window, or tokens.
@@ -164,7 +164,6 @@ def _application(
     fill: Fill,
     changes: Mapping[str, Any],
 ) -> Budget:
-    size, kind = window_of(window)
     if unknown := [field for field in changes if field not in _SETTINGS]:
         raise TypeError(
             f"{name} has no setting {quoted(unknown)}; it has output, fill, {', '.join(_SETTINGS)}; "
@@ -183,7 +182,7 @@ def _application(
         if section in caps or section == "user"
     ]
     settings: dict[str, Any] = {
-        "kind": kind,
+        **window_of(window),
         "order": "pool",
         "deficit": "raise",
         "undeclared": "pool",
@@ -194,9 +193,5 @@ def _application(
         "name": name,
         **changes,
     }
-    return Budget(
-        size,
-        [Reserve("output", Share(output) if isinstance(output, float) else output, serves="output")],
-        sections,
-        **settings,
-    )
+    reserve = Reserve("output", Share(output) if isinstance(output, float) else output, serves="output")
+    return Budget(reserves=[reserve], allocations=sections, **settings)

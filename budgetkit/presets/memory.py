@@ -57,7 +57,7 @@ def working_memory(
 
     Parameters
     ----------
-    window : int or Model, default 100,000
+    window : int, Model or str, default 100,000
         Size of the context window, in tokens.
     output : int or Share, default 4,096
         Reserve for the answer.
@@ -100,26 +100,25 @@ def working_memory(
     >>> bk.allocate(working_memory(150_000, kind="usable", current="fixed"), demand)["history"].limit
     146100
     """
-    size, own = window_of(window)
+    size = window_of(window) | ({} if kind is None else {"kind": kind})
     if current not in ("actual", "fixed", "larger"):
         raise ValueError(f"current is {current!r}; known are actual, fixed, larger; choose one of them")
     held = [] if current == "actual" else [Reserve("incoming", incoming, serves="current")]
     return Budget(
-        size,
-        [Reserve("output", output, serves="output"), *held],
-        [
+        reserves=[Reserve("output", output, serves="output"), *held],
+        allocations=[
             Allocation("system", required=True, importance=10),
             Allocation("procedure", required=True, importance=9),
             Allocation("knowledge", knowledge, required=True, importance=8, keep="best", limit_items=best),
             Allocation("episodes", episodes, required=True, importance=7, keep="best", limit_items=best),
-            Allocation("history", floor=min(history_floor, size), importance=6, keep="newest"),
+            Allocation("history", floor=min(history_floor, size["window"]), importance=6, keep="newest"),
             Allocation("current", incoming if current == "fixed" else None, required=True, importance=10),
         ],
-        kind=own if kind is None else kind,
         deficit="signed",
         remainder="history",
         roles=ROLES,
         name="working_memory",
+        **size,
     )
 
 
@@ -136,7 +135,7 @@ def memory_engine(
 
     Parameters
     ----------
-    window : int or Model
+    window : int, Model or str
         Size of the context window, in tokens.
     output : int or Share
         Reserve for the answer; 15 % of the window, from 500 to 4,096 tokens.
@@ -161,19 +160,17 @@ def memory_engine(
     >>> bk.allocate(memory_engine(128_000), {"messages": 3})["memory"].limit
     117501
     """
-    size, kind = window_of(window)
     return Budget(
-        size,
-        [Reserve("output", output, serves="output"), Reserve("safety", safety)],
-        [
+        reserves=[Reserve("output", output, serves="output"), Reserve("safety", safety)],
+        allocations=[
             Allocation("directive", required=True, importance=10),
             Allocation("memory", importance=1, keep="best"),
             Allocation("messages", required=True, importance=9),
         ],
-        kind=kind,
         deficit="clamp",
         remainder="memory",
         constrained_below=constrained_below,
         roles=MEMORY_ROLES,
         name="memory_engine",
+        **window_of(window),
     )
