@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from budgetkit.budget.quoting import brief
 from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.message import Message
 from budgetkit.plan import Plan
@@ -92,14 +93,15 @@ def _written(item: Item, context_role: str) -> dict[str, Any]:
     payload = item.payload.raw if isinstance(item.payload, Message) else item.payload
     if payload is None:
         raise ValueError(
-            f"an item of section {item.section!r} has no text; items have what is passed as payload=..., and a plan "
+            f"an item of section {brief(item.section)} has no text; items have what is passed as payload=..., "
+            "and a plan "
             "saved without texts=True has none; pass it to Item, save the plan with its texts, or fit its budget again"
         )
     if isinstance(payload, str):
         return {"role": context_role, "content": payload}
     if not isinstance(payload, Mapping) or "role" not in payload:
         raise ValueError(
-            f"an item of section {item.section!r} has the payload {type(payload).__name__}; "
+            f"an item of section {brief(item.section)} has the payload {type(payload).__name__}; "
             "known are a Message, a mapping with a role, and a text; pass payload=... to Item"
         )
     if payload["role"] in SPOKEN or payload["role"] in ("system", "developer", "tools"):

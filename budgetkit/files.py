@@ -53,7 +53,7 @@ def data_path(name: str) -> Path:
     if relative.is_absolute() or ".." in relative.parts or not path.is_file():
         siblings = [known for known in data_files() if PurePosixPath(known).parent == relative.parent]
         known = ", ".join(siblings or data_files())
-        raise FileNotFoundError(f"no data file {name!r}; there are {known}; use one of these names")
+        raise FileNotFoundError(f"no data file {ascii(name)[:80]}; there are {known}; use one of these names")
     return path
 
 

@@ -8,10 +8,13 @@ shows, the passages retrieved for it, and the parts that nobody can count from t
 from __future__ import annotations
 
 import json
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from budgetkit.budget.amounts import MOST_TOKENS
+from budgetkit.budget.quoting import brief, quoted
 
 __all__ = ["Image", "Message", "Passage", "ToolCall"]
 
@@ -69,8 +72,9 @@ class Passage:
     def score(self) -> float | None:
         """How relevant the retriever found it, or None where it did not say."""
         score = self.raw.get("score")
-        known = isinstance(score, int | float) and not isinstance(score, bool) and math.isfinite(score)
-        return float(score) if known and score is not None else None
+        if not isinstance(score, int | float) or isinstance(score, bool) or not abs(score) <= sys.float_info.max:
+            return None
+        return float(score)
 
     @property
     def message(self) -> Message:
@@ -107,7 +111,7 @@ class Message:
             raise ValueError(f"a message without a role; {_roleless(self.raw)}; give it one of {', '.join(ROLES)}")
         if not isinstance(role, str) or not role:
             raise ValueError(
-                f"a message whose role is {role!r:.60}; a role is a text; give it one of {', '.join(ROLES)}"
+                f"a message whose role is {brief(role)}; a role is a text; give it one of {', '.join(ROLES)}"
             )
         self._check_content(f"{'an' if role[0] in 'aeio' else 'a'} {role} message")
 
@@ -122,14 +126,14 @@ class Message:
         for part in parts:
             if not isinstance(part, str | Mapping):
                 raise ValueError(
-                    f"{what} whose content has a part {part!r:.60}; parts are texts, or objects with a type; "
+                    f"{what} whose content has a part {brief(part)}; parts are texts, or objects with a type; "
                     "write it as one of these, or leave it out"
                 )
         if calls is not None and not (
             isinstance(calls, list | tuple) and all(isinstance(call, Mapping) for call in calls)
         ):
             raise ValueError(
-                f"{what} whose tool_calls are {calls!r:.60}; "
+                f"{what} whose tool_calls are {brief(calls)}; "
                 "they are a list of objects with an id and a function; write them so, or leave them out"
             )
 
@@ -232,7 +236,8 @@ def _image(part: Mapping[str, Any]) -> Image:
     inner = part.get("image_url")
     fields = {**part, **inner} if isinstance(inner, Mapping) else part
     width, height = (
-        value if isinstance(value, int) and value > 0 else None for value in map(fields.get, ("width", "height"))
+        value if isinstance(value, int) and 0 < value <= MOST_TOKENS else None
+        for value in map(fields.get, ("width", "height"))
     )
     return Image(width, height, str(fields.get("detail") or "auto"))
 
@@ -253,4 +258,4 @@ def _roleless(raw: object) -> str:
 
 def _listed(fields: Mapping[str, Any]) -> str:
     """Name what is there, for an error about what is not."""
-    return ", ".join(map(repr, fields)) or "nothing"
+    return quoted(fields) or "nothing"

@@ -100,7 +100,7 @@ def test_a_risk_is_a_chance(risk: float) -> None:
 
 def test_a_buffer_is_for_one_counter() -> None:
     two = pd.concat([errors_of([1], [1], "a"), errors_of([1], [1], "b")])
-    with pytest.raises(ValueError, match=r"errors of 2 counters \(a, b\); a buffer is for one; choose its rows"):
+    with pytest.raises(ValueError, match=r"errors of 2 counters \('a', 'b'\); a buffer is for one; choose its rows"):
         accuracy.buffer_for(two, 100)
 
 

@@ -34,8 +34,8 @@ FACES = {"figures", "explorer", "endpoints"}
 
 # Floors from the ground up: a room may import what stands on a lower floor.
 FLOORS = [
-    {"budget", "message", "files", "endpoints"},
-    {"models", "plan", "pruning"},
+    {"budget", "files"},
+    {"message", "models", "plan", "pruning", "endpoints"},
     {"counters", "framing", "presets", "state", "figures", "billing", "schema"},
     {"trace", "truncation", "assembly"},
     {"explorer"},

@@ -92,5 +92,5 @@ def test_shares_by_policy_and_history_budget() -> None:
 
 def test_a_budget_without_a_remainder_has_no_history_budget_to_try() -> None:
     budget = bk.Budget(100, (), [bk.Allocation("history")])
-    with pytest.raises(ValueError, match="this budget names no remainder; its sections are history; pass remainder="):
+    with pytest.raises(ValueError, match="this budget names no remainder; its sections are 'history'; pass remainder="):
         bk.evidence_shares(MARKED, budget, {}, [10])

@@ -919,7 +919,7 @@ def test_a_lock_names_a_line() -> None:
     """Anything else says which lines there are, and locks of lines that a preset lacks are not shown."""
     explorer = BudgetExplorer("agent", window=8_192)
     explorer._do("lock", line="bogus", on=True)
-    assert "line 'bogus' was to be locked; the lines are output" in explorer.status
+    assert "line 'bogus' was to be locked; the lines are 'output'" in explorer.status
     explorer.controls.lines["tool"].lock.value = True
     assert explorer.config["locked"] == ["tool"]
     explorer.controls.preset.value = "memory_engine"

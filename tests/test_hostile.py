@@ -260,3 +260,21 @@ def test_ten_times_the_text_takes_at_most_some_ten_times_as_long(unit: str) -> N
         return time.process_time() - start
 
     assert min(seconds(300_000) for _ in range(2)) < 40 * min(seconds(30_000) for _ in range(3)) + 0.1
+
+
+@pytest.mark.parametrize("number", [10**400, -(10**400), 10**4_000], ids=["large", "negative", "huge"])
+def test_a_number_of_hundreds_of_digits_in_a_conversation_is_none_or_is_refused_in_words(number: int) -> None:
+    """JSON has no largest number: no score, time or picture is that large, and no provider counts so many tokens."""
+    picture = {"type": "image_url", "image_url": {"url": "x", "width": number, "height": 9}}
+    seen = {"role": "user", "content": [picture]}
+    said = [seen | {"timestamp": number, "contexts": [{"text": "a", "score": number}]}, {"role": "assistant"}]
+    trace = bk.load_trace(io.BytesIO(json.dumps({"messages": said}).encode()))
+    assert trace.messages[0].images[0].width is None
+    assert trace.messages[0].contexts[0].score is None
+    assert trace.demand(counter("chars/4")).shape[0] == 1
+    assert (
+        bk.replay(trace, bk.presets.working_memory(8_000), bk.policies.OldestFirst(), by="request").frame() is not None
+    )
+    call = {"request": {"model": "m", "messages": said}, "response": {"usage": {"input_tokens": number}}}
+    with pytest.raises(ValueError, match=r"input_tokens of a provider's usage is .{9,120}; tokens are .{9,120}$"):
+        bk.load_trace(io.BytesIO(json.dumps(call).encode()))

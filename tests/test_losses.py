@@ -91,7 +91,8 @@ def test_what_is_switched_off_beyond_the_best_or_dropped_with_its_group() -> Non
         "c loses 8 of 8 tokens (2 items) whole, as drop says, because it is over its cap (5); raise the cap to 8, or "
         "shorten it.",
         "d loses 8 of 8 tokens (1 item) because what it is grouped with was dropped; mend that section.",
-        "b loses 6 of 10 tokens (1 item) because it keeps its best item alone; raise limit_items in code, or bring fewer.",
+        "b loses 6 of 10 tokens (1 item) because it keeps its best item alone; raise limit_items in code, or "
+        "bring fewer.",
         "a loses 3 of 3 tokens (1 item) because it is switched off by its cap of 0; give it a cap of 3.",
     )
 

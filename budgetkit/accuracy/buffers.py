@@ -18,6 +18,7 @@ from budgetkit.accuracy.simulation import FilledWindows, filled_windows, ratios
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Reserve
 from budgetkit.budget.amounts import Share, check_tokens
+from budgetkit.budget.quoting import brief, quoted
 
 Floats = npt.NDArray[np.float64]
 
@@ -102,7 +103,7 @@ def buffer_for(
     _check_risk(risk)
     names = errors["counter"].unique()
     if len(names) != 1:
-        raise ValueError(f"errors of {len(names)} counters ({', '.join(names)}); a buffer is for one; choose its rows")
+        raise ValueError(f"errors of {len(names)} counters ({quoted(names)}); a buffer is for one; choose its rows")
     check_tokens("window", window)
     filled = filled_windows(errors, window, together, seed)
     return read_off(filled, errors, window, risk, together)
@@ -145,7 +146,9 @@ def read_off(
 
 def _check_risk(risk: float) -> None:
     if not 0 < risk < 1:
-        raise ValueError(f"a risk of {risk!r}; a risk is a chance between 0 and 1; give 0.05 for one window in twenty")
+        raise ValueError(
+            f"a risk of {brief(risk)}; a risk is a chance between 0 and 1; give 0.05 for one window in twenty"
+        )
 
 
 def _doubt(errors: pd.DataFrame, window: int, risk: float, together: str | None) -> str:
@@ -153,7 +156,7 @@ def _doubt(errors: pd.DataFrame, window: int, risk: float, together: str | None)
     n = len(errors) if together is None else errors[together].nunique()
     in_window = 1 if together else max(1, round(window / max(errors["estimate"].mean(), 1)))
     needed = max(30, math.ceil(10 / risk)) if in_window < 5 else 30
-    what = "documents" if together is None else f"values of {together!r}"
+    what = "documents" if together is None else f"values of {brief(together)}"
     return "" if n >= needed else f"{n} {what} are too few for a risk of {risk:g}; {needed} are needed; add texts"
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar, get_args
 
 from budgetkit.budget.amounts import Amount, Share, check_tokens
+from budgetkit.budget.quoting import brief
 
 Overflow = Literal["truncate", "drop"]
 Keep = Literal["first", "newest", "best"]
@@ -48,7 +49,7 @@ class Reserve:
 
     def __post_init__(self) -> None:
         _check_name(self.name)
-        object.__setattr__(self, "size", _amount(f"reserve {self.name!r}", self.size))
+        object.__setattr__(self, "size", _amount(f"reserve {brief(self.name)}", self.size))
 
     def __repr__(self) -> str:
         return f"Reserve({self.name!r}, {self.size!r}{f', serves={self.serves!r}' if self.serves else ''})"
@@ -117,19 +118,19 @@ class Allocation:
         for name in ("floor", "cap", "weight", "limit_items"):
             amount = getattr(self, name)
             if amount is not None:
-                object.__setattr__(self, name, _amount(f"{name} of {self.section!r}", amount))
+                object.__setattr__(self, name, _amount(f"{name} of {brief(self.section)}", amount))
         if self.weight > MOST_WEIGHT:
             raise ValueError(
-                f"weight of {self.section!r} is {self.weight:,}; weights are at most {MOST_WEIGHT:,}; "
+                f"weight of {brief(self.section)} is {self.weight:,}; weights are at most {MOST_WEIGHT:,}; "
                 "divide all of them by the same number"
             )
-        check_all(f"importance of {self.section!r}", [self.importance], int)
-        check_all(f"required of {self.section!r}", [self.required], bool)
+        check_all(f"importance of {brief(self.section)}", [self.importance], int)
+        check_all(f"required of {brief(self.section)}", [self.required], bool)
         for name, choices in _CHOICES.items():
-            check_choice(f"{name} of {self.section!r}", getattr(self, name), choices)
+            check_choice(f"{name} of {brief(self.section)}", getattr(self, name), choices)
         if self.required and self.overflow == "drop":
             raise ValueError(
-                f"section {self.section!r} is required and overflow='drop'; what is required stays; "
+                f"section {brief(self.section)} is required and overflow='drop'; what is required stays; "
                 "use overflow='truncate' or required=False"
             )
 
@@ -192,9 +193,9 @@ def _amount(what: str, amount: object) -> Amount:
 
 def _check_name(name: object) -> None:
     if not isinstance(name, str) or not name:
-        raise ValueError(f"a line is named {name!r}; names are texts with at least one character; give one")
+        raise ValueError(f"a line is named {brief(name)}; names are texts with at least one character; give one")
     if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
-        raise ValueError(f"a line is named {name!r}, with half a character in it; names are whole; leave that out")
+        raise ValueError(f"a line is named {brief(name)}, with half a character in it; names are whole; leave that out")
 
 
 def check_all(what: str, values: Iterable[object], kind: type[T]) -> tuple[T, ...]:
@@ -208,7 +209,7 @@ def check_all(what: str, values: Iterable[object], kind: type[T]) -> tuple[T, ..
     found = []
     for value in values:
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise TypeError(f"{what}: {value!r} is a {type(value).__name__}; known is {kind.__name__}; give one")
+            raise TypeError(f"{what}: {brief(value)} is a {type(value).__name__}; known is {kind.__name__}; give one")
         found.append(value)
     return tuple(found)
 
@@ -221,15 +222,4 @@ def check_choice(what: str, value: object, choices: tuple[str, ...]) -> None:
     >>> check_choice("fill", "skip", ("prefix", "skip"))
     """
     if value not in choices:
-        raise ValueError(f"{what} is {value!r}; known are {', '.join(choices)}; choose one of them")
-
-
-def quoted(names: Iterable[object]) -> str:
-    """Return names in quotes for a sentence.
-
-    Examples
-    --------
-    >>> print(quoted(["system", "history"]))
-    'system', 'history'
-    """
-    return ", ".join(repr(name) for name in names)
+        raise ValueError(f"{what} is {brief(value)}; known are {', '.join(choices)}; choose one of them")

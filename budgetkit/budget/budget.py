@@ -15,8 +15,9 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal, TypeVar, get_args
 
-from budgetkit.budget.allocation import Allocation, Line, Reserve, check_all, check_choice, quoted
+from budgetkit.budget.allocation import Allocation, Line, Reserve, check_all, check_choice
 from budgetkit.budget.amounts import ROUNDINGS, Amount, Rounding, check_tokens, sizes
+from budgetkit.budget.quoting import brief, quoted
 from budgetkit.budget.validation import OUTPUT, check_floors, check_names, check_room, check_shares, unknown_section
 
 WindowKind = Literal["shared", "input", "usable"]
@@ -294,6 +295,7 @@ def _changed(line: LineT, what: str, value: object) -> LineT:
     known = [each.name for each in fields(line)]
     if unknown := [name for name in changes if name not in known]:
         raise LookupError(
-            f"no field {quoted(unknown)} in {line!r}; its fields are {quoted(known)}; name one of them, or a new amount"
+            f"no field {quoted(unknown)} in {brief(line)}; its fields are {quoted(known)}; name one of them, "
+            "or a new amount"
         )
     return replace(line, **changes)

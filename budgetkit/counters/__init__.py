@@ -10,6 +10,7 @@ import re
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from budgetkit.budget.quoting import brief, one_line
 from budgetkit.counters.calibrated import CalibratedCounter, calibrate, published
 from budgetkit.counters.characters import CharacterCounter, Unit
 from budgetkit.counters.encodings import encoding_names
@@ -38,7 +39,7 @@ __all__ = [
 
 _UNITS: dict[str, Unit] = {"chars": "codepoint", "utf16": "utf16", "bytes": "byte", "words": "word"}
 _RATIO = re.compile(r"(?P<unit>chars|utf16|bytes|words)/(?P<ratio>[^ ]+)(?: \((?P<conventions>.*)\))?")
-_MINIMUM = re.compile(r"minimum (\d+)")
+_MINIMUM = re.compile(r"minimum (\d{1,20})")
 _STAND_IN = re.compile(r"(?P<model>.+) \((?P<encoding>\w+) stands in\)")
 
 
@@ -81,12 +82,12 @@ def counter(name: str | Model, *, unknown: str = "raise", **conventions: Any) ->
     17
     """
     if not isinstance(name, str | Model):
-        raise TypeError(f"a counter of {name!r}; counters go by name or model; give 'gpt-4o' or 'chars/4', say")
+        raise TypeError(f"a counter of {brief(name)}; counters go by name or model; give 'gpt-4o' or 'chars/4', say")
     if isinstance(name, str) and (ratio := _RATIO.fullmatch(RULES.get(name, name))):
         return _by_ratio(ratio, conventions)
     if conventions:
         raise ValueError(
-            f"{', '.join(conventions)} given for counter {name!r}; conventions belong to ratios "
+            f"{', '.join(conventions)} given for counter {brief(name)}; conventions belong to ratios "
             "such as 'chars/4'; leave them out"
         )
     if isinstance(name, Model):
@@ -102,7 +103,7 @@ def counter(name: str | Model, *, unknown: str = "raise", **conventions: Any) ->
     except ValueError as no_model:
         if unknown == "raise":
             raise ValueError(
-                f"no counter {name!r}; there are ratios ('chars/4', 'bytes/4', 'words/0.75'), encodings "
+                f"no counter {brief(name)}; there are ratios ('chars/4', 'bytes/4', 'words/0.75'), encodings "
                 f"({', '.join(encoding_names())}), estimates ('estimate:o200k_base') and "
                 "the models of budgetkit.models.models(); "
                 "use one, or say how to count an unknown model: unknown='cl100k_base' or unknown='chars/4'"
@@ -120,7 +121,7 @@ def _by_ratio(written: re.Match[str], conventions: dict[str, Any]) -> CharacterC
             read["rounding"] = convention
     known = ("rounding", "minimum", "unit")
     if strange := [name for name in conventions if name not in known]:
-        raise ValueError(f"no convention {strange[0]!r}; known are {', '.join(known)}; use one of them")
+        raise ValueError(f"no convention {brief(strange[0])}; known are {', '.join(known)}; use one of them")
     return CharacterCounter(written["ratio"], **(read | conventions))
 
 
@@ -142,21 +143,21 @@ def _estimate(encoding: str) -> EstimateCounter:
     estimate = import_module("budgetkit.counters.estimate")
     if encoding not in estimate.table_names():
         known = ", ".join(estimate.table_names())
-        raise ValueError(f"no estimate of {encoding!r}; there are those of {known}; use one of them")
+        raise ValueError(f"no estimate of {brief(encoding)}; there are those of {known}; use one of them")
     made: EstimateCounter = estimate.EstimateCounter(encoding)
     return made
 
 
 def __getattr__(name: str) -> Any:
     if name != "EstimateCounter":
-        raise AttributeError(f"budgetkit.counters has no {name!r}; it has {', '.join(__all__)}")
+        raise AttributeError(f"budgetkit.counters has no {brief(name)}; it has {', '.join(__all__)}")
     return import_module("budgetkit.counters.estimate").EstimateCounter
 
 
 def _of_model(model: Model) -> ExactCounter:
     if model.encoding not in encoding_names():
         raise ValueError(
-            f"{model.name} has encoding {model.encoding!r}; shipped are {', '.join(encoding_names())}; "
+            f"{one_line(model.name)} has encoding {brief(model.encoding)}; shipped are {', '.join(encoding_names())}; "
             "give the model one of these and encoding_is_own=False"
         )
     return ExactCounter(model.encoding, model=model.name, stand_in=not model.encoding_is_own)

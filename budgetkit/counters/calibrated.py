@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from budgetkit.budget.quoting import brief
 from budgetkit.counters.protocol import Counter
 from budgetkit.files import read_table
 
@@ -56,7 +57,7 @@ class CalibratedCounter:
     def __post_init__(self) -> None:
         if not self.slope > 0:
             raise ValueError(
-                f"a slope of {self.slope!r}; slopes are above 0, Claude's is about 1.6; give the measured one"
+                f"a slope of {brief(self.slope)}; slopes are above 0, Claude's is about 1.6; give the measured one"
             )
 
     @property
@@ -149,7 +150,7 @@ def published(model: str) -> dict[str, str]:
     if model not in _published():
         known = ", ".join(calibrated_models())
         raise ValueError(
-            f"no published slope for {model!r}; there are {known}; use one of them, or fit your own: "
+            f"no published slope for {brief(model)}; there are {known}; use one of them, or fit your own: "
             "budgetkit.calibrate(counter, texts, counts)"
         )
     return _published()[model]

@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
+from budgetkit.budget.quoting import brief, one_line
 from budgetkit.counters.encodings import replace_surrogates
 
 __all__ = ["ForeignCounter"]
@@ -102,7 +103,7 @@ def _inside(library: str, folder: str, file: str) -> Path:
         known = ", ".join(
             sorted(each.name for each in path.parent.glob("*") if each.is_file() and each.suffix != ".py")
         )
-        raise ValueError(f"no tokenizer {file!r} in {library}; it carries {known}; use one of these")
+        raise ValueError(f"no tokenizer {brief(file)} in {library}; it carries {known}; use one of these")
     return path
 
 
@@ -115,7 +116,7 @@ def _library(name: str) -> Any:
 
 def _unreadable(path: Path, why: str) -> ValueError:
     return ValueError(
-        f"asked to count with {str(path)!r}, which is no tokenizer that can be read ({why}); "
+        f"asked to count with {brief(str(path))}, which is no tokenizer that can be read ({one_line(why)}); "
         "give the path of a tokenizer.json as Hugging Face's tokenizers write it"
     )
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 
+from budgetkit.budget.quoting import brief
 from budgetkit.endpoints.answers import asked_name, cache_file, kept_answers, known_answer
 from budgetkit.endpoints.shapes import ENDPOINTS, Endpoint, EndpointError, refusal
 
@@ -142,7 +143,8 @@ class ProviderCounter:
             return int(response.json()[self.endpoint.answer])
         except (ValueError, KeyError, TypeError):
             raise self._error(
-                f"the answer holds no {self.endpoint.answer!r} ({response.text[:80]!r}); is the address right?"
+                f"the answer holds no {brief(self.endpoint.answer)} ({brief(response.text[:80])}); is the "
+                "address right?"
             ) from None
 
     def _key(self) -> str:
@@ -187,5 +189,5 @@ def provider_counter(
     'claude-sonnet-4-5 (counted by Anthropic)'
     """
     if provider not in ENDPOINTS:
-        raise ValueError(f"no count endpoint of {provider!r}; known are {', '.join(ENDPOINTS)}; use one of these")
+        raise ValueError(f"no count endpoint of {brief(provider)}; known are {', '.join(ENDPOINTS)}; use one of these")
     return ProviderCounter(model, ENDPOINTS[provider], Path(cache) if cache else cache_file(), timeout)

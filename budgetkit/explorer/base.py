@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import ipywidgets as widgets
 
-from budgetkit.budget.allocation import quoted
+from budgetkit.budget.quoting import brief, quoted
 from budgetkit.explorer.drawing import refusal
 from budgetkit.explorer.undo import UndoStack
 from budgetkit.explorer.uploads import Uploads
@@ -113,7 +113,7 @@ class Explorer(ABC, Generic[S, F, L]):
 
     def _command(self, kind: str) -> Callable[..., S]:
         if kind not in self.commands:
-            raise LookupError(f"no command {kind!r}; known are {quoted(self.commands)}; send one of them")
+            raise LookupError(f"no command {brief(kind)}; known are {quoted(self.commands)}; send one of them")
         return self.commands[kind]
 
     def _walk(self, direction: str, ack: str = "") -> None:

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import pandas as pd
 
-from budgetkit.budget.allocation import quoted
+from budgetkit.budget.quoting import brief, quoted
 from budgetkit.counters import Counter, counter
 from budgetkit.framing import Framing
 from budgetkit.models import Model
@@ -72,7 +72,9 @@ class Library:
         """Return the conversations of a file."""
         if name not in self._traces:
             if name not in shipped_traces():
-                raise LookupError(f"no trace {name!r}; known are {quoted(self.names)}; name one, or a file by its path")
+                raise LookupError(
+                    f"no trace {brief(name)}; known are {quoted(self.names)}; name one, or a file by its path"
+                )
             self._traces[name] = load_traces(name, self._reading(name))
         return self._traces[name]
 

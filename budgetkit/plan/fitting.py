@@ -12,6 +12,7 @@ import numpy as np
 
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation, Fill, Overflow
+from budgetkit.budget.quoting import brief
 from budgetkit.plan.decisions import BEYOND_BEST, FITS, OVER_CAP, PAIR, UNCUT, WINDOW_FULL, Decisions
 from budgetkit.plan.grant import Grant
 from budgetkit.plan.item import Item
@@ -158,7 +159,7 @@ class _Choice:
         if shorter.tokens > room:
             raise ValueError(
                 f"cut returned an item of {shorter.tokens:,} tokens for a limit of {room:,} in section "
-                f"{allocation.section!r}; a cut must stay within its limit; check its counter and marker"
+                f"{brief(allocation.section)}; a cut must stay within its limit; check its counter and marker"
             )
         return shorter
 
@@ -177,7 +178,7 @@ class _Choice:
         parted = sorted({self.columns.items[i].section for i in broken} & required)
         if parted:
             raise ValueError(
-                f"items of the required section {parted[0]!r} are grouped with items that were dropped; "
+                f"items of the required section {brief(parted[0])} are grouped with items that were dropped; "
                 "a group stays or goes together; make both sections required, or the roles put both into one"
             )
 

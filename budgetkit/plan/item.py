@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from budgetkit.budget.amounts import MOST_TOKENS
+from budgetkit.budget.quoting import brief
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,6 @@ count the item's text with a counter and pass that number
         if type(self.tokens) is not int or not 0 <= self.tokens <= MOST_TOKENS:
             known = f"at most {MOST_TOKENS:,}" if type(self.tokens) is int and self.tokens > 0 else "at least 0"
             raise ValueError(
-                f"an item of section {self.section!r} was given {self.tokens!r} tokens; "
+                f"an item of section {brief(self.section)} was given {brief(self.tokens)} tokens; "
                 f"tokens are whole numbers of {known}; count the item's text with a counter and pass that number"
             )

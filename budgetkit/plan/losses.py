@@ -10,6 +10,7 @@ import numpy as np
 
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation
+from budgetkit.budget.quoting import one_line
 from budgetkit.plan.decisions import BEYOND_BEST, OVER_CAP, POOL_FULL, UNCUT, WINDOW_FULL, Decisions
 from budgetkit.plan.grant import Grant
 
@@ -96,7 +97,7 @@ def sentence(loss: Loss, budget: Budget, grants: Iterable[Grant]) -> str:
         why = "what it is grouped with was dropped; mend that section"
     whole = " whole, as drop says," if rules.get(loss.reason) == "drop" else ""
     needed = " is required and" if allocation.required else ""
-    return f"{allocation.section}{needed} loses {_amount(loss)}{whole} because {why}."
+    return f"{one_line(allocation.section)}{needed} loses {_amount(loss)}{whole} because {why}."
 
 
 def _amount(loss: Loss) -> str:
@@ -107,7 +108,9 @@ def _amount(loss: Loss) -> str:
 def _idle(budget: Budget, grants: Iterable[Grant]) -> str:
     """Name the caps whose room nobody uses, the largest first."""
     left = {g.section: (budget.caps[g.section] or 0) - g.granted for g in grants}
-    idle = [f"{s} ({tokens:,})" for s, tokens in sorted(left.items(), key=lambda each: -each[1]) if tokens > 0]
+    idle = [
+        f"{one_line(s)} ({tokens:,})" for s, tokens in sorted(left.items(), key=lambda each: -each[1]) if tokens > 0
+    ]
     mend = "lower one of these caps, or give it a cap of its own" if idle else "lower a cap or a reserve"
     return f"unused under their caps stand {', '.join(idle)}; {mend}" if idle else mend
 
@@ -128,6 +131,6 @@ def misspelt(budget: Budget, grants: Iterable[Grant]) -> Iterator[str]:
         alike = get_close_matches(grant.section, declared, 1, _ALIKE) if grant.section in plain and grant.demand else []
         if alike:
             yield (
-                f"{grant.section} is declared nowhere and draws on the shared pool with {grant.demand:,} tokens; "
-                f"there is a section {alike[0]}; rename it if that is meant."
+                f"{one_line(grant.section)} is declared nowhere and draws on the shared pool with {grant.demand:,} "
+                f"tokens; there is a section {one_line(alike[0])}; rename it if that is meant."
             )

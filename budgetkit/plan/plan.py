@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
+from budgetkit.budget.quoting import one_line
 from budgetkit.budget.validation import OUTPUT, other_roles, unknown_section
 from budgetkit.plan.decisions import OVER_CAP, POOL_FULL, UNCUT, WINDOW_FULL, Decisions
 from budgetkit.plan.grant import Grant
@@ -119,7 +120,7 @@ class Plan:
     def _overrun(self, lost: list[Loss]) -> Iterator[str]:
         budget = self.budget
         if self.free < 0:
-            needs = ", ".join(f"{g.section} {g.granted:,}" for g in self.grants if g.granted)
+            needs = ", ".join(f"{one_line(g.section)} {g.granted:,}" for g in self.grants if g.granted)
             yield (
                 f"The window ({budget.window:,}) is overrun by {-self.free:,} tokens: {needs}, "
                 f"reserves {self.reserved:,}; lower a reserve or a floor, or choose a larger window."
@@ -132,7 +133,7 @@ class Plan:
             cap = self.budget.caps[grant.section]
             if cap is not None and grant.granted > cap:
                 yield (
-                    f"{grant.section} is required and needs {grant.granted:,} tokens, "
+                    f"{one_line(grant.section)} is required and needs {grant.granted:,} tokens, "
                     f"{grant.granted - cap:,} above its cap ({cap:,}); raise the cap, shorten the text, "
                     'or in code let it be cut inside, with granularity="line" and a cut for fit.'
                 )
@@ -143,8 +144,8 @@ class Plan:
             size = self.budget.sizes[reserve.name]
             if reserve.serves == OUTPUT and most is not None and size > most:
                 yield (
-                    f"{reserve.name} holds {size:,} tokens, and the model writes at most {most:,}: {size - most:,} of "
-                    f"them are never used; lower it to {most:,}."
+                    f"{one_line(reserve.name)} holds {size:,} tokens, and the model writes at most {most:,}: "
+                    f"{size - most:,} of them are never used; lower it to {most:,}."
                 )
 
     def frame(self) -> pd.DataFrame:

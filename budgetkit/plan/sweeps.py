@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.budget.allocation import quoted
 from budgetkit.budget.amounts import Amount
+from budgetkit.budget.quoting import quoted
 from budgetkit.plan.walk import allocate_columns
 
 Demand = Mapping[str, int] | pd.DataFrame

@@ -28,6 +28,7 @@ import pandas as pd
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation
 from budgetkit.budget.amounts import MOST_TOKENS, check_tokens
+from budgetkit.budget.quoting import brief
 from budgetkit.budget.validation import other_roles, unknown_section
 from budgetkit.plan.grant import Grant
 from budgetkit.plan.items import Ints
@@ -65,7 +66,7 @@ def allocate(budget: Budget, demand: Mapping[str, int]) -> Plan:
     Plan(system=300/300, history=500/900, free=0, reserved=200, window=1000)
     """
     budget = with_undeclared(budget, demand)
-    asked = {s: check_tokens(f"demand of {s!r}", demand.get(s, 0)) for s in budget.sections}
+    asked = {s: check_tokens(f"demand of {brief(s)}", demand.get(s, 0)) for s in budget.sections}
     grants: dict[str, Grant] = {}
     for allocation, limit, granted in allocate_in_order(budget, asked, _granted()):
         section = allocation.section
@@ -123,7 +124,7 @@ def allocate_columns(
     for section, column in given.items():
         if not ((column >= 0) & (column <= MOST_TOKENS) & (column % 1 == 0)).all():
             raise ValueError(
-                f"the demand of {section!r} has a number that is negative, missing, not whole or too large; "
+                f"the demand of {brief(section)} has a number that is negative, missing, not whole or too large; "
                 f"demands are tokens from 0 to {MOST_TOKENS:,}; check that column of the frame"
             )
     asked = {section: column.astype(np.int64) for section, column in given.items()}

@@ -7,8 +7,9 @@ from dataclasses import fields
 from typing import Any
 
 from budgetkit.budget import Budget
-from budgetkit.budget.allocation import Allocation, Fill, Keep, Reserve, quoted
+from budgetkit.budget.allocation import Allocation, Fill, Keep, Reserve
 from budgetkit.budget.amounts import Amount, Share
+from budgetkit.budget.quoting import quoted
 from budgetkit.presets.window import Window, window_of
 
 IMPORTANCE = {"system": 10, "memory": 8, "conversation": 7, "tool": 6, "retrieval": 5, "user": 9}

@@ -7,6 +7,7 @@ from typing import Literal
 from budgetkit.budget.allocation import Allocation, Reserve
 from budgetkit.budget.amounts import Amount, Share
 from budgetkit.budget.budget import Budget, WindowKind
+from budgetkit.budget.quoting import brief
 from budgetkit.presets.window import Window, window_of
 
 ROLES = {
@@ -102,7 +103,7 @@ def working_memory(
     """
     size = window_of(window) | ({} if kind is None else {"kind": kind})
     if current not in ("actual", "fixed", "larger"):
-        raise ValueError(f"current is {current!r}; known are actual, fixed, larger; choose one of them")
+        raise ValueError(f"current is {brief(current)}; known are actual, fixed, larger; choose one of them")
     held = [] if current == "actual" else [Reserve("incoming", incoming, serves="current")]
     return Budget(
         reserves=[Reserve("output", output, serves="output"), *held],

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from budgetkit.budget.quoting import brief
 from budgetkit.plan.items import Floats, Ints
 
 MILLION = 1_000_000
@@ -161,7 +162,7 @@ def prices(
     (True, Price(base=1.0, tiers=()))
     """
     if strange := [name for name in overrides if name not in PRICED]:
-        raise TypeError(f"no price {strange[0]!r}; there are {', '.join(PRICED)}; use one of them")
+        raise TypeError(f"no price {brief(strange[0])}; there are {', '.join(PRICED)}; use one of them")
     found = _listed(model, on, provider, hour)
     given: dict[str, Any] = {
         name: Price(float(p)) if isinstance(p, int | float) else p for name, p in overrides.items()

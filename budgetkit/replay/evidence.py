@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import regex
 
+from budgetkit.budget.quoting import brief
 from budgetkit.message import Message
 from budgetkit.trace import Trace
 
@@ -56,7 +57,7 @@ def evidence(trace: Trace, by: Literal["auto", "marks", "names"] = "auto") -> pd
     [[2, 0, 'A-1734']]
     """
     if by not in ("auto", "marks", "names"):
-        raise ValueError(f"evidence by {by!r}; known are auto, marks, names; use one of them")
+        raise ValueError(f"evidence by {brief(by)}; known are auto, marks, names; use one of them")
     marks = [] if by == "names" else list(_marked(trace))
     rows = marks or ([] if by == "marks" else list(_named(trace)))
     frame = pd.DataFrame(rows, columns=["message", "needs", "term"]).astype({"message": "int64", "needs": "int64"})
@@ -71,8 +72,8 @@ def _marked(trace: Trace) -> Iterator[tuple[int, int, str]]:
         for needed in message.raw.get("evidence") or ():
             if not isinstance(needed, int) or not 0 <= needed < index:
                 raise ValueError(
-                    f"message {index} of trace {trace.id!r} marks {needed!r} as evidence; marks are indices of earlier "
-                    f"messages, 0 to {index - 1}; correct it"
+                    f"message {index} of trace {brief(trace.id)} marks {brief(needed)} as evidence; marks are "
+                    f"indices of earlier messages, 0 to {index - 1}; correct it"
                 )
             yield index, needed, ""
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
+from budgetkit.budget.quoting import quoted
 from budgetkit.pruning.history import NEVER
 from budgetkit.pruning.policies import Policy
 from budgetkit.replay.evidence import evidence
@@ -112,7 +113,7 @@ def evidence_shares(
     True
     """
     if budget.remainder is None:
-        names = ", ".join(budget.sections)
+        names = quoted(budget.sections)
         raise ValueError(f"this budget names no remainder; its sections are {names}; pass remainder=... to Budget")
     pairs = evidence(trace) if found is None else found
     rows = []

@@ -18,6 +18,7 @@ from budgetkit.plan.items import Floats, Ints
 from budgetkit.trace import Trace, Turn
 
 By = Literal["turn", "request"]
+_LATEST = 1e15  # in the year 33,658, in milliseconds; a number beyond it is no time
 
 
 def requests_of(trace: Trace, by: By = "turn") -> tuple[Turn, ...]:
@@ -80,7 +81,7 @@ def pauses(messages: Sequence[Message], requests: Sequence[Turn]) -> Floats:
 
 def _seconds(raw: Mapping[str, Any]) -> float:
     stamp = raw.get("timestamp")
-    if isinstance(stamp, int | float) and not isinstance(stamp, bool):
+    if isinstance(stamp, int | float) and not isinstance(stamp, bool) and abs(stamp) < _LATEST:
         return stamp / 1000 if stamp > 1e11 else float(stamp)
     try:
         return datetime.fromisoformat(str(stamp)).timestamp()

@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from budgetkit.budget import Budget
+from budgetkit.budget.quoting import brief, one_line
 from budgetkit.plan import Plan
 from budgetkit.state.budgets import budget_from, budget_to
 from budgetkit.state.plain import keys, plain
@@ -90,7 +91,7 @@ def from_dict(data: object) -> Budget | Plan:
     top = keys("saved state", data, {"budgetkit", "budget", "plan"})
     if type(top.get("budgetkit")) is not int or top["budgetkit"] != VERSION:  # true == 1, and is no version
         raise ValueError(
-            f"saved state has version {top.get('budgetkit')!r}; this budgetkit reads {VERSION}; "
+            f"saved state has version {brief(top.get('budgetkit'))}; this budgetkit reads {VERSION}; "
             "save it again with this version"
         )
     if ("budget" in top) == ("plan" in top):
@@ -99,7 +100,8 @@ def from_dict(data: object) -> Budget | Plan:
         return budget_from(top["budget"]) if "budget" in top else plan_from(top["plan"])
     except (TypeError, AttributeError, LookupError, ArithmeticError, RecursionError) as error:
         raise ValueError(
-            f"saved state cannot be read: {error}; it was made by to_json or to_yaml; copy the whole text"
+            f"saved state cannot be read: {one_line(str(error))}; it was made by to_json or to_yaml; "
+            "copy the whole text"
         ) from error
 
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from budgetkit.budget.allocation import quoted
+from budgetkit.budget.quoting import brief, one_line, quoted
 
 T = TypeVar("T")
 # YAML writes exactly these; a member of an enumeration is one of them too.
@@ -32,9 +32,9 @@ def plain(value: object, where: str) -> Any:
     if isinstance(value, list | tuple):
         return [plain(each, where) for each in value]
     if isinstance(value, Mapping):
-        return {plain(key, where): plain(each, f"{key} of {where}") for key, each in value.items()}
+        return {plain(key, where): plain(each, f"{one_line(str(key))} of {where}") for key, each in value.items()}
     raise ValueError(
-        f"{where} holds {value!r}, a {type(value).__name__}; texts, numbers and tuples of them can be saved; "
+        f"{where} holds {brief(value)}, a {type(value).__name__}; texts, numbers and tuples of them can be saved; "
         "give one of these"
     )
 
@@ -80,4 +80,4 @@ def made(what: str, kind: Callable[..., T], values: Mapping[str, Any]) -> T:
     try:
         return kind(**values)
     except (TypeError, AttributeError, OverflowError) as error:
-        raise ValueError(f"{what} cannot be made of {dict(values)!r}: {error}; mend that value") from None
+        raise ValueError(f"{what} cannot be made of {brief(values)}: {error}; mend that value") from None

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from budgetkit.budget.allocation import check_all, quoted
+from budgetkit.budget.allocation import check_all
 from budgetkit.budget.amounts import check_tokens
+from budgetkit.budget.quoting import brief, quoted
 from budgetkit.plan import Grant, Plan
 from budgetkit.plan.decisions import REASONS, Decisions
 from budgetkit.plan.item import Item
@@ -74,7 +75,7 @@ def _grant(section: str, **tokens: int) -> Grant:
     grant = Grant(section, **{name: check_tokens(name, number) for name, number in tokens.items()})
     if grant.granted > min(grant.demand, grant.limit):
         raise ValueError(
-            f"grant of {section!r} is {grant.granted:,} of a demand of {grant.demand:,} and a limit of "
+            f"grant of {brief(section)} is {grant.granted:,} of a demand of {grant.demand:,} and a limit of "
             f"{grant.limit:,} tokens; no section gets more than it asks for or may take; save it again"
         )
     return grant
@@ -87,7 +88,7 @@ def _check_sums(grants: tuple[Grant, ...], decisions: Decisions) -> None:
         sums = int(decisions.columns.tokens[rows].sum()), int(decisions.kept[rows].sum())
         if sums != (grant.demand, grant.granted):
             raise ValueError(
-                f"items of {grant.section!r} have {sums[0]:,} tokens and keep {sums[1]:,}; its grant says "
+                f"items of {brief(grant.section)} have {sums[0]:,} tokens and keep {sums[1]:,}; its grant says "
                 f"{grant.demand:,} and {grant.granted:,}; a plan of items sums them; save it again"
             )
 
@@ -98,7 +99,7 @@ def _decisions_from(found: Mapping[str, Any]) -> Decisions:
     unknown = [r for r in reasons if r not in REASONS] + [i for i in cuts if i not in range(len(items))]
     if unknown or not len(items) == len(kept) == len(reasons):
         raise ValueError(
-            f"plan has {len(items)} items, {len(kept)} kept and {len(reasons)} reasons, unknown {unknown}; "
+            f"plan has {len(items)} items, {len(kept)} kept and {len(reasons)} reasons, unknown {brief(unknown)}; "
             f"there is one of each an item, of {quoted(REASONS)}; save it again"
         )
     tokens = made("kept", _column, {"kept": kept})
@@ -139,5 +140,5 @@ def _group_from(group: object) -> Hashable:
     if isinstance(group, list):
         return tuple(map(_group_from, group))
     if isinstance(group, Mapping):
-        raise ValueError(f"group of an item is {group!r}; groups are texts, numbers and lists of them; write one")
+        raise ValueError(f"group of an item is {brief(group)}; groups are texts, numbers and lists of them; write one")
     return group

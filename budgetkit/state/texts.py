@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from budgetkit.budget.quoting import brief
 from budgetkit.message import Message
 from budgetkit.plan.decisions import Decisions
 from budgetkit.state.plain import keys, made, plain, rows
@@ -49,8 +50,8 @@ def texts_from(data: object, items: int, cuts: list[int]) -> Payloads:
 
 def _to(payload: object, section: str) -> dict[str, Any]:
     if isinstance(payload, Message):
-        return {"message": plain(payload.raw, f"a message of section {section!r}")}
-    return {"value": plain(payload, f"the payload of an item of section {section!r}")}
+        return {"message": plain(payload.raw, f"a message of section {brief(section)}")}
+    return {"value": plain(payload, f"the payload of an item of section {brief(section)}")}
 
 
 def _from(data: object) -> object:
@@ -61,6 +62,6 @@ def _from(data: object) -> object:
         return found["value"]
     if not isinstance(found["message"], Mapping):
         raise ValueError(
-            f"message of an item is {found['message']!r:.60}; it has a role and a content; write a mapping"
+            f"message of an item is {brief(found['message'])}; it has a role and a content; write a mapping"
         )
     return made("message", Message, {"raw": found["message"]})

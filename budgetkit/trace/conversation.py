@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from budgetkit.budget.quoting import brief
 from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.message import Message, Passage
 from budgetkit.plan.item import Item
@@ -82,7 +83,7 @@ class Trace:
     def __post_init__(self) -> None:
         if not self.messages:
             raise ValueError(
-                f"an empty trace, {self.id!r}; a trace has at least one message with a role; "
+                f"an empty trace, {brief(self.id)}; a trace has at least one message with a role; "
                 "look whether its messages stand under 'messages'"
             )
 
@@ -213,7 +214,7 @@ class Trace:
     def _turn(self, number: int) -> Turn:
         if not 1 <= number <= len(self.turns):
             raise ValueError(
-                f"turn {number} of trace {self.id!r} was asked for; it has turns 1 to {len(self.turns)}; "
+                f"turn {number} of trace {brief(self.id)} was asked for; it has turns 1 to {len(self.turns)}; "
                 "take one of these"
             )
         return self.turns[number - 1]

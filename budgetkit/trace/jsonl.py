@@ -12,6 +12,8 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
+from budgetkit.budget.quoting import brief
+
 __all__ = ["LONGEST_LINE", "MOST_BLANK", "Numbered", "LocatedMessage", "Progress", "values"]
 
 #: Bytes of the longest line, or of a document over many lines, that is read.
@@ -140,7 +142,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = [name for name, _ in pairs]
         for name in _READ:
             if names.count(name) > 1:
-                raise ValueError(f"{name!r} stands twice in one object, and nobody knows which counts")
+                raise ValueError(f"{brief(name)} stands twice in one object, and nobody knows which counts")
     return found
 
 

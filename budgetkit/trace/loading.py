@@ -17,6 +17,7 @@ from itertools import chain, count
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
+from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.files import data_files, data_path
 from budgetkit.message import Message, Passage
 from budgetkit.trace.conversation import Trace
@@ -80,9 +81,9 @@ def load_trace(source: Source, conversation: int | str = 0, progress: Progress |
         if conversation in (place, trace.id):
             return trace
         known.append(trace.id)
-    ids = ", ".join(known[:5]) + (", ..." if len(known) > 5 else "")
+    ids = ", ".join(map(one_line, known[:5])) + (", ..." if len(known) > 5 else "")
     raise ValueError(
-        f"conversation {conversation!r} of {_name(source)} was asked for; "
+        f"conversation {brief(conversation)} of {_name(source)} was asked for; "
         f"it has {len(known)}, 0 to {len(known) - 1}, with the ids {ids}; take one of these"
     )
 
@@ -153,8 +154,8 @@ def iter_traces(source: Source, progress: Progress | None = None) -> Iterator[Tr
 
 def _name(source: Source) -> str:
     if isinstance(source, str | os.PathLike):
-        return Path(source).name
-    return Path(str(getattr(source, "name", "the uploaded file"))).name
+        return one_line(Path(source).name)
+    return one_line(Path(str(getattr(source, "name", "the uploaded file"))).name)
 
 
 def _opened(source: Source) -> Any:
@@ -167,9 +168,13 @@ def _opened(source: Source) -> Any:
     if path.is_file():
         return path.open("rb")
     if len(path.parts) == 1 and not path.suffix:
-        raise ValueError(f"no trace {str(source)!r}; shipped are {shipped}; use one of these, or the path of a file")
+        raise ValueError(
+            f"no trace {brief(str(source))}; shipped are {shipped}; use one of these, or the path of a file"
+        )
     found = "that is a folder" if path.is_dir() else "there is none"
-    raise FileNotFoundError(f"a trace file {path} was asked for; {found}; correct the path, or use one of {shipped}")
+    raise FileNotFoundError(
+        f"a trace file {one_line(str(path))} was asked for; {found}; correct the path, or use one of {shipped}"
+    )
 
 
 def _conversations(numbered: Iterator[Numbered], name: str) -> Iterator[Numbered]:
@@ -201,7 +206,7 @@ def _split(value: Any, where: str) -> list[Mapping[str, Any]]:
         return [conversation for each in value for conversation in _split(each, where)]
     if isinstance(value, list):
         return [{"messages": value}]
-    has = ", ".join(map(repr, value)) if isinstance(value, Mapping) else type(value).__name__
+    has = quoted(value) if isinstance(value, Mapping) else type(value).__name__
     raise ValueError(
         f"{where}: no conversation; it has {has or 'nothing'}; "
         "a conversation is an object with 'messages' or a list of messages, a message an object with 'role'"
@@ -252,9 +257,9 @@ def _refuse_orphans(messages: tuple[Message, ...], places: list[str]) -> None:
     for place, message in zip(places, messages, strict=True):
         called.update(call.id for call in message.tool_calls)
         if message.role == "tool" and (message.tool_call_id is None or message.tool_call_id not in called):
-            known = ", ".join(sorted(called)[:5]) or "none"
+            known = ", ".join(map(one_line, sorted(called)[:5])) or "none"
             raise ValueError(
-                f"{place}: a tool result for call {message.raw.get('tool_call_id')!r}; "
+                f"{place}: a tool result for call {brief(message.raw.get('tool_call_id'))}; "
                 f"the calls before it are {known}; put the assistant message with that call before it, or leave it out"
             )
 
@@ -278,8 +283,8 @@ def _contexts(
         index = meta.get("contexts_apply_to_message", next(users, len(messages) - 1))
         if not isinstance(index, int) or not 0 <= index < len(messages):
             raise ValueError(
-                f"{where}: contexts for message {index!r}; the conversation has messages 0 to {len(messages) - 1}; "
-                "correct meta.contexts_apply_to_message"
+                f"{where}: contexts for message {brief(index)}; the conversation has messages 0 to "
+                f"{len(messages) - 1}; correct meta.contexts_apply_to_message"
             )
         try:
             found[index] = (*found.get(index, ()), *map(Passage.of, given))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from budgetkit.budget.quoting import brief
 from budgetkit.truncation.boundaries import ENDS, STARTS, By
 from budgetkit.truncation.measures import Count, Measure, measured
 
@@ -173,8 +174,10 @@ class _Cut:
 def _check(limit: int, keep: str, by: str) -> None:
     if type(limit) is not int or limit < 0:
         raise ValueError(
-            f"a limit of {limit!r} tokens was asked for; a limit is a whole number of at least 0; give one"
+            f"a limit of {brief(limit)} tokens was asked for; a limit is a whole number of at least 0; give one"
         )
     for parameter, value, known in (("keep", keep, get_args(Keep)), ("by", by, get_args(By))):
         if value not in known:
-            raise ValueError(f"{parameter} {value!r} was asked for; known are {', '.join(known)}; use one of these")
+            raise ValueError(
+                f"{parameter} {brief(value)} was asked for; known are {', '.join(known)}; use one of these"
+            )

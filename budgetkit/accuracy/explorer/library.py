@@ -20,7 +20,7 @@ from budgetkit.accuracy.explorer.settings import Settings
 from budgetkit.accuracy.explorer.sources import KNOWN, read
 from budgetkit.accuracy.explorer.speed import speed
 from budgetkit.accuracy.simulation import FilledWindows, filled_windows
-from budgetkit.budget.allocation import quoted
+from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.counters import Counter, counter
 
 Report = Callable[[str, float], None]
@@ -48,7 +48,7 @@ class Texts:
         """Take in texts that are there already."""
         kept = corpus.where(lambda document: bool(document.text))
         if not kept.documents:
-            raise ValueError(f"{name} was to be counted; it has no text; give at least one document")
+            raise ValueError(f"{one_line(name)} was to be counted; it has no text; give at least one document")
         own = self._free(name, kept)
         self._corpora[own] = kept
         return own
@@ -122,7 +122,7 @@ class Texts:
         if chosen.corpus not in self._corpora:
             if chosen.corpus not in KNOWN:
                 known = quoted(self.names)
-                raise LookupError(f"no texts {chosen.corpus!r}; known are {known}; name one, or give a path")
+                raise LookupError(f"no texts {brief(chosen.corpus)}; known are {known}; name one, or give a path")
             self._corpora[chosen.corpus] = KNOWN[chosen.corpus]()
         whole = self._corpora[chosen.corpus]
         if chosen.pieces is None:
@@ -130,8 +130,8 @@ class Texts:
         cut = whole.pieces(chosen.pieces // 2, chosen.pieces * 3 // 2)
         if not cut.documents:
             raise ValueError(
-                f"pieces of about {chosen.pieces:,} characters were asked for; no document of {chosen.corpus} has "
-                f"{chosen.pieces // 2:,}; choose shorter pieces, or whole documents"
+                f"pieces of about {chosen.pieces:,} characters were asked for; no document of "
+                f"{one_line(chosen.corpus)} has {chosen.pieces // 2:,}; choose shorter pieces, or whole documents"
             )
         return cut
 

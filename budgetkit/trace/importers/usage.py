@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from budgetkit.budget.amounts import check_tokens
+
 _INPUT = ("input_tokens", "prompt_tokens", "promptTokenCount", "input")
 _OUTPUT = ("output_tokens", "completion_tokens", "candidatesTokenCount", "output")
 _READ = ("cache_read_input_tokens", "cache_read_tokens", "cacheRead")
@@ -46,5 +48,8 @@ def usage_of(raw: Any, message_index: int, model: str | None = None) -> dict[str
 
 
 def _first(raw: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
-    found = (raw.get(name) for name in names)
-    return next((value for value in found if isinstance(value, int) and not isinstance(value, bool)), None)
+    for name in names:
+        value = raw.get(name)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return check_tokens(f"{name} of a provider's usage", value)
+    return None
