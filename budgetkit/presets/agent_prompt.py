@@ -182,7 +182,7 @@ def _allocation(section: str, rule: Mapping[str, Any], drops: bool, enabled: boo
         section,
         0 if not shown else cap if enabled else None,
         importance=PRIORITIES[priority],
-        required=priority == "required" and shown,  # what is required keeps its first item, even over a cap of 0
+        required=priority == "required",
         when_full="drop" if drops and priority == "low" else "truncate",
         keep=keep,
         granularity=granularity,

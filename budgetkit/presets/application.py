@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -165,11 +165,6 @@ def _application(
     fill: Fill,
     changes: Mapping[str, Any],
 ) -> Budget:
-    if unknown := [field for field in changes if field not in _SETTINGS]:
-        raise TypeError(
-            f"{name} has no setting {quoted(unknown)}; it has output, fill, {', '.join(_SETTINGS)}; "
-            "name one of them, or change a line with assign"
-        )
     sections = [
         Allocation(
             section,
@@ -182,8 +177,24 @@ def _application(
         for section in SECTIONS
         if section in caps or section == "user"
     ]
+    reserve = Reserve("output", Share(output) if isinstance(output, float) else output, serves="output")
+    return with_pool(name, reserve, sections, window_of(window), changes)
+
+
+def with_pool(
+    name: str,
+    reserve: Reserve,
+    sections: Sequence[Allocation],
+    own: Mapping[str, Any],
+    changes: Mapping[str, Any],
+) -> Budget:
+    """Return anchor's kind of budget: sources without a cap share the pool, item by item."""
+    if unknown := [field for field in changes if field not in _SETTINGS]:
+        raise TypeError(
+            f"{name} has no setting {quoted(unknown)}; it has output, fill, {', '.join(_SETTINGS)}; "
+            "name one of them, or change a line with assign"
+        )
     settings: dict[str, Any] = {
-        **window_of(window),
         "order": "pool",
         "deficit": "raise",
         "undeclared": "pool",
@@ -192,7 +203,7 @@ def _application(
         "remainder": "conversation",
         "roles": ROLES,
         "name": name,
+        **own,
         **changes,
     }
-    reserve = Reserve("output", Share(output) if isinstance(output, float) else output, serves="output")
     return Budget(reserves=[reserve], allocations=sections, **settings)

@@ -14,9 +14,10 @@ from budgetkit.budget.quoting import brief
 from budgetkit.truncation.boundaries import ENDS, STARTS, By
 from budgetkit.truncation.measures import Count, Measure, measured
 
-__all__ = ["By", "Keep", "truncate"]
+__all__ = ["By", "Keep", "MarkerAt", "truncate"]
 
 Keep = Literal["head", "tail", "middle"]
+MarkerAt = Literal["cut", "end"]
 
 MARKERS: dict[str, str] = {
     "head": "\n[the rest is left out]",
@@ -37,6 +38,7 @@ def truncate(
     by: By = "token",
     marker: str | None = None,
     marker_inside: bool = True,
+    marker_at: MarkerAt = "cut",
 ) -> str:
     r"""Cut a text to a number of tokens.
 
@@ -58,6 +60,8 @@ def truncate(
         leaves no room for any text it is left out too.
     marker_inside : bool
         Whether the marker counts inside the limit. Document 003 adds it after the cut, and so exceeds the limit.
+    marker_at : {"cut", "end"}
+        Whether the marker stands where text was left out, or after all that stays, as document 003 has it.
 
     Returns
     -------
@@ -78,17 +82,28 @@ def truncate(
     >>> truncate("first line\nsecond line\nthird line", 5, words, keep="tail", by="line", marker="[...]\n")
     '[...]\nsecond line\nthird line'
     """
-    _check(limit, keep, by)
+    _check(limit, keep, by, marker_at)
     measure = measured(text, count)
     if measure.fits(limit, keep != "tail", keep != "head"):
         return text
     marker = MARKERS[keep] if marker is None else marker
     if not marker_inside:
         return _Cut(measure, limit, keep, by, "").longest + marker
+    if marker_at == "end" and keep != "head":
+        return _marked_at_the_end(text, limit, count, keep, by, marker)
     for way, mark in dict.fromkeys([(by, marker), ("token", marker), ("token", "")]):
         if longest := _Cut(measure, limit, keep, way, mark).longest:
             return longest
     return ""
+
+
+def _marked_at_the_end(text: str, limit: int, count: Count, keep: Keep, by: By, marker: str) -> str:
+    """Cut without a marker to what the marker leaves, and a token or two less where the two grow together."""
+    for room in range(limit - count(marker), 0, -1):
+        kept = truncate(text, room, count, keep, by, "")
+        if count(kept + marker) <= limit:
+            return kept + marker
+    return truncate(text, limit, count, keep, by, "")
 
 
 @dataclass(frozen=True)
@@ -171,12 +186,13 @@ class _Cut:
         return fits
 
 
-def _check(limit: int, keep: str, by: str) -> None:
+def _check(limit: int, keep: str, by: str, marker_at: str) -> None:
     if type(limit) is not int or limit < 0:
         raise ValueError(
             f"a limit of {brief(limit)} tokens was asked for; a limit is a whole number of at least 0; give one"
         )
-    for parameter, value, known in (("keep", keep, get_args(Keep)), ("by", by, get_args(By))):
+    choices = (("keep", keep, get_args(Keep)), ("by", by, get_args(By)), ("marker_at", marker_at, get_args(MarkerAt)))
+    for parameter, value, known in choices:
         if value not in known:
             raise ValueError(
                 f"{parameter} {brief(value)} was asked for; known are {', '.join(known)}; use one of these"

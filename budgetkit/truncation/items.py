@@ -11,7 +11,7 @@ from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.message import Message
 from budgetkit.plan.item import Item
 from budgetkit.truncation.boundaries import By
-from budgetkit.truncation.cutting import Keep, truncate
+from budgetkit.truncation.cutting import Keep, MarkerAt, truncate
 
 __all__ = ["MARKERS", "Cutting", "cutter"]
 
@@ -43,7 +43,10 @@ class Cutting(Protocol):
 
 
 def cutter(
-    count: Count, framing: Framing | None = None, markers: Mapping[str, str] = MARKERS
+    count: Count,
+    framing: Framing | None = None,
+    markers: Mapping[str, str] = MARKERS,
+    marker_at: MarkerAt = "cut",
 ) -> Callable[[Item, int, Cutting], Item | None]:
     r"""Return a function that cuts one item to a number of tokens.
 
@@ -57,6 +60,8 @@ def cutter(
         What a message costs beyond its text; the one that the items were counted with, OpenAI's when left out.
     markers : Mapping
         What stands where text was left out, for each of "newest", "best" and "first".
+    marker_at : {"cut", "end"}
+        Whether it stands there, or after what stays, as document 003 has it.
 
     Returns
     -------
@@ -83,22 +88,23 @@ def cutter(
         text, cost, held = holder
         by: By = "line" if allocation.granularity == "line" else "token"
         keep, marker = _STAYS[allocation.keep], markers[allocation.keep]
-        kept = _truncated(text, limit, count, cost, keep, by, marker)
-        if not kept or not (kept == text or (kept.startswith if keep == "tail" else kept.endswith)(marker)):
+        kept = _truncated(text, limit, count, cost, keep, by, marker, marker_at)
+        at_start = keep == "tail" and marker_at == "cut"
+        if not kept or not (kept == text or (kept.startswith if at_start else kept.endswith)(marker)):
             return None
         return replace(item, tokens=cost(kept), payload=held(kept))
 
     return cut
 
 
-def _truncated(text: str, limit: int, count: Count, cost: Count, keep: Keep, by: By, marker: str) -> str:
+def _truncated(text: str, limit: int, count: Count, cost: Count, keep: Keep, by: By, marker: str, at: MarkerAt) -> str:
     """Cut a text by its own tokens where what surrounds it always costs the same, else by what both cost."""
     around = cost(marker) - count(marker)
     if around < limit and hasattr(count, "fresh"):
-        kept = truncate(text, limit - around, count, keep, by, marker)
+        kept = truncate(text, limit - around, count, keep, by, marker, marker_at=at)
         if cost(kept) <= limit:
             return kept
-    return truncate(text, limit, cost, keep, by, marker)
+    return truncate(text, limit, cost, keep, by, marker, marker_at=at)
 
 
 def _holder(payload: Any, count: Count, framing: Framing) -> tuple[str, Count, Callable[[str], Any]] | None:
