@@ -28,6 +28,11 @@ class Wording:
         What stands beside a section near its limit.
     thousands : str
         What parts thousands: "," or nothing.
+
+    Examples
+    --------
+    >>> PLAN_195.near
+    'near limit!'
     """
 
     title: str = "Context budget"

@@ -17,6 +17,8 @@ from typing import Any, Literal, TypeVar, get_args
 
 from budgetkit.budget.allocation import Allocation, Line, Reserve, check_all, check_choice
 from budgetkit.budget.amounts import ROUNDINGS, Amount, Rounding, check_tokens, sizes
+from budgetkit.budget.colours import POOL
+from budgetkit.budget.html import block
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.budget.validation import OUTPUT, check_floors, check_names, check_room, check_shares, unknown_section
 
@@ -283,6 +285,17 @@ class Budget:
         label = f"{self.name}: " if self.name else ""
         lines = "".join(f", {line.name}={'pool' if line.tokens is None else line.tokens}" for line in self)
         return f"Budget({label}window={self.window}{lines}, shared_pool={self.shared_pool})"
+
+    def _repr_html_(self) -> str:
+        rest = ("the pool" if line.amount is None else line.amount for line in self)
+        rows = [(line.name, line.kind, amount, line.tokens or "") for line, amount in zip(self, rest, strict=True)]
+        short = [f"Claims exceed the window by {-self.unclaimed:,} tokens."] if self.unclaimed < 0 else []
+        return block(
+            f"Budget {self.name}".rstrip() + f": a window of {self.window:,} tokens ({self.kind})",
+            [*((line.name, line.tokens or 0) for line in self), (POOL, self.unclaimed)],
+            [("line", "kind", "amount", "tokens"), *rows, (POOL, "", "what is left", self.shared_pool)],
+            short,
+        )
 
 
 LineT = TypeVar("LineT", Reserve, Allocation)

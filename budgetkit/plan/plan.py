@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
+from budgetkit.budget.colours import POOL
+from budgetkit.budget.html import block
 from budgetkit.budget.quoting import one_line
 from budgetkit.budget.validation import OUTPUT, other_roles, unknown_section
 from budgetkit.plan.decisions import OVER_CAP, POOL_FULL, UNCUT, WINDOW_FULL, Decisions
@@ -174,3 +176,13 @@ class Plan:
     def __repr__(self) -> str:
         grants = ", ".join(f"{g.section}={g.granted}/{g.demand}" for g in self.grants)
         return f"Plan({grants}, free={self.free}, reserved={self.reserved}, window={self.budget.window})"
+
+    def _repr_html_(self) -> str:
+        rows = [(g.section, g.demand, g.limit, g.granted, g.cut or "") for g in self.grants]
+        return block(
+            f"Plan of {self.budget.window:,} tokens: {self.used:,} used, {self.reserved:,} reserved, "
+            f"{self.free:,} free",
+            [*((g.section, g.granted) for g in self.grants), (OUTPUT, self.reserved), (POOL, self.free)],
+            [("section", "asks for", "may take", "gets", "loses"), *rows],
+            self.warnings,
+        )

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from budgetkit.budget.html import block
 from budgetkit.budget.quoting import brief
 from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.message import Message, Passage
@@ -25,7 +26,7 @@ Made = TypeVar("Made")
 _MOST_KEPT = 32
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Trace:
     """Hold one conversation.
 
@@ -79,6 +80,24 @@ class Trace:
     fields: Mapping[str, Any] = field(default_factory=dict, repr=False)
     # Counting is slow and a trace never changes, so what was counted is kept beside it.
     _memory: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        parts = {"messages": len(self.messages), "tools": len(self.tools)}
+        parts["passages"] = sum(len(found) for found in self.contexts.values())
+        named = ", ".join(f"{n:,} {name[:-1] if n == 1 else name}" for name, n in parts.items() if n)
+        return f"Trace({brief(self.id)}, {named})"
+
+    def _repr_html_(self) -> str:
+        texts: dict[str, list[int]] = {}
+        for message in self.messages:
+            texts.setdefault(message.role, []).append(len(message.text))
+        rows = [(role, len(sizes), sum(sizes)) for role, sizes in texts.items()]
+        return block(
+            f"Trace {self.id}: {len(self.turns):,} turns",
+            [(role, characters) for role, _, characters in rows],
+            [("role", "messages", "characters"), *rows],
+            [f"With {len(self.tools):,} tools, and passages for {len(self.contexts):,} messages."],
+        )
 
     def __post_init__(self) -> None:
         if not self.messages:
