@@ -11,6 +11,8 @@ from budgetkit.accuracy import corpora as corpora
 from budgetkit.accuracy import streaming as streaming
 from budgetkit.accuracy.document_claims import claims as claims
 from budgetkit.accuracy.explorer import AccuracyExplorer as AccuracyExplorer
+from budgetkit.app import App as App
+from budgetkit.app import DesignCard as DesignCard
 from budgetkit.budget import Allocation as Allocation
 from budgetkit.budget import Budget as Budget
 from budgetkit.budget import Reserve as Reserve

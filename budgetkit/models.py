@@ -21,6 +21,7 @@ from typing import Any, Final, Literal
 from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.html import block
 from budgetkit.budget.quoting import brief, one_line
+from budgetkit.extras import missing
 from budgetkit.files import read_table
 
 __all__ = ["DEFAULT_ENCODING", "DEFAULT_WINDOW", "Model", "UnknownModelWarning", "model", "models"]
@@ -182,7 +183,7 @@ def model(name: str, unknown: Literal["default", "raise"] = "default", **overrid
     found = _by_name(name) or _by_prefix(name) or _by_price_list(name)
     if found is None and unknown == "raise":
         raise ValueError(
-            f"no model {brief(name)}; {len(models())} are in data/models.csv and more in genai-prices; use one of "
+            f"no model {brief(name)}; {len(models())} are in {_lists()}; use one of "
             f"budgetkit.models.models(), or describe it: Model({brief(name)}, window=...)"
         )
     return _overridden(found or _by_default(name), overrides)
@@ -206,10 +207,11 @@ def _by_price_list(name: str) -> Model | None:
     """Ask genai-prices, which knows windows but neither kinds nor encodings."""
     from importlib.metadata import version
 
-    from genai_prices.data_snapshot import get_snapshot
-
+    known = _price_list()
+    if known is None:
+        return None
     try:
-        provider, entry = get_snapshot().find_provider_model(_bare(name), None, None, None)
+        provider, entry = known.find_provider_model(_bare(name), None, None, None)
     except LookupError:
         return None
     if entry.context_window is None:
@@ -218,11 +220,25 @@ def _by_price_list(name: str) -> Model | None:
     return Model(name, entry.context_window, provider=provider.name, source=source, provenance=source)
 
 
+def _price_list() -> Any:
+    """Return what genai-prices knows, or None where it is not installed."""
+    try:
+        from genai_prices.data_snapshot import get_snapshot
+    except ModuleNotFoundError:
+        return None
+    return get_snapshot()
+
+
+def _lists() -> str:
+    """Say where a name was looked for, and which extra would have known more."""
+    longer = "data/models.csv or genai-prices"
+    return longer if _price_list() else f"data/models.csv; {missing('genai-prices', 'lab', 'a longer list')}"
+
+
 def _by_default(name: str) -> Model:
     fallback = f"a window of {DEFAULT_WINDOW:,} tokens and {DEFAULT_ENCODING} stand in"
     warnings.warn(
-        f"no model {brief(name)} in data/models.csv or genai-prices; {fallback}; "
-        "give window= and encoding= if you know them",
+        f"no model {brief(name)} in {_lists()}; {fallback}; give window= and encoding= if you know them",
         UnknownModelWarning,
         stacklevel=3,
     )

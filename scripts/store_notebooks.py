@@ -2,9 +2,9 @@
 
     python scripts/store_notebooks.py notebooks/01-count-tokens.ipynb ...
 
-A cell keeps its outputs when each is plain text, or a table that pandas or this kit drew, and no longer than a page. A figure,
-a widget and a cell tagged "unstored" (what it shows differs from run to run) keep none, and no number of execution
-either, so that nbval runs them and compares nothing. Running it again changes no byte.
+A cell keeps its outputs when each is plain text, or a table that pandas or this kit drew, and no longer than a page. A
+figure, a widget and a cell tagged "unstored" (what it shows differs from run to run) keep none, and no number of
+execution either, so that nbval runs them and compares nothing. Running it again changes no byte.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ PUBLIC = {
     *("Share", "Item", "Reserve", "Allocation", "Budget", "allocate", "allocate_many", "fit", "sweep"),
     *("Plan", "Grant", "Decision", "model", "counter", "Framing", "FRAMINGS", "truncate"),
     *("Message", "Trace", "load_trace", "load_traces", "BudgetExplorer", "AccuracyExplorer"),
-    "ConversationExplorer",
+    *("ConversationExplorer", "DesignCard", "App"),
     *("Replay", "replay", "rank_policies", "evidence", "losses", "evidence_shares", "outlook"),
     *("presets", "state", "assembly", "figures", "policies", "prompt_cache", "cost"),
     *("corpora", "accuracy", "calibrate", "streaming", "claims"),
@@ -28,18 +28,19 @@ PUBLIC = {
 
 # The core is what an application installs; the wings stand on it, and the faces on both.
 CORE = {"budget", "message", "files", "models", "plan", "pruning", "counters", "framing", "presets", "state", "trace"}
-CORE |= {"truncation", "assembly", "billing", "schema"}
+CORE |= {"truncation", "assembly", "billing", "schema", "extras"}
 WINGS = {"accuracy", "replay"}
-FACES = {"figures", "explorer", "endpoints"}
+FACES = {"figures", "explorer", "endpoints", "app"}
 
 # Floors from the ground up: a room may import what stands on a lower floor.
 FLOORS = [
-    {"budget", "files"},
+    {"budget", "files", "extras"},
     {"message", "models", "plan", "pruning", "endpoints"},
     {"counters", "framing", "presets", "state", "figures", "billing", "schema"},
     {"trace", "truncation", "assembly"},
     {"explorer"},
     {"accuracy", "replay"},
+    {"app"},
 ]
 MOST_FLOORS, MOST_ENTRIES = 8, 22
 
@@ -50,11 +51,13 @@ DOORS = {
     "tiktoken": {"counters"},
     **dict.fromkeys(("tokenizers", "mistral_common", "litellm"), {"counters"}),
     "plotly": SHOWN,
-    **dict.fromkeys(("ipywidgets", "anywidget", "IPython"), {d for d in SHOWN if d.endswith("explorer")}),
+    **dict.fromkeys(("ipywidgets", "anywidget", "IPython"), {"app", *(d for d in SHOWN if d.endswith("explorer"))}),
     "genai_prices": {"models", "replay"},
     "importlib.resources": {"files"},
     **dict.fromkeys(("dask", "distributed"), set[str]()),
-    "httpx": {"endpoints"},
+    "voila": {"app"},
+    **dict.fromkeys(("httpx", "anyio"), {"endpoints"}),
+    "tqdm": {"accuracy"},
     **dict.fromkeys(("socket", "http", "urllib.request", "ftplib", "requests", "aiohttp"), set[str]()),
 }
 # Functions that the package gives to its own rooms.
@@ -69,6 +72,8 @@ NOT_AT_IMPORT = {
     "yaml",
     "IPython",
     "regex",
+    "pydantic",
+    *("re", "typing", "pathlib"),
 }
 
 SOURCES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")

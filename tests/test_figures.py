@@ -265,7 +265,7 @@ def test_a_specification_is_made_without_plotly() -> None:
         "import sys, budgetkit as bk; from budgetkit import figures\n"
         "figures.waterfall.spec(bk.Budget(100)); assert 'plotly' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=300)
 
 
 @pytest.mark.parametrize("name", list(bk.presets.PRESETS))
@@ -283,7 +283,7 @@ def test_a_section_has_one_colour_in_every_figure_and_no_other_section_of_its_pr
 
 def test_an_unknown_name_has_the_same_colour_in_every_session() -> None:
     program = "from budgetkit.figures import colour; print(colour('my own section'))"
-    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300)
     assert said.stdout.strip() == colour("my own section")
 
 

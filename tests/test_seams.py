@@ -190,7 +190,7 @@ def test_a_failure_in_a_thread_reaches_the_caller() -> None:
 
 def test_the_thread_that_asks_counts_too_and_the_sizes_keep_their_order() -> None:
     texts = [str(number) * 20_000 for number in range(40)]
-    met, threads = threading.Barrier(2, timeout=30), set()
+    met, threads = threading.Barrier(2, timeout=120), set()
 
     def count_many(group: Sequence[str]) -> list[int]:
         if threading.get_ident() not in threads:

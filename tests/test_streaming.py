@@ -19,7 +19,7 @@ from budgetkit.accuracy import compare
 from budgetkit.accuracy.corpora import Corpus, Document
 from budgetkit.accuracy.dask import answers
 from budgetkit.accuracy.streaming import Block, compare_stream, count_block, count_files
-from budgetkit.counters import ExactCounter
+from budgetkit.counters import ExactCounter, stretches
 from budgetkit.counters.exact import memory
 from budgetkit.counters.seams import is_seam
 from tests.hostile import hostile_text, long_text
@@ -56,28 +56,57 @@ def test_blocks_of_any_size_count_as_the_whole_file(corpus: list[Path], block: i
     assert found["path"].tolist() == [str(path) for path in corpus]
 
 
-def test_what_bytes_show_as_a_seam_is_one(corpus: list[Path]) -> None:
-    """Chinese and Korean text too, in which no word ends with a blank."""
-    text = written(long_text(40_000)) + "预算，不够。한국어\n预\n한!" * 100
+SCRIPTS = {
+    "Russian": "Сколько знаков помещается в окно, столько и считаем. ",
+    "Hindi": "खिड़की में जितने अक्षर आते हैं, उतने ही गिने जाते हैं। ",
+    "Arabic": "نحسب ما تتسع له النافذة، ولا نزيد عليه؟ ",
+    "Thai": "เรานับเท่าที่หน้าต่างรับได้",
+    "Japanese": "窓に入るだけの文字を数えます。それ以上は数えません。",
+    "kana": "まどにはいるだけ",
+    "emoji": "👩🏽\u200d🚀❤\ufe0f🇫🇷",
+    "one letter": "а",
+    "blanks": " ",
+    "line ends": "\n",
+    "base64": "aGVsbG8gd29ybGQx",
+    "contractions": "s's'S",
+}
+
+
+@pytest.mark.parametrize("encoding", ["o200k_base", "cl100k_base"])
+@pytest.mark.parametrize("text", SCRIPTS.values(), ids=SCRIPTS)
+def test_every_script_counts_in_blocks_as_whole_with_lines_and_without(
+    tmp_path: Path, text: str, encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each block is read in windows, and from what has no seam for long the pieces are searched."""
+    monkeypatch.setattr(streaming, "BLOCK", 3_000)
+    monkeypatch.setattr(streaming, "_WINDOW", 512)
+    monkeypatch.setattr(streaming, "_LONG", 1_000)
+    monkeypatch.setattr(stretches, "_WINDOW", 1_024)
+    path = tmp_path / "text"
+    for lines in ("", "\n"):
+        written = (text + lines) * (30_000 // len(text + lines))
+        path.write_text(written, "utf-8", newline="")
+        for block in (700, 20_000):
+            found = count_files([path], encoding, block=block)["tokens"].tolist()
+            assert found == [len(ExactCounter(encoding).tokens(written))]
+
+
+def test_what_has_no_seam_for_long_is_counted(tmp_path: Path) -> None:
+    """69 MB of one letter, without a place to cut; such text was refused."""
+    path = tmp_path / "text"
+    path.write_text("的" * 23_000_000, "utf-8")
+    found = count_files([path], "cl100k_base")["tokens"].tolist()
+    sizes = [len(ExactCounter("cl100k_base").tokens("的" * length)) for length in (23_000, 46_000)]
+    assert found == [sizes[0] + 999 * (sizes[1] - sizes[0])]  # grows evenly, as tiktoken counts what it can
+
+
+@settings(max_examples=200)
+@given(text=hostile_text.map(written), start=st.integers(0, 40), ahead=st.integers(1, 40))
+def test_blocks_end_at_seams(text: str, start: int, ahead: int) -> None:
     data = text.encode()
-    places = [len(data[: found.start()].decode()) for found in streaming._SEAM.finditer(data)]
-    assert len(places) > 5_000
-    assert [place for place in places if not is_seam(text, place)] == []
-
-
-@pytest.mark.parametrize("character", [" ", "\n", "。", "，"])
-def test_a_seam_is_found_where_two_windows_meet(tmp_path: Path, character: str) -> None:
-    """Whichever offset asks, the first seam from it on is the same; else bytes would be counted twice."""
-    path = tmp_path / "windows.txt"
-    for before in range(-4, 5):
-        ahead = "的" * ((streaming._WINDOW + before) // 3) + "的"
-        path.write_text(f"x{ahead}{character}y。", encoding="utf-8", newline="")
-        with path.open("rb") as stream:
-            data = stream.read()
-            found = {streaming._first_seam(stream, Block(str(path), 0, 0), at) for at in range(1, 9)}
-        expected = streaming._SEAM.search(data)
-        assert expected is not None
-        assert found == {expected.start()}
+    start = len(text[: min(start, len(text))].encode())
+    place = streaming._seam(lambda at, size: data[at : at + size], start, min(start + ahead, len(data)))
+    assert place == len(data) or (place > start and is_seam(text, len(data[:place].decode())))
 
 
 def test_nothing_is_remembered_of_what_does_not_come_again(corpus: list[Path]) -> None:
@@ -94,17 +123,18 @@ def test_blocks_of_hostile_text_add_up(tmp_path_factory: pytest.TempPathFactory,
     assert count_files([path], EXACT, block=block)["tokens"].tolist() == [whole(path)]
 
 
-def test_what_cannot_be_counted_in_blocks_is_an_error_in_three_parts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_counted_in_blocks_is_an_error_in_three_parts(tmp_path: Path) -> None:
     path = tmp_path / "latin.txt"
     path.write_bytes("one two drei fünf".encode("latin-1"))
     with pytest.raises(ValueError, match=r"latin.txt, byte 14: not UTF-8; text files are counted as UTF-8; save it"):
         count_files([path])
-    path.write_bytes(b"a" * 100)
-    with monkeypatch.context() as patch, pytest.raises(ValueError, match=r"byte 10: 0 MiB without .*; break its lines"):
-        patch.setattr(streaming, "_FARTHEST", 50)
-        count_files([path], block=10)
+    path.write_text("words " * 2_000 + "end")
+    with path.open("ab") as stream:
+        stream.write(b"\xff more")
+    with pytest.raises(ValueError, match=r"latin.txt, byte 12,003: not UTF-8"):
+        count_files([path], block=5_000)
+    with pytest.raises(ValueError, match=r"blocks of 0 bytes; a block has at least 1, and 4,194,304 do well; leave"):
+        count_files([path], block=0)
     with pytest.raises(
         ValueError, match="files were to be counted with chars/4; only exact counts .*; use an encoding"
     ):
@@ -170,8 +200,9 @@ def test_progress_counts_bytes_and_documents(corpus: list[Path], capsys: pytest.
 # On a cluster
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def client() -> Iterator[Any]:
+    """Start two workers anew: one that was killed may be counted as alive for a while."""
     distributed = pytest.importorskip("distributed", reason="dask.distributed (extra: cluster) is absent")
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from budgetkit.accuracy.corpora.document import Corpus
+from budgetkit.accuracy.progress import progress_bar
 from budgetkit.counters import Counter, counter
 
 Floats = npt.NDArray[np.float64]
@@ -46,11 +47,13 @@ def compare(
     >>> compare(["chars/4", "words/0.75"], corpus)[["counter", "exact", "estimate", "error"]].to_dict("list")
     {'counter': ['chars/4', 'words/0.75'], 'exact': [2, 2], 'estimate': [2, 2], 'error': [0.0, 0.0]}
     """
-    from tqdm.auto import tqdm
-
     made = [counter(each) if isinstance(each, str) else each for each in (exact, *counters)]
     kept = corpus.where(lambda document: bool(document.text))
-    columns = [each.many(kept.texts) for each in tqdm(made, disable=not progress, desc="counters")]
+    columns = []
+    with progress_bar(progress, total=len(made), desc="counters") as advance:
+        for each in made:
+            columns.append(each.many(kept.texts))
+            advance(1)
     about = kept.frame()
     tables = [
         about.assign(counter=c.name, exact=columns[0], estimate=n) for c, n in zip(made[1:], columns[1:], strict=True)

@@ -1,17 +1,18 @@
 """Corpora larger than the memory: counted and compared batch by batch, here or on a cluster.
 
 A file is read in blocks that begin and end at seams (:mod:`budgetkit.counters.seams`), so their exact counts add up
-to the file's. A block begins at the first seam from its offset on, and the block before ends there: every worker finds
-it by itself, and no byte belongs to two blocks. Nothing is remembered of what was counted, for it does not come again.
+to the file's. Where no seam comes for long, the block is longer and is counted in windows
+(:mod:`budgetkit.counters.stretches`). Nothing is remembered of what was counted, for it does not come again.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -20,29 +21,26 @@ import pandas as pd
 from budgetkit.accuracy import compare
 from budgetkit.accuracy.corpora import Corpus, Document
 from budgetkit.accuracy.dask import Client, answers
+from budgetkit.accuracy.progress import progress_bar
 from budgetkit.counters import Counter, ExactCounter, counter
 from budgetkit.counters.accelerated import counting_many
-from budgetkit.counters.seams import parts
+from budgetkit.counters.seams import last_seam, next_seam, parts
+from budgetkit.counters.stretches import Read, count_stretch, text_at
 from budgetkit.counters.threads import counted_in_threads
 
 __all__ = ["BLOCK", "compare_stream", "count_files"]
 
 #: Bytes of a file, or code points of documents, that are counted at a time.
 BLOCK: Final = 4 << 20
-_FARTHEST: Final = 64 << 20  # bytes that are searched for a seam
-_WINDOW: Final = 1 << 16
-_BESIDE: Final = 3  # bytes of the longest character on either side of a seam
-# Seams as bytes show them: a space after an ASCII character; a mark after a letter of ASCII, or after a Chinese or
-# Korean one whose first byte settles that it is one.
-_SEAM: Final = re.compile(
-    rb"(?<=[!-~]) |(?:(?<=[0-9A-Za-z])|(?<=[\xe5-\xe8\xeb\xec][\x80-\xbf]{2}))"
-    rb"(?:[\t\n\r ,.:;!?()]|\xe3\x80[\x81\x82]|\xef\xbc[\x81\x8c\x9a\x9b\x9f])"
-)
+_WINDOW: Final = 1 << 16  # bytes that are searched for a seam at once
+_FOLLOWING: Final = bytes(range(0x80, 0xC0))  # of a character's bytes all but the first
+_BESIDE: Final = 4  # bytes of the longest character, which may stand before a seam
+_LONG: Final = 1 << 20  # code points without a seam that are still counted in one go
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A stretch of a file, in bytes; it begins and ends at the first seam from each of them on."""
+    """A stretch of a file, in bytes, from seam to seam."""
 
     path: str
     start: int
@@ -61,7 +59,7 @@ def count_files(
     Parameters
     ----------
     paths : iterable of str or path
-        UTF-8 text; on a cluster, paths that its workers can open.
+        UTF-8 text, with lines or without; on a cluster, paths that its workers and this process can open.
     exact : str or ExactCounter
         The counter or its name.
     client : dask.distributed.Client, optional
@@ -69,7 +67,7 @@ def count_files(
     progress : bool
         Whether to show a bar.
     block : int
-        Bytes counted at a time.
+        Bytes counted at a time, at least 1; more where the text has no seam.
 
     Returns
     -------
@@ -79,7 +77,7 @@ def count_files(
     Raises
     ------
     ValueError
-        If the counter is not exact, a file is not UTF-8, or it has no place to cut for 64 MiB.
+        If the counter is not exact, a file is not UTF-8, or a block has no size.
 
     Examples
     --------
@@ -89,55 +87,84 @@ def count_files(
     ...     count_files([file.name])[["bytes", "tokens"]].to_dict("list")
     {'bytes': [12000], 'tokens': [2001]}
     """
-    from tqdm.auto import tqdm
-
     made = _exact(exact)
     sizes = {str(path): Path(path).stat().st_size for path in paths}
     tokens = dict.fromkeys(sizes, 0)
-    blocks = (Block(path, at, min(at + block, size)) for path, size in sizes.items() for at in range(0, size, block))
-    with tqdm(total=sum(sizes.values()), unit="B", unit_scale=True, disable=not progress, desc="counting") as bar:
+    if block < 1:
+        raise ValueError(f"blocks of {block} bytes; a block has at least 1, and {BLOCK:,} do well; leave block= out")
+    blocks = (found for path, size in sizes.items() for found in _blocks(path, size, block))
+    with progress_bar(progress, total=sum(sizes.values()), unit="B", unit_scale=True, desc="counting") as advance:
         for asked, found in answers(partial(count_block, encoding=made.encoding), blocks, client):
             tokens[asked.path] += found
-            bar.update(asked.stop - asked.start)
+            advance(asked.stop - asked.start)
     return pd.DataFrame({"path": [*sizes], "bytes": [*sizes.values()], "tokens": [*tokens.values()]})
 
 
 def count_block(block: Block, encoding: str) -> tuple[Block, int]:
     """Count one block of a file."""
-    with open(block.path, "rb") as stream:
-        start, stop = _first_seam(stream, block, block.start), _first_seam(stream, block, block.stop)
-        stream.seek(start)
-        text = _decoded(stream.read(stop - start), block.path, start)
-    return block, sum(counted_in_threads(counting_many(encoding, len(text)), [*parts(text)]))
+    at = found = 0
+    with open(block.path, "rb") as stream, _said(block.path, block.start):
+        read = _reading(stream, block.start, block.stop)
+        while text := text_at(read, at, 2 * BLOCK):
+            there_is_more = block.start + at + len(text.encode()) < block.stop
+            end = last_seam(text, 0, len(text)) if there_is_more else len(text)
+            if end == 0:
+                return block, found + count_stretch(encoding, _reading(stream, block.start + at, block.stop))
+            found += _count(text[:end], encoding)
+            at += len(text[:end].encode())
+    return block, found
 
 
-def _decoded(read: bytes, path: str, start: int) -> str:
+def _count(text: str, encoding: str) -> int:
+    cut = [*parts(text)]
+    short = [part for part in cut if len(part) <= _LONG]
+    counted = counted_in_threads(counting_many(encoding, sum(map(len, short))), short)
+    long = (BytesIO(part.encode()) for part in cut if len(part) > _LONG)
+    return sum(counted) + sum(count_stretch(encoding, _reading(part, 0, len(part.getbuffer()))) for part in long)
+
+
+def _reading(stream: BinaryIO, start: int, stop: int) -> Read:
+    def read(at: int, size: int) -> bytes:
+        stream.seek(start + at)
+        return stream.read(max(0, min(size, stop - start - at)))
+
+    return read
+
+
+def _blocks(path: str, size: int, block: int) -> Iterator[Block]:
+    """Cut a file at a seam after so many bytes, and again from there."""
+    with open(path, "rb") as stream, _said(path, 0):
+        start = 0
+        while start < size:
+            stop = _seam(_reading(stream, 0, size), start, min(start + block, size))
+            yield Block(path, start, stop)
+            start = stop
+
+
+def _seam(read: Read, start: int, offset: int) -> int:
+    """Return the offset of a seam after `start`, near `offset` or behind it; else that of the end."""
+    at = max(start, offset - _BESIDE)
+    if at > start:
+        before = read(at, _BESIDE)
+        at += len(before) - len(before.lstrip(_FOLLOWING))  # the rest of a character that began before
+    while len(text := text_at(read, at, _WINDOW)) > 1:
+        found = next_seam(text, 1, len(text) - 2)
+        if found is not None:
+            return at + len(text[:found].encode())
+        at += len(text[:-1].encode())
+    return at + len(text.encode())
+
+
+@contextmanager
+def _said(path: str, start: int) -> Iterator[None]:
+    """Say where in a file a byte is that cannot be read as text."""
     try:
-        return read.decode("utf-8")
+        yield
     except UnicodeDecodeError as error:
         raise ValueError(
             f"{path}, byte {start + error.start:,}: not UTF-8; text files are counted as UTF-8; "
             "save it as UTF-8 or leave it out"
         ) from None
-
-
-def _first_seam(stream: BinaryIO, block: Block, offset: int) -> int:
-    """Return the first seam from an offset on, or the end of the file."""
-    if offset == 0:
-        return 0
-    size = stream.seek(0, os.SEEK_END)
-    for at in range(offset, min(size, offset + _FARTHEST), _WINDOW):
-        before = min(at, _BESIDE)
-        stream.seek(at - before)
-        found = _SEAM.search(stream.read(before + _WINDOW + _BESIDE), before)
-        if found and found.start() < before + _WINDOW:  # one beyond may have another before it
-            return at - before + found.start()
-    if offset + _FARTHEST >= size:
-        return size
-    raise ValueError(
-        f"{block.path}, byte {offset:,}: {_FARTHEST >> 20} MiB without a blank or a mark after a word; "
-        "text is cut there to be counted in bounded memory; break its lines, or count it as one string"
-    )
 
 
 def _exact(given: str | ExactCounter) -> ExactCounter:
@@ -191,12 +218,10 @@ def compare_stream(
     >>> pd.concat(compare_stream(["chars/4"], documents))["document"].tolist()
     ['prose.txt', 'code.txt']
     """
-    from tqdm.auto import tqdm
-
-    with tqdm(unit="document", disable=not progress, desc="comparing") as bar:
+    with progress_bar(progress, unit="document", desc="comparing") as advance:
         compared = partial(_compared, counters=counters, exact=exact)
         for size, rows in answers(compared, _batches(documents, characters), client):
-            bar.update(size)
+            advance(size)
             yield rows
 
 

@@ -19,12 +19,22 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from budgetkit.budget.quoting import brief
+from budgetkit.counters.pieces import pattern
 from budgetkit.files import data_path, read_bytes
 
 if TYPE_CHECKING:
     import tiktoken
 
-__all__ = ["new_encoding", "counting", "counting_with", "encoding", "encoding_names", "replace_surrogates", "tokens"]
+__all__ = [
+    "counting",
+    "counting_with",
+    "encoding",
+    "encoding_names",
+    "new_encoding",
+    "pattern_of",
+    "replace_surrogates",
+    "tokens",
+]
 
 _BUILDING = threading.Lock()
 _ALL_KINDS = "Word word 12 it's?!\n\n  的 \u0301"  # of a piece that a pattern knows
@@ -140,11 +150,15 @@ def replace_surrogates(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _tokens_by_piece(built: tiktoken.Encoding, text: str) -> Iterator[list[int]]:
-    """Encode each match of the pattern, found by `regex`, which long runs of blanks do not trouble."""
-    import regex
+def pattern_of(name: str) -> str:
+    """Return the pattern that cuts a text into pieces before each is encoded, as tiktoken publishes it."""
+    published: str = _definitions()[name]["pattern"]
+    return published
 
-    for piece in regex.finditer(_definitions()[built.name]["pattern"], text):
+
+def _tokens_by_piece(built: tiktoken.Encoding, text: str) -> Iterator[list[int]]:
+    """Encode each match of the pattern, found by Python's `re`, which long runs of blanks do not trouble."""
+    for piece in pattern(pattern_of(built.name)).finditer(text):
         yield built._core_bpe.encode_single_piece(piece.group().encode())
 
 

@@ -7,7 +7,8 @@ pattern reaches across these places, and none looks across them:
 
 - before a space that follows anything but a blank;
 - between a letter or digit and a following mark of punctuation, tab or line end, except the apostrophe, for
-  "don't" may be one piece. Letters here are those of ASCII, Chinese, Japanese and Korean.
+  "don't" may be one piece, and between a letter and a digit. Letters here are those that every version of Unicode
+  since 3.2 (2002) knows, in the scripts that are written most.
 
 So a large text is counted in parts: on several threads, from memory, only as far as needed. Both characters at a
 seam decide about it and nothing else does, which is what lets any stretch of a text be looked at alone.
@@ -24,9 +25,18 @@ __all__ = ["LARGE", "first_seam", "is_seam", "last_seam", "next_seam", "parts"]
 #: A longer text is counted in parts, in code points.
 LARGE: Final = 65_536
 _SHORTEST, _LONGEST = 16_384, 65_536  # code points a part
-_LETTER = "0-9A-Za-z\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fa5\uac00-\ud7a3"
-_MARK = '\\t\\n\\r !"#$%&()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f'
-_SEAM = re.compile(rf"(?<=\S) |(?<=[{_LETTER}])[{_MARK}]")
+_LETTER = (  # Latin to Arabic, the scripts of India, Thai to Khmer, those of East Asia
+    "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u01c4\u0386\u0388-\u038a\u038e-\u03a1\u03a3-\u03ce"
+    "\u0400-\u0481\u048a-\u04ce\u0531-\u0556\u0561-\u0587\u05d0-\u05ea\u0621-\u063a\u0641-\u064a\u0671-\u06d3"
+    "\u0905-\u0939\u0993-\u09a8\u0a13-\u0a28\u0a93-\u0aa8\u0b13-\u0b28\u0b95\u0bae-\u0bb5\u0c12-\u0c28\u0c92-\u0ca8"
+    "\u0d12-\u0d28\u0d2a-\u0d39\u0d9a-\u0db1\u0e01-\u0e30\u1000-\u1021\u10d0-\u10f0\u1208-\u1246\u1780-\u17a2"
+    "\u1e00-\u1e9b\u1ea0-\u1ef9\u3041-\u3096\u30a1-\u30fa\u3400-\u4db5\u4e00-\u9fa5\uac00-\ud7a3"
+)
+_MARK = (
+    '\\t\\n\\r !"#$%&()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~\u00ab\u00bb\u2013\u2014\u2018\u2019\u201c\u201d\u2026'
+    "\u060c\u061b\u061f\u06d4\u0964\u3001\u3002\u300c\u300d\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f"
+)
+_SEAM = re.compile(rf"(?<=\S) |(?<=[0-9{_LETTER}])[{_MARK}]|(?<=[{_LETTER}])[0-9]")
 _WINDOW = 32
 # A part ends at a place that a few characters of the text itself single out, so that after an edit the same
 # parts come again. Rare beginnings of a word, of a line and of a phrase; looked for in this order.

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any
-
-import httpx
+from urllib.parse import quote
 
 from budgetkit.budget.quoting import brief
-from budgetkit.endpoints.answers import asked_name, cache_file, kept_answers, known_answer
-from budgetkit.endpoints.shapes import ENDPOINTS, Endpoint, EndpointError, refusal
+from budgetkit.endpoints.answers import cache_file, kept_counts
+from budgetkit.endpoints.exchange import Answer, Asking, ask_all
+from budgetkit.endpoints.keys import Key, key_from_environment
+from budgetkit.endpoints.shapes import ENDPOINTS, Endpoint, EndpointError, tokens_in
 
-_AT_ONCE = 4
 _ALONE = "a"
 
 
@@ -32,7 +32,7 @@ class ProviderCounter:
     cache : Path
         File that keeps the answers.
     timeout : float
-        Seconds to wait for one answer.
+        Seconds to wait for one whole answer.
     """
 
     model: str
@@ -40,6 +40,10 @@ class ProviderCounter:
     cache: Path
     timeout: float = 30.0
     exact: bool = field(default=True, init=False)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.timeout < inf:
+            raise ValueError(f"a timeout of {brief(self.timeout)}; an answer takes seconds; give some, such as 30")
 
     @property
     def name(self) -> str:
@@ -66,7 +70,8 @@ class ProviderCounter:
         Raises
         ------
         EndpointError
-            If there is no key, or the provider refuses, limits, fails or does not answer in time.
+            If there is no key, or the provider refuses, limits, fails, does not answer in time, or answers with
+            what can be no count.
         """
         different = list(dict.fromkeys(text for text in texts if text))
         if not different:
@@ -74,6 +79,8 @@ class ProviderCounter:
         bodies = [self.endpoint.body(self.model, text) for text in (_ALONE, *different)]
         alone, *sizes = self.requests(bodies)
         found = dict(zip(different, (size - alone + 1 for size in sizes), strict=True))
+        if min(found.values()) < 0:
+            raise self._error(f"it counts fewer tokens for a text than for {brief(_ALONE)} ({alone}); count without it")
         return [found[text] if text else 0 for text in texts]
 
     def request(self, body: Mapping[str, Any]) -> int:
@@ -109,52 +116,44 @@ class ProviderCounter:
         list of int
             In tokens each.
         """
-        names = [asked_name(self.endpoint.url, self.model, body) for body in bodies]
-        with kept_answers(self.cache) as kept:
-            known = {name: tokens for name in names if (tokens := known_answer(kept, name)) is not None}
+        with kept_counts(self.cache) as kept:
+            names = [kept.name(self.endpoint.url, self.model, body) for body in bodies]
+            known = kept.known([*dict.fromkeys(names)])
             asked = {name: body for name, body in zip(names, bodies, strict=True) if name not in known}
-            for name, tokens in self._ask(asked):
-                kept.execute("INSERT OR REPLACE INTO counts VALUES (?, ?)", (name, tokens))
-                kept.commit()  # what was answered stays, even if the next one fails
+            for name, tokens in self._ask(asked, kept.keep).items():
                 known[name] = tokens
         return [known[name] for name in names]
 
-    def _ask(self, asked: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, int]]:
+    def _ask(self, asked: Mapping[bytes, Mapping[str, Any]], keep: Callable[[bytes, int], None]) -> dict[bytes, int]:
+        """Ask about requests by name, and keep each count as it comes: it stays if a later answer fails."""
         if not asked:
-            return
-        headers = self.endpoint.headers(self._key())
-        url = self.endpoint.url.replace("{model}", self.model)
-        with httpx.Client(headers=headers, timeout=self.timeout) as client, ThreadPoolExecutor(_AT_ONCE) as pool:
-            answers = pool.map(lambda body: self._one(client, url, body), asked.values())
-            yield from zip(asked, answers, strict=True)
+            return {}
+        key, found, refused = self._key(), dict[bytes, int](), list[str]()
 
-    def _one(self, client: httpx.Client, url: str, body: Mapping[str, Any]) -> int:
-        try:
-            response = client.post(url, json=dict(body))
-        except httpx.TimeoutException:
-            raise self._error(
-                f"no answer within {self.timeout:g} seconds; try again, or give a longer timeout="
-            ) from None
-        except httpx.HTTPError as error:
-            raise self._error(f"it cannot be reached ({error}); look at the network, or count without it") from None
-        if response.status_code != httpx.codes.OK:
-            raise self._error(refusal(response, self.endpoint.key))
-        try:
-            return int(response.json()[self.endpoint.answer])
-        except (ValueError, KeyError, TypeError):
-            raise self._error(
-                f"the answer holds no {brief(self.endpoint.answer)} ({brief(response.text[:80])}); is the "
-                "address right?"
-            ) from None
+        def answered(name: bytes, answer: Answer | str) -> bool:
+            counted = answer if isinstance(answer, str) else tokens_in(answer, self.endpoint, key)
+            if isinstance(counted, str):
+                refused.append(counted)
+                return False
+            found[name] = counted
+            keep(name, counted)
+            return True
 
-    def _key(self) -> str:
-        key = os.environ.get(self.endpoint.key, "")
-        if not key:
-            raise self._error(f"{self.endpoint.key} is not set; put your key into that environment variable")
-        return key
+        url = self.endpoint.url.replace("{model}", quote(self.model.encode("utf-8", "replace")))
+        ask_all(Asking(url, key, self.timeout), asked, answered)
+        if refused:  # raised here, where nothing of others hangs on it
+            raise self._error(refused[0])
+        return found
+
+    def _key(self) -> Key:
+        try:
+            return key_from_environment(self.endpoint.key, self.endpoint.headers)
+        except ValueError as error:
+            said = str(error)
+        raise self._error(said)
 
     def _error(self, what: str) -> EndpointError:
-        return EndpointError(f"{self.endpoint.provider} was asked to count for {self.model}; {what}")
+        return EndpointError(f"{self.endpoint.provider} was asked to count for {self.model:.80}; {what}")
 
 
 def provider_counter(
@@ -171,7 +170,7 @@ def provider_counter(
     cache : path, optional
         File that keeps the answers, by a checksum of what was asked; in the user's cache folder when left out.
     timeout : float
-        Seconds to wait for one answer.
+        Seconds to wait for one whole answer.
 
     Returns
     -------
@@ -181,7 +180,12 @@ def provider_counter(
     Raises
     ------
     ValueError
-        If the provider is unknown.
+        If the provider is unknown, or no time is given.
+
+    Warns
+    -----
+    RuntimeWarning
+        When it counts, if the file of answers is broken and begun anew, or cannot be written.
 
     Examples
     --------

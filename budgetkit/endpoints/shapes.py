@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
+from urllib.parse import urlsplit
 
-import httpx
+from budgetkit.budget.quoting import brief
+from budgetkit.endpoints.answers import MOST_TOKENS, is_count
+from budgetkit.endpoints.exchange import Answer
+from budgetkit.endpoints.keys import Key
+
+_SHOWN = 400  # bytes of an answer without a count
 
 
 class EndpointError(RuntimeError):
@@ -78,22 +85,38 @@ ENDPOINTS: Final[Mapping[str, Endpoint]] = MappingProxyType(
 )
 
 
-def refusal(response: httpx.Response, key: str) -> str:
-    """Say what a refusal means and what to do about it."""
-    said = _message(response)
-    if response.status_code in (401, 403):
-        return f"it refused the key ({said}); look whether {key} holds a valid one"
-    if response.status_code == 429:
-        wait = response.headers.get("retry-after")
-        return f"its rate limit is reached ({said}); wait {f'{wait} seconds' if wait else 'a while'} and try again"
-    if response.status_code == 404:
-        return f"it knows no such model ({said}); write the name as {response.url.host} does"
-    return f"it answered {response.status_code} ({said}); correct the request, or try again later"
+def tokens_in(answer: Answer, endpoint: Endpoint, key: Key) -> int | str:
+    """Return the count that an answer holds, or half a sentence about why it holds none and what to do."""
+    if answer.status == 200:
+        return _count_in(answer, endpoint, key)
+    said = key.hidden_in(_message(answer))
+    if answer.status in (401, 403):
+        return f"it refused the key ({said}); look whether {key.variable} holds a valid one"
+    if answer.status == 429:
+        return f"its rate limit is reached ({said}); wait {_seconds(answer.wait)} and try again"
+    if answer.status == 404:
+        return f"it knows no such model ({said}); write the name as {urlsplit(endpoint.url).hostname} does"
+    return f"it answered {answer.status} ({said}); correct the request, or try again later"
 
 
-def _message(response: httpx.Response) -> str:
-    try:
-        error = response.json()["error"]
-        return str(error["message"] if isinstance(error, Mapping) else error)
-    except (ValueError, KeyError, TypeError):
-        return response.reason_phrase
+def _count_in(answer: Answer, endpoint: Endpoint, key: Key) -> int | str:
+    document = answer.document()
+    found = document.get(endpoint.answer) if isinstance(document, dict) else None
+    if isinstance(found, int) and is_count(found):
+        return found
+    if found is not None:
+        said = f"{brief(endpoint.answer)} is {key.hidden_in(json.dumps(found))}"
+        return f"its {said}; counts are whole numbers from 0 to {MOST_TOKENS:,}; count without it"
+    said = key.hidden_in(answer.body[:_SHOWN].decode("utf-8", "replace"))
+    return f"the answer holds no {brief(endpoint.answer)} ({brief(said)}); is the address right?"
+
+
+def _seconds(wait: str) -> str:
+    return f"{wait} seconds" if wait.isascii() and wait.isdecimal() and len(wait) < 7 else "a while"
+
+
+def _message(answer: Answer) -> str:
+    document = answer.document()
+    error = document.get("error") if isinstance(document, dict) else None
+    message = error.get("message") if isinstance(error, dict) else error
+    return message if isinstance(message, str) else answer.reason

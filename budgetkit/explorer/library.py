@@ -40,6 +40,11 @@ class Library:
         """What can be shown: what is shipped, then what was loaded."""
         return tuple(dict.fromkeys([*shipped_traces(), *self._traces]))
 
+    def join(self, other: Library) -> None:
+        """Hold the same conversations as another library from now on: what one takes in, both have."""
+        other._traces.update(self._traces)
+        self._traces = other._traces
+
     def add(self, name: str, traces: Sequence[Trace]) -> str:
         """Take in conversations that are there already."""
         own = self._free(name, list(traces))

@@ -18,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from budgetkit.budget.quoting import brief
+from budgetkit.extras import extra
 from budgetkit.plan.items import Floats, Ints
 
 MILLION = 1_000_000
@@ -221,7 +222,8 @@ def _times(tokens: Ints, price: Price | None, sent: Ints) -> Floats:
 
 def _listed(model: str, on: date | None, provider: str | None, hour: bool) -> Prices:
     """Ask genai-prices; what it does not know stays missing."""
-    from genai_prices.data_snapshot import get_snapshot
+    with extra("lab", "a price list"):
+        from genai_prices.data_snapshot import get_snapshot
 
     day = datetime.now(UTC) if on is None else datetime(on.year, on.month, on.day, tzinfo=UTC)
     release = f"genai-prices {version('genai-prices')}"

@@ -130,6 +130,7 @@ class Controls:
         choices = tuple((f"{replace_surrogates(str(name))} ({n:,})", name) for name, n in many.items())
         chosen = tuple(many.index) if settings.classes is None else settings.classes
         if tuple(self.classes.options) != choices:
+            self.classes.value = ()  # or ipywidgets' script looks for those that were chosen among the new ones
             self.classes.options = choices
         self.classes.value = chosen
 

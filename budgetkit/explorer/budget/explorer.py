@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import traitlets as t
 
@@ -79,6 +79,7 @@ class BudgetExplorer(Explorer[Settings, Results, Library]):
     """
 
     commands = COMMANDS
+    view_class: ClassVar[type[View]] = BudgetView
 
     def __init__(
         self,
@@ -89,7 +90,7 @@ class BudgetExplorer(Explorer[Settings, Results, Library]):
         counter: str | None = None,
         window: int | None = None,
     ) -> None:
-        view = BudgetView()
+        view = self.view_class()
         library = Library(view.report)
         settings = Settings(model=model, counter=counter)
         settings = taken(settings, budget) if isinstance(budget, Budget) else replace(settings, preset=budget)
@@ -170,4 +171,4 @@ class BudgetExplorer(Explorer[Settings, Results, Library]):
     def __repr__(self) -> str:
         now = self._history.now
         name = now.preset if now.own is None else now.own.name or now.preset
-        return f"BudgetExplorer({name}, {now.model}, window={self.budget.window:,})"
+        return f"{type(self).__name__}({name}, {now.model}, window={self.budget.window:,})"

@@ -1,0 +1,87 @@
+r"""How an encoding's pattern cuts a text, with tiktoken's own tables of Unicode.
+
+Python and its `regex` know another version of Unicode than tiktoken does, and a character that only one of them
+knows as a letter is cut differently. So the installed tiktoken is asked which characters `\p{L}` and the others
+stand for: a pattern of just that class encodes them and nothing else. With the classes spelled out, Python's `re`
+finds tiktoken's pieces, also where tiktoken's own search gives up: on a million blanks in a row.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from itertools import pairwise
+from typing import Final
+
+__all__ = ["PLANES", "characters", "pattern", "settled"]
+
+_CLASS = re.compile(r"\\p\{\w+\}|\\[sS]")
+#: Where letters, marks, numbers and blanks may be: the other planes are unassigned or for private use.
+PLANES: Final = (*range(0xD800), *range(0xE000, 0x40000), *range(0xE0000, 0xF0000))
+_BYTES: Final = {bytes([byte]): byte for byte in range(256)}
+_BLANK: Final = r"\s"
+_SLACK: Final = 4  # characters that a pattern may look at behind a run: a contraction, or what follows a blank
+
+
+@cache
+def characters(unicode_class: str) -> str:
+    r"""Return the inside of a bracket of `re` with the characters that tiktoken counts to a class.
+
+    >>> titles = characters(r"\p{Lt}")
+    >>> re.findall(f"[{titles}]", "A \u01c5 a") == ["\u01c5"]
+    True
+    """
+    import tiktoken
+
+    probe = tiktoken.Encoding("probe", pat_str=f"{unicode_class}+", mergeable_ranks=_BYTES, special_tokens={})
+    members = [*map(ord, probe.decode(probe.encode("".join(map(chr, PLANES)), disallowed_special=())))]
+    starts = [here for before, here in pairwise([-1, *members]) if here != before + 1 or before == -1]
+    ends = [here for here, after in pairwise([*members, -1]) if after != here + 1]
+    return "".join(f"\\U{start:08x}-\\U{end:08x}" for start, end in zip(starts, ends, strict=True))
+
+
+@cache
+def pattern(written: str) -> re.Pattern[str]:
+    r"""Spell out the classes of an encoding's pattern, and its end of text, so that `re` finds tiktoken's pieces.
+
+    >>> pattern(r"\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+|\s+$").findall("Title 1234 (x)  ")
+    ['Title', '123', '4', ' (', 'x', ')', '  ']
+    """
+    return re.compile(_spelled_out(written.replace("$", r"\Z")))
+
+
+def _spelled_out(written: str) -> str:
+    """Replace each class by its characters, in brackets where it stands outside of any."""
+
+    def members(found: re.Match[str]) -> str:
+        inside = written.rfind("[", 0, found.start()) > written.rfind("]", 0, found.start())
+        if found[0] == r"\S":
+            return f"[^{characters(_BLANK)}]"
+        return characters(found[0]) if inside else f"[{characters(found[0])}]"
+
+    return _CLASS.sub(members, written)
+
+
+def settled(written: str, text: str) -> int:
+    r"""Return the last place where a pattern cuts a text whatever follows the text, or 0 where nothing is certain.
+
+    >>> words = r"\p{L}+|\s+(?!\S)|\s"
+    >>> settled(words, "two words"), settled(words, "two words and mo"), settled(words, "words")
+    (4, 10, 0)
+    """
+    backwards, last = text[::-1], 0
+    longest = max(run.match(backwards, skipped).end() for run in _runs(written) for skipped in range(_SLACK))  # type: ignore[union-attr]
+    for piece in pattern(written).finditer(text):
+        if piece.start() >= len(text) - longest - 1 or piece.end() > len(text) - _SLACK:
+            break
+        last = piece.end()
+    return last
+
+
+@cache
+def _runs(written: str) -> tuple[re.Pattern[str], ...]:
+    """Match, backwards, what a pattern may look through beyond the end of a piece: blanks, capitals before small."""
+    blanks = pattern(r"\s*+")
+    if r"\p{Lu}" not in written:
+        return (blanks,)
+    return blanks, pattern(r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]*+[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*+")

@@ -1,0 +1,186 @@
+r"""Text of any length without a seam, counted in bounded memory: a file that is one word, or a billion blanks.
+
+Such text is read in windows. A window is counted up to the last place where the pattern cuts it whatever follows.
+Where one run of letters, marks or blanks fills a window, the end of its piece is found by reading on, and a piece
+larger than a window is encoded window by window. That is exact, for
+
+    tokens are what an encoding makes of their bytes, if that is true of each two neighbours among them
+
+as the first merge across the border of two neighbours would happen if they stood alone too. So windows overlap by
+some tokens: where one begins with the token that the window before has at that place, any two neighbours stand
+together in one of the two.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Final
+
+from budgetkit.counters import encodings
+from budgetkit.counters.pieces import pattern, settled
+
+__all__ = ["Read", "count_stretch", "piece_end", "text_at"]
+
+#: From an offset and a size to the bytes there, fewer at the end.
+Read = Callable[[int, int], bytes]
+_Step = Callable[[Read, int], int | None]  # from the begin of a piece's part to its end, None where there is none
+
+_WINDOW: Final = 1 << 18  # bytes
+_OVERLAP: Final = 64  # tokens
+_LONGEST: Final = 4  # bytes of a character
+_NO_WORD: Final = r"^\r\n\p{L}\p{N}"
+_MARK: Final = r"^\s\p{L}\p{N}"
+
+
+def count_stretch(name: str, read: Read) -> int:
+    """Count the valid UTF-8 that `read` reads, from offset 0 to the end.
+
+    >>> text = ("ab" * 200_000 + "!").encode()
+    >>> count_stretch("cl100k_base", lambda at, size: text[at : at + size])
+    200001
+    """
+    counting, written = encodings.counting(name), encodings.pattern_of(name)
+    at = found = 0
+    while text := text_at(read, at):
+        cut = settled(written, text) if read(at + len(text.encode()), 1) else len(text)
+        end = at + len(text[:cut].encode()) if cut else piece_end(written, read, at)
+        found += counting(text[:cut]) if cut else _count_piece(name, read, at, end)
+        at = end
+    return found
+
+
+def piece_end(written: str, read: Read, at: int) -> int:
+    """Return where a pattern ends the piece that begins at an offset.
+
+    >>> text = "Hello  world".encode()
+    >>> piece_end(encodings.pattern_of("o200k_base"), lambda at, size: text[at : at + size], 5)
+    6
+    """
+    for alternative in _alternatives(written):
+        end: int | None = at
+        for step in alternative:
+            end = None if end is None else step(read, end)
+        if end is not None and end > at:
+            return end
+    raise AssertionError(f"no piece begins at byte {at}, and every character is in one")
+
+
+def _count_piece(name: str, read: Read, start: int, stop: int) -> int:
+    """Count a piece that may be larger than memory."""
+    built = encodings.encoding(name)
+
+    def tokens_at(place: int, window: int) -> list[int]:
+        encoded: list[int] = built._core_bpe.encode_single_piece(read(place, min(window, stop - place)))
+        return encoded
+
+    at, found, window, overlap = start, 0, _WINDOW, _OVERLAP
+    tokens = tokens_at(at, window)
+    while at + window < stop:
+        if overlap < len(tokens):
+            next_at = at + len(built.decode_bytes(tokens[:-overlap]))
+            following = tokens_at(next_at, window)
+            if following[0] == tokens[-overlap]:
+                found, at, tokens, overlap = found + len(tokens) - overlap, next_at, following, _OVERLAP
+            else:
+                overlap *= 2
+        else:
+            window, overlap = 2 * window, _OVERLAP
+            tokens = tokens_at(at, window)
+    return found + len(tokens)
+
+
+@cache
+def _alternatives(written: str) -> tuple[tuple[_Step, ...], ...]:
+    """Give the alternatives of a shipped pattern: of o200k_base, cl100k_base, or r50k_base and its kin."""
+    if r"\p{Lu}" in written:
+        numbers, marks = (_run(r"\p{N}", 1, 3),), (_run(" ", 0, 1), _run(_MARK, 1), _run(r"\r\n/"))
+        return (*_words_by_case(), numbers, marks, (_last(r"\s", r"\r\n"),), (_all_but_one,), (_run(r"\s", 1, 1),))
+    if r"\p{N}{1,3}" in written:
+        word, numbers = (_run(_NO_WORD, 0, 1), _run(r"\p{L}", 1)), (_run(r"\p{N}", 1, 3),)
+        marks, lines = (_run(" ", 0, 1), _run(_MARK, 1), _run(r"\r\n")), (_last(r"\s", r"\r\n"),)
+        short = (_here("'(?i:[sdmt]|ll|ve|re)"),)
+        return (short, word, numbers, marks, (_to_the_end,), lines, (_all_but_one,), (_run(r"\s", 1, 1),))
+    runs = [(_run(" ", 0, 1), _run(members, 1)) for members in (r"\p{L}", r"\p{N}", _MARK)]
+    return ((_here("'(?:[sdmt]|ll|ve|re)"),), *runs, (_all_but_one,), (_run(r"\s", 1, 1),))
+
+
+def _words_by_case() -> Iterator[tuple[_Step, ...]]:
+    """Give o200k_base's alternatives of a word: capitals, then small letters; what has no case is both."""
+    capitals, small, both = r"\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}", r"\p{Ll}\p{Lm}\p{Lo}\p{M}", r"\p{Lm}\p{Lo}\p{M}"
+    short = _here("(?i:'s|'t|'re|'ve|'m|'ll|'d)?")
+    openings: tuple[tuple[_Step, ...], ...] = ((_run(_NO_WORD, 1, 1),), ())
+    for opening in openings:
+        yield *opening, _run(capitals), _run(r"\p{Ll}", 1, 1), _run(small), short
+        yield *opening, _last(capitals, both), short
+    for opening in openings:
+        yield *opening, _run(capitals, 1), _run(small), short
+
+
+def _run(members: str, least: int = 0, most: int | None = None) -> _Step:
+    """Go through characters of a class, as many as there are."""
+
+    def step(read: Read, at: int) -> int | None:
+        end = at
+        while text := text_at(read, end, _WINDOW if most is None else _LONGEST * most):
+            run = pattern(f"[{members}]{{0,{'' if most is None else most}}}+").match(text)
+            assert run is not None
+            end += len(run[0].encode())
+            if most is not None or run.end() < len(text):
+                break
+        return end if least == 0 or end > at else None
+
+    return step
+
+
+def _last(members: str, last: str) -> _Step:
+    """Go through characters of a class up to the last that is of another class too."""
+
+    def step(read: Read, at: int) -> int | None:
+        end = _run(members)(read, at) or at
+        while end > at:
+            begin = max(at, end - _WINDOW)
+            whole = (
+                read(begin, end - begin).lstrip(bytes(range(0x80, 0xC0))) if begin > at else read(begin, end - begin)
+            )
+            if found := pattern(f"(?s:.*)[{last}]").match(whole.decode()):
+                return end - len(whole) + len(found[0].encode())
+            end -= len(whole)
+        return None
+
+    return step
+
+
+def _here(short: str) -> _Step:
+    """Match a few characters."""
+
+    def step(read: Read, at: int) -> int | None:
+        found = pattern(short).match(text_at(read, at, 4 * _LONGEST))
+        return None if found is None else at + len(found[0].encode())
+
+    return step
+
+
+def _to_the_end(read: Read, at: int) -> int | None:
+    end = _run(r"\s")(read, at)
+    return None if end is None or read(end, 1) else end
+
+
+def _all_but_one(read: Read, at: int) -> int | None:
+    """Go through blanks up to the last one, which belongs to what follows, if anything does."""
+    end = _run(r"\s")(read, at) or at
+    if not read(end, 1):
+        return end
+    before = read(max(at, end - _LONGEST), min(_LONGEST, end - at)).decode("utf-8", "ignore")
+    return end - len(before[-1:].encode())
+
+
+def text_at(read: Read, at: int, size: int = _WINDOW) -> str:
+    """Read whole characters from an offset on; what is no UTF-8 raises with its offset."""
+    data = read(at, size)
+    try:
+        return codecs.getincrementaldecoder("utf-8")().decode(data, final=len(data) < size)
+    except UnicodeDecodeError as error:
+        error.start += at
+        raise
