@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from budgetkit.budget.quoting import brief
+from budgetkit.counters import count_of
 from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.message import Message
 from budgetkit.plan import Plan
@@ -142,7 +143,7 @@ def _written(item: Item, context_role: str) -> dict[str, Any]:
 
 def describe(
     plan: Plan,
-    count: Callable[[str], int],
+    count: Callable[[str], int] | str,
     title: str | None = None,
     framing: Framing | None = None,
     wording: Wording = BUDGETKIT,
@@ -157,8 +158,8 @@ def describe(
     ----------
     plan : Plan
         What was granted.
-    count : callable
-        Text to tokens.
+    count : callable or str
+        Text to tokens, or the name of a counter.
     title : str, optional
         The heading, where it is another than the wording's.
     framing : Framing, optional
@@ -187,7 +188,7 @@ def describe(
     - system: 450/500
     - memory: 780/800 (near its limit)
     """
-    used, text = plan.used, ""
+    count, used, text = count_of(count), plan.used, ""
     for _ in range(len(str(plan.budget.window)) + 8):  # it settles when the number's width does
         text = _text(plan, used, title or wording.title, wording)
         needed = plan.used + _sent(text, count, framing)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeVar, get_args
 
-from budgetkit.budget.amounts import Amount, Share, check_tokens
+from budgetkit.budget.amounts import Amount, amount_of, check_tokens
 from budgetkit.budget.quoting import brief
 
 Overflow = Literal["truncate", "drop"]
@@ -39,6 +39,7 @@ class Reserve:
 
     Examples
     --------
+    >>> from budgetkit import Share
     >>> Reserve("output", Share(.15, 500, 4096), serves="output")
     Reserve('output', Share(0.15, 500, 4096), serves='output')
     """
@@ -49,7 +50,7 @@ class Reserve:
 
     def __post_init__(self) -> None:
         _check_name(self.name)
-        object.__setattr__(self, "size", _amount(f"reserve {brief(self.name)}", self.size))
+        object.__setattr__(self, "size", amount_of(f"reserve {brief(self.name)}", self.size))
 
     def __repr__(self) -> str:
         return f"Reserve({self.name!r}, {self.size!r}{f', serves={self.serves!r}' if self.serves else ''})"
@@ -115,10 +116,15 @@ class Allocation:
 
     def __post_init__(self) -> None:
         _check_name(self.section)
-        for name in ("floor", "cap", "weight", "limit_items"):
-            amount = getattr(self, name)
-            if amount is not None:
-                object.__setattr__(self, name, _amount(f"{name} of {brief(self.section)}", amount))
+        for name, known in (
+            ("floor", amount_of),
+            ("cap", amount_of),
+            ("weight", check_tokens),
+            ("limit_items", check_tokens),
+        ):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, known(f"{name} of {brief(self.section)}", value))
         if self.weight > MOST_WEIGHT:
             raise ValueError(
                 f"weight of {brief(self.section)} is {self.weight:,}; weights are at most {MOST_WEIGHT:,}; "
@@ -177,6 +183,7 @@ class Line:
 
     Examples
     --------
+    >>> from budgetkit import Share
     >>> Line("output", "reserve", Share(.15), 1228)
     Line(name='output', kind='reserve', amount=Share(0.15), tokens=1228)
     """
@@ -185,10 +192,6 @@ class Line:
     kind: Literal["reserve", "allocation"]
     amount: Amount | None
     tokens: int | None
-
-
-def _amount(what: str, amount: object) -> Amount:
-    return amount if isinstance(amount, Share) else check_tokens(what, amount)
 
 
 def _check_name(name: object) -> None:

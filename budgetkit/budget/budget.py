@@ -238,14 +238,15 @@ class Budget:
         for allocation in self.allocations:
             yield Line(allocation.section, "allocation", allocation.cap, self.caps[allocation.section])
 
-    def assign(self, **lines: Amount | Reserve | Allocation | Mapping[str, object] | None) -> Budget:
+    def assign(self, **lines: Amount | float | Reserve | Allocation | Mapping[str, object] | None) -> Budget:
         """Return the budget with some of its lines changed.
 
         Parameters
         ----------
         **lines
             ``window``, the name of a reserve (its size changes) or of a section (its cap changes), with the
-            new amount; a whole `Reserve` or `Allocation`; or a mapping of the fields to change.
+            new amount, which may be a part of the window from 0.0 to 1.0; a whole `Reserve` or `Allocation`; or a
+            mapping of the fields to change.
 
         Returns
         -------

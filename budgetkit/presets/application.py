@@ -8,7 +8,7 @@ from typing import Any
 
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation, Fill, Keep, Reserve
-from budgetkit.budget.amounts import Amount, Share
+from budgetkit.budget.amounts import Amount, Share, amount_of
 from budgetkit.budget.quoting import quoted
 from budgetkit.presets.window import Window, window_of
 
@@ -177,7 +177,7 @@ def _application(
         for section in SECTIONS
         if section in caps or section == "user"
     ]
-    reserve = Reserve("output", Share(output) if isinstance(output, float) else output, serves="output")
+    reserve = Reserve("output", amount_of("output", output), serves="output")
     return with_pool(name, reserve, sections, window_of(window), changes)
 
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from budgetkit.budget.quoting import brief
+from budgetkit.counters import count_of
+from budgetkit.models import Model
 from budgetkit.truncation.boundaries import ENDS, STARTS, By
 from budgetkit.truncation.measures import Count, Measure, measured
 
@@ -18,6 +20,8 @@ __all__ = ["By", "Keep", "MarkerAt", "truncate"]
 
 Keep = Literal["head", "tail", "middle"]
 MarkerAt = Literal["cut", "end"]
+
+Counts = Count | str | Model
 
 MARKERS: dict[str, str] = {
     "head": "\n[the rest is left out]",
@@ -33,7 +37,7 @@ _FAR = 8  # tokens; to shorten a text by a character frees one or two
 def truncate(
     text: str,
     limit: int,
-    count: Count,
+    count: Counts,
     keep: Keep = "head",
     by: By = "token",
     marker: str | None = None,
@@ -48,8 +52,8 @@ def truncate(
         Any string. One that fits is returned as it is, without a marker.
     limit : int
         Most tokens that `count` may find in the result, at least 0. Only ``""`` is there for a limit of 0.
-    count : callable
-        From text to tokens: any counter, exact or not.
+    count : callable or str
+        From text to tokens: any counter, exact or not, or its name.
     keep : {"head", "tail", "middle"}
         What stays: the beginning, the end, or as much of both with the middle left out.
     by : {"token", "line", "sentence"}
@@ -83,6 +87,7 @@ def truncate(
     '[...]\nsecond line\nthird line'
     """
     _check(limit, keep, by, marker_at)
+    count = count_of(count)
     measure = measured(text, count)
     if measure.fits(limit, keep != "tail", keep != "head"):
         return text

@@ -7,11 +7,12 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
+from budgetkit.counters import count_of
 from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.message import Message
 from budgetkit.plan.item import Item
 from budgetkit.truncation.boundaries import By
-from budgetkit.truncation.cutting import Keep, MarkerAt, truncate
+from budgetkit.truncation.cutting import Counts, Keep, MarkerAt, truncate
 
 __all__ = ["MARKERS", "Cutting", "cutter"]
 
@@ -43,7 +44,7 @@ class Cutting(Protocol):
 
 
 def cutter(
-    count: Count,
+    count: Counts,
     framing: Framing | None = None,
     markers: Mapping[str, str] = MARKERS,
     marker_at: MarkerAt = "cut",
@@ -54,8 +55,8 @@ def cutter(
 
     Parameters
     ----------
-    count : callable
-        From text to tokens; the one that the items were counted with.
+    count : callable or str
+        From text to tokens, or the name of a counter; the one that the items were counted with.
     framing : Framing, optional
         What a message costs beyond its text; the one that the items were counted with, OpenAI's when left out.
     markers : Mapping
@@ -79,7 +80,7 @@ def cutter(
     >>> shorter.tokens, shorter.payload.text
     (6, '[...]\n four five')
     """
-    framing = DEFAULT_FRAMING if framing is None else framing
+    count, framing = count_of(count), DEFAULT_FRAMING if framing is None else framing
 
     def cut(item: Item, limit: int, allocation: Cutting) -> Item | None:
         holder = _holder(item.payload, count, framing)
