@@ -53,7 +53,7 @@ def test_the_share_of_turns_and_of_conversations_are_two_numbers() -> None:
     swept = bk.sweep(budget, demands, window=[500, 5_000])
     found = {}
     for of in ("turns", "conversations"):
-        rows = cut_share(swept, "window", of).query("section == 'any'")  # type: ignore[arg-type]
+        rows = cut_share(swept, "window", of).query("section == 'any'")
         found[of] = (rows["cut_share"].round(3).tolist(), rows["cut"].round(1).tolist())
     assert found == {"turns": ([0.333, 0.0], [266.7, 0.0]), "conversations": ([0.5, 0.0], [400.0, 0.0])}
     by_both = cut_share(swept, ["window", "conversation"], "conversations").query("section == 'any' and window == 500")

@@ -96,8 +96,11 @@ def truncate(
         return _Cut(measure, limit, keep, by, "").longest + marker
     if marker_at == "end" and keep != "head":
         return _marked_at_the_end(text, limit, count, keep, by, marker)
-    for way, mark in dict.fromkeys([(by, marker), ("token", marker), ("token", "")]):
-        if longest := _Cut(measure, limit, keep, way, mark).longest:
+    ways = dict.fromkeys((keep, way, mark) for way, mark in [(by, marker), ("token", marker), ("token", "")])
+    if keep == "middle":  # where one end has no room beside the other, one of them may still have it alone
+        ways |= dict.fromkeys((end, "token", mark) for mark in (marker, "") for end in ("head", "tail"))
+    for way in ways:
+        if longest := _Cut(measure, limit, *way).longest:
             return longest
     return ""
 
