@@ -11,8 +11,8 @@ from budgetkit.accuracy import corpora as corpora
 from budgetkit.accuracy import streaming as streaming
 from budgetkit.accuracy.document_claims import claims as claims
 from budgetkit.accuracy.explorer import AccuracyExplorer as AccuracyExplorer
-from budgetkit.app import App as App
-from budgetkit.app import DesignCard as DesignCard
+from budgetkit.app.app import App as App
+from budgetkit.app.card import DesignCard as DesignCard
 from budgetkit.budget import Allocation as Allocation
 from budgetkit.budget import Budget as Budget
 from budgetkit.budget import Reserve as Reserve
@@ -22,6 +22,10 @@ from budgetkit.counters import counter as counter
 from budgetkit.explorer import BudgetExplorer as BudgetExplorer
 from budgetkit.framing import FRAMINGS as FRAMINGS
 from budgetkit.framing import Framing as Framing
+from budgetkit.framing import RequestCount as RequestCount
+from budgetkit.framing import count_answer as count_answer
+from budgetkit.framing import count_request as count_request
+from budgetkit.framing.fitting import fit_bill as fit_bill
 from budgetkit.models import model as model
 from budgetkit.plan import Decision as Decision
 from budgetkit.plan import Grant as Grant
@@ -45,6 +49,7 @@ from budgetkit.replay.evidence import evidence as evidence
 from budgetkit.replay.explorer import ConversationExplorer as ConversationExplorer
 from budgetkit.trace import Message as Message
 from budgetkit.trace import Trace as Trace
+from budgetkit.trace import list_traces as list_traces
 from budgetkit.trace import load_trace as load_trace
 from budgetkit.trace import load_traces as load_traces
 from budgetkit.trace import shipped_traces as shipped_traces

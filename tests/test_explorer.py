@@ -788,7 +788,7 @@ def test_a_file_that_is_not_utf_8_is_said_so(purpose: str) -> None:
     hear(
         explorer,
         {"kind": "file", "serial": "c", "purpose": purpose, "name": "x.jsonl", "size": 4, "offset": 0},
-        b"\xff\xfe{}",
+        b'{"\xe9}',
     )
     assert level(explorer) == "error"
     assert "UTF-8" in explorer.status
@@ -911,7 +911,7 @@ def test_a_saved_state_of_wrong_kinds_leaves_what_held() -> None:
     before = explorer.budget
     explorer.load("budgetkit: 1\nbudget: {window: 100, constrained_below: x}")
     assert explorer.budget == before
-    assert "budget cannot be made of" in explorer.status
+    assert "budget.constrained_below is 'x'; known is a whole number" in explorer.status
     assert not explorer.view.state["actions"]["undo"]
 
 

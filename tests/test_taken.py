@@ -63,7 +63,7 @@ def test_messages_of_openais_sdk() -> None:
 @pytest.mark.parametrize(
     ("made", "sentence"),
     [
-        (lambda: bk.Trace("x", [7]), "messages are dictionaries, or objects with a role and a content"),  # type: ignore[arg-type]
+        (lambda: bk.Trace("x", [7]), "a message without a role; it is of type int"),  # type: ignore[arg-type]
         (lambda: bk.Trace("x", "hello"), "put one message into a list"),  # type: ignore[arg-type]
         (lambda: bk.Trace("x", ASKED), "put one message into a list"),  # type: ignore[arg-type]
         (lambda: bk.Trace([ASKED]), "its name stands first; write Trace('mine', messages)"),  # type: ignore[arg-type]

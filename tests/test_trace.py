@@ -411,7 +411,7 @@ def test_a_megabyte_of_blank_lines_is_no_trouble(tmp_path: Path) -> None:
 
 BAD: dict[str, tuple[bytes, str]] = {
     "broken line": (
-        b'[{"role": "user"}]\n[{"role": "user"\n',
+        b'[{"role": "user", "content": "a"}]\n[{"role": "user"\n',
         r"bad.jsonl, line 2: broken JSON; .* at column 17; mend that line",
     ),
     "broken first line": (
@@ -425,10 +425,6 @@ BAD: dict[str, tuple[bytes, str]] = {
     "not UTF-8": (
         b'{"role": "user", "content": "a"}\n{"role": "user", "content": "caf\xe9"}\n',
         r"bad.jsonl, line 2: not UTF-8; byte 0xe9 cannot stand there; save the file as UTF-8",
-    ),
-    "UTF-16": (
-        json.dumps([HELLO]).encode("utf-16"),
-        r"bad.jsonl, line 1: not UTF-8; byte 0xff .*; save the file as UTF-8",
     ),
     "empty file": (
         b"",
@@ -491,7 +487,7 @@ BAD: dict[str, tuple[bytes, str]] = {
     ),
     "something else": (
         b'{"prompt": "Hello"}\n',
-        r"bad.jsonl, line 1: no conversation; it has 'prompt'; a conversation is an object",
+        r"bad.jsonl, line 1: no conversation; it has 'prompt'; nearest is prompts with completions, which would hold",
     ),
     "a number": (b"42\n", r"bad.jsonl, line 1: no conversation; it has int; a conversation is"),
     "tools of text": (
@@ -653,7 +649,7 @@ def test_nothing_is_lost_and_nothing_comes_twice(trace: Trace) -> None:
 
 def _recounted(item: Item, trace: Trace) -> int:
     if item.payload.role == "tools":
-        return DEFAULT_FRAMING.schemas(trace.tools, words, any(message.role == "system" for message in trace.messages))
+        return DEFAULT_FRAMING.schemas(trace.tools, words, trace.messages)
     return DEFAULT_FRAMING.message(item.payload, words)
 
 
@@ -666,6 +662,7 @@ def test_turns_lie_end_to_end_and_history_only_grows(trace: Trace) -> None:
     assert trace.demand(words)["history"].is_monotonic_increasing
 
 
+@pytest.mark.filterwarnings("ignore:.*there is no text in any message:UserWarning")
 @given(conversations())
 def test_a_file_holds_what_was_written_to_it(trace: Trace) -> None:
     lines = "\n".join(json.dumps(dict(message.raw)) for message in trace.messages)

@@ -34,7 +34,7 @@ def full(budget: Budget, allocation: Allocation, free: int) -> int:
 
     Examples
     --------
-    >>> chat = Budget(100, (), [Allocation("system", 80), Allocation("notes")], pool="together")
+    >>> chat = Budget(100, (), [Allocation("system", 80), Allocation("notes")], order="pool together")
     >>> full(chat, Allocation("notes"), free=70) == POOL_FULL, full(chat, Allocation("notes"), free=0) == WINDOW_FULL
     (True, True)
     """

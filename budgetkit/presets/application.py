@@ -195,11 +195,9 @@ def with_pool(
             "name one of them, or change a line with assign"
         )
     settings: dict[str, Any] = {
-        "order": "pool",
+        "order": "pool by item",
         "deficit": "raise",
         "undeclared": "pool",
-        "pool": "together",
-        "compete": "item",
         "remainder": "conversation",
         "roles": ROLES,
         "name": name,

@@ -11,7 +11,7 @@ the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,7 +31,7 @@ from budgetkit.replay.prefix import PrefixLayout, boundaries, equal_prefix, plac
 from budgetkit.replay.prompt_cache import CACHES, PromptCache
 from budgetkit.replay.requests import By, answers, pauses, requests_of
 from budgetkit.replay.results import Replay
-from budgetkit.trace import DEFAULT_ROLES, Ledger, Trace, unpaired
+from budgetkit.trace import DEFAULT_ROLES, Ledger, Trace, Turn, unpaired
 from budgetkit.trace.sections import Roles, past_section
 
 Columns = dict[str, dict[str, Ints]]
@@ -109,7 +109,7 @@ def replay(
     sizes = _sizes(placed, budget, roles)
     slots = _slots(trace, placed, policy)
     kept = retain(slots, sizes.visits(placed), policy, _measure(trace, policy, count, framing))
-    output = answers(trace.messages, trace.counts(count, framing), requests, by)
+    output = answers(trace.answers(count, framing), requests, by)
     return _outcome(trace, placed, sizes, kept, policy, output, cache, prices)
 
 
@@ -130,13 +130,12 @@ class _Sizes:
         column = self.columns[placed.section]
         limits = (column["limit"] - self.pinned).tolist()
         others = (self.others(self.columns, placed.section) + self.pinned).tolist()
-        entering: list[list[int]] = [[] for _ in placed.requests]
-        for slot, request in enumerate(placed.entry.tolist()):
-            if request < len(entering):
-                entering[request].append(slot)
+        entering, leaving = _by_request(placed.entry, placed.requests), _by_request(placed.leave, placed.requests)
         usable, window = self.budget.usable, self.budget.window
         return [
-            Visit(PruningContext(0, limit, other, usable, window, request.number), entering[i], max(0, edge))
+            Visit(
+                PruningContext(0, limit, other, usable, window, request.number), entering[i], max(0, edge), leaving[i]
+            )
             for i, (limit, other, request, edge) in enumerate(
                 zip(limits, others, placed.requests, self.limits.tolist(), strict=True)
             )
@@ -157,8 +156,18 @@ def _sizes(placed: PrefixLayout, budget: Budget, roles: Roles) -> _Sizes:
     budget = with_undeclared(replace(budget, deficit="signed"), demands)
     columns = allocate_columns(budget, demands, len(placed.requests))
     entered = np.bincount(placed.entry, np.where(placed.prunable, placed.tokens, 0), len(placed.requests) + 1)
-    pinned = demands[placed.section] - np.cumsum(entered.astype(np.int64))[:-1]
+    left = np.bincount(placed.leave, np.where(placed.prunable, placed.tokens, 0), len(placed.requests) + 1)
+    pinned = demands[placed.section] - np.cumsum((entered - left).astype(np.int64))[:-1]
     return _Sizes(budget, columns, demands, pinned, boundaries(placed, columns))
+
+
+def _by_request(places: Ints, requests: Sequence[Turn]) -> list[list[int]]:
+    """List the messages by the request at which something becomes of them."""
+    slots: list[list[int]] = [[] for _ in requests]
+    for slot, request in enumerate(places.tolist()):
+        if request < len(slots):
+            slots[request].append(slot)
+    return slots
 
 
 def _slots(trace: Trace, placed: PrefixLayout, policy: Policy) -> Slots:

@@ -17,7 +17,8 @@ from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.message import Message, Passage
 from budgetkit.models import Model
 from budgetkit.plan.item import Item
-from budgetkit.trace.ledger import Counted, Ledger, count_all, ledger
+from budgetkit.trace.importers.formats import label
+from budgetkit.trace.ledger import Counted, Ledger, count_all, gone, ledger
 from budgetkit.trace.objects import messages_of
 from budgetkit.trace.sections import DEFAULT_ROLES, Roles, roles_key
 from budgetkit.trace.turns import Turn, turns
@@ -109,7 +110,12 @@ class Trace:
     def __post_init__(self) -> None:
         if not isinstance(self.id, str):
             raise TypeError(f"a trace named {brief(self.id)}; its name stands first; write Trace('mine', messages)")
-        object.__setattr__(self, "messages", messages_of(self.messages))
+        if isinstance(self.messages, str | bytes | Mapping):
+            raise TypeError(
+                f"messages are {brief(self.messages)}; known is a list of them; put one message into a list"
+            )
+        own = all(isinstance(message, Message) for message in self.messages)
+        object.__setattr__(self, "messages", tuple(self.messages) if own else messages_of(self.messages))
         if not self.messages:
             raise ValueError(
                 f"an empty trace, {brief(self.id)}; a trace has at least one message with a role; "
@@ -120,6 +126,35 @@ class Trace:
     def turns(self) -> tuple[Turn, ...]:
         """The turns in order. A conversation in which no user speaks is one turn."""
         return self._once("turns", lambda: turns(self.messages))
+
+    @property
+    def format(self) -> str:
+        """The format it was read from, such as "ChatGPT export"; "OpenAI chat" where the file says no other."""
+        return label(str(self.fields.get("format") or "openai-chat"))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the file holds and nobody counts here, a sentence each; first, that there is nothing to count at all."""
+        told = self.fields.get("warnings")
+        notes = [note for note in told if isinstance(note, str)] if isinstance(told, list | tuple) else []
+        if self.is_silent:
+            empty = f"there is no text in any message of this {self.format}, of which there are {len(self.messages):,}"
+            notes.insert(0, f"{empty}; nothing that was said is counted; export it with what was said")
+        if self.uncounted:
+            notes.append(
+                f"parts whose tokens nobody can tell from the outside are not counted: {', '.join(self.uncounted)}"
+            )
+        return tuple(notes)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether there is nothing to count: no text, no tool call and no picture in any message."""
+        return not any(m.text.strip() or m.tool_calls or m.images for m in self.messages)
+
+    @property
+    def gone(self) -> npt.NDArray[np.int64]:
+        """For each message the index of the summary with which a recorded compaction took it out of later requests."""
+        return self._once("gone", lambda: gone(self.messages, self.fields.get("compactions")))
 
     @property
     def uncounted(self) -> tuple[str, ...]:
@@ -142,6 +177,33 @@ class Trace:
             Of shape (messages,), int64, in tokens; not to be written to.
         """
         return self._counted(count_of(count), framing or DEFAULT_FRAMING).messages
+
+    def answers(self, count: Counts, framing: Framing | None = None) -> npt.NDArray[np.int64]:
+        """Count what each answer bills as output, once; asked again, the same counts come from memory.
+
+        Parameters
+        ----------
+        count : callable
+            From text to tokens.
+        framing : Framing, optional
+            What a message costs beyond its text; OpenAI's when left out.
+
+        Returns
+        -------
+        numpy.ndarray
+            Of shape (messages,), int64, in tokens; 0 for messages that are no answers. Not to be written to.
+        """
+        count, framing = count_of(count), framing or DEFAULT_FRAMING
+
+        def counted() -> npt.NDArray[np.int64]:
+            if framing.rules is None:  # an answer bills what its message counts, and that is known
+                found = self.counts(count, framing) * [message.role == "assistant" for message in self.messages]
+            else:
+                found = np.array(framing.answers(self.messages, count), dtype=np.int64)
+            found.flags.writeable = False
+            return found
+
+        return self._once(("answers", count, framing), counted)
 
     def demand(self, count: Counts, roles: Roles | None = None, framing: Framing | None = None) -> pd.DataFrame:
         """Say what every turn's request asks of each section.
@@ -213,7 +275,8 @@ class Trace:
         ValueError
             If the conversation has no such turn.
         """
-        return self.messages[: self._turn(turn).sent]
+        sent = self._turn(turn).sent
+        return tuple(m for m, last in zip(self.messages[:sent], self.gone[:sent].tolist(), strict=True) if last >= sent)
 
     def ledger(self, count: Counts, roles: Roles | None = None, framing: Framing | None = None) -> Ledger:
         """Place every message in its section, counted once, for those who walk through all turns.
@@ -237,7 +300,7 @@ class Trace:
         count, framing = count_of(count), framing or DEFAULT_FRAMING
         return self._once(
             ("ledger", count, framing, roles_key(roles)),
-            lambda: ledger(self.messages, self.contexts, self.tools, self._counted(count, framing), roles),
+            lambda: ledger(self.messages, self.contexts, self.tools, self._counted(count, framing), roles, self.gone),
         )
 
     def _turn(self, number: int) -> Turn:
