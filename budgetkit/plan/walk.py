@@ -168,9 +168,16 @@ def allocate_in_order(
     """
     room: Any = budget.window - budget.reserved
     pool: Any = max(0, budget.unclaimed)
-    wanted = {s: demand[s] if cap is None else least(demand[s], cap) for s, cap in budget.caps.items()}
-    floors = [(a, budget.floors[a.section]) for a in budget.allocations]
-    promised = {a.section: least(floor_of(a, floor), wanted[a.section]) if floor else 0 for a, floor in floors}
+    caps, floors = budget.caps, budget.floors
+
+    def wants(section: str) -> Any:
+        cap = caps[section]
+        return demand[section] if cap is None else least(demand[section], cap)
+
+    promised: dict[str, Any] = dict.fromkeys(floors, 0)
+    for allocation in budget.allocations if any(floors.values()) else ():
+        if floor := floors[allocation.section]:
+            promised[allocation.section] = least(floor_of(allocation, floor), wants(allocation.section))
     weighted = [a for a in budget.asked if a.weight]
     waiting: Any = sum(promised.values())
     waiting_uncapped: Any = sum(promised[s] for s, cap in budget.caps.items() if cap is None)
@@ -185,7 +192,7 @@ def allocate_in_order(
             limit = least(limit, pool - (waiting_uncapped if budget.pool == "together" else 0))
         if allocation.weight:
             weighted.remove(allocation)
-            others = [(a.weight, most(wanted[a.section] - promised[a.section], 0)) for a in weighted]
+            others = [(a.weight, most(wants(a.section) - promised[a.section], 0)) for a in weighted]
             own = promised[section] + held
             limit = own + by_weight(limit - own, allocation.weight, others)
         limit = most(limit, promised[section])

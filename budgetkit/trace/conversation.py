@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -110,12 +110,13 @@ class Trace:
     def __post_init__(self) -> None:
         if not isinstance(self.id, str):
             raise TypeError(f"a trace named {brief(self.id)}; its name stands first; write Trace('mine', messages)")
-        if isinstance(self.messages, str | bytes | Mapping):
+        if isinstance(self.messages, str | bytes | Mapping) or not isinstance(self.messages, Iterable):
             raise TypeError(
                 f"messages are {brief(self.messages)}; known is a list of them; put one message into a list"
             )
-        own = all(isinstance(message, Message) for message in self.messages)
-        object.__setattr__(self, "messages", tuple(self.messages) if own else messages_of(self.messages))
+        given = tuple(self.messages)
+        own = all(isinstance(message, Message) for message in given)
+        object.__setattr__(self, "messages", given if own else messages_of(given))
         if not self.messages:
             raise ValueError(
                 f"an empty trace, {brief(self.id)}; a trace has at least one message with a role; "
