@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from budgetkit.truncation.boundaries import ENDS, STARTS, By
+from budgetkit.truncation.boundaries import Boundaries, By
 from budgetkit.truncation.measures import Count, Measure, measured
 
 __all__ = ["By", "Keep", "truncate"]
@@ -81,11 +81,11 @@ def truncate(
     measure = measured(text, count)
     if measure.fits(limit, keep != "tail", keep != "head"):
         return text
-    marker = MARKERS[keep] if marker is None else marker
+    marker, boundaries = MARKERS[keep] if marker is None else marker, Boundaries(text)
     if not marker_inside:
-        return _Cut(measure, limit, keep, by, "").longest + marker
+        return _Cut(measure, boundaries, limit, keep, by, "").longest + marker
     for way, mark in dict.fromkeys([(by, marker), ("token", marker), ("token", "")]):
-        if longest := _Cut(measure, limit, keep, way, mark).longest:
+        if longest := _Cut(measure, boundaries, limit, keep, way, mark).longest:
             return longest
     return ""
 
@@ -95,6 +95,7 @@ class _Cut:
     """One way to cut one text."""
 
     measure: Measure
+    boundaries: Boundaries
     limit: int
     keep: Keep
     by: By
@@ -118,9 +119,8 @@ class _Cut:
         text = self.measure.text
         front = {"head": kept, "tail": 0, "middle": kept - kept // 2}[self.keep]
         back = kept - front
-        return ENDS[self.by](text, front) if front else 0, STARTS[self.by](text, len(text) - back) if back else len(
-            text
-        )
+        head = self.boundaries.end(self.by, front) if front else 0
+        return head, self.boundaries.start(self.by, len(text) - back) if back else len(text)
 
     def _cost(self, kept: int) -> int:
         head, tail = self._edges(kept)
