@@ -23,8 +23,6 @@ from budgetkit.accuracy.dask import Client, answers
 from budgetkit.accuracy.errors import Given
 from budgetkit.accuracy.progress import progress_bar
 from budgetkit.counters import ExactCounter, counter
-from budgetkit.counters.accelerated import counting_many
-from budgetkit.counters import Counter, ExactCounter, counter
 from budgetkit.counters.exact import counted
 from budgetkit.counters.seams import last_seam, next_seam, parts
 from budgetkit.counters.stretches import Read, count_stretch, text_at

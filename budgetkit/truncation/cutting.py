@@ -13,7 +13,6 @@ from typing import Literal, get_args
 from budgetkit.budget.quoting import brief
 from budgetkit.counters import count_of
 from budgetkit.models import Model
-from budgetkit.truncation.boundaries import ENDS, STARTS, By
 from budgetkit.truncation.boundaries import Boundaries, By
 from budgetkit.truncation.measures import Count, Measure, measured
 
