@@ -46,7 +46,7 @@ def compare_models(
         One row a model, in the order given. Columns model, window (tokens), largest (tokens of the longest
         conversation), fits (share of conversations of which nothing is lost), first_loss (median turn, missing where
         nothing is lost), cost (US dollars for all, with the model's prompt cache; missing where a price is not known),
-        tax (its tokens for these texts against the first model's, a ratio) and exact (whether they are counted exactly).
+        tax (its tokens for these texts against the first model's, a ratio) and exact (whether it counts exactly).
 
     Examples
     --------

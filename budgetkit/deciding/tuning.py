@@ -44,6 +44,10 @@ def _uncached(outcome: Replay) -> float:
     return 1 - float(np.sum(outcome.cached)) / max(1, int(np.sum(outcome.sent)))
 
 
+def _cost(outcome: Replay) -> float:
+    return float(np.sum(outcome.cost))
+
+
 def _lost_evidence(outcome: Replay, found: pd.DataFrame | None = None) -> float:
     table = losses(outcome, found)
     return float(table["needed"].sum() - table["present"].sum())
@@ -54,7 +58,7 @@ _IN_WORDS = {"cut": "tokens cut", "evidence": "evidence lost", "cost": "cost", "
 OBJECTIVES: dict[str, Objective] = {
     "cut": _cut,
     "evidence": _lost_evidence,
-    "cost": lambda outcome: float(np.sum(outcome.cost)),
+    "cost": _cost,
     "uncached": _uncached,
 }
 
