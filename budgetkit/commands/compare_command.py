@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import click
 
-from budgetkit.commands.inputs import KNOWN_POLICIES, budget_of, budget_options, counter_of, policy_of, trace_of
+from budgetkit.commands.inputs import KNOWN_POLICIES, budget_of, counter_of, policy_of, trace_of
+from budgetkit.commands.options import budget_options
 from budgetkit.commands.printed import show_json, show_table
 from budgetkit.replay import rank_policies, replay
 

@@ -59,7 +59,9 @@ def _read(file: str) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{file} is no UTF-8 text ({error.reason} at byte {error.start:,}); save it as UTF-8") from None
+        raise ValueError(
+            f"{file} is no UTF-8 text ({error.reason} at byte {error.start:,}); save it as UTF-8"
+        ) from None
 
 
 def _conversations(files: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
@@ -83,4 +85,8 @@ def _requests(files: tuple[str, ...], names: tuple[str, ...], as_json: bool) -> 
         return show_json([{"name": file, **{field: getattr(each, field) for field in fields}} for file, each in found])
     for file, each in found:
         rows = [(row.kind, row.part, row.message, row.tokens) for row in each.ledger]
-        show_table(f"{file}: {each!r}", ["kind", "part", "message", "tokens"], [*rows, ("all", "", None, each.tokens)])
+        show_table(
+            f"{file}: {each.model}, {each.tokens:,} tokens",
+            ["kind", "part", "message", "tokens"],
+            [*rows, ("all", "", None, each.tokens)],
+        )

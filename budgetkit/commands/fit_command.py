@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from budgetkit.commands.inputs import budget_of, budget_options, counter_of, trace_of
+from budgetkit.commands.inputs import budget_of, counter_of, trace_of
+from budgetkit.commands.options import budget_options
 from budgetkit.commands.printed import show_json, show_lines, show_table
 from budgetkit.plan import Plan, fit
 from budgetkit.state import to_dict

@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import click
-
 from budgetkit.budget import Budget
 from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.counters import Counter, counter
@@ -22,7 +20,6 @@ from budgetkit.state import from_json, from_yaml
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.loading import load_trace, load_traces
 
-Option = Callable[[Any], Any]
 PIPE: Final = "-"
 KNOWN_POLICIES: Final[Mapping[str, Callable[[], Policy]]] = {
     "oldest-first": OldestFirst,
@@ -36,20 +33,6 @@ class Piped(io.BytesIO):
     """Standard input, read whole, so that any format can be told from its first bytes."""
 
     name = "standard input"
-
-
-def budget_options(command: Any) -> Any:
-    """Give a command the options from which `budget_of` makes a budget, and `counter_of` a counter."""
-    options: tuple[Option, ...] = (
-        click.option("-b", "--budget", default="chat", show_default=True, help="A saved budget, or a preset's name."),
-        click.option("-w", "--window", type=int, help="Window of a preset, in tokens; 8,192 without a model."),
-        click.option("-m", "--model", "model_name", help="The model: its window for a preset, and its counter."),
-        click.option("-c", "--counter", "counter_name", help="How to count, such as chars/4; else the model's."),
-        click.option("--json", "as_json", is_flag=True, help="Print JSON."),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
 def model_of(name: str | None) -> Model | None:
@@ -71,7 +54,9 @@ def budget_of(given: str, window: int | None, model_name: str | None) -> Budget:
         budget = saved.budget if isinstance(saved, Plan) else saved
         return budget if window is None else budget.assign(window=window)
     if given not in PRESETS:
-        raise ValueError(f"no budget {brief(given)}; there is no such file, and presets are {quoted(PRESETS)}; give one")
+        raise ValueError(
+            f"no budget {brief(given)}; there is no such file, and presets are {quoted(PRESETS)}; give one"
+        )
     found = model_of(model_name)
     return PRESETS[given](window or found or 8_192)
 
@@ -116,7 +101,9 @@ def tools_in(data: Any, where: str = "tools") -> list[dict[str, Any]]:
         raise ValueError(f"{where} holds no tool schemas; they are a list, or stand under 'tools'; give such a file")
     for each in listed:
         if not (each.get("name") or each.get("type") or isinstance(each.get("function"), Mapping)):
-            raise ValueError(f"{where} holds {brief(dict(each))}, which is no tool; a tool has a name; give tool schemas")
+            raise ValueError(
+                f"{where} holds {brief(dict(each))}, which is no tool; a tool has a name; give tool schemas"
+            )
     return [_function(each) for each in listed]
 
 

@@ -1,8 +1,4 @@
-r"""What the terminal shows: tables, numbers and names, from which nothing can command the terminal.
-
->>> print(printable("name\x1b[31m in red"))
-name�[31m in red
-"""
+"""What the terminal shows: tables, numbers and names, from which nothing can command the terminal."""
 
 from __future__ import annotations
 
@@ -14,17 +10,13 @@ from typing import Any
 
 import click
 
+from budgetkit.budget.quoting import printable
 from budgetkit.files import extra
-
-
-def printable(text: str) -> str:
-    """Return a text whose control characters are replaced; only the ends of its lines stay."""
-    return "".join(each if each.isprintable() or each == "\n" else "\N{REPLACEMENT CHARACTER}" for each in text)
 
 
 def show_json(value: object) -> None:
     """Print plain data as JSON, in ASCII."""
-    click.echo(json.dumps(value, indent=2, default=_plain))
+    click.echo(json.dumps(_known(value), indent=2, default=_plain, allow_nan=False))
 
 
 def show_lines(lines: Iterable[str]) -> None:
@@ -63,3 +55,13 @@ def _plain(value: Any) -> Any:
     if type(value).__name__ in ("NAType", "NaTType"):
         return None
     return value.item() if hasattr(value, "item") else value
+
+
+def _known(value: Any) -> Any:
+    """Return plain data in which a number that is not known is null, for JSON knows no NaN."""
+    if isinstance(value, dict):
+        return {str(name): _known(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_known(each) for each in value]
+    plain = _plain(value)
+    return None if plain != plain else plain
