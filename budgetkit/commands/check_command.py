@@ -25,9 +25,7 @@ from budgetkit.commands.reports import as_data, github, grown, growth, junit, sa
 @click.argument("conversations", nargs=-1)
 @budget_options
 @click.option("--prompt", "prompts", multiple=True, metavar="SECTION=FILE", help="A prompt's text, and its section.")
-@click.option(
-    "--tools", "tool_files", multiple=True, metavar="FILE", help="Tool schemas, an MCP tools/list among them."
-)
+@click.option("--tools", "tool_files", multiple=True, metavar="FILE", help="Tool schemas, or an MCP tools/list.")
 @click.option("--most-cut", type=float, help="The greatest share of conversations that may lose something, as 0.1.")
 @click.option("--floor", type=int, help="Least that is left for the history, in tokens; else the budget's floor.")
 @click.option("-p", "--policy", help="What prunes the history, for the findings.")
