@@ -8,8 +8,9 @@ the others.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,27 @@ COUNTERS = ("chars/4", "words/0.75", "estimate:o200k_base")
 SIZES = (4_096, 8_192, 16_000, 32_000)
 RISKS = (0.05, 0.01)
 WIDTHS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.5, 1.75, 2.0)  # times the pace's shipped spread
+PARTS = (0.1, 0.25, 0.5)  # of a conversation, as the budget of its history
+IMPORTANCE: Mapping[str, bk.policies.Policy] = {
+    "long ones": bk.policies.Importance(lambda message: len(message.text)),
+    "short ones": bk.policies.Importance(lambda message: -len(message.text)),
+    "with digits": bk.policies.Importance(lambda message: sum(map(str.isdigit, message.text))),
+    "with capitals": bk.policies.Importance(lambda message: sum(map(str.isupper, message.text))),
+    "of the user": bk.policies.Importance(lambda message: message.role == "user"),
+    "no questions": bk.policies.Importance(lambda message: "?" not in message.text),
+}
+POLICIES: Mapping[str, bk.policies.Policy] = {
+    "oldest first": bk.policies.OldestFirst(),
+    "whole turns": bk.policies.OldestFirst(unit="turn"),
+    "last 3 turns": bk.policies.SlidingWindow(3),
+    "last 20 turns": bk.policies.SlidingWindow(20),
+    "down to a half": bk.policies.TriggerTarget(bk.Share(1), bk.Share("0.5")),
+    **IMPORTANCE,
+}
+RETURNING: Mapping[str, bk.policies.Policy] = {
+    "half of it brought back": bk.policies.BringBack(),
+    "nine tenths brought back": bk.policies.BringBack(share=bk.Share("0.9")),
+}
 SPLITS = 10
 FILLED = 40  # windows of each kind
 ALLOWED = 1.5
@@ -41,7 +63,8 @@ def main() -> None:
     page = ["# Promised and observed", "", "Written by `python -m benchmarks.promised`, split by source.", ""]
     page += [machine("budgetkit", "numpy"), ""]
     page += buffers(gathered(asked.folders))
-    page += forecasts(conversations(asked.folders))
+    found = conversations(asked.folders)
+    page += forecasts(found) + evidence(found)
     asked.out.write_text("\n".join(page) + "\n", encoding="utf-8")
     print("\n".join(page))
 
@@ -117,6 +140,71 @@ def conversations(folders: Sequence[Path]) -> dict[str, list[bk.Trace]]:
         except ValueError:  # a file of another kind
             continue
     return found
+
+
+def evidence(sources: dict[str, list[bk.Trace]]) -> list[str]:
+    """Ask what policies keep of marked evidence, and whether the proxy ranks them as the marks do."""
+    marked = [trace for traces in sources.values() for trace in traces if _is_marked(trace)]
+    names = [name for name, traces in sources.items() if any(map(_is_marked, traces))]
+    if not marked:
+        return ["## Evidence", "", "No conversation of these folders marks what its messages need.", ""]
+    true, proxied = (pd.concat([kept(trace, by) for trace in marked]) for by in ("marks", "names"))
+    shares = [_shares(rows) for rows in (true, proxied)]
+    asked = (list(POLICIES), list(IMPORTANCE))
+    taus = [[kendall(*(frame[at].loc[each] for frame in shares)) for at in PARTS] for each in asked]
+    shown = (100 * shares[0]).map("{:.0f} %".format).rename(columns="at {:.0%}".format).reset_index()
+    return [
+        "## Evidence",
+        "",
+        f"{len(marked)} conversations with marks ({', '.join(names)}). Share of the marked evidence that is there when it is needed, with "
+        "that part of the conversation as the history's budget:",
+        "",
+        *table(shown),
+        "",
+        f"Rank agreement (Kendall's tau, mean of the budgets) of the proxy with the marks: {np.mean(taus[0]):.2f} "
+        f"over all policies that bring nothing back (0.5 promised), {np.mean(taus[1]):.2f} among those by importance "
+        "(0.45 promised).",
+        "",
+    ]
+
+
+def _is_marked(trace: bk.Trace) -> bool:
+    return any(message.raw.get("evidence") for message in trace.messages)
+
+
+def kept(trace: bk.Trace, by: Any) -> pd.DataFrame:
+    """Replay a conversation under every policy at parts of its own size."""
+    count, found = bk.counter("o200k_base"), bk.evidence(trace, by=by)
+    whole = int(trace.counts(count).sum())
+    budget = bk.Budget(10 * whole, [], [bk.Allocation("history"), bk.Allocation("current")], remainder="history")
+    options = {"roles": {"step": "current", "current": "current", "user": "history", "assistant": "history",
+                         "tool": "history", "system": "history"}}  # fmt: skip
+    frames = []
+    for part in PARTS:
+        every = {**POLICIES, **IMPORTANCE, **RETURNING}
+        frame = bk.evidence_shares(trace, budget, every, [round(part * whole)], found, **options)
+        bound = frame.iloc[:1].assign(policy="hindsight", present=(frame["possible"] * frame["needed"]).iloc[:1])
+        frames.append(pd.concat([frame, bound]).assign(part=part))
+    return pd.concat(frames)
+
+
+def _shares(rows: pd.DataFrame) -> pd.DataFrame:
+    sums = rows.groupby(["policy", "part"], sort=False)[["needed", "present"]].sum()
+    return (sums["present"] / sums["needed"]).unstack("part").rename_axis(columns=None)
+
+
+def kendall(one: pd.Series[float], other: pd.Series[float]) -> float:
+    """Return Kendall's tau-b.
+
+    Examples
+    --------
+    >>> kendall(pd.Series([1, 2, 3]), pd.Series([1, 3, 2])).__round__(2)
+    0.33
+    """
+    above = np.triu_indices(len(one), 1)
+    signs = [np.sign(np.subtract.outer(each.to_numpy(), each.to_numpy())[above]) for each in (one, other)]
+    untied = float(np.sqrt(np.prod([(each != 0).sum() for each in signs], dtype=float)))
+    return float((signs[0] * signs[1]).sum() / untied) if untied else 0.0
 
 
 def forecasts(sources: dict[str, list[bk.Trace]]) -> list[str]:
