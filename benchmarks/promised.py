@@ -156,7 +156,8 @@ def evidence(sources: dict[str, list[bk.Trace]]) -> list[str]:
     return [
         "## Evidence",
         "",
-        f"{len(marked)} conversations with marks ({', '.join(names)}). Share of the marked evidence that is there when it is needed, with "
+        f"{len(marked)} conversations with marks ({', '.join(names)}).",
+        "Share of the marked evidence that is there when it is needed, with "
         "that part of the conversation as the history's budget:",
         "",
         *table(shown),

@@ -14,35 +14,8 @@ from benchmarks.promised import IMPORTANCE, PARTS, POLICIES, kendall, kept
 from budgetkit.pruning.search import Index
 
 THINGS = ("passport", "bicycle", "cellar", "violin", "orchard", "telescope", "dentist", "mower", "aquarium", "stairs")
-    "passport",
-    "bicycle",
-    "cellar",
-    "violin",
-    "orchard",
-    "telescope",
-    "dentist",
-    "lawnmower",
-    "aquarium",
-    "staircase",
-]
 PLACES = ("Bergen", "Lyon", "Porto", "Graz", "Turku", "Malmo", "Ghent", "Split", "Brno", "Cork")
 CHATTER = ("weather", "morning", "lunch", "train", "window", "coffee", "music", "walk", "garden", "rain", "book", "sun")
-    "weather",
-    "morning",
-    "lunch",
-    "train",
-    "window",
-    "coffee",
-    "music",
-    "walk",
-    "garden",
-    "evening",
-    "rain",
-    "book",
-    "letter",
-    "kitchen",
-    "sun",
-]
 
 
 def marked(seed: int, turns: int = 80) -> bk.Trace:
