@@ -3,7 +3,7 @@ from types import ModuleType
 from typing import Any
 
 from budgetkit import accuracy as accuracy
-from budgetkit import assembly as assembly
+
 from budgetkit import figures as figures
 from budgetkit import presets as presets
 from budgetkit import state as state
@@ -22,6 +22,9 @@ from budgetkit.counters import counter as counter
 from budgetkit.explorer import BudgetExplorer as BudgetExplorer
 from budgetkit.framing import FRAMINGS as FRAMINGS
 from budgetkit.framing import Framing as Framing
+from budgetkit.live import Conversation as Conversation
+from budgetkit.live import assembly as assembly
+from budgetkit.live import trim as trim
 from budgetkit.models import model as model
 from budgetkit.plan import Decision as Decision
 from budgetkit.plan import Grant as Grant

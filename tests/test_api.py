@@ -23,12 +23,12 @@ PUBLIC = {
     *("Replay", "replay", "rank_policies", "evidence", "losses", "evidence_shares", "outlook"),
     *("presets", "state", "assembly", "figures", "policies", "prompt_cache", "cost"),
     *("corpora", "accuracy", "calibrate", "streaming", "claims"),
-    *("shipped_traces", "cutter", "cut_share"),
+    *("shipped_traces", "cutter", "cut_share", "Conversation", "trim"),
 }
 
 # The core is what an application installs; the wings stand on it, and the faces on both.
 CORE = {"budget", "message", "files", "models", "plan", "pruning", "counters", "framing", "presets", "state", "trace"}
-CORE |= {"truncation", "assembly", "billing", "schema", "extras"}
+CORE |= {"truncation", "live", "billing", "schema", "extras"}
 WINGS = {"accuracy", "replay"}
 FACES = {"figures", "explorer", "endpoints", "app"}
 
@@ -37,8 +37,8 @@ FLOORS = [
     {"budget", "files", "extras"},
     {"message", "models", "plan", "pruning", "endpoints"},
     {"counters", "framing", "presets", "state", "figures", "billing", "schema"},
-    {"trace", "truncation", "assembly"},
-    {"explorer"},
+    {"trace", "truncation"},
+    {"explorer", "live"},
     {"accuracy", "replay"},
     {"app"},
 ]

@@ -173,8 +173,6 @@ def _slots(trace: Trace, placed: PrefixLayout, policy: Policy) -> Slots:
     turns = np.searchsorted([t.start for t in trace.turns], np.arange(len(messages)), "right").tolist()
     units = _units(placed.ledger, turns, policy.unit == "turn")
     importance = [policy.importance(message) for message in messages]
-    for slot, unit in enumerate(units):
-        importance[unit] = max(importance[unit], importance[slot])
     is_result = [message.role in _RESULTS for message in messages]
     return Slots(placed.tokens.tolist(), units, turns, is_result, importance)
 

@@ -1,0 +1,103 @@
+"""trim(): a list of messages made to fit, in one line and once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from budgetkit.budget import Allocation, Budget
+from budgetkit.framing import Framing
+from budgetkit.live.conversation import Conversation
+from budgetkit.live.reading import read
+from budgetkit.live.running_ledger import Count
+from budgetkit.message import Message
+from budgetkit.models import Model
+from budgetkit.pruning.policies import Policy
+from budgetkit.trace import DEFAULT_ROLES
+from budgetkit.trace.turns import SYSTEM_ROLES
+
+__all__ = ["trim"]
+
+# The steps of an agent's turn go like what was said before; the question that they serve stays.
+_ROLES = {**DEFAULT_ROLES, "step": "history"}
+
+
+def trim(
+    messages: Sequence[Any],
+    budget: int | Budget,
+    count: str | Model | Count = "o200k_base",
+    *,
+    tools: Sequence[Mapping[str, Any]] = (),
+    policy: Policy | None = None,
+    framing: Framing | None = None,
+) -> list[dict[str, Any]]:
+    """Return those messages that fit.
+
+    System messages and the last question stay. The oldest of the rest go first, a tool call with its results; a tool
+    result that is too large by itself is cut inside.
+
+    Parameters
+    ----------
+    messages : sequence
+        In any format that :func:`budgetkit.load_trace` reads, Messages, or an SDK's objects.
+    budget : int or Budget
+        Most tokens of the request, or a budget and its usable window.
+    count : str, Model or callable
+        From text to tokens: a counter, or the name of one or of a model.
+    tools : sequence of Mapping
+        Tool schemas that go with the request, counted in.
+    policy : Policy, optional
+        What leaves, where it is not the oldest first.
+    framing : Framing, optional
+        What a message costs beyond its text; OpenAI's when left out.
+
+    Returns
+    -------
+    list of dict
+        In OpenAI's chat format; with the schemas and the priming of the answer never more than the budget.
+
+    Raises
+    ------
+    ValueError
+        If system messages, question and schemas alone are too large.
+
+    Examples
+    --------
+    >>> said = [{"role": "user", "content": "one two three"}, {"role": "assistant", "content": "four"}]
+    >>> said.append({"role": "user", "content": "five"})
+    >>> trim(said, 14)
+    [{'role': 'assistant', 'content': 'four'}, {'role': 'user', 'content': 'five'}]
+    """
+    if isinstance(budget, Budget):
+        budget = replace(budget, deficit="signed")
+    else:
+        lines = [Allocation("system", required=True), Allocation("current", required=True), Allocation("history")]
+        budget = Budget(budget, (), lines, undeclared="pool", deficit="signed", roles=_ROLES)
+    said = read([messages])
+    found, over = _once(said, budget, count, tools, policy, framing)
+    if over:
+        asked = max((i for i, message in enumerate(said) if message.role == "user"), default=len(said) - 1)
+        kept = [message for i, message in enumerate(said) if i == asked or message.role in SYSTEM_ROLES]
+        found, over = _once(kept, budget, count, tools, policy, framing)
+    if over:
+        raise ValueError(
+            f"system messages, the last question and tool schemas exceed what the window has for them by {over:,} "
+            "tokens; shorten them, or allow more"
+        )
+    return found
+
+
+def _once(
+    said: list[Message],
+    budget: Budget,
+    count: str | Model | Count,
+    tools: Sequence[Mapping[str, Any]],
+    policy: Policy | None,
+    framing: Framing | None,
+) -> tuple[list[dict[str, Any]], int]:
+    """Return what a conversation sends that begins and ends here, and by how much that is too large."""
+    talk = Conversation(budget, policy, count, tools=tools, framing=framing, overrun="tell")
+    talk.add(said)
+    request = talk.request()
+    return request.messages, request.over
