@@ -3,7 +3,6 @@ from types import ModuleType
 from typing import Any
 
 from budgetkit import accuracy as accuracy
-
 from budgetkit import figures as figures
 from budgetkit import presets as presets
 from budgetkit import state as state

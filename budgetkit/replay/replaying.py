@@ -19,6 +19,7 @@ import numpy as np
 from budgetkit.budget import Budget
 from budgetkit.counters import counter
 from budgetkit.framing import DEFAULT_FRAMING, Framing
+from budgetkit.live.engine import with_promise
 from budgetkit.message import Message
 from budgetkit.plan.items import Ints
 from budgetkit.plan.walk import allocate, allocate_columns, with_undeclared
@@ -251,10 +252,7 @@ def _shrink_others(sizes: _Sizes, section: str, history: Ints, over: Ints, grant
     missing = over.copy()
     for row in np.flatnonzero(over).tolist():
         floor = int(history[row])
-        cap = sizes.budget.caps[section]
-        promised = sizes.budget.assign(
-            **{section: {"floor": floor, "importance": 5, "cap": None if cap is None else max(cap, floor)}}
-        )
+        promised = with_promise(sizes.budget, section, floor)
         demand = {s: int(column[row]) for s, column in sizes.demands.items()} | {section: floor}
         plan = allocate(promised, demand)
         for grant in plan.grants:
