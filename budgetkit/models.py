@@ -20,8 +20,7 @@ from typing import Any, Final, Literal
 
 from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.quoting import brief, one_line
-from budgetkit.extras import missing
-from budgetkit.files import read_table
+from budgetkit.files import missing, read_table
 
 __all__ = ["DEFAULT_ENCODING", "DEFAULT_WINDOW", "Model", "UnknownModelWarning", "model", "models"]
 

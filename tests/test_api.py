@@ -23,24 +23,26 @@ PUBLIC = {
     *("Replay", "replay", "rank_policies", "evidence", "losses", "evidence_shares", "outlook"),
     *("presets", "state", "assembly", "figures", "policies", "prompt_cache", "cost"),
     *("corpora", "accuracy", "calibrate", "streaming", "claims"),
-    *("shipped_traces", "cutter", "cut_share", "Conversation", "trim"),
+    *("shipped_traces", "cutter", "cut_share", "count_request", "count_answer", "RequestCount", "fit_bill"),
+    *("solve", "tune", "Conversation", "trim"),
 }
 
 # The core is what an application installs; the wings stand on it, and the faces on both.
 CORE = {"budget", "message", "files", "models", "plan", "pruning", "counters", "framing", "presets", "state", "trace"}
-CORE |= {"truncation", "live", "billing", "schema", "extras"}
-WINGS = {"accuracy", "replay"}
+CORE |= {"truncation", "live"}
+WINGS = {"accuracy", "replay", "deciding"}
 FACES = {"figures", "explorer", "endpoints", "app"}
 
 # Floors from the ground up: a room may import what stands on a lower floor.
 FLOORS = [
-    {"budget", "files", "extras"},
+    {"budget", "files"},
     {"message", "models", "plan", "pruning", "endpoints"},
-    {"counters", "framing", "presets", "state", "figures", "billing", "schema"},
+    {"counters", "presets", "state", "figures"},
+    {"framing"},
     {"trace", "truncation"},
     {"explorer", "live"},
     {"accuracy", "replay"},
-    {"app"},
+    {"app", "deciding"},
 ]
 MOST_FLOORS, MOST_ENTRIES = 8, 22
 

@@ -203,7 +203,7 @@ def explorer() -> bk.BudgetExplorer:
 def test_copied_code_makes_the_same_budget_whatever_its_names_are(
     explorer: bk.BudgetExplorer, sections: list[str], name: str
 ) -> None:
-    budget = bk.Budget(1_000, (), [bk.Allocation(section, 10) for section in sections], name=paired(name))
+    budget = bk.Budget(1_000, (), [bk.Allocation(section, 10) for section in sections], name=replace_surrogates(name))
     explorer.load(bk.state.to_yaml(budget))
     made: dict[str, Any] = {}
     exec(explorer.texts["python"], made)

@@ -56,16 +56,16 @@ def test_weights_divide_what_is_left_without_a_residue() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pool", "expected"),
+    ("order", "expected"),
     [
-        ("open", {"system": 100, "memory": 500, "notes": 400}),
-        ("together", {"system": 100, "memory": 500, "notes": 100}),
-        ("each", {"system": 100, "memory": 500, "notes": 400}),
+        ("importance", {"system": 100, "memory": 500, "notes": 400}),
+        ("pool together", {"system": 100, "memory": 500, "notes": 100}),
+        ("pool each", {"system": 100, "memory": 500, "notes": 400}),
     ],
 )
-def test_pool(pool: str, expected: dict[str, int]) -> None:
+def test_pool(order: str, expected: dict[str, int]) -> None:
     """Without a cap: all that is left, the pool of 600 together, or up to the pool each."""
-    budget = bk.Budget(1_000, (), [bk.Allocation("system", 400)], undeclared="pool", pool=pool)  # type: ignore[arg-type]
+    budget = bk.Budget(1_000, (), [bk.Allocation("system", 400)], undeclared="pool", order=order)  # type: ignore[arg-type]
     plan = bk.allocate(budget, {"system": 100, "memory": 500, "notes": 500})
     assert granted(plan) == expected
     assert plan.shared_pool_use == expected["memory"] + expected["notes"]
@@ -114,9 +114,9 @@ def test_items_of_the_pool_compete_by_importance() -> None:
     """One pool of 100 for two sections: handed out item by item, or section by section."""
     items = [bk.Item("a", 60, importance=1), bk.Item("b", 40, importance=2), bk.Item("b", 50, importance=3)]
     lines = [bk.Allocation("a", keep="best"), bk.Allocation("b", keep="best")]
-    by_item = bk.Budget(100, (), lines, pool="together", compete="item")
+    by_item = bk.Budget(100, (), lines, order="pool by item")
     assert [d.outcome for d in bk.fit(by_item, items).decisions] == ["dropped", "kept", "kept"]
-    by_section = replace(by_item, compete="section")
+    by_section = replace(by_item, order="pool together")
     assert [d.outcome for d in bk.fit(by_section, items).decisions] == ["kept", "dropped", "dropped"]
 
 
@@ -178,7 +178,7 @@ def test_competing_items_do_not_overrun_a_window_with_caps_among_them() -> None:
         bk.Allocation("b", 50, importance=7),
         bk.Allocation("c", importance=5, keep="best"),
     ]
-    budget = bk.Budget(100, (), lines, compete="item")
+    budget = bk.Budget(100, (), lines, order="open by item")
     plan = bk.fit(budget, [bk.Item("a", 30), bk.Item("b", 50), bk.Item("c", 70)])
     assert (granted(plan), plan.free) == ({"a": 30, "b": 50, "c": 0}, 20)
 
@@ -186,7 +186,7 @@ def test_competing_items_do_not_overrun_a_window_with_caps_among_them() -> None:
 def test_floors_do_not_stretch_the_pool() -> None:
     """A promise to an uncapped section is kept out of what the others take of the pool."""
     lines = [bk.Allocation("capped", 80), bk.Allocation("a", importance=9), bk.Allocation("b", floor=10, importance=1)]
-    plan = bk.allocate(bk.Budget(100, (), lines, pool="together"), {"a": 50, "b": 50})
+    plan = bk.allocate(bk.Budget(100, (), lines, order="pool together"), {"a": 50, "b": 50})
     assert (granted(plan)["a"], granted(plan)["b"], plan.shared_pool_use) == (10, 10, 20)
 
 

@@ -649,7 +649,7 @@ def test_nothing_is_lost_and_nothing_comes_twice(trace: Trace) -> None:
 
 def _recounted(item: Item, trace: Trace) -> int:
     if item.payload.role == "tools":
-        return DEFAULT_FRAMING.schemas(trace.tools, words, any(message.role == "system" for message in trace.messages))
+        return DEFAULT_FRAMING.schemas(trace.tools, words, trace.messages)
     return DEFAULT_FRAMING.message(item.payload, words)
 
 

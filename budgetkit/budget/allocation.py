@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeVar, get_args
 
-from budgetkit.budget.amounts import Amount, Share, check_tokens
+from budgetkit.budget.amounts import Amount, Share, check_tokens, whole_number
 from budgetkit.budget.quoting import brief
 
 Overflow = Literal["truncate", "drop"]
@@ -49,6 +49,8 @@ class Reserve:
     def __post_init__(self) -> None:
         _check_name(self.name)
         object.__setattr__(self, "size", _amount(f"reserve {brief(self.name)}", self.size))
+        if self.serves is not None:
+            check_all(f"serves of reserve {brief(self.name)}", [self.serves], str)
 
     def __repr__(self) -> str:
         return f"Reserve({self.name!r}, {self.size!r}{f', serves={self.serves!r}' if self.serves else ''})"
@@ -111,14 +113,17 @@ class Allocation:
 
     def __post_init__(self) -> None:
         _check_name(self.section)
+        of = f"of {brief(self.section)}"
         for name in ("floor", "cap", "weight", "limit_items"):
             amount = getattr(self, name)
             if amount is not None:
-                object.__setattr__(self, name, _amount(f"{name} of {brief(self.section)}", amount))
-        check_all(f"importance of {brief(self.section)}", [self.importance], int)
-        check_all(f"required of {brief(self.section)}", [self.required], bool)
+                object.__setattr__(self, name, _amount(f"{name} {of}", amount))
+        if (importance := whole_number(self.importance)) is not None:
+            object.__setattr__(self, "importance", importance)
+        check_all(f"importance {of}", [self.importance], int)
+        check_all(f"required {of}", [self.required], bool)
         for name, choices in _CHOICES.items():
-            check_choice(f"{name} of {brief(self.section)}", getattr(self, name), choices)
+            check_choice(f"{name} {of}", getattr(self, name), choices)
         if self.required and self.overflow == "drop":
             raise ValueError(
                 f"section {brief(self.section)} is required and overflow='drop'; what is required stays; "
@@ -174,8 +179,16 @@ def _amount(what: str, amount: object) -> Amount:
 def _check_name(name: object) -> None:
     if not isinstance(name, str) or not name:
         raise ValueError(f"a line is named {brief(name)}; names are texts with at least one character; give one")
+    check_whole("a line is named", name)
+
+
+def check_whole(what: str, name: str) -> None:
+    """Refuse a name that ends in half a character, as a text does that was cut in another language.
+
+    >>> check_whole("a line is named", "history")
+    """
     if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
-        raise ValueError(f"a line is named {brief(name)}, with half a character in it; names are whole; leave that out")
+        raise ValueError(f"{what} {brief(name)}, with half a character in it; names are whole; leave that out")
 
 
 def check_all(what: str, values: Iterable[object], kind: type[T]) -> tuple[T, ...]:
@@ -186,6 +199,8 @@ def check_all(what: str, values: Iterable[object], kind: type[T]) -> tuple[T, ..
     >>> check_all("sections", ["system"], str)
     ('system',)
     """
+    if not isinstance(values, Iterable):
+        raise TypeError(f"{what} is {brief(values)}; known is a list of {kind.__name__}; give one")
     found = []
     for value in values:
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
@@ -201,5 +216,5 @@ def check_choice(what: str, value: object, choices: tuple[str, ...]) -> None:
     --------
     >>> check_choice("fill", "skip", ("prefix", "skip"))
     """
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{what} is {brief(value)}; known are {', '.join(choices)}; choose one of them")

@@ -15,22 +15,19 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal, TypeVar, get_args
 
-from budgetkit.budget.allocation import Allocation, Line, Reserve, check_all, check_choice
+from budgetkit.budget.allocation import Allocation, Line, Reserve, check_all, check_choice, check_whole
 from budgetkit.budget.amounts import ROUNDINGS, Amount, Rounding, check_tokens, sizes
+from budgetkit.budget.orders import ORDERS, Order, Pool
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.budget.validation import OUTPUT, check_floors, check_names, check_room, check_shares, unknown_section
 
 WindowKind = Literal["shared", "input", "usable"]
-Order = Literal["importance", "pool"]
 Deficit = Literal["raise", "clamp", "signed"]
-Pool = Literal["open", "together", "each"]
 _CHOICES: dict[str, tuple[str, ...]] = {
     "kind": get_args(WindowKind),
-    "order": get_args(Order),
+    "order": tuple(ORDERS),
     "deficit": get_args(Deficit),
     "undeclared": ("error", "pool"),
-    "pool": get_args(Pool),
-    "compete": ("section", "item"),
     "rounding": ROUNDINGS,
 }
 
@@ -50,17 +47,12 @@ class Budget:
     kind : {"shared", "input", "usable"}
         What the window holds: prompt and answer, the prompt alone, or a part that leaves room for the answer
         already. In the last two the output reserve claims nothing.
-    order : {"importance", "pool"}
-        Who is asked first after the required: by importance, or those with a cap before those without.
+    order : {"importance", "caps first", "pool together", "pool each", "pool by item", "open by item"}
+        Who is asked first after the required, and what sections without a cap may take: `budgetkit.budget.orders`.
     deficit : {"raise", "clamp", "signed"}
         What a claim beyond the window does: an error, 0, or a negative number.
     undeclared : {"error", "pool"}
         Whether a section that no allocation names is an error or draws on the pool.
-    pool : {"open", "together", "each"}
-        What sections without a cap may take: all that is left, the shared pool together, or up to the shared
-        pool each.
-    compete : {"section", "item"}
-        Whether the pool is handed out section by section, or item by item across them.
     rounding : {"floor", "nearest", "largest_remainder"}
         How shares become tokens.
     remainder : str, optional
@@ -93,8 +85,6 @@ class Budget:
     order: Order = "importance"
     deficit: Deficit = "raise"
     undeclared: Literal["error", "pool"] = "error"
-    pool: Pool = "open"
-    compete: Literal["section", "item"] = "section"
     rounding: Rounding = "floor"
     remainder: str | None = None
     constrained_below: int | None = None
@@ -107,17 +97,20 @@ class Budget:
             object.__setattr__(self, "constrained_below", check_tokens("constrained_below", self.constrained_below))
         for name, kind in (("reserves", Reserve), ("allocations", Allocation)):
             object.__setattr__(self, name, check_all(name, getattr(self, name), kind))
-        check_all("roles", [*self.roles.keys(), *self.roles.values(), self.name], str)
+        check_all("roles", [self.roles], Mapping)  # type: ignore[type-abstract]
+        check_all("remainder", [] if self.remainder is None else [self.remainder], str)
+        for name in check_all("roles", [*self.roles.keys(), *self.roles.values(), self.name], str):
+            check_whole("a budget or a role is named", name)
         object.__setattr__(self, "roles", dict(self.roles))
         for name, choices in _CHOICES.items():
             check_choice(name, getattr(self, name), choices)
         check_names(self.reserves, self.allocations, self.remainder)
         check_floors(self.floors, self.caps)
         promised = [a.section for a in self.allocations if a.cap is None and (a.floor or a.weight)]
-        if self.compete == "item" and promised:
+        if self.competes and promised:
             raise ValueError(
                 f"{quoted(promised)} has a floor or a weight while items compete for the pool; "
-                "a promise to a section needs compete='section'; change one of them"
+                "a promise to a section needs another order, such as 'pool together'; change one of them"
             )
         if self.deficit == "raise":
             check_shares(self.name, self.window, self.allocations, self.caps)
@@ -189,10 +182,20 @@ class Budget:
     def _shown(self, tokens: int) -> int:
         return max(0, tokens) if self.deficit == "clamp" else tokens
 
+    @property
+    def pool(self) -> Pool:
+        """What sections without a cap may take: all that is left, the shared pool together, or up to it each."""
+        return ORDERS[self.order][1]
+
+    @property
+    def competes(self) -> bool:
+        """Whether the pool is handed out item by item across its sections, not section by section."""
+        return ORDERS[self.order][2]
+
     @cached_property
     def asked(self) -> tuple[Allocation, ...]:
         """Allocations in the order in which they are asked: required first."""
-        by_pool = self.order == "pool" or self.compete == "item"  # competitors are asked together, last
+        by_pool = ORDERS[self.order][0]
         return tuple(sorted(self.allocations, key=lambda a: (not a.required, by_pool and a.cap is None, -a.importance)))
 
     def cap(self, section: str) -> int:
@@ -219,7 +222,7 @@ class Budget:
         >>> budget.cap("memory")
         6192
         """
-        if section not in self.caps and self.undeclared == "error":
+        if not isinstance(section, str) or (section not in self.caps and self.undeclared == "error"):
             raise unknown_section([section], self.sections)
         own = self.caps.get(section)
         return self.shared_pool if own is None else own

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from budgetkit.budget.quoting import brief, one_line
-from budgetkit.counters.calibrated import CalibratedCounter, calibrate, published
+from budgetkit.counters.calibrated import CalibratedCounter, calibrate, family_row, published
 from budgetkit.counters.characters import CharacterCounter, Unit
 from budgetkit.counters.encodings import encoding_names
 from budgetkit.counters.exact import ExactCounter
@@ -40,6 +40,7 @@ __all__ = [
 _UNITS: dict[str, Unit] = {"chars": "codepoint", "utf16": "utf16", "bytes": "byte", "words": "word"}
 _RATIO = re.compile(r"(?P<unit>chars|utf16|bytes|words)/(?P<ratio>[^ ]+)(?: \((?P<conventions>.*)\))?")
 _MINIMUM = re.compile(r"minimum (\d{1,20})")
+_CALIBRATED = re.compile(r"(?P<model>.+) \(calibrated estimate: .*\)")
 _STAND_IN = re.compile(r"(?P<model>.+) \((?P<encoding>\w+) stands in\)")
 
 
@@ -51,9 +52,9 @@ def counter(name: str | Model, *, unknown: str = "raise", **conventions: Any) ->
     name : str or Model
         A model (``"gpt-4o"``), an encoding (``"o200k_base"``), an estimate of one (``"estimate:o200k_base"``), a
         ratio (``"chars/4"``, ``"bytes/4"``, ``"utf16/3.5"``, ``"words/0.75"``), another system's rule
-        (:data:`RULES`), a published slope (``"calibrated:claude-opus-4-7"``), a tokenizer that is an extra
+        (:data:`RULES`), a family's published slope (``"calibrated:claude-4.5"``), a tokenizer that is an extra
         (:class:`ForeignCounter`), or the name of any counter made here. A model whose own encoding is not public
-        is counted with another, which the counter's name says.
+        is counted with another, times a published slope where there is one, which the counter's name says.
     unknown : str
         What to do with a name that is none of these: ``"raise"`` an error, or count it with the counter named
         here, such as ``"cl100k_base"`` or ``"chars/4"``; ``"default"`` is ``"cl100k_base"``.
@@ -101,6 +102,8 @@ def counter(name: str | Model, *, unknown: str = "raise", **conventions: Any) ->
     try:
         return _of_model(model(name, unknown="raise"))
     except ValueError as no_model:
+        if family_row(name)["pattern"]:
+            return published(name)
         if unknown == "raise":
             raise ValueError(
                 f"no counter {brief(name)}; there are ratios ('chars/4', 'bytes/4', 'words/0.75'), encodings "
@@ -131,10 +134,9 @@ def _by_prefix(name: str) -> Counter | None:
     if kind == "estimate":
         return _estimate(rest)
     if kind == "calibrated":
-        row = published(rest)
-        return CalibratedCounter(
-            row["model"], counter(row["counter"]), float(row["slope"]), f"{row['source']}, read {row['date']}"
-        )
+        return published(rest)
+    if noted := _CALIBRATED.fullmatch(name):
+        return published(noted["model"])
     return ForeignCounter(name) if kind in ("mistral", "litellm") or name.endswith(".json") else None
 
 
@@ -154,12 +156,15 @@ def __getattr__(name: str) -> Any:
     return import_module("budgetkit.counters.estimate").EstimateCounter
 
 
-def _of_model(model: Model) -> ExactCounter:
+def _of_model(model: Model) -> Counter:
     if model.encoding not in encoding_names():
         raise ValueError(
             f"{one_line(model.name)} has encoding {brief(model.encoding)}; shipped are {', '.join(encoding_names())}; "
             "give the model one of these and encoding_is_own=False"
         )
+    chosen = model.provenance == "given" or "encoding" in model.provenance  # somebody knows better than the table
+    if not (model.encoding_is_own or chosen) and family_row(model.name)["pattern"]:
+        return published(model.name)
     return ExactCounter(model.encoding, model=model.name, stand_in=not model.encoding_is_own)
 
 

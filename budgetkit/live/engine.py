@@ -68,7 +68,7 @@ class Engine:
         self.requests += 1
         ledger.enter(entering)
         left = [*self._settled()]
-        return self._fitted(demand, pinned, left, texts)
+        return self._fitted(plan, demand, pinned, left, texts)
 
     def _summarised(self, steps: Steps) -> Generator[list[Message], str, list[str]]:
         """Put a summary wherever one is asked for; returns those that are shorter than what they replace."""
@@ -102,10 +102,11 @@ class Engine:
                 ledger.restamp(slot, message, history.size[slot])
                 yield Left(was, "shrunk")
 
-    def _fitted(self, demand: Counter[str], pinned: int, left: list[Left], texts: list[str]) -> Request:
+    def _fitted(self, plan: Plan, demand: Counter[str], pinned: int, left: list[Left], texts: list[str]) -> Request:
         """Plan what is left, and cut inside what the window still has no room for."""
         ledger, section = self.ledger, self.ledger.rules.section
-        plan = self._planned(demand, pinned)
+        if ledger.history.tokens + pinned != demand[section] or plan[section].cut:
+            plan = self._planned(demand, pinned)
         if self.shorten and (_missing(plan) > 0 or any(g.cut for g in plan.grants if g.section != section)):
             for grant in plan.grants:
                 if grant.section != section and grant.cut:
@@ -134,7 +135,7 @@ class Engine:
     def _made(self, plan: Plan, left: list[Left], texts: list[str]) -> Request:
         ledger = self.ledger
         tokens, missing = sum(grant.demand for grant in plan.grants), _missing(plan)
-        told = list(plan.warnings) + [
+        told = [
             f"section {g.section!r} holds {g.demand:,} tokens, {g.cut:,} above its limit of {g.limit:,}; it is sent "
             "whole; raise the limit, or shorten the texts"
             for g in plan.grants

@@ -66,11 +66,12 @@ class RunningLedger:
     results: dict[int, list[int]] = field(default_factory=dict)
     turn: int = 0
     start: int = 0
+    counted_from: int = 0
     entered: int = 0
     stamps: int = 0
     carrier: str = ""
     schemas: int = 0
-    with_system: bool = False
+    system: tuple[Message, ...] = ()  # the first, which tool schemas may follow
 
     def __post_init__(self) -> None:
         self.count_schemas()
@@ -81,6 +82,7 @@ class RunningLedger:
         retrieved = [passage for _, passages in found for passage in passages]
         sizes = self.rules.framing.messages([*messages, *(p.message for p in retrieved)], self.rules.count)
         asked = any(message.role == "user" for message in messages)
+        self.counted_from = len(self.history.slots)
         for message, tokens in zip(messages, sizes, strict=False):
             if message.role == "user" or not (self.turn or asked or message.role in SYSTEM_ROLES):
                 self._next_turn()
@@ -153,8 +155,8 @@ class RunningLedger:
         sections = past_section(message, rules.roles), present_section(message, rules.roles)
         self.stamps += 1
         self.lines[slot] = Line(message, tokens, *sections, self.stamps, False)
-        if message.role == "system" and not self.with_system:
-            self.with_system = True
+        if message.role in SYSTEM_ROLES and not self.system:
+            self.system = (message,)
             self.count_schemas()
         if message.tool_call_id and caller is None:
             return
@@ -182,6 +184,12 @@ class RunningLedger:
         return caller
 
     def _reveal(self, slots: Sequence[int]) -> None:
+        """Send messages from now on; a call and results that came apart are counted together."""
+        if min(slots, default=0) < self.counted_from:
+            together = [self.lines[slot].message for slot in slots]
+            sizes = self.rules.framing.messages(together, self.rules.count)
+            for slot, tokens in zip(slots, sizes, strict=True):
+                self.lines[slot].tokens = self.history.slots.tokens[slot] = tokens
         for slot in slots:
             line = self.lines[slot]
             line.sent = True
@@ -216,4 +224,4 @@ class RunningLedger:
 
     def count_schemas(self) -> None:
         """Count the tool schemas, which may depend on whether there is a system message."""
-        self.schemas = self.rules.framing.schemas(self.tools, self.rules.count, self.with_system)
+        self.schemas = self.rules.framing.schemas(self.tools, self.rules.count, self.system)

@@ -19,7 +19,7 @@ from budgetkit.pruning.history import NEVER, History, Slots
 VERSION = 1
 Standing = dict[int, Line]
 Filled = tuple[Standing, list[Message], list[int], int]
-_PLAIN = ("turn", "entered", "stamps", "carrier", "with_system")
+_PLAIN = ("turn", "entered", "stamps", "carrier")
 
 
 def saved(
@@ -87,6 +87,7 @@ def packed(ledger: RunningLedger, standing: Standing) -> dict[str, Any]:
         "unanswered": [[new[slot], sorted(ids)] for slot, ids in ledger.unanswered.items() if slot in new],
         "answers": [[new[slot], [new[each] for each in found]] for slot, found in ledger.results.items()],
         "passages": [[p.section, p.tokens, p.score, p.payload.raw] for p in ledger.passages],
+        "system": [message.raw for message in ledger.system],
         "past": dict(ledger.past),
         "present": dict(ledger.present),
         "start": bisect_left(order, ledger.start),
@@ -109,6 +110,7 @@ def unpack(ledger: RunningLedger, data: Mapping[str, Any]) -> Standing:
         Item(section, held, score=score, payload=Message(raw)) for section, held, score, raw in data["passages"]
     ]
     ledger.past, ledger.present, ledger.start = Counter(data["past"]), Counter(data["present"]), data["start"]
+    ledger.system = tuple(map(Message, data["system"]))
     for name in _PLAIN:
         setattr(ledger, name, data[name])
     return {slot: _read(row) for slot, *row in data["standing"]}

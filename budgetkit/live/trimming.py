@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from budgetkit.budget import Allocation, Budget
-from budgetkit.framing import Framing
+from budgetkit.counters import counter
+from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.live.conversation import Conversation
 from budgetkit.live.reading import read
 from budgetkit.live.running_ledger import Count
@@ -19,6 +20,7 @@ from budgetkit.trace.turns import SYSTEM_ROLES
 
 __all__ = ["trim"]
 
+_TRIES = 4
 # The steps of an agent's turn go like what was said before; the question that they serve stays.
 _ROLES = {**DEFAULT_ROLES, "step": "history"}
 
@@ -75,11 +77,11 @@ def trim(
         lines = [Allocation("system", required=True), Allocation("current", required=True), Allocation("history")]
         budget = Budget(budget, (), lines, undeclared="pool", deficit="signed", roles=_ROLES)
     said = read([messages])
-    found, over = _once(said, budget, count, tools, policy, framing)
+    found, over = _counted_again(said, budget, count, tools, policy, framing)
     if over:
         asked = max((i for i, message in enumerate(said) if message.role == "user"), default=len(said) - 1)
         kept = [message for i, message in enumerate(said) if i == asked or message.role in SYSTEM_ROLES]
-        found, over = _once(kept, budget, count, tools, policy, framing)
+        found, over = _counted_again(kept, budget, count, tools, policy, framing)
     if over:
         raise ValueError(
             f"system messages, the last question and tool schemas exceed what the window has for them by {over:,} "
@@ -88,7 +90,7 @@ def trim(
     return found
 
 
-def _once(
+def _counted_again(
     said: list[Message],
     budget: Budget,
     count: str | Model | Count,
@@ -96,8 +98,19 @@ def _once(
     policy: Policy | None,
     framing: Framing | None,
 ) -> tuple[list[dict[str, Any]], int]:
-    """Return what a conversation sends that begins and ends here, and by how much that is too large."""
-    talk = Conversation(budget, policy, count, tools=tools, framing=framing, overrun="tell")
-    talk.add(said)
-    request = talk.request()
-    return request.messages, request.over
+    """Return what a conversation sends that begins and ends here, and by how much that is too large, counted again.
+
+    A framing may bill calls and results together, so that they cost more side by side; then there is less for all.
+    """
+    counting: Count = counter(count) if isinstance(count, str | Model) else count
+    less = budget
+    for _ in range(_TRIES):
+        talk = Conversation(less, policy, counting, tools=tools, framing=framing, overrun="tell")
+        talk.add(said)
+        found = talk.request()
+        again = (framing or DEFAULT_FRAMING).request(found.messages, counting, tools)
+        excess = max(found.over, again - max(0, budget.usable))
+        if excess <= 0 or found.over:
+            break
+        less = replace(less, window=max(0, less.window - excess))
+    return found.messages, max(0, excess)

@@ -93,7 +93,7 @@ class RequestBatch:
     def _differ(self, budget: Budget, found: Columns, parted: Flags, special: list[Allocation]) -> Flags:
         """Tell which requests one search a section does not answer."""
         pooled = [a for a in budget.allocations if a.cap is None and not a.required]
-        if budget.compete == "item" and len(pooled) > 1:
+        if budget.competes and len(pooled) > 1:
             return np.ones(len(self.demand), dtype=np.bool_)
         lost = {section: each["cut"] > 0 for section, each in found.items()}
         differ: Flags = parted & np.any([np.zeros_like(parted), *lost.values()], axis=0)

@@ -7,6 +7,7 @@ which the window had no room are told apart, because they are mended differently
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import numpy as np
 
@@ -60,6 +61,8 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
     >>> fit(budget.assign(retrieval={"fill": "skip"}), items)["retrieval"].granted
     1900
     """
+    if cut is not None and not callable(cut):
+        raise TypeError(f"cut is {brief(cut)}; known is a function of an item, a limit and an allocation; give one")
     columns = items if isinstance(items, Items) else Items(items)
     demand = columns.demand
     budget = with_undeclared(budget, demand, columns.roles)
@@ -70,7 +73,8 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
         limits[allocation.section] = limit
     choice.part_no_pair()
     grants = [Grant(s, asked[s], limits[s], int(choice.kept[columns.rows(s)].sum())) for s in budget.sections]
-    return raise_if_overrun(Plan(budget, tuple(grants), Decisions(columns, choice.kept, choice.reasons, choice.cuts)))
+    decisions = Decisions(columns, choice.kept, choice.reasons, choice.cuts)
+    return raise_if_overrun(Plan(budget, tuple(grants), decisions, partial(fit, cut=cut)))
 
 
 class _Choice:
@@ -81,7 +85,7 @@ class _Choice:
         self.kept: Ints = np.zeros(len(columns), dtype=np.int64)
         self.reasons = np.zeros(len(columns), dtype=np.int8)
         self.cuts: dict[int, Item] = {}
-        self.pool = tuple(a for a in budget.asked if budget.compete == "item" and self._in_pool(a))
+        self.pool = tuple(a for a in budget.asked if budget.competes and self._in_pool(a))
         self.pool_is_served = False
 
     @staticmethod
@@ -141,6 +145,8 @@ class _Choice:
         if self.cut is None or allocation.granularity == "item" or self.columns.group[members[0]] >= 0:
             return None
         shorter = self.cut(self.columns.items[int(members[0])], room, allocation)
+        if shorter is not None and not isinstance(shorter, Item):
+            raise TypeError(f"cut returned {brief(shorter)}; known are an Item and None; give one of them back")
         if shorter is None or shorter.tokens == 0:
             return None
         if shorter.tokens > room:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -9,11 +10,14 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.budget.quoting import one_line
+from budgetkit.budget.amounts import check_tokens
+from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.budget.validation import other_roles, unknown_section
 from budgetkit.plan.decisions import OVER_CAP, WINDOW_FULL, Decisions
+from budgetkit.plan.item import Item
 from budgetkit.plan.items import Items
 from budgetkit.plan.remainder import remainder
+from budgetkit.plan.why import Replan, Why, explain
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +79,12 @@ class Plan:
     decisions: Decisions = field(
         default_factory=lambda: Decisions(Items(()), np.zeros(0, np.int64), np.zeros(0, np.int8))
     )
+    #: How to plan again, as it was planned; set by what makes the plan.
+    replan: Replan | None = field(default=None, repr=False)
 
     def __getitem__(self, section: str) -> Grant:
         for grant in self.grants:
-            if grant.section == section:
+            if isinstance(section, str) and grant.section == section:
                 return grant
         raise unknown_section([section], self.budget.sections)
 
@@ -164,6 +170,41 @@ class Plan:
         moved = other_roles(self.decisions.columns.roles, self.budget.roles, self.budget.sections)
         return tuple(found + ([moved[0].upper() + moved[1:] + "."] if moved else []))
 
+    def why(self, of: int | Item | str) -> Why:
+        """Say why an item was kept or lost, and which smallest single changes would keep it.
+
+        Parameters
+        ----------
+        of : int, Item or str
+            The item's place among `decisions`, the item itself, or a section's name.
+
+        Returns
+        -------
+        Why
+            The reasons in order, and the changes, each verified by planning again.
+
+        Raises
+        ------
+        LookupError
+            If the plan has no such item or section.
+        ValueError
+            If the plan was loaded from a saved state, which does not say how to plan again.
+
+        Examples
+        --------
+        >>> import budgetkit as bk
+        >>> budget = bk.Budget(1_000, [bk.Reserve("output", 200)], [bk.Allocation("history")])
+        >>> print(bk.allocate(budget, {"history": 900}).why("history"))
+        history asked for 900 tokens and got 800 of a limit of 800.
+        The limit is what was left of 800 usable tokens; sections asked before took none.
+        What would keep it:
+        - Lower the reserve output from 200 to 100 tokens.
+        - Take a larger window: from 1,000 to 1,100 tokens.
+        """
+        if self.replan is None:
+            raise ValueError("a loaded plan cannot be planned again; fit its items and ask that plan")
+        return explain(self, of, self.replan)
+
     def frame(self) -> pd.DataFrame:
         """Return the diagnostics, one row a section.
 
@@ -189,3 +230,31 @@ class Plan:
     def __repr__(self) -> str:
         grants = ", ".join(f"{g.section}={g.granted}/{g.demand}" for g in self.grants)
         return f"Plan({grants}, free={self.free}, reserved={self.reserved}, window={self.budget.window})"
+
+
+def plan_of(budget: Budget, grants: Sequence[Grant], decisions: Decisions) -> Plan:
+    """Make a plan of parts as a file has them; what no walk grants is refused.
+
+    >>> plan_of(Budget(100), [], Plan(Budget(100), ()).decisions).free
+    100
+    """
+    if [grant.section for grant in grants] != [*budget.sections]:
+        raise ValueError(
+            f"plan has grants for {quoted(grant.section for grant in grants)}; the sections of its budget are "
+            f"{quoted(budget.sections)}; there is one grant for each, in order; save it again"
+        )
+    for grant in grants:
+        demand, limit, granted = (check_tokens(n, getattr(grant, n)) for n in ("demand", "limit", "granted"))
+        if granted > min(demand, limit):
+            raise ValueError(
+                f"grant of {brief(grant.section)} is {granted:,} of a demand of {demand:,} and a limit of {limit:,} "
+                "tokens; no section gets more than it asks for or may take; save it again"
+            )
+        rows = decisions.columns.rows(grant.section)
+        sums = int(decisions.columns.tokens[rows].sum()), int(decisions.kept[rows].sum())
+        if len(decisions) and sums != (demand, granted):
+            raise ValueError(
+                f"items of {brief(grant.section)} have {sums[0]:,} tokens and keep {sums[1]:,}; its grant says "
+                f"{demand:,} and {granted:,}; a plan of items sums them; save it again"
+            )
+    return Plan(budget, tuple(grants), decisions)

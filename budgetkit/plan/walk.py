@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.budget.allocation import Allocation
+from budgetkit.budget.allocation import Allocation, check_all
 from budgetkit.budget.amounts import MOST_TOKENS, check_tokens
 from budgetkit.budget.quoting import brief
 from budgetkit.budget.validation import other_roles, unknown_section
@@ -60,13 +60,14 @@ def allocate(budget: Budget, demand: Mapping[str, int]) -> Plan:
     >>> bk.allocate(budget, {"system": 300, "history": 900})
     Plan(system=300/300, history=500/900, free=0, reserved=200, window=1000)
     """
+    check_all("demand", [demand], Mapping)  # type: ignore[type-abstract]
     budget = with_undeclared(budget, demand)
     asked = {s: check_tokens(f"demand of {brief(s)}", demand.get(s, 0)) for s in budget.sections}
     grants: dict[str, Grant] = {}
     for allocation, limit, granted in allocate_in_order(budget, asked, _granted()):
         section = allocation.section
         grants[section] = Grant(section, asked[section], limit, granted)
-    return raise_if_overrun(Plan(budget, tuple(grants[s] for s in budget.sections)))
+    return raise_if_overrun(Plan(budget, tuple(grants[s] for s in budget.sections), replan=allocate))
 
 
 def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
@@ -93,6 +94,7 @@ def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
     2    0  history      50    100       50    0
     3    1  history     150    100      100   50
     """
+    check_all("demands", [demands], pd.DataFrame)
     given = {str(name): demands[name].to_numpy() for name in demands.columns}
     columns = allocate_columns(budget, given, len(demands), [demands.attrs.get("roles")])
     index = demands.index if any(demands.index.names) else demands.index.rename("row")
@@ -117,7 +119,7 @@ def allocate_columns(
     rows = max((len(column) for column in demands.values()), default=rows)
     given = {s: np.asarray(demands.get(s, np.zeros(rows, np.int64))) for s in budget.sections}
     for section, column in given.items():
-        if not ((column >= 0) & (column <= MOST_TOKENS) & (column % 1 == 0)).all():
+        if not _all_tokens(column):
             raise ValueError(
                 f"the demand of {brief(section)} has a number that is negative, missing, not whole or too large; "
                 f"demands are tokens from 0 to {MOST_TOKENS:,}; check that column of the frame"
@@ -135,6 +137,14 @@ def allocate_columns(
             "cut": demand - granted,
         }
     return {section: found[section] for section in budget.sections}
+
+
+def _all_tokens(column: Ints) -> bool:
+    try:
+        inside = bool(np.isrealobj(column) and ((column >= 0) & (column <= MOST_TOKENS)).all())
+        return inside and bool((column.astype(np.int64) == column).all())
+    except (TypeError, ValueError):  # a column of texts, of lists, of what is missing
+        return False
 
 
 def allocate_in_order(
@@ -200,6 +210,8 @@ def with_undeclared(budget: Budget, sections: Iterable[str], tables: Iterable[ob
     >>> with_undeclared(Budget(100, undeclared="pool"), ["memory"]).sections
     ('memory',)
     """
+    if not isinstance(budget, Budget):
+        raise TypeError(f"budget is {brief(budget)}; known is Budget; give one, such as budgetkit.presets.chat(8_192)")
     known = budget.caps
     new = [s for s in sections if s not in known]
     if not new:

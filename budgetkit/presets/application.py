@@ -185,11 +185,9 @@ def _application(
     ]
     settings: dict[str, Any] = {
         "kind": kind,
-        "order": "pool",
+        "order": "pool by item",
         "deficit": "raise",
         "undeclared": "pool",
-        "pool": "together",
-        "compete": "item",
         "remainder": "conversation",
         "roles": ROLES,
         "name": name,

@@ -108,7 +108,7 @@ def replay(
     sizes = _sizes(placed, budget, roles)
     slots = _slots(trace, placed, policy)
     kept = retain(slots, sizes.visits(placed), policy, _measure(trace, policy, count, framing))
-    output = answers(trace.messages, trace.counts(count, framing), requests, by)
+    output = answers(trace.answers(count, framing), requests, by)
     return _outcome(trace, placed, sizes, kept, policy, output, cache, prices)
 
 

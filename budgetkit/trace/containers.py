@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO, Final
 
-from budgetkit.extras import extra
+from budgetkit.files import extra
 from budgetkit.trace import tables, transcripts
 from budgetkit.trace.jsonl import LONGEST_LINE, Numbered, Progress, values
 

@@ -144,6 +144,33 @@ class Trace:
         """
         return self._counted(count, framing or DEFAULT_FRAMING).messages
 
+    def answers(self, count: Count, framing: Framing | None = None) -> npt.NDArray[np.int64]:
+        """Count what each answer bills as output, once; asked again, the same counts come from memory.
+
+        Parameters
+        ----------
+        count : callable
+            From text to tokens.
+        framing : Framing, optional
+            What a message costs beyond its text; OpenAI's when left out.
+
+        Returns
+        -------
+        numpy.ndarray
+            Of shape (messages,), int64, in tokens; 0 for messages that are no answers. Not to be written to.
+        """
+        framing = framing or DEFAULT_FRAMING
+
+        def counted() -> npt.NDArray[np.int64]:
+            if framing.rules is None:  # an answer bills what its message counts, and that is known
+                found = self.counts(count, framing) * [message.role == "assistant" for message in self.messages]
+            else:
+                found = np.array(framing.answers(self.messages, count), dtype=np.int64)
+            found.flags.writeable = False
+            return found
+
+        return self._once(("answers", count, framing), counted)
+
     def demand(self, count: Count, roles: Roles | None = None, framing: Framing | None = None) -> pd.DataFrame:
         """Say what every turn's request asks of each section.
 

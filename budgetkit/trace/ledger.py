@@ -168,8 +168,8 @@ def count_all(
     counted.flags.writeable = False
     rest = iter(sizes[len(messages) :])
     retrieved = {index: [next(rest) for _ in found] for index, found in contexts.items()}
-    with_system = any(message.role == "system" for message in messages)
-    return Counted(counted, retrieved, framing.schemas(tools, count, with_system), framing.priming)
+    system = [message for message in messages if message.role in ("system", "developer")][:1]
+    return Counted(counted, retrieved, framing.schemas(tools, count, system), framing.priming)
 
 
 def ledger(

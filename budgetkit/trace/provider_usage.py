@@ -87,8 +87,8 @@ def readings(trace: Trace, count: Callable[[str], int], framing: Framing | None 
     tokens[unpaired(trace)] = 0
     taken = np.bincount(np.minimum(trace.gone, len(tokens)), tokens, len(tokens) + 1)[: len(tokens)].astype(np.int64)
     before = np.concatenate(([0], np.cumsum(tokens - taken)))
-    with_system = any(message.role == "system" for message in trace.messages)
-    fixed = framing.priming + framing.schemas(trace.tools, count, with_system)
+    system = [message for message in trace.messages if message.role in ("system", "developer")][:1]
+    fixed = framing.priming + framing.schemas(trace.tools, count, system)
     usage = usage_frame(trace)
     index = usage["message_index"].to_numpy(dtype=np.int64)
     return pd.DataFrame(

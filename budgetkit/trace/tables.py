@@ -15,8 +15,8 @@ from typing import Any
 
 import yaml
 
-from budgetkit.budget.quoting import one_line
-from budgetkit.extras import extra
+from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.files import extra
 from budgetkit.trace.importers.paths import unpacked
 from budgetkit.trace.importers.records import read_records
 from budgetkit.trace.jsonl import Numbered
@@ -109,8 +109,7 @@ def _parts(content: Any) -> Any:
 def _chosen(cells: Mapping[str, Any], columns: Columns, name: str) -> dict[str, str | None]:
     """Say which column is what, as asked for or by the usual names."""
     if columns is not None and (wrong := [each for each in columns.values() if each not in cells]):
-        has = ", ".join(map(repr, cells))
-        raise ValueError(f"{name}: column {wrong[0]!r} was asked for; it has {has}; choose among these")
+        raise ValueError(f"{name}: column {brief(wrong[0])} was asked for; it has {quoted(cells)}; choose among these")
     lower = {key.lower().strip(): key for key in reversed(list(cells))}
     found = {what: next((lower[each] for each in usual if each in lower), None) for what, usual in _USUAL.items()}
     chosen = {**found, **(columns or {})}

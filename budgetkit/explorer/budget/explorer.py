@@ -27,18 +27,18 @@ from budgetkit.state import to_dict
 from budgetkit.trace import Trace
 
 Data = dict[str, Any]
+#: The files that can be opened.
+OPENS = [
+    {"purpose": "file", "label": "Open a conversation…", "accept": ".jsonl,.json,.ndjson,.txt"},
+    {"purpose": "setup", "label": "Load a set-up…", "accept": ".yaml,.yml,.json"},
+]
 
 
 class BudgetView(View):
     """The window as a bar, and its figures."""
 
     figures = t.List(["waterfall", "sections", "turns", "errors", "conversations"]).tag(sync=True)
-    opens = t.List(
-        [
-            {"purpose": "file", "label": "Open a conversation…", "accept": ".jsonl,.json,.ndjson,.txt"},
-            {"purpose": "setup", "label": "Load a set-up…", "accept": ".yaml,.yml,.json"},
-        ]
-    ).tag(sync=True)
+    opens = t.List(OPENS).tag(sync=True)
     figure_waterfall = t.Dict().tag(sync=True)
     figure_sections = t.Dict().tag(sync=True)
     figure_turns = t.Dict().tag(sync=True)
