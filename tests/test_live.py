@@ -332,7 +332,7 @@ def again(raw: Any, number: int) -> dict[str, Any]:
 
 
 def test_from_the_notebook_to_production(tmp_path: Path) -> None:
-    """What was tuned and saved drives 300 recorded requests where only the core is there, with the numbers of the replay."""
+    """What was tuned and saved drives 300 recorded requests with the core alone, and the numbers of the replay."""
     once = bk.load_trace("coding-agent")
     assert [m.role for m in once.messages].count("system") == 1
     rounds = [again(m.raw, number) for number in range(4) for m in once.messages[min(number, 1) :]]
@@ -355,3 +355,16 @@ def test_from_the_notebook_to_production(tmp_path: Path) -> None:
     assert [history for _, history, _ in found] == frame["history"].tolist()
     assert [left for *_, left in found] == frame["dropped_messages"].tolist()
     assert frame["dropped_messages"].sum() > 0
+
+
+@given(traces(), st.integers(0, 300))
+@settings(max_examples=60)
+def test_trim_is_a_conversation_that_begins_and_ends_here(trace: bk.Trace, size: int) -> None:
+    """What is too old to fit is not even counted, which changes nothing."""
+    said = [{name: field for name, field in m.raw.items() if name != "contexts"} for m in trace.messages] * 4
+    try:
+        kept = bk.trim(said, size, len, framing=ONE_A_CHARACTER)
+    except ValueError:
+        return
+    assert kept == bk.trim(said, size, len, framing=ONE_A_CHARACTER, policy=policies.OldestFirst())
+    assert ONE_A_CHARACTER.request(kept, len) <= size

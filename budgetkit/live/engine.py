@@ -160,7 +160,7 @@ class Engine:
         if self.tell and (text := describe(plan, ledger.rules.count, framing=ledger.rules.framing)):
             messages.append({"role": "system", "content": text})
             tokens += ledger.rules.framing.message(messages[-1], ledger.rules.count)
-        waits = [Left(line.message.raw, "unanswered") for line in ledger.lines.values() if not line.sent]
+        waits = [Left(ledger.lines[slot].message.raw, "unanswered") for slot in sorted(ledger.apart)]
         tools = [dict(each) for each in ledger.tools]
         if len(ledger.history.slots) > _ROOM + 2 * len(ledger.lines):
             self.standing = unpack(ledger, packed(ledger, self.standing))
@@ -172,7 +172,7 @@ class Engine:
         """List what is sent in order: earlier turns and their summaries, passages, this turn."""
         ledger = self.ledger
         lines = ledger.lines if not self.standing else ledger.lines | self.standing
-        slots = [slot for slot in sorted(lines) if lines[slot].sent]
+        slots = sorted(lines.keys() - ledger.apart) if ledger.apart else sorted(lines)
         found = [lines[slot] for slot in slots]
         if ledger.passages:
             edge = sum(slot < ledger.start for slot in slots)

@@ -64,6 +64,7 @@ class RunningLedger:
     callers: dict[str, int] = field(default_factory=dict)
     unanswered: dict[int, set[str]] = field(default_factory=dict)
     results: dict[int, list[int]] = field(default_factory=dict)
+    apart: set[int] = field(default_factory=set)  # calls without results, and results without calls
     turn: int = 0
     start: int = 0
     counted_from: int = 0
@@ -122,7 +123,8 @@ class RunningLedger:
 
     def enter(self, slots: Sequence[int]) -> None:
         """Note that they are in the history."""
-        self.waiting = [slot for slot in self.waiting if slot not in set(slots)]
+        gone = set(slots)
+        self.waiting = [slot for slot in self.waiting if slot not in gone]
         self.entered += sum(self.history.slots.tokens[slot] for slot in slots)
 
     def rewrite(self, slot: int, message: Message, tokens: int) -> None:
@@ -155,6 +157,7 @@ class RunningLedger:
         sections = past_section(message, rules.roles), present_section(message, rules.roles)
         self.stamps += 1
         self.lines[slot] = Line(message, tokens, *sections, self.stamps, False)
+        self.apart.add(slot)
         if message.role in SYSTEM_ROLES and not self.system:
             self.system = (message,)
             self.count_schemas()
@@ -193,6 +196,7 @@ class RunningLedger:
         for slot in slots:
             line = self.lines[slot]
             line.sent = True
+            self.apart.remove(slot)
             if self.turn and slot >= self.start:
                 if not self.this_turn:
                     self.carrier = line.present
@@ -211,8 +215,8 @@ class RunningLedger:
         self.this_turn.clear()
         self.turn, self.start = self.turn + 1, len(self.history.slots)
         turns = self.history.slots.turn
-        stale = [s for s, line in self.lines.items() if not line.sent and turns[s] < self.turn - _WAITS]
-        for slot in stale:
+        for slot in [slot for slot in self.apart if turns[slot] < self.turn - _WAITS]:
+            self.apart.remove(slot)
             del self.lines[slot]
         self.unanswered = {slot: ids for slot, ids in self.unanswered.items() if ids and slot in self.lines}
         self.results = {slot: found for slot, found in self.results.items() if slot in self.lines}

@@ -102,6 +102,7 @@ def unpack(ledger: RunningLedger, data: Mapping[str, Any]) -> Standing:
     history = ledger.history = History(Slots(tokens, unit, turn, is_result, importance))
     history.take_up(size, became, data["gone"], dict(data["summaries"]), data["closed"], data["results"])
     ledger.lines = {slot: _read(row) for slot, *row in data["lines"]}
+    ledger.apart = {slot for slot, line in ledger.lines.items() if not line.sent}
     ledger.this_turn = {slot: (past, held) for slot, past, held in data["this_turn"]}
     ledger.waiting, ledger.callers = list(data["waiting"]), dict(data["callers"])
     ledger.unanswered = {slot: set(ids) for slot, ids in data["unanswered"]}

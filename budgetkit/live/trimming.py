@@ -21,6 +21,7 @@ from budgetkit.trace.turns import SYSTEM_ROLES
 __all__ = ["trim"]
 
 _TRIES = 4
+_FEW = 32
 # The steps of an agent's turn go like what was said before; the question that they serve stays.
 _ROLES = {**DEFAULT_ROLES, "step": "history"}
 
@@ -71,12 +72,14 @@ def trim(
     >>> trim(said, 14)
     [{'role': 'assistant', 'content': 'four'}, {'role': 'user', 'content': 'five'}]
     """
+    said = read([messages])
+    count = counter(count) if isinstance(count, str | Model) else count
     if isinstance(budget, Budget):
         budget = replace(budget, deficit="signed")
     else:
         lines = [Allocation("system", required=True), Allocation("current", required=True), Allocation("history")]
+        said = said if policy is not None else _recent(said, budget, count, framing or DEFAULT_FRAMING)
         budget = Budget(budget, (), lines, undeclared="pool", deficit="signed", roles=_ROLES)
-    said = read([messages])
     found, over = _counted_again(said, budget, count, tools, policy, framing)
     if over:
         asked = max((i for i, message in enumerate(said) if message.role == "user"), default=len(said) - 1)
@@ -93,7 +96,7 @@ def trim(
 def _counted_again(
     said: list[Message],
     budget: Budget,
-    count: str | Model | Count,
+    count: Count,
     tools: Sequence[Mapping[str, Any]],
     policy: Policy | None,
     framing: Framing | None,
@@ -102,15 +105,24 @@ def _counted_again(
 
     A framing may bill calls and results together, so that they cost more side by side; then there is less for all.
     """
-    counting: Count = counter(count) if isinstance(count, str | Model) else count
     less = budget
     for _ in range(_TRIES):
-        talk = Conversation(less, policy, counting, tools=tools, framing=framing, overrun="tell")
+        talk = Conversation(less, policy, count, tools=tools, framing=framing, overrun="tell")
         talk.add(said)
         found = talk.request()
-        again = (framing or DEFAULT_FRAMING).request(found.messages, counting, tools)
+        again = (framing or DEFAULT_FRAMING).request(found.messages, count, tools)
         excess = max(found.over, again - max(0, budget.usable))
         if excess <= 0 or found.over:
             break
         less = replace(less, window=max(0, less.window - excess))
     return found.messages, max(0, excess)
+
+
+def _recent(said: list[Message], most: int, count: Count, framing: Framing) -> list[Message]:
+    """Leave out what is so old that it cannot fit, so that it need not be counted."""
+    asked = max((i for i, message in enumerate(said) if message.role == "user"), default=len(said) - 1)
+    newest = _FEW
+    while newest < len(said) and sum(framing.messages(said[-newest:], count)) <= most:
+        newest *= 2
+    first = len(said) - newest
+    return [m for i, m in enumerate(said) if i >= first or i == asked or m.role in SYSTEM_ROLES]

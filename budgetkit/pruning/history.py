@@ -35,11 +35,11 @@ class Slots:
 
     def add(self, tokens: int, unit: int, turn: int, is_result: bool, importance: int) -> None:
         """Append one message, as a running conversation does."""
-        row = (tokens, unit, turn, is_result, importance)
-        for column, value in zip(
-            (self.tokens, self.unit, self.turn, self.is_result, self.importance), row, strict=True
-        ):
-            column.append(value)
+        self.tokens.append(tokens)
+        self.unit.append(unit)
+        self.turn.append(turn)
+        self.is_result.append(is_result)
+        self.importance.append(importance)
 
 
 class History:
