@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import budgetkit as bk
 from budgetkit import policies
 from budgetkit.live import Request
+from budgetkit.pruning.history import NEVER
 from budgetkit.pruning.policies import Policy
 from tests.slow_replay import ONE_A_CHARACTER, message
 from tests.test_replay import BY, COMMON, SHARES, SIMPLE, TABLES, window
@@ -52,6 +53,7 @@ def traces(draw: st.DrawFn) -> bk.Trace:
     passages = ["p" * draw(st.integers(1, 9))]
     with_passages = {i for i, m in enumerate(said) if m.role == "user" and draw(st.booleans())}
     said = [bk.Message({**m.raw, "contexts": passages}) if i in with_passages else m for i, m in enumerate(said)]
+    said = [bk.Message({**m.raw, "name": str(i)}) for i, m in enumerate(said)]
     return bk.Trace("any", tuple(said), contexts={i: said[i].contexts for i in with_passages})
 
 
@@ -77,15 +79,13 @@ def test_live_and_replay_are_one_engine(
     budget = window(size, roles)
     outcome = bk.replay(trace, budget, policy, count=len, framing=ONE_A_CHARACTER, by=by)
     talk = bk.Conversation(budget, policy, len, framing=ONE_A_CHARACTER, shorten=False, overrun="tell")
-    known = {id(m.raw): i for i, m in enumerate(trace.messages)}
     frame, sections = outcome.frame(), outcome.sections()
     for number, request in enumerate(driven(talk, trace, by), start=1):
-        own = [known[id(each)] for each in request.messages if id(each) in known]
-        shrunk = {i for i, at in enumerate(outcome.kept.shrunk) if -1 < at < number}
-        assert own == [i for i in outcome.present(number) if i not in shrunk]
-        others = [each for each in request.messages if id(each) not in known]
-        placeholders = [each for each in others if each["role"] == "tool"]
-        assert len(placeholders) == len(shrunk & set(outcome.present(number)))
+        said = {int(each["name"]): each["content"] for each in request.messages if "name" in each}
+        assert list(said) == outcome.present(number)
+        for slot, content in said.items():
+            shrunk = NEVER < outcome.kept.shrunk[slot] < number
+            assert content == trace.messages[slot].text or (shrunk and len(content) < len(trace.messages[slot].text))
         granted = sections[sections["request"] == number].set_index("section")["tokens"]
         assert {g.section: g.granted for g in request.plan.grants if g.section != "history"} == {
             s: t for s, t in granted.items() if s != "history"
@@ -268,6 +268,19 @@ def test_the_budget_is_told_at_the_end_where_it_breaks_no_prefix() -> None:
     assert first.messages[-1]["content"].startswith("## Context budget")
     assert bk.FRAMINGS["openai"].request(second.messages, bk.counter("o200k_base")) == second.tokens
     assert second.messages[: second.stable] == first.messages[:-1]
+
+
+def test_what_no_chat_format_knows_is_sent_as_system_text() -> None:
+    talk = bk.Conversation(bk.presets.working_memory(4_000, output=500))
+    talk.add({"role": "procedure", "content": "Ask first."}, {"role": "user", "content": "Hi", "contexts": ["A fact."]})
+    request = talk.request()
+    assert request.messages == [
+        {"role": "system", "content": "Ask first."},
+        {"role": "system", "content": "A fact."},
+        {"role": "user", "content": "Hi"},
+    ]
+    assert request.plan["procedure"].granted > 0
+    assert request.plan["knowledge"].granted > 0
 
 
 # trim

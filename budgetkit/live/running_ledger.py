@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from budgetkit.framing import Framing
+from budgetkit.live.assembly import SPOKEN
 from budgetkit.message import Message
 from budgetkit.plan.item import Item
 from budgetkit.pruning.history import History, Slots
@@ -156,7 +157,7 @@ class RunningLedger:
         slots.add(tokens, unit, self.turn, message.role in RESULT_ROLES, rules.importance(message))
         sections = past_section(message, rules.roles), present_section(message, rules.roles)
         self.stamps += 1
-        self.lines[slot] = Line(message, tokens, *sections, self.stamps, False)
+        self.lines[slot] = Line(_sent(message), tokens, *sections, self.stamps, False)
         self.apart.add(slot)
         if message.role in SYSTEM_ROLES and not self.system:
             self.system = (message,)
@@ -229,3 +230,12 @@ class RunningLedger:
     def count_schemas(self) -> None:
         """Count the tool schemas, which may depend on whether there is a system message."""
         self.schemas = self.rules.framing.schemas(self.tools, self.rules.count, self.system)
+
+
+def _sent(message: Message) -> Message:
+    """Return a message as a request takes it: passages are sent beside it, roles of this kit's own as system text."""
+    known = message.role in SPOKEN or message.role in SYSTEM_ROLES
+    if known and "contexts" not in message.raw:
+        return message
+    raw = {name: field for name, field in message.raw.items() if name != "contexts"}
+    return Message(raw if known else {**raw, "role": "system"})
