@@ -14,6 +14,7 @@ from typing import Any, get_args
 
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import check_choice
+from budgetkit.budget.quoting import brief
 from budgetkit.counters import counter
 from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.live.engine import Asks, Engine, Overrun
@@ -231,7 +232,7 @@ class Conversation:
             return summarise
         if any(isinstance(stage, Summarise) and stage.text is None for stage in self.policy.stages):
             raise ValueError(
-                f"{self.policy!r} writes summaries, and nobody says how; a replay models their length, a conversation "
+                f"{brief(self.policy)} writes summaries, and nobody says how; a replay models their length, a conversation "
                 "sends them; pass summarise=, a function from messages to a text"
             )
         return lambda messages: str(self.policy.write(messages))
