@@ -232,8 +232,8 @@ class Conversation:
             return summarise
         if any(isinstance(stage, Summarise) and stage.text is None for stage in self.policy.stages):
             raise ValueError(
-                f"{brief(self.policy)} writes summaries, and nobody says how; a replay models their length, a conversation "
-                "sends them; pass summarise=, a function from messages to a text"
+                f"{brief(self.policy)} writes summaries, and nobody says how; a replay models their length, "
+                "a conversation sends them; pass summarise=, a function from messages to a text"
             )
         return lambda messages: str(self.policy.write(messages))
 
