@@ -3,7 +3,6 @@
 from budgetkit.pruning.policies.policy import Cut, Floor, Policy, PruningContext, SummaryRule
 from budgetkit.pruning.policies.pruners import (
     Chain,
-    DropToolResults,
     Importance,
     OldestFirst,
     SlidingWindow,
@@ -13,6 +12,7 @@ from budgetkit.pruning.policies.pruners import (
 )
 from budgetkit.pruning.policies.returning import BringBack
 from budgetkit.pruning.policies.systems import POLICIES, agent_framework, haystack, octopus, prompt_poet
+from budgetkit.pruning.policies.tool_results import DropToolResults
 
 __all__ = [
     "POLICIES",
