@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from budgetkit.budget.amounts import MOST_TOKENS
@@ -39,6 +39,7 @@ class Image:
     width: int | None = None
     height: int | None = None
     detail: str = "auto"
+    url: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +58,9 @@ class Passage:
         'Refunds\nPaid back in five days.'
         """
         fields = value if isinstance(value, Mapping) else {"text": value}
-        for field in ("text", "content", "page_content"):
-            if isinstance(fields.get(field), str):
-                return cls({**fields, "text": fields[field]})
+        for name in ("text", "content", "page_content"):
+            if isinstance(fields.get(name), str):
+                return cls({**fields, "text": fields[name]})
         raise ValueError(f"a context passage without text; it has {_listed(fields)}; put its text under 'text'")
 
     @property
@@ -152,12 +153,13 @@ class Message:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The text of each part that has any; empty for null content."""
-        content = self.raw.get("content")
+        """The text of each part that has any, and of a refusal; empty for null content."""
+        content, refusal = self.raw.get("content"), self.raw.get("refusal")
+        refused = (refusal,) if isinstance(refusal, str) else ()
         if isinstance(content, str):
-            return (content,)
+            return (content, *refused)
         found = ((part.get(field) for field in _TEXT_FIELDS) for part in self.parts)
-        return tuple(text for texts in found for text in texts if isinstance(text, str))
+        return (*(text for texts in found for text in texts if isinstance(text, str)), *refused)
 
     @property
     def text(self) -> str:
@@ -190,7 +192,13 @@ class Message:
     @property
     def contexts(self) -> tuple[Passage, ...]:
         """The passages retrieved for this message."""
-        return tuple(Passage.of(passage) for passage in self.raw.get("contexts") or ())
+        given = self.raw.get("contexts") or ()
+        if not isinstance(given, list | tuple):
+            raise ValueError(
+                f"contexts of type {type(given).__name__}; they are a list of passages, each a text or an object with "
+                "'text'; write them so"
+            )
+        return tuple(Passage.of(passage) for passage in given)
 
     @property
     def images(self) -> tuple[Image, ...]:
@@ -213,7 +221,7 @@ class Message:
         Parameters
         ----------
         text : str
-            Takes the place of all text in the content; parts without text stay where they are.
+            Takes the place of all text, a refusal's too; parts without text stay where they are.
 
         Returns
         -------
@@ -225,10 +233,11 @@ class Message:
         >>> Message({"role": "user", "content": "Hello world", "name": "bob"}).with_text("Hello").raw
         {'role': 'user', 'content': 'Hello', 'name': 'bob'}
         """
-        if not isinstance(self.raw.get("content"), list | tuple):
-            return Message({**self.raw, "content": text})
+        raw = {key: value for key, value in self.raw.items() if not (key == "refusal" and isinstance(value, str))}
+        if not isinstance(raw.get("content"), list | tuple):
+            return Message({**raw, "content": text})
         others = [part for part in self.parts if not any(field in part for field in _TEXT_FIELDS)]
-        return Message({**self.raw, "content": [{"type": "text", "text": text}, *others]})
+        return Message({**raw, "content": [{"type": "text", "text": text}, *others]})
 
 
 def _image(part: Mapping[str, Any]) -> Image:
@@ -239,7 +248,8 @@ def _image(part: Mapping[str, Any]) -> Image:
         value if isinstance(value, int) and 0 < value <= MOST_TOKENS else None
         for value in map(fields.get, ("width", "height"))
     )
-    return Image(width, height, str(fields.get("detail") or "auto"))
+    url = next((url for url in (fields.get("url"), inner) if isinstance(url, str)), "")
+    return Image(width, height, str(fields.get("detail") or "auto"), url)
 
 
 def _as_json(arguments: object) -> str:

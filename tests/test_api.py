@@ -18,29 +18,31 @@ PACKAGE = Path(budgetkit.__file__).parent
 PUBLIC = {
     *("Share", "Item", "Reserve", "Allocation", "Budget", "allocate", "allocate_many", "fit", "sweep"),
     *("Plan", "Grant", "Decision", "model", "counter", "Framing", "FRAMINGS", "truncate"),
-    *("Message", "Trace", "load_trace", "load_traces", "BudgetExplorer", "AccuracyExplorer"),
+    *("Message", "Trace", "list_traces", "load_trace", "load_traces", "BudgetExplorer", "AccuracyExplorer"),
     *("ConversationExplorer", "DesignCard", "App"),
     *("Replay", "replay", "rank_policies", "evidence", "losses", "evidence_shares", "outlook"),
     *("presets", "state", "assembly", "figures", "policies", "prompt_cache", "cost"),
     *("corpora", "accuracy", "calibrate", "streaming", "claims"),
-    *("shipped_traces", "cutter", "cut_share"),
+    *("shipped_traces", "cutter", "cut_share", "count_request", "count_answer", "RequestCount", "fit_bill"),
+    *("solve", "tune"),
 }
 
 # The core is what an application installs; the wings stand on it, and the faces on both.
 CORE = {"budget", "message", "files", "models", "plan", "pruning", "counters", "framing", "presets", "state", "trace"}
-CORE |= {"truncation", "assembly", "billing", "schema", "extras"}
-WINGS = {"accuracy", "replay"}
-FACES = {"figures", "explorer", "endpoints", "app"}
+CORE |= {"truncation", "assembly"}
+WINGS = {"accuracy", "replay", "deciding"}
+FACES = {"figures", "explorer", "endpoints", "app", "commands"}
 
 # Floors from the ground up: a room may import what stands on a lower floor.
 FLOORS = [
-    {"budget", "files", "extras"},
+    {"budget", "files"},
     {"message", "models", "plan", "pruning", "endpoints"},
-    {"counters", "framing", "presets", "state", "figures", "billing", "schema"},
+    {"counters", "presets", "state", "figures"},
+    {"framing"},
     {"trace", "truncation", "assembly"},
     {"explorer"},
     {"accuracy", "replay"},
-    {"app"},
+    {"app", "commands", "deciding"},
 ]
 MOST_FLOORS, MOST_ENTRIES = 8, 22
 
@@ -56,6 +58,7 @@ DOORS = {
     "importlib.resources": {"files"},
     **dict.fromkeys(("dask", "distributed"), set[str]()),
     "voila": {"app"},
+    **dict.fromkeys(("click", "rich", "pytest"), {"commands"}),
     **dict.fromkeys(("httpx", "anyio"), {"endpoints"}),
     "tqdm": {"accuracy"},
     **dict.fromkeys(("socket", "http", "urllib.request", "ftplib", "requests", "aiohttp"), set[str]()),

@@ -112,3 +112,12 @@ def test_a_cheap_counter_that_is_chosen_is_the_one_that_is_judged() -> None:
     assert card.view.state["strip"]["title"] == "How far off is chars/3.5?"
     card.controls.model.value = "claude-sonnet-4-5"
     assert "which stands in for claude-sonnet-4-5" in card.view.state["strip"]["note"]
+
+
+def test_a_card_opens_files_as_the_explorer_does() -> None:
+    card = bk.DesignCard("chat")
+    assert [each["purpose"] for each in card.view.opens] == ["file", "setup"]
+    assert card.controls.trace.label == "typed in below"  # and not nothing at all
+    card.controls.trace.value = "support-chat"
+    card.controls.trace.value = None
+    assert (card.controls.trace.label, card.config["trace"]) == ("typed in below", None)

@@ -357,7 +357,7 @@ def test_the_forecast_says_when_a_limit_is_passed() -> None:
     explorer.controls.horizon_box.value = 3
     assert explorer.config["horizon"] == 3
     assert len(explorer.view.figure_fan["spec"]["data"][-1]["x"]) == 20 + 3
-    first = int((explorer.replay.frame()["dropped"] > 0).idxmax()) + 1
+    first = int((explorer.replay.frame()["dropped"].to_numpy() > 0).argmax()) + 1
     assert f"First cut (1.5k): turn {first} ({first} to {first})." in explorer.view.figure_fan["note"]
     free = explorer_of(conversation(3), window=64_000)
     free.controls.horizon_box.value = 3

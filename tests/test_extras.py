@@ -11,7 +11,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import budgetkit
-from budgetkit.extras import extra
+from budgetkit.files import extra
 
 CHECKOUT = Path(__file__).parents[1]
 EXTRAS: dict[str, list[str]] = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
@@ -53,6 +53,23 @@ def test_a_missing_extra_is_one_sentence_that_names_it(name: str, library: str, 
     assert said.endswith(f"needs {library}, which is not installed; run: pip install 'budgetkit[{name}]'")
     assert "\n" not in said
     assert library.replace("_", "-") in {Requirement(each).name for each in EXTRAS[name]}
+
+
+def test_every_public_name_is_there_without_the_laboratory_or_says_what_it_needs() -> None:
+    program = (
+        "import budgetkit as bk\n"
+        "for package in (bk, bk.figures):\n"
+        "    for name in package.__all__:\n"
+        "        try:\n"
+        "            getattr(package, name)\n"
+        "        except ImportError as problem:\n"
+        "            print(name, problem)\n"
+    )
+    laboratory = ("IPython", "anywidget", "genai_prices", "ipywidgets", "jupyterlab", "plotly", "tqdm", "traitlets")
+    said = dict(line.split(" ", 1) for line in without(*laboratory, program=program).splitlines())
+    assert said.keys() >= {"BudgetExplorer", "AccuracyExplorer", "ConversationExplorer"}
+    assert [line for line in said.values() if not line.endswith("; run: pip install 'budgetkit[lab]'")] == []
+    assert {"Budget", "replay", "truncate", "policies", "state"} & said.keys() == set()
 
 
 def test_a_figure_has_its_table_and_its_plain_data_without_plotly() -> None:

@@ -38,9 +38,7 @@ def nested(levels: int = LEVELS) -> Any:
 
 def test_yaml_that_names_what_it_named_is_refused() -> None:
     """By its first alias; nothing is ever made of it."""
-    sentence = (
-        r"^saved state is YAML with the alias \*a0; known are values written out; write what it stands for in its"
-    )
+    sentence = r"^saved state has the alias \*a0; known are values written out; write what it stands for in its"
     for text in (
         bomb(),
         bomb(9),
@@ -68,12 +66,12 @@ VALUES = {
         lambda value: bk.Reserve("output", value),
         lambda value: bk.Reserve(value, -1),
         lambda value: bk.Allocation(value, cap=-1),
-        lambda value: bk.Allocation("a", importance=value if not isinstance(value, int) else "x"),  # type: ignore[arg-type]
+        lambda value: bk.Allocation("a", importance=[value]),  # type: ignore[arg-type]
         lambda value: bk.Allocation("a", fill=value),
         lambda value: bk.Item("a", value),
         lambda value: bk.Budget(value),
         lambda value: bk.Budget(9, remainder=value),
-        lambda value: bk.Budget(9, name=value, roles={"user": 3}),  # type: ignore[dict-item]
+        lambda value: bk.Budget(9, roles={"user": [value]}),  # type: ignore[dict-item]
         lambda value: bk.state.from_dict({"budgetkit": value}),
         lambda value: bk.state.from_dict({"budgetkit": 1, "budget": {"window": value}}),
         lambda value: bk.state.from_dict({"budgetkit": 1, "budget": {str(value)[:100_000]: 1}}),

@@ -166,7 +166,8 @@ def _within(many: Ints, chosen: Ints, random: np.random.Generator) -> Ints:
 
 def _below(room: Ints, random: np.random.Generator) -> Ints:
     """Draw a whole number from 0 up to each of these."""
-    return np.minimum((random.random(len(room)) * room).astype("int64"), room - 1)
+    drawn: Ints = np.minimum((random.random(len(room)) * room).astype("int64"), room - 1)
+    return drawn
 
 
 def _parts(chosen: Ints, documents: Ints) -> Iterator[Ints]:

@@ -1,9 +1,9 @@
-"""App: the faces put together: the design card, and all explorers over one conversation and one budget."""
+"""App: the faces put together: the design card, and all explorers over one conversation and one budget.
 
-from budgetkit.extras import extra
+Each is imported from its own module, so that the card does not wait for the explorers that it does not show.
+"""
+
+from budgetkit.files import extra
 
 with extra("lab", "the app"):
-    from budgetkit.app.app import App
-    from budgetkit.app.card import DesignCard
-
-__all__ = ["App", "DesignCard"]
+    import ipywidgets  # noqa: F401

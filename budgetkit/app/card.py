@@ -12,7 +12,7 @@ from budgetkit.app.kinds import CLASSES
 from budgetkit.app.misjudged import Misjudged, conversation_errors, shipped_errors
 from budgetkit.app.strip import Room, room_of, strip
 from budgetkit.counters import Counter
-from budgetkit.explorer.budget.explorer import BudgetExplorer, BudgetView
+from budgetkit.explorer.budget.explorer import OPENS, BudgetExplorer
 from budgetkit.explorer.budget.results import ROUGH, Results
 from budgetkit.explorer.budget.settings import Settings
 from budgetkit.explorer.undo import UndoStack
@@ -25,7 +25,7 @@ class CardView(View):
     """The bar of the window and the strip of errors; no charts, so that nothing large is loaded."""
 
     figures: Any = t.List([]).tag(sync=True)
-    opens = t.List(BudgetView.opens.default_value).tag(sync=True)
+    opens = t.List(OPENS).tag(sync=True)
 
 
 class DesignCard(BudgetExplorer):

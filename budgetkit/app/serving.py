@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-from budgetkit.extras import extra
+from budgetkit.files import extra
 from budgetkit.trace import load_traces, shipped_traces
 
 #: Voilà's own page would ask another machine for icons that the app has no use for; this one asks nobody.

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from math import ceil
+from operator import index
 from typing import Final, Literal, get_args
 
 from budgetkit.budget.quoting import brief
@@ -27,6 +28,18 @@ ROUNDINGS: tuple[str, ...] = get_args(Rounding)
 _DIGITS, _EXPONENT = 400, 400  # every float is within; 1e-99999999 is a short text and 33 million bytes of a fraction
 
 
+def whole_number(value: object) -> int | None:
+    """Return a whole number as Python's, one of numpy's too; None for anything else, and for True.
+
+    >>> whole_number(3), whole_number(True), whole_number("3")
+    (3, None, None)
+    """
+    try:
+        return None if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+
+
 def check_tokens(what: str, value: object) -> int:
     """Return a number of tokens unchanged, or say why it is none.
 
@@ -35,11 +48,11 @@ def check_tokens(what: str, value: object) -> int:
     >>> check_tokens("window", 8192)
     8192
     """
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    number = whole_number(value)
+    if number is None:
         raise TypeError(
             f"{what} is {brief(value)}; tokens are whole numbers of 0 or more; give an int, or a Share for a ratio"
         )
-    number = int(value.__index__())
     if number < 0:
         raise ValueError(f"{what} is {_numeral(number)}; tokens are whole numbers of 0 or more; give one of these")
     if number > MOST_TOKENS:
@@ -124,6 +137,7 @@ class Share:
         >>> Share(.10).of(8192), Share(.25).of(8190, "nearest")
         (819, 2048)
         """
+        window = window if type(window) is int else check_tokens("window", window)
         return self.clamp(_rounded(self._exact * window, rounding))
 
     def clamp(self, tokens: int) -> int:
@@ -153,6 +167,19 @@ class Share:
 
 
 Amount = int | Share
+
+
+def amount_of(what: str, value: Amount | float) -> Amount:
+    """Return a number of tokens or a share, which may be written as a number with a point from 0 to 1.
+
+    Examples
+    --------
+    >>> amount_of("output", 0.15), amount_of("output", 500)
+    (Share(0.15), 500)
+    """
+    if isinstance(value, float) and 0 <= value <= 1:
+        return Share(value)
+    return value if isinstance(value, Share) else check_tokens(what, value)
 
 
 def sizes(amounts: Sequence[Amount], window: int, rounding: Rounding = "floor") -> tuple[int, ...]:
@@ -202,7 +229,7 @@ def _largest_remainder(quotas: Sequence[Fraction], total: int) -> tuple[int, ...
 
 
 def _rounded(exact: Fraction, rounding: str) -> int:
-    if rounding not in ROUNDINGS:
+    if not isinstance(rounding, str) or rounding not in ROUNDINGS:
         raise ValueError(f"rounding is {brief(rounding)}; known are {', '.join(ROUNDINGS)}; choose one of them")
     return int(exact + Fraction(1, 2)) if rounding == "nearest" else int(exact)
 

@@ -168,9 +168,9 @@ class CharacterCounter:
 
 def _exact_ratio(ratio: object) -> Fraction:
     above, slash, below = str(ratio).partition("/") if isinstance(ratio, str | Fraction) else (ratio, "", "")
-    parts = exact_number(above), exact_number(below) if slash else Fraction(1)
-    exact = parts[0] / parts[1] if parts[0] is not None and parts[1] else None
-    if exact is None or not 0 < exact <= MOST_TOKENS:
+    top, bottom = exact_number(above), exact_number(below if slash else 1)
+    exact = Fraction(top, bottom) if top is not None and bottom else Fraction(0)
+    if not 0 < exact <= MOST_TOKENS:
         raise ValueError(f"a ratio of {brief(ratio)} units a token; a ratio is a number above 0; English has about 4")
     return exact
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.counters.encodings import replace_surrogates
-from budgetkit.extras import extra, missing
+from budgetkit.files import extra, missing
 
 __all__ = ["ForeignCounter"]
 

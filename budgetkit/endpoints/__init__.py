@@ -6,7 +6,7 @@ request is asked about once. A text is counted as the only message of a request,
 without it, which is what it costs with the one letter "a" less one token.
 """
 
-from budgetkit.extras import extra
+from budgetkit.files import extra
 
 with extra("endpoints", "asking a provider"):
     from budgetkit.endpoints.asking import ProviderCounter, provider_counter

@@ -1,6 +1,6 @@
 """The explorers: settings on widgets, and a view that draws what follows from them. The door to widgets."""
 
-from budgetkit.extras import extra
+from budgetkit.files import extra
 
 with extra("lab", "an explorer"):
     from budgetkit.explorer.budget import BudgetExplorer

@@ -16,7 +16,7 @@ import anywidget
 import traitlets as t
 
 from budgetkit.counters.encodings import replace_surrogates
-from budgetkit.extras import extra
+from budgetkit.files import extra
 
 _PARTS = (
     "dom",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec
 
 import pandas as pd
 
-from budgetkit.extras import extra
+from budgetkit.files import extra
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -154,6 +154,17 @@ class History:
             self.dropped_tokens += held - self.tokens
         return held - self.tokens
 
+    def take_out(self, slot: int) -> None:
+        """Take out one message, whatever goes with it; nothing where it has left already."""
+        if self.state[slot] not in (WHOLE, SHRUNK):
+            return
+        unit = self.slots.unit[slot]
+        self._remove(slot, DROPPED)
+        self.members[unit].remove(slot)
+        if not self.members[unit]:
+            del self.members[unit]
+            self._closed.add(unit)
+
     def shrink(self, slot: int, placeholder: int) -> None:
         """Leave a placeholder of a tool result."""
         self.dropped_tokens += self.size[slot] - placeholder

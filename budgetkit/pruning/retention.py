@@ -25,6 +25,7 @@ class Visit:
     room: PruningContext
     entering: Sequence[int]
     boundary: int
+    leaving: Sequence[int] = ()  # what the recorded session itself took out
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,8 @@ def retain(slots: Slots, visits: Sequence[Visit], policy: Policy, measure: Measu
         history.begin(request)
         for slot in visit.entering:
             history.enter(slot)
+        for slot in visit.leaving:
+            history.take_out(slot)
         calls = _Calls(request, kept, measure)
         for stage in policy.stages:
             for cut in stage.cuts(_now(visit.room, history)):

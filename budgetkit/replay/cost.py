@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from budgetkit.budget.quoting import brief
-from budgetkit.extras import extra
+from budgetkit.files import extra
 from budgetkit.plan.items import Floats, Ints
 
 MILLION = 1_000_000

@@ -11,19 +11,20 @@ the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from budgetkit.budget import Budget
-from budgetkit.counters import counter
+from budgetkit.counters import count_of
 from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.message import Message
 from budgetkit.plan.items import Ints
 from budgetkit.plan.walk import allocate, allocate_columns, with_undeclared
 from budgetkit.pruning.history import Slots
 from budgetkit.pruning.policies import Policy, PruningContext
+from budgetkit.pruning.policies.systems import policy_of
 from budgetkit.pruning.retention import Kept, Measure, Visit, retain
 from budgetkit.replay.cost import Prices
 from budgetkit.replay.prefix import PrefixLayout, boundaries, equal_prefix, place
@@ -32,7 +33,7 @@ from budgetkit.replay.requests import By, answers, pauses, requests_of
 from budgetkit.replay.results import Replay
 from budgetkit.replay.returning import Returned, returned, shared_at_most
 from budgetkit.replay.returning import sizes as sizes_of
-from budgetkit.trace import DEFAULT_ROLES, Ledger, Trace, unpaired
+from budgetkit.trace import DEFAULT_ROLES, Ledger, Trace, Turn, unpaired
 from budgetkit.trace.sections import Roles, past_section
 
 Columns = dict[str, dict[str, Ints]]
@@ -43,9 +44,9 @@ _RESULTS = ("tool", "function")
 def replay(
     trace: Trace,
     budget: Budget,
-    policy: Policy,
+    policy: Policy | str,
     *,
-    count: Count | None = None,
+    count: Count | str | None = None,
     roles: Roles | None = None,
     framing: Framing | None = None,
     section: str | None = None,
@@ -61,10 +62,11 @@ def replay(
         The conversation.
     budget : Budget
         The window and its lines.
-    policy : Policy
-        What leaves the history, and when; see :mod:`budgetkit.pruning`.
-    count : callable, optional
-        From text to tokens; o200k_base when left out.
+    policy : Policy or str
+        What leaves the history, and when; see :mod:`budgetkit.pruning.policies`, whose `NAMED` go by a name, such as
+        "oldest first" or "octopus".
+    count : callable or str, optional
+        From text to tokens, or the name of a counter; o200k_base when left out.
     roles : mapping or callable, optional
         Which section each message belongs to; the budget's own table when left out.
     framing : Framing, optional
@@ -100,7 +102,7 @@ def replay(
     >>> bool((outcome.frame()["sent"] <= 3_500).all())
     True
     """
-    count = counter("o200k_base") if count is None else count
+    count, policy = count_of("o200k_base" if count is None else count), policy_of(policy)
     roles = (budget.roles or DEFAULT_ROLES) if roles is None else roles
     framing = DEFAULT_FRAMING if framing is None else framing
     requests = requests_of(trace, by)
@@ -109,7 +111,7 @@ def replay(
     sizes = _sizes(placed, budget, roles)
     slots = _slots(trace, placed, policy)
     kept = retain(slots, sizes.visits(placed), policy, _measure(trace, policy, count, framing))
-    output = answers(trace.messages, trace.counts(count, framing), requests, by)
+    output = answers(trace.answers(count, framing), requests, by)
     limits = sizes.columns[placed.section]["limit"] - sizes.pinned
     back = returned(trace, placed, slots, kept, limits, policy)
     return _outcome(trace, placed, sizes, kept, policy, output, cache, prices, slots, back)
@@ -132,13 +134,12 @@ class _Sizes:
         column = self.columns[placed.section]
         limits = (column["limit"] - self.pinned).tolist()
         others = (self.others(self.columns, placed.section) + self.pinned).tolist()
-        entering: list[list[int]] = [[] for _ in placed.requests]
-        for slot, request in enumerate(placed.entry.tolist()):
-            if request < len(entering):
-                entering[request].append(slot)
+        entering, leaving = _by_request(placed.entry, placed.requests), _by_request(placed.leave, placed.requests)
         usable, window = self.budget.usable, self.budget.window
         return [
-            Visit(PruningContext(0, limit, other, usable, window, request.number), entering[i], max(0, edge))
+            Visit(
+                PruningContext(0, limit, other, usable, window, request.number), entering[i], max(0, edge), leaving[i]
+            )
             for i, (limit, other, request, edge) in enumerate(
                 zip(limits, others, placed.requests, self.limits.tolist(), strict=True)
             )
@@ -159,8 +160,18 @@ def _sizes(placed: PrefixLayout, budget: Budget, roles: Roles) -> _Sizes:
     budget = with_undeclared(replace(budget, deficit="signed"), demands)
     columns = allocate_columns(budget, demands, len(placed.requests))
     entered = np.bincount(placed.entry, np.where(placed.prunable, placed.tokens, 0), len(placed.requests) + 1)
-    pinned = demands[placed.section] - np.cumsum(entered.astype(np.int64))[:-1]
+    left = np.bincount(placed.leave, np.where(placed.prunable, placed.tokens, 0), len(placed.requests) + 1)
+    pinned = demands[placed.section] - np.cumsum((entered - left).astype(np.int64))[:-1]
     return _Sizes(budget, columns, demands, pinned, boundaries(placed, columns))
+
+
+def _by_request(places: Ints, requests: Sequence[Turn]) -> list[list[int]]:
+    """List the messages by the request at which something becomes of them."""
+    slots: list[list[int]] = [[] for _ in requests]
+    for slot, request in enumerate(places.tolist()):
+        if request < len(slots):
+            slots[request].append(slot)
+    return slots
 
 
 def _slots(trace: Trace, placed: PrefixLayout, policy: Policy) -> Slots:

@@ -60,13 +60,12 @@ def _answered(messages: Sequence[Message], turn: Turn) -> list[Turn]:
     return [Turn(turn.number, turn.start, sent, turn.end) for sent in asked]
 
 
-def answers(messages: Sequence[Message], tokens: Ints, requests: Sequence[Turn], by: By) -> Ints:
-    """Return how long the model's answers to each request are."""
-    own = np.array([message.role == "assistant" for message in messages]) * tokens
-    sums = np.concatenate(([0], np.cumsum(own)))
+def answers(billed: Ints, requests: Sequence[Turn], by: By) -> Ints:
+    """Return what the model's answers to each request bill, of what every message bills as output."""
+    sums = np.concatenate(([0], np.cumsum(billed)))
     if by == "turn":
         return np.array([sums[r.end] - sums[r.start] for r in requests], dtype=np.int64)
-    ends = [min(r.sent + 1, len(messages)) for r in requests]
+    ends = [min(r.sent + 1, len(billed)) for r in requests]
     return np.array([sums[end] - sums[min(r.sent, end)] for r, end in zip(requests, ends, strict=True)], dtype=np.int64)
 
 

@@ -24,7 +24,11 @@ MOST_BLANK = 2_000_000
 Numbered = tuple[int, Any]
 Progress = Callable[[int, int], object]
 _MEGABYTE = 1 << 20
-_READ = ("role", "content", "messages", "tool_calls", "tool_call_id")
+_READ = (
+    *("role", "content", "messages", "tool_calls", "tool_call_id", "tools", "functions", "contexts", "meta", "system"),
+    *("instructions", "contents", "parts", "request", "response", "mapping", "usage"),
+)
+_DEEPEST = 100
 _OPENERS = ("{", "[", "[{")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -124,7 +128,7 @@ def _decoded(line: bytes, name: str, number: int) -> str:
 
 def _parsed(text: str, name: str, number: int) -> Any:
     try:
-        return json.loads(text, object_pairs_hook=_object)
+        return _refuse_deep(json.loads(text, object_pairs_hook=_object), text)
     except json.JSONDecodeError:
         raise
     except RecursionError:
@@ -133,6 +137,21 @@ def _parsed(text: str, name: str, number: int) -> Any:
         ) from None
     except ValueError as error:  # a number of more digits than Python reads
         raise ValueError(f"{name}, line {number}: not readable as JSON; {error}; look what wrote it") from None
+
+
+def _refuse_deep(value: Any, text: str) -> Any:
+    """Refuse what is nested so deeply that walking through it would end in an error of Python's own."""
+    level = [value] if isinstance(value, dict | list) and text.count("[") + text.count("{") > _DEEPEST else []
+    for _ in range(_DEEPEST):
+        level = [
+            inner
+            for each in level
+            for inner in (each.values() if isinstance(each, dict) else each)
+            if isinstance(inner, dict | list)
+        ]
+    if level:
+        raise RecursionError
+    return value
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -2,9 +2,12 @@
 
 # The splash covers the page, and the page is out of the keyboard's reach, whenever a theme is loaded.
 SPLASH_IS_GONE = "!document.getElementById('jupyterlab-splash')"
-IS_READY = f"""() =>
-    window.jupyterapp?.shell.currentWidget?.context?.sessionContext?.session?.kernel?.status === "idle"
-        && document.body.dataset.jpThemeName && {SPLASH_IS_GONE}"""
+# By then JupyterLab has put the focus into the notebook: it will not take it from a control later.
+IS_READY = f"""() => {{
+    const panel = window.jupyterapp?.shell.currentWidget;
+    return panel?.context?.sessionContext?.session?.kernel?.status === "idle"
+        && document.body.dataset.jpThemeName && {SPLASH_IS_GONE} && panel.node.contains(document.activeElement);
+}}"""
 HAS_THEME = f"name => document.body.dataset.jpThemeName === name && {SPLASH_IS_GONE}"
 ALL_HAVE_RUN = """() => {
     const panel = jupyterapp.shell.currentWidget;

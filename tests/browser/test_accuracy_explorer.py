@@ -63,8 +63,7 @@ def expect_kpi(page: Page, key: str, value: str) -> None:
 def test_risk_moved_by_keys_moves_buffer_and_copied_text(lab: Notebook, buffers: dict[float, float]) -> None:
     page = lab.page
     expect_kpi(page, "buffer", f"{100 * buffers[0.05]:.1f} %")
-    page.get_by_role("slider", name="Risk, %").focus()
-    page.keyboard.press("ArrowRight")  # from 5 % to 10 %
+    page.get_by_role("slider", name="Risk, %").press("ArrowRight")  # from 5 % to 10 %
     expect_kpi(page, "buffer", f"{100 * buffers[0.1]:.1f} %")
     expect(page.locator(".bk-card[data-key=buffers] .bk-note")).to_contain_text("At a risk of 10 %")
     reserve = accuracy.Buffer(buffers[0.1], 0, 1, 0.1, 8_192, 2, "chars/4").reserve
@@ -152,6 +151,5 @@ def test_a_reloaded_page_shows_and_moves_as_before(lab: Notebook, buffers: dict[
     page.locator(".bk-kpis").scroll_into_view_if_needed()
     lab.wait_for_charts(CHARTS)
     expect_kpi(page, "buffer", f"{100 * buffers[0.05]:.1f} %")
-    page.get_by_role("slider", name="Risk, %").focus()
-    page.keyboard.press("ArrowRight")
+    page.get_by_role("slider", name="Risk, %").press("ArrowRight")
     expect_kpi(page, "buffer", f"{100 * buffers[0.1]:.1f} %")

@@ -67,8 +67,7 @@ def expect_kpi(page: Page, key: str, value: str) -> None:
 def test_a_scrub_by_keys_moves_key_figures_marks_and_messages(lab: Notebook) -> None:
     page = lab.page
     expect(page.locator(".bk-reader h3")).to_contain_text("request 85 (turn 27)")
-    lab.slider("Request").focus()
-    page.keyboard.press("Home")
+    lab.slider("Request").press("Home")
     expect_kpi(page, "now", "624")
     expect(page.locator(".bk-reader h3")).to_have_text("What does request 1 (turn 1) send, and what is missing?")
     expect(page.locator(".bk-reader .bk-note")).to_contain_text("nothing has left before")
@@ -92,8 +91,7 @@ def test_two_policies_side_by_side_cost_what_the_notebook_says(lab: Notebook) ->
     expect(names).to_have_count(3)
     for name in ("down to a mark", "oldest first", "last turns"):
         expect(names.filter(has_text=name)).to_have_count(1)
-    lab.slider("turns").focus()
-    page.keyboard.press("ArrowLeft")
+    lab.slider("turns").press("ArrowLeft")
     expect(page.locator(".bk-code")).to_contain_text("budgetkit: 1")
     page.get_by_role("button", name="Python", exact=True).click()
     expect(page.locator(".bk-code")).to_contain_text("policy = SlidingWindow(9)")
@@ -128,15 +126,13 @@ def test_an_uploaded_session_is_shown_and_can_be_taken_back(lab: Notebook, tmp_p
 
 def test_a_reloaded_page_shows_and_moves_as_before(lab: Notebook) -> None:
     page = lab.page
-    lab.slider("Request").focus()
-    page.keyboard.press("Home")
+    lab.slider("Request").press("Home")
     expect_kpi(page, "now", "624")
     lab.reload()
     show(page)
     lab.wait_for_charts(CHARTS)
     expect_kpi(page, "now", "624")
-    lab.slider("Request").focus()
-    page.keyboard.press("ArrowRight")
+    lab.slider("Request").press("ArrowRight")
     expect(page.locator(".bk-reader h3")).to_contain_text("request 2 (turn 1)")
 
 

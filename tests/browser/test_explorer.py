@@ -153,8 +153,7 @@ def test_a_handle_is_a_slider_for_the_keyboard(lab: Notebook) -> None:
     expect(knob).to_have_attribute("role", "slider")
     expect(knob).to_have_attribute("aria-valuenow", "3276")
     expect(knob).to_have_attribute("aria-valuetext", "3,276 tokens, 20.0 % of the window")
-    knob.focus()
-    page.keyboard.press("ArrowRight")
+    knob.press("ArrowRight")
     expect(knob).to_have_attribute("aria-valuenow", "3326")
     page.keyboard.press("Shift+ArrowRight")
     expect(knob).to_have_attribute("aria-valuenow", "3826")
@@ -203,8 +202,7 @@ def test_a_file_over_20_megabytes_is_refused_before_it_is_sent(lab: Notebook, tm
     expect(page.locator(".bk-status.bk-is-error")).to_contain_text('type the file\'s path into "File" instead')
     expect(page.locator(".bk-source")).to_contain_text("support-chat")
     assert page.evaluate("window.sent") < 1_000_000
-    lab.slider("output").focus()
-    page.keyboard.press("ArrowRight")
+    lab.slider("output").press("ArrowRight")
     expect_kpi(page, "usable", "13,845")
     assert page.evaluate("window.sent") > 0, "had it been sent, it would have been weighed"
 
@@ -223,8 +221,7 @@ def test_a_broken_file_is_said_with_its_line_and_nothing_else_changes(lab: Noteb
 
 def test_too_much_is_drawn_past_the_windows_end_and_says_how_to_mend_it(lab: Notebook) -> None:
     page = lab.page
-    handle(page, "output").focus()
-    page.keyboard.press("End")
+    handle(page, "output").press("End")
     expect(page.locator(".bk-status.bk-is-over")).to_contain_text("lower a cap or a reserve")
     expect(page.locator(".bk-end text")).to_contain_text("the window ends at 16,384")
     expect_kpi(page, "pool", "\u221210,648")  # 3,279 less 16,384 instead of 2,457
@@ -253,8 +250,7 @@ def test_plotly_reaches_a_page_once_and_outlives_the_explorer_that_asked(noteboo
     page.evaluate("""() => { const content = jupyterapp.shell.currentWidget.content; content.activeCellIndex = 1; }""")
     own.command("notebook:delete-cell")
     expect(page.locator(".bk-explorer")).to_have_count(1)
-    own.slider("output").focus()
-    page.keyboard.press("ArrowRight")
+    own.slider("output").press("ArrowRight")
     expect(page.locator(".bk-legend li[data-key=output] b")).to_have_text("19,840")
     page.wait_for_function(CHART_IS_NEW)
 
@@ -384,21 +380,16 @@ def test_files_are_opened_and_changes_taken_back_without_a_mouse(lab: Notebook, 
     files = [spoken, saved]
     page.on("filechooser", lambda chooser: chooser.set_files(files.pop(0)))
     for name, key in (("Open a conversation…", "Enter"), ("Load a set-up…", "Space")):
-        page.get_by_role("button", name=name).focus()
-        page.keyboard.press(key)
+        page.get_by_role("button", name=name).press(key)
         expect(page.locator(".bk-source")).to_contain_text("coding-agent.jsonl")
     expect_kpi(page, "usable", "6,964")
-    lab.slider("output").focus()
-    page.keyboard.press("ArrowRight")
+    lab.slider("output").press("ArrowRight")
     expect_kpi(page, "usable", "6,923")  # 15.5 % of 8,192 is 1,269
-    page.get_by_role("button", name="Undo", exact=True).focus()
-    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Undo", exact=True).press("Enter")
     expect_kpi(page, "usable", "6,964")
-    page.get_by_role("button", name="Redo", exact=True).focus()
-    page.keyboard.press("Space")
+    page.get_by_role("button", name="Redo", exact=True).press("Space")
     expect_kpi(page, "usable", "6,923")
-    page.get_by_role("button", name="Reset", exact=True).focus()
-    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Reset", exact=True).press("Enter")
     expect_kpi(page, "window", "128,000")
 
 
@@ -406,8 +397,7 @@ def test_charts_and_rows_may_go_while_they_are_drawn_and_have_the_focus(lab: Not
     """No script fails on what has left the page, and what comes back is drawn as before."""
     page = lab.page
     for preset in ("agent", "working_memory", "memory_engine", "chat"):
-        lab.slider("output").focus()
-        page.keyboard.press("ArrowRight")
+        lab.slider("output").press("ArrowRight")
         lab.execute("explorer.controls.trace.value = None")
         lab.execute(f"explorer.controls.trace.value, explorer.controls.preset.value = 'support-chat', {preset!r}")
     expect(page.locator(".bk-charts > .bk-card")).to_have_count(4)
@@ -428,14 +418,12 @@ def test_hovering_a_section_fades_the_others_everywhere(lab: Notebook) -> None:
 
 def test_a_reloaded_page_shows_and_moves_as_before(lab: Notebook) -> None:
     page = lab.page
-    lab.slider("output").focus()
-    page.keyboard.press("ArrowRight")
+    lab.slider("output").press("ArrowRight")
     expect_kpi(page, "usable", "13,845")  # 15.5 % of 16,384 is 2,539
     lab.reload()
     lab.wait_for_charts()
     expect_kpi(page, "usable", "13,845")
-    handle(page, "output").focus()
-    page.keyboard.press("ArrowRight")
+    handle(page, "output").press("ArrowRight")
     expect_kpi(page, "usable", "13,795")
     assert page.evaluate(f"{SHELF}.transfers") == 1
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from budgetkit.accuracy.corpora.document import Corpus, Document
 from budgetkit.accuracy.corpora.reading import LANGUAGES, files, text_of
-from budgetkit.extras import missing
+from budgetkit.files import missing
 
 __all__ = ["chatterbot", "packages", "standard_library"]
 

@@ -54,7 +54,7 @@ class Row:
         # A value between two steps would come back from the page as a move to one of them.
         ratio = float(amount.ratio) if isinstance(amount, Share) else size / max(1, window)
         self.slider.value = min(100.0, round(100 * ratio / STEP) * STEP)
-        self.share.value = "no cap" if tokens is None else f"{100 * size / max(1, window):.3g} %"
+        self.share.value = "pool" if tokens is None else f"{100 * size / max(1, window):.3g} %"
         bound(self.box, floor, window, size)
         self.slider.disabled = self.box.disabled = locked
         self.lock.value = locked

@@ -1,6 +1,6 @@
 """The conversation explorer: what is kept of a conversation, what is read again from the cache, what it costs."""
 
-from budgetkit.extras import extra
+from budgetkit.files import extra
 
 with extra("lab", "an explorer"):
     from budgetkit.replay.explorer.explorer import ConversationExplorer
