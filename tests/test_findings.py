@@ -11,7 +11,15 @@ from budgetkit.budget import Allocation, Budget, Reserve
 from budgetkit.models import Model, model, models
 from budgetkit.plan.findings import CODES, findings
 from budgetkit.presets import PRESETS, working_memory
-from budgetkit.pruning.policies import POLICIES, OldestFirst, SlidingWindow, Step, TriggerTarget, agent_framework, haystack
+from budgetkit.pruning.policies import (
+    POLICIES,
+    OldestFirst,
+    SlidingWindow,
+    Step,
+    TriggerTarget,
+    agent_framework,
+    haystack,
+)
 
 TODAY = date(2026, 11, 22)
 WINDOWS = (8_192, 32_768, 128_000, 1_000_000)
