@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +125,7 @@ WRONG = {
     "no model": (("fit", "support-chat", "-c", "chars/4", "-m", "nosuch"), "no model 'nosuch'"),
     "no turn": (("fit", "support-chat", "--turn", "999"), "turn 999 of trace 'support-chat' was asked for"),
     "no section": (("fit", "support-chat", "--why", "x"), "no section 'x' in this budget"),
-    "no prompt": (("check", "--prompt", "x"), "a prompt is given as SECTION=FILE"),
+    "no prompt": (("check", "--prompt", "x"), "a prompt 'x'; a prompt is given as SECTION=FILE"),
     "too small": (("fit", "support-chat", "-w", "3"), "chat at a window of 3 leaves"),
     "piped app": (("explore", "-"), "the app reads a file, not standard input"),
 }
@@ -189,9 +190,16 @@ def test_no_name_or_text_commands_the_terminal(tmp_path: Path) -> None:
         assert "Traceback" not in shown
 
 
-def test_a_warning_is_a_sentence_and_no_python() -> None:
-    done = budgetkit("count", "-t", "x", "-c", "gpt-4o", PYTHONWARNINGS="error")
-    assert (done.returncode, done.stderr) == (0, b"")
+def test_a_warning_is_a_sentence_on_the_error_output(tmp_path: Path) -> None:
+    path = tmp_path / "export.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("chat.json", json.dumps([{"role": "user", "content": "Hello"}]))
+        archive.writestr("other.json", json.dumps({"nothing": 1}))
+    done = budgetkit("check", str(path), "--json")
+    assert done.returncode == 0
+    told = "Note: files of export.zip that hold no conversation are left out: 1, export.zip/other.json\n"
+    assert done.stderr.decode() == told
+    assert json.loads(done.stdout)["conversations"] == 1
 
 
 def test_a_reader_that_leaves_early_is_no_error() -> None:
