@@ -147,7 +147,7 @@ def test_claims_have_both_signs_and_no_interval_where_there_is_none() -> None:
     texts = [("a plain sentence about the weather " * 40, "en"), ("สวัสดีครับวันนี้อากาศดีมาก" * 40, "th")]
     corpus = Corpus(tuple(Document(text, "prose", language, "mine", "") for text, language in texts for _ in range(5)))
     found = claims(corpus).set_index("claim")
-    measured: dict[str, float] = dict(zip(found.index, found["measured"].to_numpy(), strict=True))
+    measured = {str(name): float(value) for name, value in found["measured"].to_dict().items()}
     assert measured["too few by up to"] < -30
     assert measured["too many by up to"] > 0
     assert found.loc[["too many by up to", "too few by up to"], ["low", "high"]].isna().all(axis=None)
