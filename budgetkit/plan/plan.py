@@ -14,7 +14,7 @@ from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.colours import POOL
 from budgetkit.budget.html import block
 from budgetkit.budget.quoting import brief, one_line, quoted
-from budgetkit.budget.validation import other_roles, unknown_section
+from budgetkit.budget.validation import OUTPUT, other_roles, unknown_section
 from budgetkit.plan.decisions import OVER_CAP, POOL_FULL, UNCUT, WINDOW_FULL, Decisions
 from budgetkit.plan.grant import Grant
 from budgetkit.plan.item import Item
