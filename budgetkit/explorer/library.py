@@ -69,7 +69,7 @@ class Library:
         """Take in conversations however they are given; a list of messages is one of them."""
         if isinstance(given, str | Path):
             return self.open(str(given))
-        several = [given] if isinstance(given, Trace) else list(given)
+        several: list[Any] = [given] if isinstance(given, Trace) else list(given)
         if not all(isinstance(each, Trace) for each in several):
             several = [Trace("messages", tuple(several))]
         file = "" if isinstance(given, Trace) else Path(several[0].source.split(", line")[0]).name
