@@ -31,7 +31,7 @@ PUBLIC = {
 CORE = {"budget", "message", "files", "models", "plan", "pruning", "counters", "framing", "presets", "state", "trace"}
 CORE |= {"truncation", "assembly"}
 WINGS = {"accuracy", "replay", "deciding"}
-FACES = {"figures", "explorer", "endpoints", "app"}
+FACES = {"figures", "explorer", "endpoints", "app", "commands"}
 
 # Floors from the ground up: a room may import what stands on a lower floor.
 FLOORS = [
@@ -42,7 +42,7 @@ FLOORS = [
     {"trace", "truncation", "assembly"},
     {"explorer"},
     {"accuracy", "replay"},
-    {"app", "deciding"},
+    {"app", "commands", "deciding"},
 ]
 MOST_FLOORS, MOST_ENTRIES = 8, 22
 
@@ -58,6 +58,7 @@ DOORS = {
     "importlib.resources": {"files"},
     **dict.fromkeys(("dask", "distributed"), set[str]()),
     "voila": {"app"},
+    **dict.fromkeys(("click", "rich", "pytest"), {"commands"}),
     **dict.fromkeys(("httpx", "anyio"), {"endpoints"}),
     "tqdm": {"accuracy"},
     **dict.fromkeys(("socket", "http", "urllib.request", "ftplib", "requests", "aiohttp"), set[str]()),

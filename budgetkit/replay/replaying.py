@@ -32,6 +32,8 @@ from budgetkit.replay.prefix import PrefixLayout, boundaries, equal_prefix, plac
 from budgetkit.replay.prompt_cache import CACHES, PromptCache
 from budgetkit.replay.requests import By, answers, pauses, requests_of
 from budgetkit.replay.results import Replay
+from budgetkit.replay.returning import Returned, returned, shared_at_most
+from budgetkit.replay.returning import sizes as sizes_of
 from budgetkit.trace import DEFAULT_ROLES, Ledger, Trace, Turn, unpaired
 from budgetkit.trace.sections import Roles, past_section
 
@@ -112,7 +114,9 @@ def replay(
     slots = _slots(trace, placed, policy)
     kept = retain(slots, sizes.visits(placed), policy, _measure(trace, policy, count, framing))
     output = answers(trace.answers(count, framing), requests, by)
-    return _outcome(trace, placed, sizes, kept, policy, output, cache, prices)
+    limits = sizes.columns[placed.section]["limit"] - sizes.pinned
+    back = returned(trace, placed, slots, kept, limits, policy)
+    return _outcome(trace, placed, sizes, kept, policy, output, cache, prices, slots, back)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,8 +228,10 @@ def _outcome(
     output: Ints,
     cache: PromptCache,
     prices: Prices | None,
+    slots: Slots,
+    back: Returned,
 ) -> Replay:
-    history = np.array(kept.tokens, dtype=np.int64) + sizes.pinned
+    history = np.array(kept.tokens, dtype=np.int64) + sizes.pinned + sizes_of(back, slots)
     over = np.array(kept.over, dtype=np.int64)
     columns = allocate_columns(sizes.budget, {**sizes.demands, placed.section: history}, len(history))
     granted = {s: c["granted"].copy() for s, c in columns.items()}
@@ -234,6 +240,8 @@ def _outcome(
     granted[placed.section] = history
     sent = sum(granted.values(), np.zeros_like(history))
     equal = equal_prefix(placed, sizes.limits, np.array(kept.equal_to), np.array(kept.equal), sent)
+    if any(back):
+        equal = np.minimum(equal, shared_at_most(back, slots, placed, sent))
     # The priming begins the answer: it is no part of what is kept, and the next request goes on before it.
     kept_at_most = np.maximum(sent - placed.ledger.priming, 0)
     head, equal = np.minimum(placed.head(), kept_at_most), np.minimum(equal, kept_at_most)
@@ -241,7 +249,21 @@ def _outcome(
     cached, written = cache.split(kept_at_most, head, equal, pauses(trace.messages, placed.requests), new)
     cache = _at_prices(cache, prices)
     return Replay(
-        trace, sizes.budget, policy, cache, placed, kept, columns, granted, over, equal, cached, written, output, prices
+        trace,
+        sizes.budget,
+        policy,
+        cache,
+        placed,
+        kept,
+        columns,
+        granted,
+        over,
+        equal,
+        cached,
+        written,
+        output,
+        prices,
+        back,
     )
 
 
