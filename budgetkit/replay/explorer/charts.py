@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 
 from budgetkit import figures
+from budgetkit.budget.colours import GREY
 from budgetkit.explorer.drawing import listed
-from budgetkit.figures.palette import GREY
 from budgetkit.figures.question import Question, short
 from budgetkit.replay.explorer.results import Results
 from budgetkit.replay.explorer.view_state import FIGURES, dollars
