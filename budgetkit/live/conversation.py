@@ -106,7 +106,7 @@ class Conversation:
         self._write = self._writer(summarise)
         if isinstance(self.policy, BringBack):
             raise ValueError(
-                f"{brief(self.policy)} brings back what has left, which a conversation forgets; only a replay knows it; "
+                f"{brief(self.policy)} brings back what has left, which a conversation forgets and a replay knows; "
                 f"give the policy that prunes, {brief(self.policy.policy)}"
             )
         for stage in self.policy.stages:
