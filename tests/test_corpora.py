@@ -159,5 +159,5 @@ def test_a_manifest_of_something_else_is_a_file_like_any_other(tmp_path: Path) -
     """A folder of conversations may have a manifest with other columns; it is no list of texts."""
     (tmp_path / "MANIFEST.csv").write_text("file,kind\na.jsonl,agent\n", encoding="utf-8")
     (tmp_path / "notes.md").write_text("# Notes", encoding="utf-8")
-    found = corpora.folder(tmp_path)
+    found = folder(tmp_path)
     assert {document.name for document in found} == {"MANIFEST.csv", "notes.md"}
