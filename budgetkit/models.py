@@ -24,15 +24,8 @@ from budgetkit.budget.html import block
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.files import missing, read_table
 
-__all__ = [
-    "DEFAULT_ENCODING",
-    "DEFAULT_WINDOW",
-    "Model",
-    "RetiredModelWarning",
-    "UnknownModelWarning",
-    "model",
-    "models",
-]
+__all__ = ["DEFAULT_ENCODING", "DEFAULT_WINDOW", "Model", "RetiredModelWarning", "UnknownModelWarning", "model"]
+__all__ += ["models"]
 
 #: What the memory engine takes for a model that it does not know (its document 001).
 DEFAULT_WINDOW: Final = 8_192
@@ -210,9 +203,7 @@ def model(name: str, unknown: Literal["default", "raise"] = "default", **overrid
         )
     found = found or _by_default(name)
     if found.ended and "ends" not in overrides:
-        said = (
-            f"{brief(name)} ended on {found.ends} ({found.source}); its numbers are those it had; choose a living model"
-        )
+        said = f"{brief(name)} ended on {found.ends} ({found.source}); its numbers are those it had; take another"
         warnings.warn(said, RetiredModelWarning, stacklevel=2)
     return _overridden(found, overrides)
 
@@ -277,8 +268,7 @@ def _overridden(found: Model, overrides: dict[str, Any]) -> Model:
     if not overrides:
         return found
     if strange := [field for field in overrides if field not in Model.__slots__]:
-        fields = ", ".join(Model.__slots__)
-        raise TypeError(f"no field {brief(strange[0])} in a model; there are {fields}; use one of them")
+        raise TypeError(f"no field {brief(strange[0])} in a model; there are {', '.join(Model.__slots__)}; use one of them")
     note = f"{found.provenance}; {', '.join(sorted(overrides))} overridden"
     return replace(found, **{"provenance": note, **overrides})
 

@@ -230,7 +230,9 @@ def test_nothing_is_read_and_no_price_list_imported_until_a_model_is_asked_for()
 
 def test_a_model_past_its_end_warns_and_comes_last() -> None:
     """gpt-4 ended on 2026-10-23, as litellm 1.109.1 says; gpt-4o goes on."""
-    with pytest.warns(RetiredModelWarning, match=r"'gpt-4' ended on 2026-10-23 \(litellm 1.109.1, gpt-4\); .* living"):
+    with pytest.warns(
+        RetiredModelWarning, match=r"'gpt-4' ended on 2026-10-23 \(litellm 1.109.1, gpt-4\); .* take another"
+    ):
         assert model("gpt-4").ended
     assert not model("gpt-4o").ended
     ended = [known.ended for known in models()]
