@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from datetime import date as Day
 from functools import cache
 from typing import Any, Final, Literal
 
@@ -23,7 +24,8 @@ from budgetkit.budget.html import block
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.files import missing, read_table
 
-__all__ = ["DEFAULT_ENCODING", "DEFAULT_WINDOW", "Model", "UnknownModelWarning", "model", "models"]
+__all__ = ["DEFAULT_ENCODING", "DEFAULT_WINDOW", "Model", "RetiredModelWarning", "UnknownModelWarning", "model"]
+__all__ += ["models"]
 
 #: What the memory engine takes for a model that it does not know (its document 001).
 DEFAULT_WINDOW: Final = 8_192
@@ -32,6 +34,10 @@ DEFAULT_ENCODING: Final = "cl100k_base"
 
 class UnknownModelWarning(UserWarning):
     """A model is not known, and a default stands in for it."""
+
+
+class RetiredModelWarning(UserWarning):
+    """A model's provider has ended it, or said that it would by now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,8 @@ class Model:
         When they were read there, as ISO date.
     provenance : str
         How this answer to a name was found.
+    ends : str
+        Day on which its provider ends it, as ISO date, by the same source; empty where none is announced.
 
     Raises
     ------
@@ -88,6 +96,7 @@ class Model:
     source: str = ""
     date: str = ""
     provenance: str = "given"
+    ends: str = ""
 
     def __post_init__(self) -> None:
         if self.kind not in ("shared", "input"):
@@ -111,6 +120,11 @@ class Model:
         """Most tokens of prompt and answer together."""
         return self.window + (self.max_output or 0 if self.kind == "input" else 0)
 
+    @property
+    def ended(self) -> bool:
+        """Whether its provider has ended it by today."""
+        return bool(self.ends) and self.ends <= Day.today().isoformat()
+
     def _repr_html_(self) -> str:
         longest = self.max_output or 0
         prompt = self.window if self.kind == "input" else self.window - longest
@@ -120,14 +134,14 @@ class Model:
 
 @cache
 def models() -> tuple[Model, ...]:
-    """List the models of ``data/models.csv``.
+    """List the models of ``data/models.csv``, those past their end last.
 
     Examples
     --------
     >>> len(models()) >= 60, models()[0].name
     (True, 'gpt-4o')
     """
-    return tuple(_from_row(row) for row in read_table("models.csv"))
+    return tuple(sorted(map(_from_row, read_table("models.csv")), key=lambda known: known.ended))
 
 
 def model(name: str, unknown: Literal["default", "raise"] = "default", **overrides: Any) -> Model:
@@ -163,6 +177,8 @@ def model(name: str, unknown: Literal["default", "raise"] = "default", **overrid
     -----
     UnknownModelWarning
         If nothing knows the name, saying what stands in.
+    RetiredModelWarning
+        If its provider has ended it.
 
     Examples
     --------
@@ -185,7 +201,11 @@ def model(name: str, unknown: Literal["default", "raise"] = "default", **overrid
             f"no model {brief(name)}; {len(models())} are in {_lists()}; use one of "
             f"budgetkit.models.models(), or describe it: Model({brief(name)}, window=...)"
         )
-    return _overridden(found or _by_default(name), overrides)
+    found = found or _by_default(name)
+    if found.ended and "ends" not in overrides:
+        said = f"{brief(name)} ended on {found.ends} ({found.source}); its numbers are those it had; take another"
+        warnings.warn(said, RetiredModelWarning, stacklevel=2)
+    return _overridden(found, overrides)
 
 
 def _by_name(name: str) -> Model | None:
@@ -248,8 +268,7 @@ def _overridden(found: Model, overrides: dict[str, Any]) -> Model:
     if not overrides:
         return found
     if strange := [field for field in overrides if field not in Model.__slots__]:
-        fields = ", ".join(Model.__slots__)
-        raise TypeError(f"no field {brief(strange[0])} in a model; there are {fields}; use one of them")
+        raise TypeError(f"no field {brief(strange[0])} in a model; there are {', '.join(Model.__slots__)}; use one of them")
     note = f"{found.provenance}; {', '.join(sorted(overrides))} overridden"
     return replace(found, **{"provenance": note, **overrides})
 
@@ -276,5 +295,6 @@ def _from_row(row: dict[str, str]) -> Model:
         framing=row["framing"] or None,
         source=row["source"],
         date=row["date"],
+        ends=row["ends"],
         provenance=f"exact name {row['name']}",
     )

@@ -18,7 +18,7 @@ from budgetkit.explorer.budget.settings import Settings
 from budgetkit.explorer.library import Library
 from budgetkit.figures.turns import first_cut
 from budgetkit.framing import framing_for
-from budgetkit.models import Model, UnknownModelWarning, model
+from budgetkit.models import Model, RetiredModelWarning, UnknownModelWarning, model
 from budgetkit.plan import Plan
 from budgetkit.plan.batch import RequestBatch
 from budgetkit.plan.fitting import fit
@@ -111,9 +111,10 @@ def shown(pinned: Budget, budget: Budget) -> Budget:
 
 
 def known_model(name: str) -> tuple[Model, str]:
-    """Return a model and, where a default stands in for it, the warning."""
+    """Return a model and, where a default stands in for it or it has ended, the warning."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UnknownModelWarning)
+        warnings.simplefilter("always", RetiredModelWarning)
         found = model(name)
     return found, str(caught[0].message) if caught else ""
 
