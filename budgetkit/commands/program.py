@@ -12,7 +12,7 @@ from typing import Any, Final
 import click
 from click.shell_completion import CompletionItem
 
-from budgetkit.budget.quoting import printable
+from budgetkit.commands.terminal import printable
 
 #: What each command does; the list of commands loads none of them.
 COMMANDS: Final = {
