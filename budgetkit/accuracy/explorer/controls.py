@@ -15,7 +15,7 @@ from budgetkit.accuracy.figures.documents import percent
 from budgetkit.counters import RULES, encoding_names
 from budgetkit.counters.calibrated import calibrated_models
 from budgetkit.counters.encodings import replace_surrogates
-from budgetkit.explorer.boxes import AUTO, Do, group, options, row, sends
+from budgetkit.explorer.boxes import AUTO, Do, NumberBox, group, options, row, sends
 from budgetkit.explorer.budget.controls import WINDOWS
 from budgetkit.explorer.budget.settings import OWN, known_presets
 from budgetkit.models import models
@@ -59,15 +59,14 @@ class Controls:
         self.pieces = widgets.Dropdown(description="Cut to", **AUTO)
         self.length = widgets.SelectionRangeSlider(description="Length", options=[("1", 1), ("2", 2)], **AUTO)
         self.risk = widgets.SelectionSlider(description="Risk, %", options=[("5 %", 0.05)], readout=False, **AUTO)
-        self.risk_box = widgets.BoundedFloatText(
-            min=0.01, max=99, step=0.1, tooltip="Windows of 100 that may overflow", **AUTO
-        )
+        tip = "Windows of 100 that may overflow"
+        self.risk_box = NumberBox(do, min=0.01, max=99, is_whole=False, tooltip=tip, **AUTO)
         self.together = widgets.Dropdown(description="A window has", options=TOGETHER, **AUTO)
         self.model = widgets.Combobox(description="Model", placeholder="type to search", **typed)
         self.model.options = tuple(known.name for known in models())
         self.preset = widgets.Dropdown(description="Preset", options=known_presets(), **AUTO)
         self.window = widgets.SelectionSlider(description="Window", options=[("1", 1)], readout=False, **AUTO)
-        self.window_box = widgets.BoundedIntText(min=1, max=100_000_000, tooltip="Window, in tokens", **AUTO)
+        self.window_box = NumberBox(do, min=1, tooltip="Window, in tokens", **AUTO)
         self.document = widgets.Dropdown(description="Document", **AUTO)
         self._build()
         self._listen()
@@ -101,8 +100,11 @@ class Controls:
         on(self.window_box, "window", "tokens")
         on(self.document, "document", "document")
         self.path.observe(lambda change: change["new"].strip() and self._do("path", path=change["new"]), "value")
-        self.risk_box.observe(lambda change: self._do("risk", chance=change["new"] / 100), "value")
+        self.risk_box.observe(self._risked, "value")
         self.length.observe(self._slid, "value")
+
+    def _risked(self, change: dict[str, Any]) -> None:
+        self._do("risk", chance=change["new"] / 100, **self.risk_box.told())
 
     def _slid(self, change: dict[str, Any]) -> None:
         shortest, longest = change["new"]

@@ -67,11 +67,18 @@ async function runCharts(charts) {
     const key = nextKey(charts);
     charts.dirty.delete(key);
     const card = charts.cards.get(key);
-    if (card) await paintCard(charts, card, library);
+    if (card) await paintCard(charts, card, library).catch((error) => refuseCard(card, error));
     await rest(charts);
   }
   charts.running = false;
   charts.root.removeAttribute("aria-busy");
+}
+
+// A figure that cannot be drawn says so in its place; the others are drawn, and so is its next state.
+function refuseCard(card, error) {
+  card.busy = false;
+  say(card.note, `This figure could not be drawn (${error.message}); its table is whole.`);
+  reportError(error);
 }
 
 // A chart takes longer to draw than a frame lasts, so while a handle is moving they come seldom: the bar goes first.
