@@ -197,9 +197,17 @@ def test_another_model_brings_its_window_and_the_shares_follow() -> None:
     assert kpi(explorer, "window") == "8,192"
 
 
-def test_a_model_that_nobody_knows_is_said_so() -> None:
+def test_a_model_that_nobody_knows_changes_nothing_and_the_nearest_are_named() -> None:
     explorer = BudgetExplorer("chat")
-    explorer.controls.model.value = "no-such-model-1"
+    explorer.controls.model.value = "gpt-4oo"
+    assert (explorer.budget.window, explorer.controls.model.value) == (128_000, "gpt-4o")
+    assert level(explorer) == "error"
+    assert "'gpt-4oo'" in explorer.status
+    assert "nearest are 'gpt-4o'" in explorer.status
+
+
+def test_a_model_that_nobody_knows_can_be_given_in_code_and_is_said_so() -> None:
+    explorer = BudgetExplorer("chat", model="no-such-model-1")
     assert explorer.budget.window == 8_192
     assert "no model 'no-such-model-1'" in explorer.view.state["status"]["more"][0]
 
@@ -415,7 +423,7 @@ def test_a_locked_line_keeps_its_tokens_whatever_else_changes() -> None:
     explorer.controls.preset.value = "agent"
     assert explorer.budget.cap("system") == 819
     explorer.reset()
-    assert (explorer.budget.cap("system"), explorer.budget.window) == (819, 128_000)
+    assert (explorer.budget.cap("system"), explorer.budget.window) == (819, 8_192), "as it was called"
     assert explorer.controls.lines["system"].slider.disabled
 
 
@@ -786,7 +794,7 @@ def test_a_file_that_is_not_utf_8_is_said_so(purpose: str) -> None:
     hear(
         explorer,
         {"kind": "file", "serial": "c", "purpose": purpose, "name": "x.jsonl", "size": 4, "offset": 0},
-        b"\xff\xfe{}",
+        b"\xff{}\n",
     )
     assert level(explorer) == "error"
     assert "UTF-8" in explorer.status

@@ -16,6 +16,7 @@ import ipywidgets as widgets
 
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.explorer.drawing import refusal
+from budgetkit.explorer.still import Still, picture
 from budgetkit.explorer.undo import UndoStack
 from budgetkit.explorer.uploads import Uploads
 from budgetkit.explorer.view import View
@@ -49,6 +50,7 @@ class Explorer(ABC, Generic[S, F, L]):
         self._serial = 0
         self._burst = ("", 0.0, 0)
         self._held = False
+        self._still = Still()
         self.view, self.controls, self._library = view, controls, library
         self._history = UndoStack(settings)
         self._found = self._follow(settings)
@@ -110,9 +112,15 @@ class Explorer(ABC, Generic[S, F, L]):
         """Show other settings: as one step that can be taken back, or afresh, with nothing before them."""
         with self._lock:
             try:
+                if afresh:
+                    self._begin(settings)
                 self._go(UndoStack(settings) if afresh else self._history.then(settings), "")
             except PROBLEMS as problem:
                 self._refuse(problem)
+
+    def _begin(self, settings: S) -> None:
+        """Let a reset come back to other settings than those it was called with."""
+        vars(self._library)["start"] = settings
 
     @property
     def status(self) -> str:
@@ -223,6 +231,7 @@ class Explorer(ABC, Generic[S, F, L]):
 
     def _show(self, state: Data, ack: str = "") -> None:
         self.view.state = {**state, "ack": ack}  # first, so that key figures are painted before charts are made
+        self._still.change(self.view.state, repr(self))
         self._quiet = True
         try:
             self.controls.project(self._history.now, self._found)
@@ -243,6 +252,14 @@ class Explorer(ABC, Generic[S, F, L]):
             self._held = on
             if on:
                 self._burst = ("", 0.0, self._burst[2])
+
+    def _ipython_display_(self) -> None:
+        """Show the explorer, and beside it the picture that stays when there is no kernel."""
+        from IPython.display import display
+
+        with self._lock:
+            self._still.show(picture(self.view.state, repr(self)))
+        display(self._repr_mimebundle_(), raw=True)
 
     def _repr_mimebundle_(self, **options: Any) -> Data:
         return {**self.widget._repr_mimebundle_(**options), "text/plain": repr(self)}

@@ -90,7 +90,7 @@ def copied(page: Page) -> Budget:
     """Press Copy and read the clipboard: the YAML that is shown, which comes with the charts, after the key figures."""
     page.wait_for_function(CHART_IS_NEW)
     page.locator(".bk-takeaway").get_by_role("button", name="Copy").click()
-    expect(page.locator(".bk-status")).to_contain_text("Copied as YAML.")
+    expect(page.locator(".bk-answer")).to_contain_text("Copied as YAML.")
     budget = from_yaml(page.evaluate("navigator.clipboard.readText()"))
     assert isinstance(budget, Budget)
     return budget

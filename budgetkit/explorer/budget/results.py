@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.budget.quoting import brief, one_line
+from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.counters import Counter
 from budgetkit.explorer.budget.requests import Requests
 from budgetkit.explorer.budget.settings import Settings
 from budgetkit.explorer.library import Library
 from budgetkit.figures.turns import first_cut
 from budgetkit.framing import framing_for
-from budgetkit.models import Model, UnknownModelWarning, model
+from budgetkit.models import Model, UnknownModelWarning, model, nearest
 from budgetkit.plan import Plan
 from budgetkit.plan.batch import RequestBatch
 from budgetkit.plan.fitting import fit
@@ -124,6 +124,15 @@ def known_model(name: str) -> tuple[Model, str]:
         warnings.simplefilter("always", UnknownModelWarning)
         found = model(name)
     return found, str(caught[0].message) if caught else ""
+
+
+def typed_model(name: str) -> Model:
+    """Return the model of a name that somebody typed; one that nothing knows is refused, and the nearest are named."""
+    found, note = known_model(name.strip())
+    if not note:
+        return found
+    near = quoted(nearest(name))
+    raise ValueError(f"No model {brief(name.strip())} is known, so all stays as it was; nearest are {near}")
 
 
 def typed_demand(settings: Settings, budget: Budget) -> dict[str, int]:

@@ -202,7 +202,9 @@ class Controls:
                 each.close()
         for name, _, amount, _ in wanted:
             tokens = {**budget.sizes, **budget.caps}.get(name, 0)
-            self.lines[name].project(amount, tokens, budget.window, budget.floors.get(name, 0), False, name in budget.caps)
+            self.lines[name].project(
+                amount, tokens, budget.window, budget.floors.get(name, 0), False, name in budget.caps
+            )
 
     def _project_policies(self, settings: Settings) -> None:
         for name, box in self.policies.items():

@@ -12,7 +12,8 @@ import traitlets as t
 
 from budgetkit.budget import Budget
 from budgetkit.explorer.base import Explorer
-from budgetkit.explorer.budget.commands import taken
+from budgetkit.explorer.budget.commands import taken, with_its_model
+from budgetkit.explorer.budget.settings import DEFAULT_MODEL
 from budgetkit.explorer.budget.settings import Settings as BudgetSettings
 from budgetkit.explorer.undo import UndoStack
 from budgetkit.explorer.view import View
@@ -67,8 +68,8 @@ class ConversationExplorer(Explorer[Settings, Results, Replays]):
     policies : sequence of str, or mapping of str to Policy, optional
         Which are side by side at first, by name; or your own, by the name they are to have. The first is shown in
         detail.
-    model : str, default "gpt-4o"
-        The model; its window holds for a preset, its provider's prompt cache and its prices for the cost.
+    model : str, optional
+        The model, the conversation's own where it names one, else "gpt-4o"; its window holds for a preset, its provider's prompt cache and its prices for the cost.
     window : int, optional
         Another window than the model's, in tokens.
     counter : str, optional
@@ -103,24 +104,25 @@ class ConversationExplorer(Explorer[Settings, Results, Replays]):
         budget: str | Budget = "working_memory",
         policies: Sequence[str] | Mapping[str, Policy] | None = None,
         *,
-        model: str = "gpt-4o",
+        model: str | None = None,
         window: int | None = None,
         counter: str | None = None,
         by: By | None = None,
         cache: str | PromptCache | None = None,
         prices: Prices | None = None,
     ) -> None:
-        base = BudgetSettings(model=model, counter=counter)
+        view = ConversationView()
+        library = Replays(view.report)
+        base = BudgetSettings(model=model or DEFAULT_MODEL, counter=counter, trace=library.take(trace))
+        base = base if model else with_its_model(base, library)
         base = taken(base, budget) if isinstance(budget, Budget) else replace(base, preset=budget)
         base = base if window is None else replace(base, window=window)
         chosen = AT_FIRST if policies is None else tuple(policies)
         if not chosen:
             raise ValueError("no policy was given; a conversation is replayed under at least one; name one or more")
         given = dict(policies) if isinstance(policies, Mapping) else {}
-        view = ConversationView()
         settings = Settings(base, chosen, chosen[0], given=given, by=by, rules=cache, given_prices=prices)
-        library = Replays(view.report, settings)
-        settings = replace(settings, base=replace(base, trace=library.take(trace)))
+        library.start = settings
         super().__init__(settings, library, view, Controls(self._do, library, settings))
 
     @property
