@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -200,10 +201,11 @@ def test_what_is_not_counted_of_a_file_is_said(make: Callable[..., Any]) -> None
 
 
 def test_a_session_brings_its_own_model_and_prices() -> None:
-    usage = [{"message_index": 1, "model": "claude-opus-4-5", "input_tokens": 9, "output_tokens": 3}]
-    explorer = opened(ConversationExplorer("support-chat"), SAID, usage=usage)
-    assert (explorer.config["model"], explorer.budget.window) == ("claude-opus-4-5", bk.model("claude-opus-4-5").window)
-    assert explorer._found.run.prices.model == "claude-opus-4-5"
+    explorer = ConversationExplorer("support-chat")
+    explorer.open(Path(__file__).parent / "formats" / "claude-code.jsonl")
+    own = bk.model("claude-sonnet-4-5")
+    assert (explorer.config["model"], explorer.budget.window) == (own.name, own.window)
+    assert explorer._found.run.prices.model == own.name
     budget = opened(BudgetExplorer("chat"), SAID, model="gpt-4.1")
     assert budget.config["model"] == "gpt-4.1"
     assert opened(BudgetExplorer("chat"), SAID, model="nobody knows").config["model"] == "gpt-4o"
@@ -233,3 +235,55 @@ def test_the_picture_that_is_stored_is_small_and_safe_and_says_what_the_view_say
 def test_no_name_in_a_file_becomes_markup_in_the_picture() -> None:
     budget = bk.Budget(1_000, [], [bk.Allocation("<img src=x onerror=alert(1)>", 100)])
     assert "<img" not in picture(BudgetExplorer(budget).view.state, "<b>")
+
+
+# --- models by the names that people type ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("typed_in", "window"),
+    [
+        ("Qwen/Qwen3-32B", 32_768),
+        ("qwen3:32b", 32_768),
+        ("llama3.1:8b", 131_072),
+        ("meta.llama3-1-8b-instruct-v1:0", 131_072),
+        ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", bk.model("claude-sonnet-4-5").window),
+        ("bedrock/anthropic.claude-haiku-4-5-20251001-v1:0", bk.model("claude-haiku-4-5").window),
+        ("anthropic/claude-opus-4.5", bk.model("claude-opus-4-5").window),
+        ("openai/gpt-4o:extended", 128_000),
+        ("gpt4o", 128_000),
+    ],
+)
+def test_models_are_found_as_people_type_them(typed_in: str, window: int) -> None:
+    """genai-prices 0.2.3 lists the first four; a window is the one that most of their providers give."""
+    explorer = BudgetExplorer("chat", window=8_192)
+    explorer.controls.model.value = typed_in
+    assert (status(explorer)["level"] != "error", explorer.config["model"]) == (True, typed_in)
+    assert bk.model(typed_in).window == window
+
+
+def test_a_family_is_answered_with_its_members() -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+    explorer.controls.model.value = "claude"
+    assert explorer.budget.window == 8_192
+    assert explorer.status.count("'claude-") == 4
+
+
+# --- accuracy -------------------------------------------------------------------------------------
+
+
+def test_one_document_gives_no_interval(tmp_path: Path) -> None:
+    (tmp_path / "one.txt").write_text("It was the best of times, it was the worst of times. " * 40)
+    explorer = AccuracyExplorer(corpus=tmp_path)
+    assert "one document" in explorer.texts["yaml"].splitlines()[0]
+    assert "95 % sure" not in json.dumps(explorer.view.state)
+    drawn = json.dumps(explorer.view.figure_buffers["spec"])
+    assert "95 %" not in explorer.view.figure_buffers["note"], drawn
+
+
+def test_a_conversation_given_by_its_path_is_read_message_by_message(tmp_path: Path) -> None:
+    path = tmp_path / "talk.json"
+    path.write_text(json.dumps({"messages": SAID}))
+    explorer = AccuracyExplorer(corpus=path)
+    assert explorer.errors["class"].tolist() == ["user", "assistant"]
+    assert explorer.errors["characters"].tolist() == [11, 6]

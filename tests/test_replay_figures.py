@@ -45,7 +45,8 @@ def test_the_timeline_stacks_what_is_sent_and_marks_what_left() -> None:
 
 def test_the_cache_figure_stacks_to_what_is_sent() -> None:
     stacked = [trace["y"] for trace in figures.caching.spec(OUTCOME)["data"]]
-    assert [sum(column) for column in zip(*stacked, strict=True)] == OUTCOME.sent.tolist()
+    sent = OUTCOME.sent.tolist()
+    assert [sum(column) for column in zip(*stacked, strict=True)] == [*sent, sent[-1]], "the last one is drawn to its end"
 
 
 def test_spending_is_in_dollars_only_where_every_price_is_known() -> None:

@@ -96,7 +96,7 @@ def _remedy(way: str, sections: list[str], best: Mapping[str, int | None]) -> st
         return f"Raise the {'caps' if several else 'cap'} of {names}, or shorten {'them' if several else 'it'}."
     if way == "best":  # there was room for all of it
         kept = listed([f"{section} keeps its best {best[section]} items" for section in sections])
-        return f"There is room; {kept}: raise limit_items in code, or bring fewer."
+        return f"There is room; {kept}: let it keep more, or bring fewer."
     return f"Lower a reserve or a cap to leave {names} more, or choose a larger window."
 
 
