@@ -13,6 +13,7 @@ from uuid import uuid4
 
 Data = dict[str, Any]
 SETTLED: Final = 0.7  # seconds without a change until the picture is published anew
+_NAMED: Final = 0.08  # of the bar
 _SMALL: Final = "font-size:12px;color:#767676"
 
 
@@ -85,8 +86,20 @@ def _bar(bar: Data | None) -> str:
     whole = sum(segment["tokens"] for segment in shown)
     cells = "".join(
         f'<td width="{max(1, round(100 * segment["tokens"] / whole))}%" bgcolor="{escape(segment["color"])}" '
-        f'style="background-color:{escape(segment["color"])};color:#000;text-align:left">'
-        f"{escape(str(segment['name']))}<br>{escape(str(segment['text']))}</td>"
+        f'style="background-color:{escape(segment["color"])};color:{_ink(segment)};text-align:left">'
+        f"{_named(segment, whole)}</td>"
         for segment in shown
     )
     return f'<table width="100%" style="width:100%"><tr>{cells}</tr></table>' if cells else ""
+
+
+def _named(segment: Data, whole: int) -> str:
+    """Return what stands in a segment, where that has room for it."""
+    if segment["tokens"] < _NAMED * whole:
+        return ""
+    return f"{escape(str(segment['name']))}<br>{escape(str(segment['text']))}"
+
+
+def _ink(segment: Data) -> str:
+    """Return the colour of its letters; a theme's own is not known here."""
+    return "#111111" if str(segment["ink"]).startswith("var") else escape(str(segment["ink"]))

@@ -169,7 +169,7 @@ class BudgetExplorer(Explorer[Settings, Results, Library]):
         return charts(found, shown_figures(found), opened)
 
     def _texts(self, found: Results) -> dict[str, str]:
-        return texts(self._history.now, found.model, found.budget)
+        return texts(self._history.now, found.model, found.budget, found.counter.name)
 
     def __repr__(self) -> str:
         now = self._history.now

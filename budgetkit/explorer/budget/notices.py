@@ -21,7 +21,7 @@ def status(found: Results) -> Data:
         return silent(found.trace)
     over = plan.free < 0 or plan.budget.unclaimed < 0
     lost = sorted((grant for grant in plan.grants if grant.cut > 0), key=lambda grant: -grant.cut)
-    said = [*plan.warnings, *([_lost(found, lost)] if lost else [])]
+    said = [*map(for_the_hand, plan.warnings), *([_lost(found, lost)] if lost else [])]
     if not said:
         said = [_fits(found)]
     if plan.budget.constrained_below is not None and plan.is_constrained and not plan.warnings:
@@ -29,6 +29,21 @@ def status(found: Results) -> Data:
     more = [*said[1:], *([found.note] if found.note else [])]
     level = "over" if over else "cut" if plan.warnings or lost or more else "fits"
     return {"level": level, "text": said[0], "more": [*more, *left_out(found.trace)]}
+
+
+def for_the_hand(warning: str) -> str:
+    """Return a plan's warning without what only code can do about it.
+
+    Examples
+    --------
+    >>> for_the_hand('raise the cap, shorten the text, or in code let it be cut inside, with granularity="line".')
+    'raise the cap, or shorten the text.'
+    """
+    before, mark, _ = warning.partition(", or in code ")
+    if not mark:
+        return warning
+    first, comma, last = before.rpartition(", ")
+    return f"{first}, or {last}." if comma else f"{before}."
 
 
 def silent(trace: Trace) -> Data:

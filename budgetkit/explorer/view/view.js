@@ -68,7 +68,7 @@ function render({ model, el }) {
   // While something is moved, what is above and below it keeps its height.
   const steady = (on) => {
     for (const node of [status, kpis, ...head.querySelectorAll(".bk-legend")]) {
-      node.style.height = on ? `${node.offsetHeight}px` : "";
+      node.style.height = on ? `${node.getBoundingClientRect().height}px` : "";
       node.classList.toggle("bk-steady", on);
     }
   };
