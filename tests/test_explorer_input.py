@@ -18,6 +18,7 @@ from budgetkit.explorer.base import ONE_MOVE
 from budgetkit.explorer.numbers import decimal, whole_number
 from budgetkit.explorer.still import picture
 from budgetkit.replay.explorer import ConversationExplorer
+from budgetkit.replay.explorer.choices import CHOICES, SAYS
 
 SAID = [{"role": "user", "content": "Hello world"}, {"role": "assistant", "content": "Hello."}]
 
@@ -287,3 +288,37 @@ def test_a_conversation_given_by_its_path_is_read_message_by_message(tmp_path: P
     explorer = AccuracyExplorer(corpus=path)
     assert explorer.errors["class"].tolist() == ["user", "assistant"]
     assert explorer.errors["characters"].tolist() == [11, 6]
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [BudgetExplorer, ConversationExplorer, AccuracyExplorer])
+def test_every_control_has_a_tip_in_plain_words(make: Callable[..., Any]) -> None:
+    controls = make(window=8_192).controls
+    widgets = [each for each in vars(controls).values() if getattr(each, "description", "")]
+    widgets += getattr(controls, "policies", {}).values()
+    assert len(widgets) > 5
+    assert [each.description for each in widgets if not each.tooltip or each.tooltip == each.description] == []
+
+
+def test_every_policy_says_what_it_does() -> None:
+    assert set(SAYS) == set(CHOICES)
+
+
+def test_sentences_for_the_hand_have_no_code() -> None:
+    explorer = BudgetExplorer("chat", "support-chat", window=5_555)
+    said = json.dumps(status(explorer))
+    assert "system is required and needs 752 tokens" in said
+    assert "in code" not in said
+    assert "granularity" not in said
+
+
+def test_what_is_copied_names_model_counter_and_file() -> None:
+    explorer = BudgetExplorer("chat", "support-chat", model="gpt-4.1", counter="chars/4", window=8_192)
+    assert explorer.texts["yaml"].startswith("# gpt-4.1, counted with chars/4; support-chat\n")
+    names: dict[str, Any] = {}
+    exec(explorer.texts["python"], names)
+    assert (names["budget"], names["count"].name, names["trace"].id) == (explorer.budget, "chars/4", "support-chat")
+    explorer.load(explorer.texts["yaml"])
+    assert explorer.budget == names["budget"], "and it is read again"

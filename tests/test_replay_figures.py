@@ -46,7 +46,9 @@ def test_the_timeline_stacks_what_is_sent_and_marks_what_left() -> None:
 def test_the_cache_figure_stacks_to_what_is_sent() -> None:
     stacked = [trace["y"] for trace in figures.caching.spec(OUTCOME)["data"]]
     sent = OUTCOME.sent.tolist()
-    assert [sum(column) for column in zip(*stacked, strict=True)] == [*sent, sent[-1]], "the last one is drawn to its end"
+    assert [sum(column) for column in zip(*stacked, strict=True)] == [*sent, sent[-1]], (
+        "the last one is drawn to its end"
+    )
 
 
 def test_of_two_requests_each_has_its_width_and_every_tick_is_one_of_them() -> None:

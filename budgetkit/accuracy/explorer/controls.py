@@ -18,6 +18,7 @@ from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.explorer.boxes import AUTO, Do, NumberBox, group, options, row, sends
 from budgetkit.explorer.budget.controls import WINDOWS
 from budgetkit.explorer.budget.settings import OWN, known_presets
+from budgetkit.explorer.tips import TIPS
 from budgetkit.models import models
 
 CHEAP = ("chars/4", "chars/3.5", "bytes/4", "utf16/4", "words/0.75", *RULES)
@@ -49,25 +50,39 @@ class Controls:
     def __init__(self, do: Do, library: Texts) -> None:
         self._do, self._library = do, library
         typed: dict[str, Any] = {"continuous_update": False, **AUTO}
-        self.counter = widgets.Combobox(description="Cheap counter", placeholder="chars/4", **typed)
+        self.counter = widgets.Combobox(
+            description="Cheap counter", tooltip=TIPS["Cheap counter"], placeholder="chars/4", **typed
+        )
         self.counter.options = (*CHEAP, *ESTIMATES, *(f"calibrated:{name}" for name in calibrated_models()))
-        self.exact = widgets.Combobox(description="Exact encoding", placeholder="the model's own", **typed)
+        self.exact = widgets.Combobox(
+            description="Exact encoding", tooltip=TIPS["Exact encoding"], placeholder="the model's own", **typed
+        )
         self.exact.options = encoding_names()
-        self.corpus = widgets.Dropdown(description="Texts", **AUTO)
-        self.path = widgets.Text(description="Path", placeholder="folder, file or **/*.md", **typed)
-        self.classes = widgets.SelectMultiple(description="Classes", rows=6, **AUTO)
-        self.pieces = widgets.Dropdown(description="Cut to", **AUTO)
-        self.length = widgets.SelectionRangeSlider(description="Length", options=[("1", 1), ("2", 2)], **AUTO)
-        self.risk = widgets.SelectionSlider(description="Risk, %", options=[("5 %", 0.05)], readout=False, **AUTO)
+        self.corpus = widgets.Dropdown(description="Texts", tooltip=TIPS["Texts"], **AUTO)
+        self.path = widgets.Text(
+            description="Path", tooltip=TIPS["Path"], placeholder="folder, file or **/*.md", **typed
+        )
+        self.classes = widgets.SelectMultiple(description="Classes", tooltip=TIPS["Classes"], rows=6, **AUTO)
+        self.pieces = widgets.Dropdown(description="Cut to", tooltip=TIPS["Cut to"], **AUTO)
+        self.length = widgets.SelectionRangeSlider(
+            description="Length", tooltip=TIPS["Length"], options=[("1", 1), ("2", 2)], **AUTO
+        )
+        self.risk = widgets.SelectionSlider(
+            description="Risk, %", tooltip=TIPS["Risk, %"], options=[("5 %", 0.05)], readout=False, **AUTO
+        )
         tip = "Windows of 100 that may overflow"
         self.risk_box = NumberBox(do, min=0.01, max=99, is_whole=False, tooltip=tip, **AUTO)
-        self.together = widgets.Dropdown(description="A window has", options=TOGETHER, **AUTO)
-        self.model = widgets.Combobox(description="Model", placeholder="type to search", **typed)
+        self.together = widgets.Dropdown(
+            description="A window has", tooltip=TIPS["A window has"], options=TOGETHER, **AUTO
+        )
+        self.model = widgets.Combobox(description="Model", tooltip=TIPS["Model"], placeholder="type to search", **typed)
         self.model.options = tuple(known.name for known in models())
-        self.preset = widgets.Dropdown(description="Preset", options=known_presets(), **AUTO)
-        self.window = widgets.SelectionSlider(description="Window", options=[("1", 1)], readout=False, **AUTO)
+        self.preset = widgets.Dropdown(description="Preset", tooltip=TIPS["Preset"], options=known_presets(), **AUTO)
+        self.window = widgets.SelectionSlider(
+            description="Window", tooltip=TIPS["Window"], options=[("1", 1)], readout=False, **AUTO
+        )
         self.window_box = NumberBox(do, min=1, tooltip="Window, in tokens", **AUTO)
-        self.document = widgets.Dropdown(description="Document", **AUTO)
+        self.document = widgets.Dropdown(description="Document", tooltip=TIPS["Document"], **AUTO)
         self._build()
         self._listen()
 

@@ -15,6 +15,7 @@ from budgetkit.explorer.budget.rows import Limits, Row
 from budgetkit.explorer.budget.settings import OWN, Settings, known_presets
 from budgetkit.explorer.budget.view_state import lines_of
 from budgetkit.explorer.library import Library
+from budgetkit.explorer.tips import TIPS
 from budgetkit.models import models
 
 WINDOWS = (2_048, 4_096, 8_192, 16_384, 32_768, 65_536, 128_000, 200_000, 400_000, 1_000_000, 1_047_576, 2_000_000)
@@ -46,22 +47,28 @@ class Controls:
         self._rows: dict[tuple[str, bool], Row] = {}
         self._boxes: dict[str, Any] = {}
         self.model = widgets.Combobox(
-            description="Model", placeholder="type to search", continuous_update=False, **AUTO
+            description="Model", tooltip=TIPS["Model"], placeholder="type to search", continuous_update=False, **AUTO
         )
         self.model.options = tuple(known.name for known in models())
-        self.preset = widgets.Dropdown(description="Preset", options=known_presets(), **AUTO)
+        self.preset = widgets.Dropdown(description="Preset", tooltip=TIPS["Preset"], options=known_presets(), **AUTO)
         sizes = [(f"{n:,}", n) for n in WINDOWS]
-        self.window = widgets.SelectionSlider(description="Window", options=sizes, readout=False, **AUTO)
+        self.window = widgets.SelectionSlider(
+            description="Window", tooltip=TIPS["Window"], options=sizes, readout=False, **AUTO
+        )
         self.window_box = NumberBox(do, min=1, tooltip="Window, in tokens", **AUTO)
         self.limits = Limits(LIMITED, do)
-        self.counter = widgets.Combobox(description="Counter", continuous_update=False, **AUTO)
+        self.counter = widgets.Combobox(description="Counter", tooltip=TIPS["Counter"], continuous_update=False, **AUTO)
         self.counter.options = (*encoding_names(), *RATIOS)
-        self.trace = widgets.Dropdown(description="From", options=[(TYPED_IN, None)], **AUTO)
+        self.trace = widgets.Dropdown(description="From", tooltip=TIPS["From"], options=[(TYPED_IN, None)], **AUTO)
         self.path = widgets.Text(
-            description="File", placeholder="path of a .jsonl file", continuous_update=False, **AUTO
+            description="File",
+            tooltip=TIPS["File"],
+            placeholder="path of a .jsonl file",
+            continuous_update=False,
+            **AUTO,
         )
-        self.conversation = widgets.Dropdown(description="Which", options=[("1", 0)], **AUTO)
-        self.turn = widgets.IntSlider(description="Turn", min=1, max=1, readout=False, **AUTO)
+        self.conversation = widgets.Dropdown(description="Which", tooltip=TIPS["Which"], options=[("1", 0)], **AUTO)
+        self.turn = widgets.IntSlider(description="Turn", tooltip=TIPS["Turn"], min=1, max=1, readout=False, **AUTO)
         self.turn_box = NumberBox(do, min=1, max=1, tooltip="Turn, by its number", **AUTO)
         self._build()
         self._listen()

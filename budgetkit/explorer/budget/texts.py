@@ -30,7 +30,8 @@ def _beside(settings: Settings, counter: str) -> str:
     """Return in one line what a budget is set up with."""
     which = f", conversation {settings.conversation + 1:,}" if settings.conversation else ""
     held = f"; {settings.path or settings.trace}{which}" if settings.trace else ""
-    return one_line(f"{settings.model}, counted with {counter}{held}")
+    own = "its own tokenizer" if counter == settings.model else counter
+    return one_line(f"{settings.model}, counted with {own}{held}")
 
 
 def _counting(settings: Settings, counter: str) -> str:

@@ -38,7 +38,7 @@ def shown_figures(found: Results) -> list[str]:
     """Return which figures there is something to draw for."""
     names = ["waterfall", "sections"]
     if found.demand is not None:
-        names += ["turns", "errors"]
+        names = ["turns", "sections", "waterfall", "errors"]  # first what somebody opens an explorer for
     if found.conversations is not None:
         names.append("conversations")
     return names
