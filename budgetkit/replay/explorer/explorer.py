@@ -69,7 +69,8 @@ class ConversationExplorer(Explorer[Settings, Results, Replays]):
         Which are side by side at first, by name; or your own, by the name they are to have. The first is shown in
         detail.
     model : str, optional
-        The model, the conversation's own where it names one, else "gpt-4o"; its window holds for a preset, its provider's prompt cache and its prices for the cost.
+        The model; its window holds for a preset, its provider's prompt cache and its prices for the cost. Left out,
+        it is the one that the conversation was held with, where that says so, else "gpt-4o".
     window : int, optional
         Another window than the model's, in tokens.
     counter : str, optional
