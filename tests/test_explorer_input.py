@@ -183,6 +183,7 @@ def test_an_estimate_is_never_said_to_be_exact(make: Callable[..., Any]) -> None
     exact.controls.counter.value = "estimate:o200k_base"
     assert "counted with estimate:o200k_base, an estimate for gpt-4o" in exact.view.state["source"]
     if make is BudgetExplorer:
+        assert exact._found.compared is not None
         assert exact._found.compared[2:] == ("gpt-4o", "estimate:o200k_base")
 
 

@@ -259,7 +259,7 @@ class Explorer(ABC, Generic[S, F, L]):
 
         with self._lock:
             self._still.show(picture(self.view.state, repr(self)))
-        display(self._repr_mimebundle_(), raw=True)
+        display(self._repr_mimebundle_(), raw=True)  # type: ignore[no-untyped-call]
 
     def _repr_mimebundle_(self, **options: Any) -> Data:
         return {**self.widget._repr_mimebundle_(**options), "text/plain": repr(self)}

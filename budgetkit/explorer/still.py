@@ -30,7 +30,7 @@ class Still:
         from IPython.display import display
 
         self._name, self._last = f"budgetkit-{uuid4().hex}", drawn
-        display({"text/html": drawn}, raw=True, display_id=self._name)
+        display({"text/html": drawn}, raw=True, display_id=self._name)  # type: ignore[no-untyped-call]
 
     def change(self, state: Data, title: str) -> None:
         """Publish the picture anew once nothing has changed for a moment."""
@@ -48,7 +48,7 @@ class Still:
         drawn = picture(state, title)
         if drawn != self._last:
             self._last = drawn
-            update_display({"text/html": drawn}, raw=True, display_id=self._name)
+            update_display({"text/html": drawn}, raw=True, display_id=self._name)  # type: ignore[no-untyped-call]
 
 
 def picture(state: Data, title: str) -> str:

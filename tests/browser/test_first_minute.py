@@ -54,7 +54,7 @@ def test_a_tip_stands_where_the_pointer_is(lab: Notebook) -> None:
     page.mouse.move(x, y)
     expect(page.locator(".bk-tip")).to_be_visible()
     tip = lab.place_of(page.locator(".bk-tip"))
-    assert (tip["x"] - x, tip["y"] - y) == (pytest.approx(14, abs=1), pytest.approx(18, abs=1))
+    assert [tip["x"] - x, tip["y"] - y] == pytest.approx([14, 18], abs=1)
 
 
 def test_a_typed_number_is_read_as_meant_or_refused_beside_its_box(lab: Notebook) -> None:
