@@ -3,7 +3,6 @@ from types import ModuleType
 from typing import Any
 
 from budgetkit import accuracy as accuracy
-from budgetkit import assembly as assembly
 from budgetkit import figures as figures
 from budgetkit import presets as presets
 from budgetkit import state as state
@@ -19,6 +18,8 @@ from budgetkit.budget import Reserve as Reserve
 from budgetkit.budget import Share as Share
 from budgetkit.counters import calibrate as calibrate
 from budgetkit.counters import counter as counter
+from budgetkit.deciding import solve as solve
+from budgetkit.deciding import tune as tune
 from budgetkit.explorer import BudgetExplorer as BudgetExplorer
 from budgetkit.framing import FRAMINGS as FRAMINGS
 from budgetkit.framing import Framing as Framing
@@ -26,6 +27,9 @@ from budgetkit.framing import RequestCount as RequestCount
 from budgetkit.framing import count_answer as count_answer
 from budgetkit.framing import count_request as count_request
 from budgetkit.framing.fitting import fit_bill as fit_bill
+from budgetkit.live import Conversation as Conversation
+from budgetkit.live import assembly as assembly
+from budgetkit.live import trim as trim
 from budgetkit.models import model as model
 from budgetkit.plan import Decision as Decision
 from budgetkit.plan import Grant as Grant

@@ -134,7 +134,7 @@ class _Told(io.RawIOBase):
 
     def __init__(self, inner: Any, name: str, *errors: type[Exception]) -> None:
         self._inner, self._name = inner, name
-        self._errors: tuple[type[BaseException], ...] = (
+        self._errors: tuple[type[Exception], ...] = (
             OSError,
             EOFError,
             lzma.LZMAError,

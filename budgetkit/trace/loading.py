@@ -1,11 +1,9 @@
-"""Conversations from files: OpenAI's chat format as JSONL or JSON, read line by line.
+"""Conversations from files and values: what :func:`load_trace` takes, one after the other, each named by its format.
 
     {"messages": [...], "tools": [...], "contexts": [...], "meta": {...}}   one conversation a line
-    [{"role": "user", "content": "..."}, ...]                                the same without the rest
     {"role": "user", "content": "..."}                                       one message a line
 
-Passages stand under ``contexts``, on the message they were retrieved for or on the conversation; there they
-belong to the message whose index is ``meta.contexts_apply_to_message``, else to the last one of the user.
+All other formats stand in data/formats.toml.
 """
 
 from __future__ import annotations
@@ -13,30 +11,28 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
-from itertools import chain, count
+from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import Any
 from warnings import warn
 
 import pandas as pd
 
-from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.budget.quoting import brief, one_line
 from budgetkit.files import data_files, data_path
-from budgetkit.message import Message, Passage
 from budgetkit.trace.containers import Part, opened
 from budgetkit.trace.conversation import Trace
-from budgetkit.trace.importers import converted, is_document, is_record, label, nearest, session
-from budgetkit.trace.jsonl import LocatedMessage, Numbered, Progress
+from budgetkit.trace.door import made_trace
+from budgetkit.trace.importers import label
+from budgetkit.trace.jsonl import LocatedMessage, Progress
 from budgetkit.trace.objects import plain
+from budgetkit.trace.shapes import conversations
 from budgetkit.trace.tables import frame_rows
 
 __all__ = ["iter_traces", "list_traces", "load_trace", "load_traces", "shipped_traces"]
 
 #: A path, a shipped trace's name, an open file, a frame, or messages and bodies as values.
 Source = Any
-_BESIDE = ("id", "messages", "tools", "functions", "contexts", "meta")
-_DEEPEST = 12
-_WANTED = "a conversation is an object with 'messages' or a list of messages, a message an object with 'role'"
 
 
 def shipped_traces() -> tuple[str, ...]:
@@ -67,7 +63,7 @@ def load_trace(
     Parameters
     ----------
     source : str, path, binary file, or values
-        Name of a shipped trace, path of a file in any known format, an open file; or messages as a list of
+        A shipped trace's name, a file's path in any known format, an open file; or messages as a list of
         dictionaries or of an SDK's objects, a request's body, a pandas frame.
     conversation : int or str
         Which one of several: its place from 0 on, its id or its title.
@@ -116,12 +112,8 @@ def load_traces(
 
     Parameters
     ----------
-    source : str, path, binary file, or values
-        What :func:`load_trace` takes.
-    progress : callable, optional
-        Called with bytes read and bytes in all, about once a megabyte and at the end.
-    columns : mapping, optional
-        For a table: which column is the "role", the "content" and the "conversation".
+    source, progress, columns
+        As in :func:`load_trace`.
 
     Returns
     -------
@@ -130,12 +122,8 @@ def load_traces(
 
     Raises
     ------
-    ValueError
-        If the file is not what it should be; the error names the line.
-    FileNotFoundError
-        If there is no such file.
-    ImportError
-        If reading the file needs an extra that is not installed.
+    ValueError, FileNotFoundError, ImportError
+        As :func:`load_trace`; an error about a file names the line.
 
     Examples
     --------
@@ -150,10 +138,8 @@ def list_traces(source: Source, columns: Mapping[str, str] | None = None) -> pd.
 
     Parameters
     ----------
-    source : str, path, binary file, or values
-        What :func:`load_trace` takes.
-    columns : mapping, optional
-        For a table: which column is the "role", the "content" and the "conversation".
+    source, columns
+        As in :func:`load_trace`.
 
     Returns
     -------
@@ -162,10 +148,8 @@ def list_traces(source: Source, columns: Mapping[str, str] | None = None) -> pd.
 
     Raises
     ------
-    ValueError
-        If the file is not what it should be; the error names the line.
-    FileNotFoundError
-        If there is no such file.
+    ValueError, FileNotFoundError, ImportError
+        As :func:`load_trace`.
 
     Examples
     --------
@@ -193,29 +177,16 @@ def iter_traces(
 
     Parameters
     ----------
-    source : str, path, binary file, or values
-        What :func:`load_trace` takes.
-    progress : callable, optional
-        Called with bytes read and bytes in all, about once a megabyte and at the end.
-    columns : mapping, optional
-        For a table: which column is the "role", the "content" and the "conversation".
+    source, progress, columns
+        As in :func:`load_traces`, which raises the same errors.
 
     Yields
     ------
     Trace
         At least one.
-
-    Raises
-    ------
-    ValueError
-        If the file is not what it should be; the error names the line.
-    FileNotFoundError
-        If there is no such file.
-    ImportError
-        If reading the file needs an extra that is not installed.
     """
     for id, value, where in _named(source, progress, columns):
-        yield _trace(value, id, where)
+        yield made_trace(value, id, where)
 
 
 def _named(source: Source, progress: Progress | None, columns: Any) -> Iterator[tuple[str, Mapping[str, Any], str]]:
@@ -223,11 +194,11 @@ def _named(source: Source, progress: Progress | None, columns: Any) -> Iterator[
     stem = PurePosixPath(_name(source)).stem
     places = count()
     empty: list[str] = []
-    refused: dict[str, str] = {}
+    refused: dict[str, str] = {}  # of an archive, files of other kinds are left out
     with _opened(source) as stream:
         for name, numbered in _parts(stream, source, progress, columns):
             try:
-                for line, value in _conversations(numbered, name):
+                for line, value in conversations(numbered, name):
                     where = f"{name}, line {line}"
                     if value.get("format") and value["messages"] == []:
                         empty.append(f"{where}: {label(str(value['format']))} without a message")
@@ -237,7 +208,7 @@ def _named(source: Source, progress: Progress | None, columns: Any) -> Iterator[
             except ValueError as error:
                 if name == _name(source) or not hasattr(stream, "read"):
                     raise
-                refused[name] = str(error)  # of an archive, files of other kinds are left out
+                refused[name] = str(error)
     if next(places) == 0:
         told = next(iter([*empty, *refused.values()]), f"{_name(source)} is an empty trace")
         raise ValueError(f"{told}; a trace has at least one message with a role; give a file that has one")
@@ -295,134 +266,3 @@ def _parts(stream: Any, source: Source, progress: Progress | None, columns: Any)
         yield "the frame", frame_rows(stream, columns)
     else:
         yield "the given value", iter([(1, plain(stream))])
-
-
-def _conversations(numbered: Iterator[Numbered], name: str) -> Iterator[Numbered]:
-    """Give each conversation with the line it starts on, whichever of the shapes the file has."""
-    first = next(numbered, None)
-    if first is None:
-        return
-    everything = chain([first], numbered)
-    if (read := session(first[1])) is not None:
-        yield from read(everything)
-    elif isinstance(first[1], Mapping) and not is_document(first[1]) and is_record(first[1]):
-        said = {"messages": [LocatedMessage(line, value) for line, value in everything]}
-        yield from ((first[0], each) for each in converted(said) or [said])
-    else:
-        for line, value in everything:
-            yield from ((line, each) for each in _split(value, f"{name}, line {line}"))
-
-
-def _split(value: Any, where: str, depth: int = 0) -> list[Mapping[str, Any]]:
-    """Take one JSON value as conversations: an object, a list of messages, or a list of either."""
-    try:
-        native = converted(value)
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
-    if native is not None:
-        return [*native]
-    if isinstance(value, Mapping) and "messages" in value:
-        return [value]
-    if (
-        isinstance(value, list)
-        and depth < _DEEPEST
-        and any(isinstance(each, list) or (isinstance(each, Mapping) and "role" not in each) for each in value)
-    ):
-        return [conversation for each in value for conversation in _split(each, where, depth + 1)]
-    if isinstance(value, list):
-        return [{"messages": value}]
-    has = quoted(value) if isinstance(value, Mapping) else type(value).__name__
-    raise ValueError(f"{where}: no conversation; it has {has or 'nothing'}; {nearest(value) or _WANTED}")
-
-
-def _trace(value: Mapping[str, Any], default_id: str, where: str) -> Trace:
-    """Read one conversation; every error says where it is."""
-    written = value["messages"]
-    written = list(written) if isinstance(written, tuple) else written
-    if not isinstance(written, list) or not written:
-        raise ValueError(
-            f"{where}: an empty trace; 'messages' is {'an empty list' if written == [] else type(written).__name__}; "
-            "give it a list of at least one message with a role"
-        )
-    places = [_place(each, number, where) for number, each in enumerate(written, start=1)]
-    messages = tuple(_message(each, place) for each, place in zip(written, places, strict=True))
-    _refuse_orphans(messages, places)
-    meta = value.get("meta") if isinstance(value.get("meta"), Mapping) else None
-    trace = Trace(
-        id=str(value["id"]) if value.get("id") is not None else default_id,
-        messages=messages,
-        tools=_tools(value, where),
-        contexts=_contexts(messages, value.get("contexts"), meta or {}, where),
-        meta=meta or {},
-        source=where,
-        fields={key: field for key, field in value.items() if key not in _BESIDE or (key == "meta" and meta is None)},
-    )
-    if trace.is_silent:
-        warn(f"{where}: {trace.warnings[0]}", stacklevel=2)
-    return trace
-
-
-def _place(value: Any, number: int, where: str) -> str:
-    if isinstance(value, LocatedMessage):
-        return f"{where.rpartition(', line ')[0]}, line {value.line}"
-    return f"{where}, message {number}"
-
-
-def _message(value: Any, where: str) -> Message:
-    try:
-        message = Message(value.value if isinstance(value, LocatedMessage) else value)
-        message.contexts  # noqa: B018 - passages are read here, so that a broken one is refused with its place
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{where}: {error}") from None
-    return message
-
-
-def _refuse_orphans(messages: tuple[Message, ...], places: list[str]) -> None:
-    """Refuse a tool result that answers no earlier call: no provider takes it, and no group would hold it."""
-    called: set[str] = set()
-    for place, message in zip(places, messages, strict=True):
-        called.update(call.id for call in message.tool_calls)
-        if message.role == "tool" and (message.tool_call_id is None or message.tool_call_id not in called):
-            known = ", ".join(map(one_line, sorted(called)[:5])) or "none"
-            raise ValueError(
-                f"{place}: a tool result for call {brief(message.raw.get('tool_call_id'))}; "
-                f"the calls before it are {known}; put the assistant message with that call before it, or leave it out"
-            )
-
-
-def _tools(value: Mapping[str, Any], where: str) -> tuple[Mapping[str, Any], ...]:
-    listed: list[Mapping[str, Any]] = []
-    for name in ("tools", "functions"):  # a body has both while it moves from the older form to the newer one
-        tools = value.get(name) or []
-        if not isinstance(tools, list) or not all(isinstance(tool, Mapping) for tool in tools):
-            kind = type(tools).__name__
-            raise ValueError(
-                f"{where}: {name} of type {kind}; {name} are a list of schemas, each an object; write them so"
-            )
-        listed += tools
-    return tuple(listed)
-
-
-def _contexts(
-    messages: tuple[Message, ...], given: Any, meta: Mapping[str, Any], where: str
-) -> dict[int, tuple[Passage, ...]]:
-    """Collect the passages by message, the conversation's own at the message they apply to."""
-    found = {index: message.contexts for index, message in enumerate(messages) if message.raw.get("contexts")}
-    if given and not isinstance(given, list | tuple):
-        kind = type(given).__name__
-        raise ValueError(
-            f"{where}: contexts of type {kind}; they are a list of passages, texts or objects; write them so"
-        )
-    if given:
-        users = (index for index in reversed(range(len(messages))) if messages[index].role == "user")
-        index = meta.get("contexts_apply_to_message", next(users, len(messages) - 1))
-        if not isinstance(index, int) or not 0 <= index < len(messages):
-            raise ValueError(
-                f"{where}: contexts for message {brief(index)}; the conversation has messages 0 to "
-                f"{len(messages) - 1}; correct meta.contexts_apply_to_message"
-            )
-        try:
-            found[index] = (*found.get(index, ()), *map(Passage.of, given))
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"{where}: {error}") from None
-    return found

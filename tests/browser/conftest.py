@@ -70,7 +70,9 @@ class Notebook:
         self.page.wait_for_function(CHARTS_REST, arg=least)
 
     def command(self, name: str, **arguments: object) -> None:
-        self.page.evaluate("([name, given]) => jupyterapp.commands.execute(name, given)", [name, arguments])
+        self.page.evaluate(
+            "([name, given]) => jupyterapp.commands.execute(name, given).then(() => {})", [name, arguments]
+        )
 
     def run_all(self) -> None:
         """Run > Run All Cells; wait until all have run; no cell may fail."""
@@ -183,12 +185,17 @@ def server(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
     try:
         yield listening(process, home, root)
     finally:
-        process.terminate()
-        try:
-            process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            raise
+        end(process)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Ask a server to go; one that does not is killed, and that is a failure."""
+    process.terminate()
+    try:
+        process.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
 
 
 def lab_command(root: Path) -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import Server, lab_environment, opened_tab
+from tests.browser.conftest import PATIENCE, Server, end, lab_environment, opened_tab
 from tests.browser.test_explorer import expect_kpi
 
 OWN = '{"messages": [{"role": "user", "content": "Where is it?"}, {"role": "assistant", "content": "On its way."}]}'
@@ -34,11 +34,10 @@ def served(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
         wait_for(port, process, home / "log")
         yield Server(f"http://127.0.0.1:{port}/", "", home)
     finally:
-        process.terminate()
-        process.wait(30)
+        end(process)
 
 
-def wait_for(port: int, process: "subprocess.Popen[bytes]", log: Path, seconds: float = 60) -> None:
+def wait_for(port: int, process: "subprocess.Popen[bytes]", log: Path, seconds: float = PATIENCE) -> None:
     end = time.monotonic() + seconds
     while True:
         try:
@@ -51,8 +50,8 @@ def wait_for(port: int, process: "subprocess.Popen[bytes]", log: Path, seconds: 
 @pytest.fixture(scope="module")
 def app(served: Server, chromium: Browser) -> Iterator[Page]:
     with opened_tab(chromium, served) as page:
-        page.goto(served.address, timeout=60_000)
-        expect(page.locator(".bk-bar .bk-segment").first).to_be_visible(timeout=60_000)
+        page.goto(served.address)
+        expect(page.locator(".bk-bar .bk-segment").first).to_be_visible()
         yield page
 
 
@@ -79,6 +78,6 @@ def test_a_file_that_cannot_be_read_is_told_before_anything_is_served(tmp_path: 
     (tmp_path / "none.jsonl").write_text("{}")
     command = [sys.executable, "-m", "budgetkit.app", str(tmp_path / "none.jsonl"), "--no-browser"]
     root = {"PYTHONPATH": str(Path(__file__).parents[2])}
-    run = subprocess.run(command, capture_output=True, text=True, env=os.environ | root, timeout=60)
+    run = subprocess.run(command, capture_output=True, text=True, env=os.environ | root, timeout=PATIENCE)
     assert run.returncode == 1
     assert "none.jsonl" in run.stderr.splitlines()[-1]

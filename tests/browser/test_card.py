@@ -10,6 +10,7 @@ from tests.browser.conftest import Notebook
 from tests.browser.test_explorer import expect_kpi, written
 
 CARD = 'card = bk.DesignCard("chat", "mixed-language", window=8_192)\ncard'
+NOT_WIDER = "width => document.querySelector('.jp-NotebookPanel').getBoundingClientRect().right <= width"
 KINDS = ("code", "CJK", "prose")
 
 
@@ -19,6 +20,7 @@ def card(notebook: Callable[..., Notebook], tmp_path: Path) -> Notebook:
     found.page.evaluate("jupyterapp.shell.collapseLeft()")
     found.run_all()
     expect_kpi(found.page, "pool", "1,640")
+    expect(found.page.locator(".bk-strip-table tbody tr")).to_have_count(6)
     return found
 
 
@@ -67,7 +69,7 @@ def test_the_card_stands_in_one_view_and_is_accessible(card: Notebook) -> None:
         assert card.violations(".bk-explorer") == []
     for width in (1024, 640):
         page.set_viewport_size({"width": width, "height": 900})
-        page.wait_for_timeout(300)
+        page.wait_for_function(NOT_WIDER, arg=width)
         over = "[...document.querySelectorAll('.bk-strip-table, .bk-kpis, .bk-controls .bk-row')]"
         assert page.evaluate(f"{over}.every(node => node.scrollWidth <= node.clientWidth + 1)")
         assert card.violations(".bk-explorer") == []

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import CHECKOUT, Notebook, Server, lab_command, lab_environment, listening, opened_tab
+from tests.browser.conftest import CHECKOUT, Notebook, Server, end, lab_command, lab_environment, listening, opened_tab
+from tests.browser.states import ALL_HAVE_RUN
 
 FIRST = "00-start.ipynb"
 SIZES = pytest.mark.parametrize(("width", "height"), [(1440, 900), (1024, 768)])
@@ -18,7 +19,7 @@ IN_SIGHT = (".bk-headline", ".bk-kpis", ".bk-status", ".bk-bar")
 
 def expect_in_sight(page: Page) -> None:
     for part in IN_SIGHT:
-        expect(page.locator(part)).to_be_in_viewport(ratio=1, timeout=60_000)
+        expect(page.locator(part)).to_be_in_viewport(ratio=1)
 
 
 @SIZES
@@ -48,8 +49,7 @@ def made_lab(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Ite
     try:
         yield listening(process, home, root)
     finally:
-        process.terminate()
-        process.wait(30)
+        end(process)
 
 
 @SIZES
@@ -63,11 +63,22 @@ def test_make_lab_ends_with_a_living_explorer(made_lab: Server, chromium: Browse
         page.evaluate("jupyterapp.shell.currentWidget.context.sessionContext.shutdown()")
 
 
+WAS_RUN = """name => {
+    const panel = [...jupyterapp.shell.widgets("main")].find(panel => panel.context?.path === `notebooks/${name}`);
+    return [...panel.content.model.cells].some(cell => cell.executionCount);
+}"""
+
+
 def test_no_other_notebook_is_run(made_lab: Server, chromium: Browser) -> None:
+    """Not even when the first one, opened after it, has been."""
     with opened_tab(chromium, made_lab) as page:
-        page.goto(f"{made_lab.address}lab/tree/notebooks/other.ipynb?token={made_lab.token}&reset")
-        kernel = "jupyterapp?.shell.currentWidget?.context?.sessionContext?.session?.kernel?.status === 'idle'"
-        page.wait_for_function(f"window.{kernel}", timeout=60_000)
-        page.wait_for_timeout(2_000)
-        assert page.evaluate("[...jupyterapp.shell.currentWidget.content.model.cells].every(c => !c.executionCount)")
-        page.evaluate("jupyterapp.shell.currentWidget.context.sessionContext.shutdown()")
+        other = Notebook(page, made_lab, "other.ipynb")
+        other.command("docmanager:open", path=f"notebooks/{FIRST}")
+        page.wait_for_function(
+            f"(name => !!jupyterapp.shell.currentWidget?.content?.model && ({WAS_RUN})(name))", arg=FIRST
+        )
+        page.wait_for_function(ALL_HAVE_RUN)
+        assert not page.evaluate(WAS_RUN, "other.ipynb")
+        other.shut_down()
+        other.command("docmanager:open", path="notebooks/other.ipynb")
+        other.shut_down()

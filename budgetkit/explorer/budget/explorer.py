@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import traitlets as t
 
 from budgetkit.budget import Budget
+from budgetkit.counters import Count
 from budgetkit.explorer.base import Explorer
 from budgetkit.explorer.budget.charts import charts
 from budgetkit.explorer.budget.commands import COMMANDS, taken, with_its_model
@@ -59,8 +60,8 @@ class BudgetExplorer(Explorer[Settings, Results, Library]):
     model : str, optional
         The model; its window holds for a preset. Left out, it is the one that the conversation was held with, where
         that says so, else "gpt-4o".
-    counter : str, optional
-        What to count with; the model's own where it is left out.
+    counter : str, Counter or callable, optional
+        What to count with, by name or as it is; the model's own where it is left out.
     window : int, optional
         Another window than the model's, in tokens.
 
@@ -88,13 +89,13 @@ class BudgetExplorer(Explorer[Settings, Results, Library]):
         trace: str | Path | Trace | Sequence[Trace] | None = None,
         *,
         model: str | None = None,
-        counter: str | None = None,
+        counter: str | Count | None = None,
         window: int | None = None,
     ) -> None:
         view = self.view_class()
         library = Library(view.report)
         name = None if trace is None else library.take(trace)
-        settings = Settings(model=model or DEFAULT_MODEL, counter=counter, trace=name)
+        settings = Settings(model=model or DEFAULT_MODEL, counter=library.given(counter), trace=name)
         settings = settings if model else with_its_model(settings, library)
         settings = taken(settings, budget) if isinstance(budget, Budget) else replace(settings, preset=budget)
         if window is not None:
