@@ -945,4 +945,4 @@ def test_late_pieces_of_a_refused_file_are_answered_and_dropped() -> None:
 def test_what_the_best_few_leave_out_is_not_blamed_on_the_window() -> None:
     """Six passages, the best three stay, and no larger window would change that."""
     explorer = BudgetExplorer("working_memory", "support-chat")
-    assert "because it keeps its best 3 items; raise limit_items" in explorer.view.state["status"]["more"][0]
+    assert "because it keeps its best 3 items; let it keep more" in explorer.view.state["status"]["more"][0]

@@ -168,3 +168,24 @@ def test_a_saved_notebook_shows_the_explorers_last_state(notebook: Open, tmp_pat
     expect(page.locator(".bk-still")).to_be_visible()
     expect(page.locator(".bk-still")).to_contain_text("5,555")
     own.shoot("no-kernel")
+
+
+def test_a_key_is_marked_as_ours_before_notebook_7_hears_it(lab: Notebook) -> None:
+    """Notebook 7 hears a key on its way down, where nothing in a cell can stop it; both leave marked targets alone."""
+    page = lab.page
+    page.evaluate("""() => document.addEventListener("keydown", event => {
+        window.marked = event.target.hasAttribute("data-lm-suppress-shortcuts");
+    }, true)""")
+    places = [
+        handle(page, "system"),
+        lab.slider("output"),
+        page.locator(".bk-controls input[title='Window, in tokens']"),
+        lab.control("Preset").locator("select"),
+        page.locator(".bk-card summary").first,
+    ]
+    for place in places:
+        place.focus()
+        page.keyboard.press("Shift")
+        assert page.evaluate("window.marked") is True
+        page.keyboard.press("Control")
+        assert page.evaluate("window.marked") is False, "shortcuts of the page pass"
