@@ -92,7 +92,7 @@ def _spending_note(table: pd.DataFrame, found: Results) -> str:
 
 
 def _ranking_note(table: pd.DataFrame, found: Results) -> str:
-    first = table.iloc[0]
+    first = table.sort_values("relative_cost", kind="stable").iloc[0]
     kept = "" if first["evidence"] != first["evidence"] else f", {first['evidence']:.0%} of the evidence present"
     return f"1 is what the same input costs without a cache. {first['policy']} is first{kept}."
 

@@ -23,6 +23,7 @@ from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.html import block
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.files import missing, read_table
+from budgetkit.models.names import bare, nearest_names, plain, spellings, usual_window
 
 __all__ = ["DEFAULT_ENCODING", "DEFAULT_WINDOW", "Model", "RetiredModelWarning", "UnknownModelWarning", "model"]
 __all__ += ["models"]
@@ -195,7 +196,7 @@ def model(name: str, unknown: Literal["default", "raise"] = "default", **overrid
             "window in tokens"
         )
     name = name.strip()
-    found = _by_name(name) or _by_prefix(name) or _by_price_list(name)
+    found = _by_name(name) or _by_prefix(name) or _by_price_list(name) or _by_spelling(name)
     if found is None and unknown == "raise":
         raise ValueError(
             f"no model {brief(name)}; {len(models())} are in {_lists()}; use one of "
@@ -209,16 +210,16 @@ def model(name: str, unknown: Literal["default", "raise"] = "default", **overrid
 
 
 def _by_name(name: str) -> Model | None:
-    return _table().get(_bare(name))
+    return _table().get(bare(name))
 
 
 def _by_prefix(name: str) -> Model | None:
     """Find the longest listed name that the asked name continues with a "-"."""
-    bare = _bare(name)
-    ends = [end for end, character in enumerate(bare) if character == "-"]
+    asked = bare(name)
+    ends = [end for end, character in enumerate(asked) if character == "-"]
     for end in reversed(ends):
-        if found := _table().get(bare[:end]):
-            return replace(found, name=name, provenance=f"prefix {found.name} of {bare}")
+        if found := _table().get(asked[:end]):
+            return replace(found, name=name, provenance=f"prefix {found.name} of {asked}")
     return None
 
 
@@ -230,13 +231,35 @@ def _by_price_list(name: str) -> Model | None:
     if known is None:
         return None
     try:
-        provider, entry = known.find_provider_model(_bare(name), None, None, None)
+        provider, entry = known.find_provider_model(bare(name), None, None, None)
     except LookupError:
         return None
     if entry.context_window is None:
         return None
     source = f"genai-prices {version('genai-prices')}, {provider.id}/{entry.id}"
     return Model(name, entry.context_window, provider=provider.name, source=source, provenance=source)
+
+
+def _by_spelling(name: str) -> Model | None:
+    """Find a model that is listed under another spelling, as Bedrock, OpenRouter or Ollama have their own."""
+    for each in spellings(name):
+        if found := _by_name(each) or _by_prefix(each) or _by_price_list(each):
+            return replace(found, name=name, provenance=f"{found.provenance}, of which {name} is a spelling")
+    usual = usual_window(plain(name), getattr(_price_list(), "providers", ()))
+    if usual is None:
+        return None
+    return Model(name, usual[0], source=usual[1], provenance=f"{usual[1]}, of which {name} is a spelling")
+
+
+def nearest(name: str) -> list[str]:
+    """Return the listed models whose names are most like one that nothing knows.
+
+    Examples
+    --------
+    >>> nearest("gpt-4oo")[0]
+    'gpt-4o'
+    """
+    return nearest_names(name, (known.name for known in models()))
 
 
 def _price_list() -> Any:
@@ -271,11 +294,6 @@ def _overridden(found: Model, overrides: dict[str, Any]) -> Model:
         raise TypeError(f"no field {brief(strange[0])} in a model; there are {', '.join(Model.__slots__)}; use one of them")
     note = f"{found.provenance}; {', '.join(sorted(overrides))} overridden"
     return replace(found, **{"provenance": note, **overrides})
-
-
-def _bare(name: str) -> str:
-    """Leave out the provider's path, "openai/" or "openrouter/openai/", and the case."""
-    return name.rpartition("/")[2].casefold()
 
 
 @cache
