@@ -18,8 +18,7 @@ from budgetkit.explorer.budget.settings import Settings
 from budgetkit.explorer.library import Library
 from budgetkit.figures.turns import first_cut
 from budgetkit.framing import framing_for
-from budgetkit.models import Model, RetiredModelWarning, UnknownModelWarning, model
-from budgetkit.models import Model, UnknownModelWarning, model, nearest
+from budgetkit.models import Model, RetiredModelWarning, UnknownModelWarning, model, nearest
 from budgetkit.plan import Plan
 from budgetkit.plan.batch import RequestBatch
 from budgetkit.plan.fitting import fit
