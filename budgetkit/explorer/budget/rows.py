@@ -10,7 +10,6 @@ import ipywidgets as widgets
 from budgetkit.budget.amounts import Amount, Share
 from budgetkit.budget.colours import colour
 from budgetkit.explorer.boxes import AUTO, Do, NumberBox, bound, breakable
-from budgetkit.figures.palette import colour
 
 STEP = 0.5  # percent of the window
 
