@@ -268,7 +268,7 @@ def _overridden(found: Model, overrides: dict[str, Any]) -> Model:
     if not overrides:
         return found
     if strange := [field for field in overrides if field not in Model.__slots__]:
-        raise TypeError(f"no field {brief(strange[0])} in a model; there are {', '.join(Model.__slots__)}; use one of them")
+        raise TypeError(f"no field {brief(strange[0])} in a model; there are {', '.join(Model.__slots__)}; use one")
     note = f"{found.provenance}; {', '.join(sorted(overrides))} overridden"
     return replace(found, **{"provenance": note, **overrides})
 

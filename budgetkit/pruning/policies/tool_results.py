@@ -72,5 +72,5 @@ class DropToolResults(Policy):
         """Say whether the target is at most the trigger, where the two can be compared."""
         low, high = self.target, self.trigger
         if isinstance(low, Share) and isinstance(high, Share):
-            return low.ratio <= high.ratio
+            return float(low.ratio) <= float(high.ratio)
         return not (isinstance(low, int) and isinstance(high, int) and low > high)
