@@ -112,7 +112,7 @@ def overflows(errors: pd.DataFrame) -> Iterator[dict[str, object]]:
             for window in SIZES:
                 for risk in RISKS:
                     share = accuracy.buffer_for(mine, window, risk, seed=split).share
-                    row = {"counter": name, "window": window, "promised": risk, "share": share}
+                    row: dict[str, object] = {"counter": name, "window": window, "promised": risk, "share": share}
                     seen, unseen = (
                         filled_over(part, window, share, random) for part in (others[alike], others[~alike])
                     )
