@@ -132,8 +132,9 @@ def typed_model(name: str) -> Model:
     found, note = known_model(name.strip())
     if not note:
         return found
-    near = quoted(nearest(name))
-    raise ValueError(f"No model {brief(name.strip())} is known, so all stays as it was; nearest are {near}")
+    near = nearest(name)
+    hint = f"; nearest are {quoted(near)}" if near else "; type a part of its name to search"
+    raise ValueError(f"no model {brief(name.strip())} is known, so all stays as it was{hint}")
 
 
 def typed_demand(settings: Settings, budget: Budget) -> dict[str, int]:
