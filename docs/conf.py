@@ -1,4 +1,4 @@
-"""How Sphinx builds the pages: from this folder, the notebooks and the docstrings, with no host but the reader's own disk.
+"""How Sphinx builds the pages: from this folder, the notebooks and the docstrings; no page asks a host for anything.
 
 `make docs` runs the notebooks first (`-t executed`); without that tag they are shown as they are stored.
 """

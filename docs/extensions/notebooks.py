@@ -29,7 +29,7 @@ def run(notebook: dict[str, Any], folder: Path) -> dict[str, Any]:
     import nbformat
     from nbclient import NotebookClient
 
-    node = nbformat.from_dict(notebook)  # type: ignore[no-untyped-call]
+    node = nbformat.reads(json.dumps(notebook), as_version=4)  # type: ignore[no-untyped-call]
     NotebookClient(node, timeout=600, resources={"metadata": {"path": str(folder)}}).execute()
     done: dict[str, Any] = json.loads(json.dumps(node))
     return done
