@@ -73,7 +73,7 @@ def sizes() -> dict[str, tuple[int, int]]:
 
 
 def test_what_counts_as_a_line() -> None:
-    text = '"""Say\nit."""\n\n# why\nx = """a\n\nb"""  # one text on three lines\n\n\ndef f():\n    """Do."""\n    return x\n'
+    text = '"""Say\nit."""\n\n# why\nx = """a\n\nb"""  # three lines\n\n\ndef f():\n    """Do."""\n    return x\n'
     assert lines_of(text) == (5, 3)
 
 

@@ -1,15 +1,21 @@
-"""The one walk: each section is asked once, in order, how much of what is left it takes.
+"""The walk: each section is asked once, in order, how many of the tokens that are left it takes.
 
-    limit   = min(cap, room less the floors of those still waiting, the pool)     never below its own floor
-    granted = what it takes of that limit; the rest flows down to the next
+    limit   = min(cap, room less the floors of the sections that are asked later, the pool)
+    granted = what the section takes of its limit; the next section may use the rest
 
-`allocate` walks over numbers (sections that can be cut anywhere), `fit` over whole items, `allocate_many`
-over many demands at once. All three are the same function with another answer to the question.
+A limit is never below the section's own floor. `allocate_in_order` is the walk, and here every cap is applied.
+Three functions use it: `allocate` for sections that can be cut anywhere, `fit` for whole items, and
+`allocate_many` for many demands at once. They differ only in how a section answers.
 
-Held by property tests: ``0 <= granted <= min(demand, limit)``; used + free + reserved is the window, to the
-token; the window is overrun by required sections and floors alone, and then `Plan.free` is negative; every
-item has exactly one decision. Not monotone in general: what flows down, two shares, `drop` and `skip`
-break it.
+Property tests check that
+
+- ``0 <= granted <= min(demand, limit)``;
+- used + free + reserved is the window, to the token;
+- only required sections and floors can take more than the window has, and then `Plan.free` is negative;
+- every item has exactly one decision.
+
+A larger window does not always grant every section more: shares grow with the window, what one section leaves
+goes to the next, and ``drop`` and ``skip`` decide item by item.
 """
 
 from __future__ import annotations
@@ -155,32 +161,45 @@ def allocate_in_order(
     least: Callable[[Any, Any], Any] = min,
     most: Callable[[Any, Any], Any] = max,
 ) -> Iterator[tuple[Allocation, Any, Any]]:
-    """Ask every section once; numbers may be int or arrays, with `least` and `most` to match.
+    """Ask every section once, and give each with its limit and what it was granted.
 
-    A generator of (allocation, limit, granted): what is granted lowers the room before the next is asked.
+    Numbers may be int or arrays, with `least` and `most` to match.
     """
+    # Before anyone is asked: room is the window less its reserves, pool is what is left of it after all caps.
     room: Any = budget.window - budget.reserved
     pool: Any = max(0, budget.unclaimed)
+    # A floor promises tokens, but never more than the section asks for.
     promised = {s: least(floor, demand[s]) if floor else 0 for s, floor in budget.floors.items()}
+    # What is promised to sections that have not been asked yet: to all of them, and to those without a cap.
     waiting: Any = sum(promised.values())
     waiting_uncapped: Any = sum(promised[s] for s, cap in budget.caps.items() if cap is None)
     weights = sum(a.weight for a in budget.allocations)
     for allocation in budget.asked:
         section = allocation.section
+        # A reserve may serve one section; then its tokens are held for that section, beside the room.
         cap, held = budget.caps[section], budget.held.get(section, 0)
         uncapped = cap is None
+        # 1. The section may take what is left, less what is promised to those asked later.
         waiting = waiting - promised[section]
         limit = room - waiting + held
+        # 2. Without a cap it may take no more than the shared pool has. Where the sections without a cap share
+        #    the pool together, what is promised to the others of them stays in it.
         if uncapped and budget.pool != "open":
             waiting_uncapped = waiting_uncapped - promised[section]
             limit = least(limit, pool - (waiting_uncapped if budget.pool == "together" else 0))
+        # 3. With a weight it may take its part of that. The last section with a weight divides by its own weight,
+        #    so it may take all that is left, and no token is lost by rounding.
         if allocation.weight:
-            limit = limit * allocation.weight // weights  # the last one takes all that is left: no residue
+            limit = limit * allocation.weight // weights
             weights -= allocation.weight
+        # 4. Whatever was said so far, it may take its floor; and if it is required, all that it asks for.
         limit = most(limit, promised[section])
         if allocation.required:
             cap, limit = required_cap(allocation, cap), most(limit, demand[section])
+        # 5. The cap is applied last, so it limits a required section too; `fit` raises the cap of a required section
+        #    whose first item is larger, so that this item stays whole.
         limit = most(limit if cap is None else least(limit, cap), 0)
+        # 6. The section answers. What was held for it is used first; only the rest lowers the room and the pool.
         granted = take(allocation, limit, cap, demand[section])
         room = room - most(granted - held, 0)
         if uncapped and budget.pool == "together":

@@ -1,7 +1,8 @@
-"""The pruning policies, one small dataclass each; they cut only what does not fit, or more at once.
+"""The pruning policies, one small dataclass each: some cut only what does not fit, others more at once.
 
-Cutting more at once is what keeps a prompt cache alive: while the history only grows, the next request begins
-with the whole last one, and every cut throws away all that stands after it.
+To cut more at once helps a prompt cache. While a history only grows, each request begins with the whole request
+before it, and the provider reads that part from its cache. After a cut, all that stands behind the cut is read anew.
+So fewer and larger cuts leave more in the cache.
 """
 
 from __future__ import annotations
