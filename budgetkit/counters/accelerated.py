@@ -1,9 +1,9 @@
 """A faster tokenizer for large work, where one is installed and passes its test: ``pip install budgetkit[fast]``.
 
-quicktok counts several times as fast as tiktoken and lets other threads run. It is young, so it is believed only
-after it has counted every string of ``data/encodings/golden.json`` as tiktoken did; where it does not, one
-warning says so and tiktoken counts on. One fault is known and gone around: to quicktok, U+017F (an old form
-of s) does not end a contraction, so tiktoken counts every text that holds it.
+quicktok counts several times as fast as tiktoken and lets other threads run. It is young, so it is used only if it
+counts every string of ``data/encodings/golden.json`` as tiktoken did. If it does not, one warning says so, and
+tiktoken counts. One fault is known: in quicktok, U+017F (an old form of s) does not end a contraction. So tiktoken
+counts every text with that character.
 """
 
 from __future__ import annotations

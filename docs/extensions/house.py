@@ -1,6 +1,7 @@
 """The picture of the house, drawn from the tables that tests/test_api.py holds the imports to."""
 
 import ast
+import textwrap
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 from sphinx.application import Sphinx
 
 TABLES = {"CORE", "WINGS", "FACES", "FLOORS", "SHOWN", "DOORS"}
-WIDTH, HEIGHT, GAP, LEFT, TOP = 118, 40, 10, 96, 20
+WIDTH, HEIGHT, GAP, ROW, LEFT, TOP = 118, 36, 10, 84, 70, 12
 FILLS = {"core": "#0072B2", "wing": "#8A5A00", "face": "#00694B"}
 
 
@@ -33,14 +34,14 @@ def picture(rooms: dict[str, Any]) -> str:
             doors.setdefault(room, []).append(world.removeprefix("importlib."))
     floors: list[set[str]] = rooms["FLOORS"]
     wide = max(map(len, floors)) * (WIDTH + GAP) + LEFT
-    high = len(floors) * (HEIGHT + 3 * GAP) + TOP + 30
+    high = len(floors) * ROW + TOP + 30
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" role="img" font-family="sans-serif">',
         "<title>The rooms of budgetkit, floor by floor: core, wings and faces, and their doors to the outside</title>",
         f'<rect width="{wide}" height="{high}" fill="#ffffff"/>',
     ]
     for number, floor in enumerate(floors):
-        y = TOP + (len(floors) - 1 - number) * (HEIGHT + 3 * GAP)
+        y = TOP + (len(floors) - 1 - number) * ROW
         parts.append(_text(8, y + 25, f"floor {number}" if number else "ground", 13, "#404040"))
         for column, room in enumerate(sorted(floor, key=lambda room: (list(FILLS).index(kinds[room]), room))):
             parts += _room(LEFT + column * (WIDTH + GAP), y, room, kinds[room], doors.get(room, []))
@@ -53,11 +54,9 @@ def picture(rooms: dict[str, Any]) -> str:
 
 def _room(x: int, y: int, room: str, kind: str, doors: list[str]) -> list[str]:
     rect = f'<rect class="{kind}" x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="4" fill="{FILLS[kind]}"/>'
-    said = f"to {', '.join(doors)}" if doors else ""
-    shown = said if len(said) <= 24 else f"{said[:22]}…"
-    name = _text(x + WIDTH / 2, y + 25, room, 15, "#ffffff", "middle")
-    door = [f"<g><title>{escape(said)}</title>{_text(x, y + HEIGHT + 14, shown, 10, '#404040')}</g>"] * bool(doors)
-    return [rect, name, *door]
+    lines = textwrap.wrap(", ".join(doors), 21)
+    name = _text(x + WIDTH / 2, y + 23, room, 15, "#ffffff", "middle")
+    return [rect, name, *(_text(x, y + HEIGHT + 12 * n, line, 10, "#404040") for n, line in enumerate(lines, 1))]
 
 
 def _text(x: float, y: float, text: str, size: int, fill: str, anchor: str = "start") -> str:
