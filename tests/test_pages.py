@@ -129,3 +129,38 @@ def test_the_map_for_contributors_has_every_room_and_no_other() -> None:
     for room, _, inside in rows:
         for file in re.findall(r"`([\w/]+\.py)`", inside):
             assert (PACKAGE / room / file).is_file(), f"{room}/{file}"
+
+
+def dotted_names(text: str) -> set[str]:
+    """List the names in full of modules and what is in them: budgetkit.plan.walk."""
+    return {name.rstrip(".") for name in re.findall(r"`~?(budgetkit\.\w[\w.]*)(?:\(\))?`", text)}
+
+
+def is_there(name: str) -> bool:
+    """Say whether a dotted name leads to something."""
+    import importlib
+
+    parts = name.split(".")
+    for size in range(len(parts), 0, -1):
+        try:
+            value: object = importlib.import_module(".".join(parts[:size]))
+        except ImportError:
+            continue
+        try:
+            for part in parts[size:]:
+                value = getattr(value, part)
+        except AttributeError:
+            fields = getattr(value, "__dataclass_fields__", {})
+            return parts[-1] in fields
+        return True
+    return False
+
+
+@pytest.mark.parametrize(
+    "page",
+    [*sorted(PACKAGE.rglob("*.py")), *sorted(DOCS.rglob("*.md")), CHECKOUT / "README.md", CHECKOUT / "CONTRIBUTING.md"],
+    ids=lambda path: path.relative_to(CHECKOUT).as_posix(),
+)
+def test_names_in_full_lead_somewhere(page: Path) -> None:
+    named = dotted_names(page.read_text(encoding="utf-8"))
+    assert [name for name in sorted(named) if not is_there(name)] == []

@@ -4,10 +4,9 @@
 
 (the ratio estimator of survey sampling, after Cochran, *Sampling Techniques*, 1977, chapter 6). The estimate reads the
 whole text, and the slices show how far the estimate is off. The text is divided into equal parts, and one slice is
-drawn from each. A text often has several kinds of content, one after the other. So the
-spread behind the interval is taken half from how far the slices are off, and half from how much this changes from one
-slice to the next (Wolter, *Introduction to
-Variance Estimation*, 2007, chapter 8).
+drawn from each. A text often has several kinds of content, one after the other. So the spread behind the interval is
+taken half from how far the slices are off, and half from how much this changes from one slice to the next (Wolter,
+*Introduction to Variance Estimation*, 2007, chapter 8).
 """
 
 from __future__ import annotations

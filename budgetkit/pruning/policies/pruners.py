@@ -24,7 +24,7 @@ class OldestFirst(Policy):
     Parameters
     ----------
     unit, floor
-        As in :class:`budgetkit.pruning.Policy`.
+        As in :class:`budgetkit.pruning.policies.Policy`.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class SlidingWindow(Policy):
     turns : int, default 10
         How many earlier turns stay.
     unit, floor
-        As in :class:`budgetkit.pruning.Policy`.
+        As in :class:`budgetkit.pruning.policies.Policy`.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class Step(Policy):
     step : int
         Size of a block, in tokens.
     unit, floor
-        As in :class:`budgetkit.pruning.Policy`.
+        As in :class:`budgetkit.pruning.policies.Policy`.
 
     Notes
     -----
@@ -114,7 +114,7 @@ class TriggerTarget(Policy):
     of : {"limit", "usable", "window"}
         The base: the history's limit, or the usable or whole window, in which the other sections count too.
     unit, floor
-        As in :class:`budgetkit.pruning.Policy`.
+        As in :class:`budgetkit.pruning.policies.Policy`.
 
     Raises
     ------
@@ -163,7 +163,7 @@ class DropToolResults(Policy):
     of : {"limit", "usable", "window"}
         The base.
     unit, floor
-        As in :class:`budgetkit.pruning.Policy`.
+        As in :class:`budgetkit.pruning.policies.Policy`.
 
     Examples
     --------
@@ -203,7 +203,7 @@ class Summarise(Policy):
     text : callable, optional
         From the list of replaced messages to the summary's text, whose length is then counted instead.
     unit, floor
-        As in :class:`budgetkit.pruning.Policy`.
+        As in :class:`budgetkit.pruning.policies.Policy`.
 
     Examples
     --------
@@ -233,7 +233,7 @@ class Importance(Policy):
     rank : callable, optional
         From a message to its importance; higher survives. Left out, all are equal.
     unit, floor
-        As in :class:`budgetkit.pruning.Policy`.
+        As in :class:`budgetkit.pruning.policies.Policy`.
 
     Examples
     --------
@@ -261,7 +261,7 @@ class Chain(Policy):
     policies : sequence of Policy
         Each looks at what the one before has left. Their units and floors are ignored for the chain's own.
     unit, floor
-        As in :class:`budgetkit.pruning.Policy`.
+        As in :class:`budgetkit.pruning.policies.Policy`.
 
     Examples
     --------

@@ -109,7 +109,7 @@ def prompt_poet(step: int = 1_000) -> Policy:
     Returns
     -------
     Policy
-        Its priorities are left out; they are :class:`budgetkit.pruning.Importance`.
+        Its priorities are left out; they are :class:`budgetkit.pruning.policies.Importance`.
 
     Notes
     -----
