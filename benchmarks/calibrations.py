@@ -120,7 +120,11 @@ def project_of(call: dict[str, Any]) -> str:
 
 def families() -> list[tuple[str, str, str, str, str]]:
     """List group, encoding, form of tools, family and pattern."""
-    return [(group, *kind, *each) for group, (*kind, named) in GROUPS.items() for each in named.items()]
+    return [
+        (group, encoding, form, family, pattern)
+        for group, (encoding, form, named) in GROUPS.items()
+        for family, pattern in named.items()
+    ]
 
 
 def kind_of(request: Request) -> str:

@@ -19,6 +19,8 @@ from budgetkit.budget import Reserve as Reserve
 from budgetkit.budget import Share as Share
 from budgetkit.counters import calibrate as calibrate
 from budgetkit.counters import counter as counter
+from budgetkit.deciding import solve as solve
+from budgetkit.deciding import tune as tune
 from budgetkit.explorer import BudgetExplorer as BudgetExplorer
 from budgetkit.framing import FRAMINGS as FRAMINGS
 from budgetkit.framing import Framing as Framing

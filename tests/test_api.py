@@ -24,13 +24,14 @@ PUBLIC = {
     *("presets", "state", "assembly", "figures", "policies", "prompt_cache", "cost"),
     *("corpora", "accuracy", "calibrate", "streaming", "claims"),
     *("shipped_traces", "cutter", "cut_share", "count_request", "count_answer", "RequestCount", "fit_bill"),
+    *("solve", "tune"),
 }
 
 # The core is what an application installs; the wings stand on it, and the faces on both.
 CORE = {"budget", "message", "files", "models", "plan", "pruning", "counters", "framing", "presets", "state", "trace"}
 CORE |= {"truncation", "assembly"}
-WINGS = {"accuracy", "replay"}
-FACES = {"figures", "explorer", "endpoints", "app"}
+WINGS = {"accuracy", "replay", "deciding"}
+FACES = {"figures", "explorer", "endpoints", "app", "commands"}
 
 # Floors from the ground up: a room may import what stands on a lower floor.
 FLOORS = [
@@ -41,7 +42,7 @@ FLOORS = [
     {"trace", "truncation", "assembly"},
     {"explorer"},
     {"accuracy", "replay"},
-    {"app"},
+    {"app", "commands", "deciding"},
 ]
 MOST_FLOORS, MOST_ENTRIES = 8, 22
 
@@ -57,6 +58,7 @@ DOORS = {
     "importlib.resources": {"files"},
     **dict.fromkeys(("dask", "distributed"), set[str]()),
     "voila": {"app"},
+    **dict.fromkeys(("click", "rich", "pytest"), {"commands"}),
     **dict.fromkeys(("httpx", "anyio"), {"endpoints"}),
     "tqdm": {"accuracy"},
     **dict.fromkeys(("socket", "http", "urllib.request", "ftplib", "requests", "aiohttp"), set[str]()),

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -21,12 +20,12 @@ import pandas as pd
 from budgetkit.accuracy import compare
 from budgetkit.accuracy.corpora import Corpus, Document
 from budgetkit.accuracy.dask import Client, answers
+from budgetkit.accuracy.errors import Given
 from budgetkit.accuracy.progress import progress_bar
-from budgetkit.counters import Counter, ExactCounter, counter
-from budgetkit.counters.accelerated import counting_many
+from budgetkit.counters import ExactCounter, counter
+from budgetkit.counters.exact import counted
 from budgetkit.counters.seams import last_seam, next_seam, parts
 from budgetkit.counters.stretches import Read, count_stretch, text_at
-from budgetkit.counters.threads import counted_in_threads
 
 __all__ = ["BLOCK", "compare_stream", "count_files"]
 
@@ -35,7 +34,6 @@ BLOCK: Final = 4 << 20
 _WINDOW: Final = 1 << 16  # bytes that are searched for a seam at once
 _FOLLOWING: Final = bytes(range(0x80, 0xC0))  # of a character's bytes all but the first
 _BESIDE: Final = 4  # bytes of the longest character, which may stand before a seam
-_LONG: Final = 1 << 20  # code points without a seam that are still counted in one go
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,17 +108,9 @@ def count_block(block: Block, encoding: str) -> tuple[Block, int]:
             end = last_seam(text, 0, len(text)) if there_is_more else len(text)
             if end == 0:
                 return block, found + count_stretch(encoding, _reading(stream, block.start + at, block.stop))
-            found += _count(text[:end], encoding)
+            found += sum(counted(encoding, [*parts(text[:end])]))
             at += len(text[:end].encode())
     return block, found
-
-
-def _count(text: str, encoding: str) -> int:
-    cut = [*parts(text)]
-    short = [part for part in cut if len(part) <= _LONG]
-    counted = counted_in_threads(counting_many(encoding, sum(map(len, short))), short)
-    long = (BytesIO(part.encode()) for part in cut if len(part) > _LONG)
-    return sum(counted) + sum(count_stretch(encoding, _reading(part, 0, len(part.getbuffer()))) for part in long)
 
 
 def _reading(stream: BinaryIO, start: int, stop: int) -> Read:
@@ -178,9 +168,9 @@ def _exact(given: str | ExactCounter) -> ExactCounter:
 
 
 def compare_stream(
-    counters: Sequence[Counter | str],
+    counters: Given | Sequence[Given],
     documents: Iterable[Document],
-    exact: Counter | str = "o200k_base",
+    exact: Given = "o200k_base",
     client: Client | None = None,
     progress: bool = False,
     characters: int = BLOCK // 4,
@@ -189,8 +179,8 @@ def compare_stream(
 
     Parameters
     ----------
-    counters : sequence of Counter or str
-        Counters or their names; on a cluster, such as can be pickled.
+    counters : Counter, callable or str, or a sequence of these
+        Counters, functions or names, one or several; on a cluster, such as can be pickled.
     documents : iterable of Document
         Asked for as they are needed, so that they may be more than fit into memory.
     exact : Counter or str
@@ -225,9 +215,7 @@ def compare_stream(
             yield rows
 
 
-def _compared(
-    batch: list[Document], counters: Sequence[Counter | str], exact: Counter | str
-) -> tuple[int, pd.DataFrame]:
+def _compared(batch: list[Document], counters: Given | Sequence[Given], exact: Given) -> tuple[int, pd.DataFrame]:
     return len(batch), compare(counters, Corpus(tuple(batch)), exact)
 
 

@@ -7,6 +7,7 @@ from struct import unpack
 
 __all__ = ["size_in"]
 
+_LOOKED_AT = 1_000_000  # characters: a camera's JPEG may hold a preview before it states its size
 _PNG, _GIF, _JPEG = b"\x89PNG\r\n\x1a\n", (b"GIF87a", b"GIF89a"), b"\xff\xd8"
 _FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # the JPEG segments that state a size
 _BARE = {0x01, 0xFF, *range(0xD0, 0xD9)}  # the JPEG markers that have no length
@@ -20,9 +21,10 @@ def size_in(url: str) -> tuple[int, int] | None:
     """
     if not url.startswith("data:"):
         return None
+    start = url.index(",") + 1 if "," in url else len(url)
     try:
-        encoded = url.partition(",")[2].encode("ascii")
-        found = _size(a2b_base64(encoded[: len(encoded) // 4 * 4] if len(encoded) % 4 == 1 else encoded + b"=="))
+        encoded = url[start : start + _LOOKED_AT].encode("ascii")
+        found = _size(a2b_base64(encoded + b"=" * (-len(encoded) % 4)))
     except (Error, ValueError, IndexError):
         return None
     return found if found and min(found) > 0 else None

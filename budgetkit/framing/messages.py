@@ -199,30 +199,19 @@ class Framing:
             From text to tokens.
         messages : sequence of Message or Mapping, optional
             The request's messages: some providers let the tools follow the first system text. A system message
-            without text when left out.
+            that ends with a full stop when left out.
 
         Returns
         -------
         int
             In tokens; 0 without tools.
         """
-        read = _read([{"role": "system", "content": ""}] if messages is None else messages)
+        read = _read([{"role": "system", "content": "."}] if messages is None else messages)
         bare, armed = (self.charges(Request("chat", messages=read, tools=each)) for each in ((), tuple(tools)))
         return sum(sizes(armed, count)) - sum(sizes(bare, count)) if tools else 0
 
     def charges(self, request: Request) -> list[Charge]:
-        """List what a request bills, each charge still to be counted.
-
-        Parameters
-        ----------
-        request : Request
-            As :func:`budgetkit.framing.read_request` reads it.
-
-        Returns
-        -------
-        list of Charge
-            The request's own, its messages', its tools'.
-        """
+        """List what a request bills, each charge still to be counted: its own, its messages', its tools'."""
         if self.rules is not None:
             return self.rules.charges(request)
         return [

@@ -55,7 +55,7 @@ class Items:
         self.sections = tuple(codes)
         self.group = _group_codes([item.group for item in self.items])
         #: The role tables that the items were made with, each once.
-        self.roles = tuple({id(item.roles): item.roles for item in self.items}.values())
+        self.roles = _each_once([item.roles for item in self.items])
         self._rows = {name: np.flatnonzero(self.section == code) for name, code in codes.items()}
         self._units: dict[tuple[tuple[str, ...], Keep, tuple[int, ...]], Units] = {}
 
@@ -161,6 +161,13 @@ _KNOWN: dict[str, Callable[[Any], bool]] = {
     "importance": lambda value: value is None or _is_number(value),
     "group": _is_key,
 }
+
+
+def _each_once(tables: list[Any]) -> tuple[Any, ...]:
+    """Return every table once; mostly all items share one, or have none."""
+    if not tables or tables.count(tables[0]) == len(tables):
+        return tuple(tables[:1])
+    return tuple({id(table): table for table in tables}.values())
 
 
 def _codes() -> defaultdict[str, int]:

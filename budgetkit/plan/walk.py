@@ -3,9 +3,15 @@
     limit   = min(cap, room less the floors of the sections that are asked later, the pool)
     granted = what the section takes of its limit; the next section may use the rest
 
-A limit is never below the section's own floor. `allocate_in_order` is the walk, and here every cap is applied.
-Three functions use it: `allocate` for sections that can be cut anywhere, `fit` for whole items, and
-`allocate_many` for many demands at once. They differ only in how a section answers.
+A limit is never below the section's own floor. Sections with a weight share the room: each takes its floor and, beyond
+it, tokens in proportion to its weight, but no more than it wants (water-filling). The level is the number at which the
+room is just used up:
+
+    sum over the weighted sections not asked yet of min(what it wants, weight * level) = room
+
+`allocate_in_order` is the walk, and here every cap is applied. Three functions use it: `allocate` for sections that can
+be cut anywhere, `fit` for whole items, and `allocate_many` for many demands at once. They differ only in how a section
+answers.
 
 Property tests check that
 
@@ -20,7 +26,7 @@ goes to the next, and ``drop`` and ``skip`` decide item by item.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,8 +38,9 @@ from budgetkit.budget.allocation import Allocation, check_all
 from budgetkit.budget.amounts import MOST_TOKENS, check_tokens
 from budgetkit.budget.quoting import brief
 from budgetkit.budget.validation import other_roles, unknown_section
+from budgetkit.plan.grant import Grant
 from budgetkit.plan.items import Ints
-from budgetkit.plan.plan import Grant, Plan
+from budgetkit.plan.plan import Plan
 
 
 def allocate(budget: Budget, demand: Mapping[str, int]) -> Plan:
@@ -156,24 +163,35 @@ def _all_tokens(column: Ints) -> bool:
 def allocate_in_order(
     budget: Budget,
     demand: Mapping[str, Any],
-    take: Callable[[Allocation, Any, int | None, Any], Any],
-    required_cap: Callable[[Allocation, int | None], int | None] = lambda allocation, cap: cap,
+    take: Callable[[Allocation, Any, Any, Any], Any],
+    required_cap: Callable[[Allocation, Any], Any] = lambda allocation, cap: cap,
+    floor_of: Callable[[Allocation, int], Any] = lambda allocation, floor: floor,
     least: Callable[[Any, Any], Any] = min,
     most: Callable[[Any, Any], Any] = max,
 ) -> Iterator[tuple[Allocation, Any, Any]]:
     """Ask every section once, and give each with its limit and what it was granted.
 
-    Numbers may be int or arrays, with `least` and `most` to match.
+    Numbers may be int or arrays, with `least` and `most` to match. `required_cap` and `floor_of` say what a cap and a
+    floor come to where a section is made of whole items.
     """
     # Before anyone is asked: room is the window less its reserves, pool is what is left of it after all caps.
     room: Any = budget.window - budget.reserved
     pool: Any = max(0, budget.unclaimed)
-    # A floor promises tokens, but never more than the section asks for.
-    promised = {s: least(floor, demand[s]) if floor else 0 for s, floor in budget.floors.items()}
+    caps, floors = budget.caps, budget.floors
+
+    def wants(section: str) -> Any:
+        cap = caps[section]
+        return demand[section] if cap is None else least(demand[section], cap)
+
+    # A floor promises tokens, but never more than the section asks for or its cap lets it take.
+    promised: dict[str, Any] = dict.fromkeys(floors, 0)
+    for allocation in budget.allocations if any(floors.values()) else ():
+        if floor := floors[allocation.section]:
+            promised[allocation.section] = least(floor_of(allocation, floor), wants(allocation.section))
+    weighted = [a for a in budget.asked if a.weight]
     # What is promised to sections that have not been asked yet: to all of them, and to those without a cap.
     waiting: Any = sum(promised.values())
     waiting_uncapped: Any = sum(promised[s] for s, cap in budget.caps.items() if cap is None)
-    weights = sum(a.weight for a in budget.allocations)
     for allocation in budget.asked:
         section = allocation.section
         # A reserve may serve one section; then its tokens are held for that section, beside the room.
@@ -187,17 +205,21 @@ def allocate_in_order(
         if uncapped and budget.pool != "open":
             waiting_uncapped = waiting_uncapped - promised[section]
             limit = least(limit, pool - (waiting_uncapped if budget.pool == "together" else 0))
-        # 3. With a weight it may take its part of that. The last section with a weight divides by its own weight,
-        #    so it may take all that is left, and no token is lost by rounding.
+        # 3. With a weight it may take what is its own (its floor, and what is held for it) and its part of the
+        #    rest. What another weighted section does not want is divided among those that want more.
         if allocation.weight:
-            limit = limit * allocation.weight // weights
-            weights -= allocation.weight
+            weighted.remove(allocation)
+            others = [(a.weight, most(wants(a.section) - promised[a.section], 0)) for a in weighted]
+            own = promised[section] + held
+            limit = own + by_weight(limit - own, allocation.weight, others)
         # 4. Whatever was said so far, it may take its floor; and if it is required, all that it asks for.
         limit = most(limit, promised[section])
         if allocation.required:
-            cap, limit = required_cap(allocation, cap), most(limit, demand[section])
-        # 5. The cap is applied last, so it limits a required section too; `fit` raises the cap of a required section
-        #    whose first item is larger, so that this item stays whole.
+            limit = most(limit, demand[section])
+            # What is required must not vanish: where whole items cannot be cut to the cap, the cap is raised for them.
+            if cap is not None and not allocation.is_off:
+                cap = most(cap, demand[section]) if allocation.stands_whole else required_cap(allocation, cap)
+        # 5. The cap is applied last, so that neither a requirement nor a floor can pass it.
         limit = most(limit if cap is None else least(limit, cap), 0)
         # 6. The section answers. What was held for it is used first; only the rest lowers the room and the pool.
         granted = take(allocation, limit, cap, demand[section])
@@ -205,6 +227,24 @@ def allocate_in_order(
         if uncapped and budget.pool == "together":
             pool = pool - most(granted - held, 0)
         yield allocation, limit, granted
+
+
+def by_weight(room: Any, weight: int, others: Sequence[tuple[int, Any]]) -> Any:
+    """Return one section's part of a room by weight, where others, (weight, wanted), take no more than they want.
+
+    Examples
+    --------
+    Of 100 tokens by 1 to 1, where the other wants 10, and where it wants all of it.
+
+    >>> by_weight(100, 1, [(1, 10)]), by_weight(100, 1, [(1, 100)])
+    (90, 50)
+    """
+    left, parts = room, weight + sum(each for each, _ in others)
+    for _ in others:  # whoever wants less than its part takes that, which raises the level for the rest
+        satisfied = [1 * (wanted * parts <= each * left) for each, wanted in others]
+        left = room - sum(wanted * yes for (_, wanted), yes in zip(others, satisfied, strict=True))
+        parts = weight + sum(each * (1 - yes) for (each, _), yes in zip(others, satisfied, strict=True))
+    return (2 * left * weight + parts) // (2 * parts)
 
 
 def _granted(

@@ -17,19 +17,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from budgetkit.budget import Budget
-from budgetkit.counters import counter
+from budgetkit.counters import count_of
 from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.message import Message
 from budgetkit.plan.items import Ints
 from budgetkit.plan.walk import allocate, allocate_columns, with_undeclared
 from budgetkit.pruning.history import Slots
 from budgetkit.pruning.policies import Policy, PruningContext
+from budgetkit.pruning.policies.systems import policy_of
 from budgetkit.pruning.retention import Kept, Measure, Visit, retain
 from budgetkit.replay.cost import Prices
 from budgetkit.replay.prefix import PrefixLayout, boundaries, equal_prefix, place
 from budgetkit.replay.prompt_cache import CACHES, PromptCache
 from budgetkit.replay.requests import By, answers, pauses, requests_of
 from budgetkit.replay.results import Replay
+from budgetkit.replay.returning import Returned, returned, shared_at_most
+from budgetkit.replay.returning import sizes as sizes_of
 from budgetkit.trace import DEFAULT_ROLES, Ledger, Trace, Turn, unpaired
 from budgetkit.trace.sections import Roles, past_section
 
@@ -41,9 +44,9 @@ _RESULTS = ("tool", "function")
 def replay(
     trace: Trace,
     budget: Budget,
-    policy: Policy,
+    policy: Policy | str,
     *,
-    count: Count | None = None,
+    count: Count | str | None = None,
     roles: Roles | None = None,
     framing: Framing | None = None,
     section: str | None = None,
@@ -59,10 +62,11 @@ def replay(
         The conversation.
     budget : Budget
         The window and its lines.
-    policy : Policy
-        What leaves the history, and when; see :mod:`budgetkit.pruning`.
-    count : callable, optional
-        From text to tokens; o200k_base when left out.
+    policy : Policy or str
+        What leaves the history, and when; see :mod:`budgetkit.pruning.policies`, whose `NAMED` go by a name, such as
+        "oldest first" or "octopus".
+    count : callable or str, optional
+        From text to tokens, or the name of a counter; o200k_base when left out.
     roles : mapping or callable, optional
         Which section each message belongs to; the budget's own table when left out.
     framing : Framing, optional
@@ -98,7 +102,7 @@ def replay(
     >>> bool((outcome.frame()["sent"] <= 3_500).all())
     True
     """
-    count = counter("o200k_base") if count is None else count
+    count, policy = count_of("o200k_base" if count is None else count), policy_of(policy)
     roles = (budget.roles or DEFAULT_ROLES) if roles is None else roles
     framing = DEFAULT_FRAMING if framing is None else framing
     requests = requests_of(trace, by)
@@ -108,7 +112,9 @@ def replay(
     slots = _slots(trace, placed, policy)
     kept = retain(slots, sizes.visits(placed), policy, _measure(trace, policy, count, framing))
     output = answers(trace.answers(count, framing), requests, by)
-    return _outcome(trace, placed, sizes, kept, policy, output, cache, prices)
+    limits = sizes.columns[placed.section]["limit"] - sizes.pinned
+    back = returned(trace, placed, slots, kept, limits, policy)
+    return _outcome(trace, placed, sizes, kept, policy, output, cache, prices, slots, back)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +226,10 @@ def _outcome(
     output: Ints,
     cache: PromptCache,
     prices: Prices | None,
+    slots: Slots,
+    back: Returned,
 ) -> Replay:
-    history = np.array(kept.tokens, dtype=np.int64) + sizes.pinned
+    history = np.array(kept.tokens, dtype=np.int64) + sizes.pinned + sizes_of(back, slots)
     over = np.array(kept.over, dtype=np.int64)
     columns = allocate_columns(sizes.budget, {**sizes.demands, placed.section: history}, len(history))
     granted = {s: c["granted"].copy() for s, c in columns.items()}
@@ -230,6 +238,8 @@ def _outcome(
     granted[placed.section] = history
     sent = sum(granted.values(), np.zeros_like(history))
     equal = equal_prefix(placed, sizes.limits, np.array(kept.equal_to), np.array(kept.equal), sent)
+    if any(back):
+        equal = np.minimum(equal, shared_at_most(back, slots, placed, sent))
     # The priming begins the answer: it is no part of what is kept, and the next request goes on before it.
     kept_at_most = np.maximum(sent - placed.ledger.priming, 0)
     head, equal = np.minimum(placed.head(), kept_at_most), np.minimum(equal, kept_at_most)
@@ -237,7 +247,21 @@ def _outcome(
     cached, written = cache.split(kept_at_most, head, equal, pauses(trace.messages, placed.requests), new)
     cache = _at_prices(cache, prices)
     return Replay(
-        trace, sizes.budget, policy, cache, placed, kept, columns, granted, over, equal, cached, written, output, prices
+        trace,
+        sizes.budget,
+        policy,
+        cache,
+        placed,
+        kept,
+        columns,
+        granted,
+        over,
+        equal,
+        cached,
+        written,
+        output,
+        prices,
+        back,
     )
 
 

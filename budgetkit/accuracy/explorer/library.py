@@ -21,7 +21,7 @@ from budgetkit.accuracy.explorer.sources import KNOWN, read
 from budgetkit.accuracy.explorer.speed import speed
 from budgetkit.accuracy.simulation import FilledWindows, filled_windows
 from budgetkit.budget.quoting import brief, one_line, quoted
-from budgetkit.counters import Counter, counter
+from budgetkit.counters import Count, Counter, counter
 
 Report = Callable[[str, float], None]
 Ints = npt.NDArray[np.int64]
@@ -76,6 +76,13 @@ class Texts:
         """Return the documents."""
         return self._once((chosen, "corpus"), lambda: self._cut(chosen))
 
+    def given(self, count: Count) -> str:
+        """Return the name under which a counter is known from now on; two that differ may not share one."""
+        made = counter(count)
+        if self._counters.setdefault(made.name, made) != made:
+            raise ValueError(f"two counters are called {brief(made.name)}; name one of the functions otherwise")
+        return made.name
+
     def counter(self, name: str | Counter) -> Counter:
         """Return a counter, always the same for the same name."""
         if not isinstance(name, str):
@@ -93,9 +100,9 @@ class Texts:
         """Compare two counters on every document."""
         return self._once((chosen, count.name, exact.name, "errors"), lambda: self._compared(chosen, count, exact))
 
-    def filled(self, key: Hashable, errors: pd.DataFrame, window: int, together: str | None) -> FilledWindows:
+    def filled(self, key: Hashable, errors: pd.DataFrame, window: int, window_mix: str | None) -> FilledWindows:
         """Fill windows with documents drawn at random, once for each choice of documents."""
-        return self.remember((key, window, together, "filled"), lambda: filled_windows(errors, window, together))
+        return self.remember((key, window, window_mix, "filled"), lambda: filled_windows(errors, window, window_mix))
 
     def speed(self, chosen: CorpusSelection, count: Counter) -> float:
         """Measure how fast a counter is on these texts, on this machine, once."""
