@@ -24,12 +24,12 @@ PUBLIC = {
     *("presets", "state", "assembly", "figures", "policies", "prompt_cache", "cost"),
     *("corpora", "accuracy", "calibrate", "streaming", "claims"),
     *("shipped_traces", "cutter", "cut_share", "count_request", "count_answer", "RequestCount", "fit_bill"),
-    *("solve", "tune"),
+    *("solve", "tune", "Conversation", "trim"),
 }
 
 # The core is what an application installs; the wings stand on it, and the faces on both.
 CORE = {"budget", "message", "files", "models", "plan", "pruning", "counters", "framing", "presets", "state", "trace"}
-CORE |= {"truncation", "assembly"}
+CORE |= {"truncation", "live"}
 WINGS = {"accuracy", "replay", "deciding"}
 FACES = {"figures", "explorer", "endpoints", "app", "commands"}
 
@@ -39,8 +39,8 @@ FLOORS = [
     {"message", "models", "plan", "pruning", "endpoints"},
     {"counters", "presets", "state", "figures"},
     {"framing"},
-    {"trace", "truncation", "assembly"},
-    {"explorer"},
+    {"trace", "truncation"},
+    {"explorer", "live"},
     {"accuracy", "replay"},
     {"app", "commands", "deciding"},
 ]

@@ -19,6 +19,7 @@ import numpy as np
 from budgetkit.budget import Budget
 from budgetkit.counters import count_of
 from budgetkit.framing import DEFAULT_FRAMING, Framing
+from budgetkit.live.engine import with_promise
 from budgetkit.message import Message
 from budgetkit.plan.items import Ints
 from budgetkit.plan.walk import allocate, allocate_columns, with_undeclared
@@ -179,8 +180,6 @@ def _slots(trace: Trace, placed: PrefixLayout, policy: Policy) -> Slots:
     turns = np.searchsorted([t.start for t in trace.turns], np.arange(len(messages)), "right").tolist()
     units = _units(placed.ledger, turns, policy.unit == "turn")
     importance = [policy.importance(message) for message in messages]
-    for slot, unit in enumerate(units):
-        importance[unit] = max(importance[unit], importance[slot])
     is_result = [message.role in _RESULTS for message in messages]
     return Slots(placed.tokens.tolist(), units, turns, is_result, importance)
 
@@ -277,10 +276,7 @@ def _shrink_others(sizes: _Sizes, section: str, history: Ints, over: Ints, grant
     missing = over.copy()
     for row in np.flatnonzero(over).tolist():
         floor = int(history[row])
-        cap = sizes.budget.caps[section]
-        promised = sizes.budget.assign(
-            **{section: {"floor": floor, "importance": 5, "cap": None if cap is None else max(cap, floor)}}
-        )
+        promised = with_promise(sizes.budget, section, floor)
         demand = {s: int(column[row]) for s, column in sizes.demands.items()} | {section: floor}
         plan = allocate(promised, demand)
         for grant in plan.grants:
