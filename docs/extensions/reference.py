@@ -55,6 +55,9 @@ def write_reference(app: Sphinx, config: object) -> None:
         lines += ["", title, "-" * len(title), "", said, "", ".. autosummary::", "   :toctree: api", ""]
         lines += [f"   {name}" for name in names if name not in asked]
         lines += ["", *(f"- ``bk.{name.removeprefix('budgetkit.')}``: {_question(name)}" for name in asked)]
+    for page in (Path(app.srcdir) / "api").glob("*.rst"):  # pages of names that have gone
+        if f"   {page.stem}" not in lines:
+            page.unlink()
     page, text = Path(app.srcdir) / "reference.rst", "\n".join(lines) + "\n"
     if not page.exists() or page.read_text(encoding="utf-8") != text:
         page.write_text(text, encoding="utf-8")
