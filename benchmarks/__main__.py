@@ -11,7 +11,7 @@ from benchmarks import arithmetic, browser, counting, cutting, figure, living, r
 from benchmarks.measure import Row, machine, readable
 
 RESULTS = Path(__file__).parent / "results.md"
-PEERS = ("astro-anchor", "langchain-core", "litellm", "tokenizers", "quicktok-v1")
+PEERS = ("astro-anchor", "langchain-core", "litellm", "tokenizers", "gigatoken")
 VERSIONS = ("budgetkit", "tiktoken", "numpy", "pandas", "plotly", "jupyterlab", *PEERS)
 
 

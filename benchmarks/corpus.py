@@ -32,7 +32,7 @@ RESULTS = Path(__file__).parent / "corpus.md"
 ENCODING = "o200k_base"
 WAYS = {
     "plain": "this process, tiktoken alone",
-    "quicktok": "this process, with quicktok",
+    "gigatoken": "this process, with gigatoken",
     "distributed": "the same on two Dask workers",
 }
 
@@ -101,7 +101,7 @@ def measured(corpus: Path, way: str) -> Run:
 
 def counted(corpus: Path, way: str) -> Run:
     """Count the corpus; loading the encoding is not timed."""
-    without = nullcontext() if way == "quicktok" else mock.patch.object(accelerated, "accelerated", lambda _: None)
+    without = nullcontext() if way == "gigatoken" else mock.patch.object(accelerated, "accelerated", lambda _: None)
     with without, client_of(way) as client:
         counter(ENCODING)("Hello world")
         before = memory(client)
@@ -140,7 +140,7 @@ def page(runs: list[Run], size: int, passes: int, expected: int) -> Iterator[str
         f"with {ENCODING} in blocks of {streaming.BLOCK / 2**20:.0f} MiB; memory is the most that was resident, "
         "before the count and at its end.",
         "",
-        machine("budgetkit", "tiktoken", "quicktok-v1", "distributed"),
+        machine("budgetkit", "tiktoken", "gigatoken", "distributed"),
         "",
         "| way | tokens | | time | MB/s | memory before | memory at most |",
         "| --- | --: | --- | --: | --: | --: | --: |",

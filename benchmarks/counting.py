@@ -21,7 +21,7 @@ CHARACTERS = 2_000_000
 MESSAGES = 10_000
 IN_A_ROW = 3
 BASELINE = "tiktoken, len(encode)"
-TARGETS = {"budgetkit": 1.8, "budgetkit, with quicktok": 4.0}
+TARGETS = {"budgetkit": 1.8, "budgetkit, with gigatoken": 4.0}
 
 
 def rows(repeats: int = 11) -> Iterator[Row]:
@@ -65,7 +65,7 @@ def _beside(group: str, texts: list[str], repeats: int) -> Iterator[Row]:
         "budgetkit, counted before": lambda: ExactCounter(ENCODING).many(texts),
     }
     if accelerated.accelerated(ENCODING) is not None:
-        ways["budgetkit, with quicktok"] = partial(_fresh, texts, faster=True)
+        ways["budgetkit, with gigatoken"] = partial(_fresh, texts, faster=True)
     ways |= _litellm(texts) | _langchain(texts) | _tokenizers(texts)
     exact, found = ways[BASELINE](), {name: way() for name, way in ways.items()}
     notes = {name: _note(exact, counted) for name, counted in found.items()}

@@ -62,11 +62,17 @@ def main() -> None:
     asked = parser.parse_args()
     page = ["# Promised and observed", "", "Written by `python -m benchmarks.promised`, split by source.", ""]
     page += [machine("budgetkit", "numpy"), ""]
-    page += buffers(gathered(asked.folders))
+    texts = [folder for folder in asked.folders if (folder / "MANIFEST.csv").is_file()]
+    page += buffers(_classified(gathered(texts)) if texts else Corpus(()))
     found = conversations(asked.folders)
     page += forecasts(found) + evidence(found)
     asked.out.write_text("\n".join(page) + "\n", encoding="utf-8")
     print("\n".join(page))
+
+
+def _classified(corpus: Corpus) -> Corpus:
+    """Keep texts whose class a manifest names; conversations among the folders are asked below."""
+    return corpus.where(lambda document: document.kind != "text")
 
 
 def buffers(corpus: Corpus) -> list[str]:

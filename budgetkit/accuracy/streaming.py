@@ -91,15 +91,16 @@ def count_files(
     if block < 1:
         raise ValueError(f"blocks of {block} bytes; a block has at least 1, and {BLOCK:,} do well; leave block= out")
     blocks = (found for path, size in sizes.items() for found in _blocks(path, size, block))
+    counting = partial(count_block, encoding=made.encoding, ahead=0 if client else sum(sizes.values()))
     with progress_bar(progress, total=sum(sizes.values()), unit="B", unit_scale=True, desc="counting") as advance:
-        for asked, found in answers(partial(count_block, encoding=made.encoding), blocks, client):
+        for asked, found in answers(counting, blocks, client):
             tokens[asked.path] += found
             advance(asked.stop - asked.start)
     return pd.DataFrame({"path": [*sizes], "bytes": [*sizes.values()], "tokens": [*tokens.values()]})
 
 
-def count_block(block: Block, encoding: str) -> tuple[Block, int]:
-    """Count one block of a file."""
+def count_block(block: Block, encoding: str, ahead: int = 0) -> tuple[Block, int]:
+    """Count one block of a file, of so many bytes that are to be counted here."""
     at = found = 0
     with open(block.path, "rb") as stream, _said(block.path, block.start):
         read = _reading(stream, block.start, block.stop)
@@ -108,7 +109,7 @@ def count_block(block: Block, encoding: str) -> tuple[Block, int]:
             end = last_seam(text, 0, len(text)) if there_is_more else len(text)
             if end == 0:
                 return block, found + count_stretch(encoding, _reading(stream, block.start + at, block.stop))
-            found += sum(counted(encoding, [*parts(text[:end])]))
+            found += sum(counted(encoding, [*parts(text[:end])], ahead=ahead))
             at += len(text[:end].encode())
     return block, found
 

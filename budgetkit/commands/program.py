@@ -62,7 +62,7 @@ def run(arguments: Sequence[str]) -> int:
     """Run the program; return its exit code."""
     with warnings.catch_warnings():
         warnings.simplefilter("default")
-        warnings.showwarning = _note
+        warnings.showwarning = _note  # type: ignore[assignment]  # it needs the message alone
         try:
             code = program.main(list(arguments), prog_name="budgetkit", standalone_mode=False)
         except click.exceptions.Exit as left:
@@ -70,7 +70,7 @@ def run(arguments: Sequence[str]) -> int:
         except click.Abort:
             return 130
         except click.ClickException as wrong:
-            wrong.message = printable(wrong.message)
+            wrong.message = printable(wrong.message)  # type: ignore[misc]
             wrong.show()
             return wrong.exit_code
         except BrokenPipeError:  # whoever read the output has left

@@ -21,7 +21,7 @@ from budgetkit.commands.gate import Checked
 VERSION = 1
 
 
-def save_baseline(path: str, checked: Checked) -> None:
+def save(path: str, checked: Checked) -> None:
     """Write what each section asks for, to be compared with later."""
     data = {"budgetkit": VERSION, "sections": dict(sorted(checked.sections.items()))}
     Path(path).write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")

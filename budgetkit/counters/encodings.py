@@ -34,6 +34,7 @@ __all__ = [
     "pattern_of",
     "replace_surrogates",
     "tokens",
+    "vocabulary",
 ]
 
 _BUILDING = threading.Lock()
@@ -191,8 +192,19 @@ def _made(name: str, ranks: dict[bytes, int]) -> tiktoken.Encoding:
     return made
 
 
-def _ranks(file: str, lines: int | None, sha256: str, **_: object) -> dict[bytes, int]:
-    """Read token -> rank, and hold the file against its published digest (2 ms for the largest)."""
+def vocabulary(name: str) -> bytes:
+    """Return an encoding's vocabulary as tiktoken publishes it: a line a token, in base64, with its rank."""
+    return _vocabulary(**_definitions()[name])
+
+
+def _ranks(**definition: Any) -> dict[bytes, int]:
+    # Token and rank alternate. Whole columns at once take half the time of tiktoken's line by line.
+    columns = _vocabulary(**definition).split()
+    return dict(zip(map(a2b_base64, columns[0::2]), map(int, columns[1::2]), strict=True))
+
+
+def _vocabulary(file: str, lines: int | None, sha256: str, **_: object) -> bytes:
+    """Read a vocabulary, and hold it against its published digest (2 ms for the largest)."""
     vocabulary = zlib.decompress(read_bytes(f"encodings/{file}"), wbits=_GZIP)
     if lines is not None:
         vocabulary = b"".join(vocabulary.splitlines(keepends=True)[:lines])
@@ -202,6 +214,4 @@ def _ranks(file: str, lines: int | None, sha256: str, **_: object) -> dict[bytes
             f"{data_path(f'encodings/{file}')} has SHA-256 {found}; tiktoken publishes {sha256}; "
             "install budgetkit again"
         )
-    # Token and rank alternate. Whole columns at once take half the time of tiktoken's line by line.
-    columns = vocabulary.split()
-    return dict(zip(map(a2b_base64, columns[0::2]), map(int, columns[1::2]), strict=True))
+    return vocabulary

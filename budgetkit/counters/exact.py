@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 
-from budgetkit.counters import encodings
-from budgetkit.counters.accelerated import counting_many
+from budgetkit.counters import batches, encodings
+from budgetkit.counters.accelerated import for_work
 from budgetkit.counters.memory import CountMemory
 from budgetkit.counters.seams import LARGE, parts
 from budgetkit.counters.stretches import count_seamless
@@ -30,15 +30,17 @@ def memory(encoding: str) -> CountMemory:
     return CountMemory(MEMORY_BYTES)
 
 
-def counted(encoding: str, texts: Sequence[str], one_thread: bool = False) -> list[int]:
-    """Count texts anew, on several threads where it pays, and one without seams in windows."""
+def counted(encoding: str, texts: Sequence[str], one_thread: bool = False, ahead: int = 0) -> list[int]:
+    """Count texts anew, the fastest way for them and for as many code points as lie ahead."""
     if max(map(len, texts), default=0) > 2 * LARGE:
         seamless = {text: count_seamless(encoding, text) for text in texts if len(text) > 2 * LARGE}
-        sizes = iter(counted(encoding, [text for text in texts if text not in seamless], one_thread))
+        sizes = iter(counted(encoding, [text for text in texts if text not in seamless], one_thread, ahead))
         return [seamless[text] if text in seamless else next(sizes) for text in texts]
+    counting = batches.counting_many(encoding)
     if one_thread:
-        return counting_many(encoding, 0)(texts)
-    return counted_in_threads(counting_many(encoding, sum(map(len, texts))), texts)
+        return counting(texts)
+    faster = for_work(encoding, sum(map(len, texts)), ahead)
+    return faster(texts) if faster else counted_in_threads(counting, texts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import Any, get_args
 
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import check_choice
+from budgetkit.budget.quoting import brief
 from budgetkit.counters import counter
 from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.live.engine import Asks, Engine, Overrun
@@ -21,9 +22,10 @@ from budgetkit.live.reading import read
 from budgetkit.live.request import Request
 from budgetkit.live.running_ledger import Count, Rules, RunningLedger
 from budgetkit.live.saving import restored, saved
+from budgetkit.live.shortening import placeholder
 from budgetkit.message import Message
 from budgetkit.models import Model
-from budgetkit.pruning.policies import OldestFirst, Policy, Summarise
+from budgetkit.pruning.policies import BringBack, DropToolResults, OldestFirst, Policy, Summarise
 from budgetkit.trace import DEFAULT_ROLES
 from budgetkit.trace.sections import Roles, past_section
 
@@ -102,6 +104,14 @@ class Conversation:
             counting, framing or DEFAULT_FRAMING, table, history, self.policy.unit == "turn", self.policy.importance
         )
         self._write = self._writer(summarise)
+        if isinstance(self.policy, BringBack):
+            raise ValueError(
+                f"{self.policy!r} brings back what has left, which a conversation forgets; only a replay knows it; "
+                f"give the policy that prunes, {self.policy.policy!r}"
+            )
+        for stage in self.policy.stages:
+            if isinstance(stage, DropToolResults):  # an error now, not after a hundred turns
+                placeholder(Message({"role": "tool", "content": ""}), stage.placeholder, rules)
         ledger = RunningLedger(rules, [dict(each) for each in tools])
         self._engine = Engine(budget, self.policy, ledger, tell, shorten, overrun)
         self._inbox: list[Message] = []
@@ -231,8 +241,8 @@ class Conversation:
             return summarise
         if any(isinstance(stage, Summarise) and stage.text is None for stage in self.policy.stages):
             raise ValueError(
-                f"{self.policy!r} writes summaries, and nobody says how; a replay models their length, a conversation "
-                "sends them; pass summarise=, a function from messages to a text"
+                f"{brief(self.policy)} writes summaries, and nobody says how; a replay models their length, "
+                "a conversation sends them; pass summarise=, a function from messages to a text"
             )
         return lambda messages: str(self.policy.write(messages))
 

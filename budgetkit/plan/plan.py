@@ -19,7 +19,7 @@ from budgetkit.plan.decisions import OVER_CAP, POOL_FULL, UNCUT, WINDOW_FULL, De
 from budgetkit.plan.grant import Grant
 from budgetkit.plan.item import Item
 from budgetkit.plan.items import Items
-from budgetkit.plan.losses import Loss, losses, misspelt, overcommitted, sentence
+from budgetkit.plan.losses import Loss, losses, misspelt, overcommitted, sentence, unused_answers
 from budgetkit.plan.remainder import remainder
 from budgetkit.plan.why import Replan, Why, explain
 
@@ -115,7 +115,8 @@ class Plan:
         """Sentences on what is lost, what cannot be, and what would mend it; the most tokens first."""
         lost = self.losses
         found = [*self._overrun(lost), *(sentence(loss, self.budget, self.grants) for loss in lost)]
-        found += [*self._above_caps(), *self._long_answers(), *misspelt(self.budget, self.grants)]
+        long = [f"{told}; {mend}." for told, mend in unused_answers(self.budget, self.budget.max_output)]
+        found += [*self._above_caps(), *long, *misspelt(self.budget, self.grants)]
         moved = other_roles(self.decisions.columns.roles, self.budget.roles, self.budget.sections)
         return tuple(found + ([moved[0].upper() + moved[1:] + "."] if moved else []))
 
@@ -143,16 +144,6 @@ class Plan:
                     f"{one_line(grant.section)} is required and needs {grant.granted:,} tokens, "
                     f"{grant.granted - cap:,} above its cap ({cap:,}); raise the cap, shorten the text, "
                     'or in code let it be cut inside, with granularity="line" and a cut for fit.'
-                )
-
-    def _long_answers(self) -> Iterator[str]:
-        most = self.budget.max_output
-        for reserve in self.budget.reserves:
-            size = self.budget.sizes[reserve.name]
-            if reserve.serves == OUTPUT and most is not None and size > most:
-                yield (
-                    f"{one_line(reserve.name)} holds {size:,} tokens, and the model writes at most {most:,}: "
-                    f"{size - most:,} of them are never used; lower it to {most:,}."
                 )
 
     def why(self, of: int | Item | str) -> Why:

@@ -149,48 +149,6 @@ class TriggerTarget(Policy):
 
 
 @dataclass(frozen=True, repr=False)
-class DropToolResults(Policy):
-    """Replace tool results by a placeholder, oldest first, before anything is dropped.
-
-    Parameters
-    ----------
-    placeholder : int, default 12
-        What is left of a result, in tokens; its call stays whole.
-    intact : int, default 0
-        How many of the newest results are left alone.
-    trigger : int or Share, default 1.0
-        Replacing starts above it and stops at it: tokens, or a share of the base.
-    of : {"limit", "usable", "window"}
-        The base.
-    unit, floor
-        As in :class:`budgetkit.pruning.policies.Policy`.
-
-    Examples
-    --------
-    >>> DropToolResults().cuts(PruningContext(tokens=1_100, limit=1_000))[0].order
-    'results'
-    """
-
-    placeholder: int = 12
-    intact: int = 0
-    trigger: Amount = Share(1)
-    of: Base = "limit"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("of", self.of, get_args(Base))
-        check_tokens("placeholder", self.placeholder)
-        check_tokens("intact", self.intact)
-
-    def cuts(self, room: PruningContext) -> tuple[Cut, ...]:
-        """Replace results until the base is used no more than the trigger allows."""
-        mark = room.size(self.trigger, self.of)
-        if room.used(self.of) <= mark:
-            return ()
-        return (Cut(room.history(mark, self.of), "results", placeholder=self.placeholder, intact=self.intact),)
-
-
-@dataclass(frozen=True, repr=False)
 class Summarise(Policy):
     """Replace the oldest part of the history by a summary, and that by the next one.
 
@@ -265,8 +223,8 @@ class Chain(Policy):
 
     Examples
     --------
-    >>> Chain([DropToolResults(), Step(500)]).stages
-    (DropToolResults(), Step(500))
+    >>> Chain([Summarise(), Step(500)]).stages
+    (Summarise(), Step(500))
     """
 
     policies: Sequence[Policy] = ()
