@@ -62,17 +62,17 @@ def main() -> None:
     asked = parser.parse_args()
     page = ["# Promised and observed", "", "Written by `python -m benchmarks.promised`, split by source.", ""]
     page += [machine("budgetkit", "numpy"), ""]
-    texts = [folder for folder in asked.folders if (folder / "MANIFEST.csv").is_file()]
-    page += buffers(_classified(gathered(texts)) if texts else Corpus(()))
+    texts = [folder for folder in asked.folders if _lists_texts(folder / "MANIFEST.csv")]
+    page += buffers(gathered(texts) if texts else Corpus(()))
     found = conversations(asked.folders)
     page += forecasts(found) + evidence(found)
     asked.out.write_text("\n".join(page) + "\n", encoding="utf-8")
     print("\n".join(page))
 
 
-def _classified(corpus: Corpus) -> Corpus:
-    """Keep texts whose class a manifest names; conversations among the folders are asked below."""
-    return corpus.where(lambda document: document.kind != "text")
+def _lists_texts(manifest: Path) -> bool:
+    """Say whether a folder's manifest gives its texts a class, without which there are no kinds."""
+    return manifest.is_file() and "class" in manifest.read_text(encoding="utf-8").partition("\n")[0].split(",")
 
 
 def buffers(corpus: Corpus) -> list[str]:

@@ -145,7 +145,7 @@ def _filled(errors: pd.DataFrame, random: np.random.Generator) -> list[dict[str,
 
 def _memory(name: str, said: float) -> dict[str, object]:
     """Compute document 001's memory budget by its own formula: only the priming of the request is there."""
-    budget = presets.memory_engine(model(name))
+    budget = presets.memory_engine(model(name, ends=""))
     limit = allocate(budget, {"messages": 3})["memory"].limit
     row: dict[str, object] = {"claim": f"memory budget of {name}", "document": "001", "said": float(said)}
     return row | {"measured": float(limit), "unit": "tokens", "corpus": "document 001's own formula"}

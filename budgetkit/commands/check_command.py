@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from budgetkit.budget.quoting import brief
 from budgetkit.commands.gate import Checked, check
 from budgetkit.commands.inputs import model_of, policy_of, tools_of, traces_of
 from budgetkit.commands.options import with_budget
@@ -67,7 +68,7 @@ def _prompt(given: str) -> tuple[str, str]:
     """Read SECTION=FILE."""
     section, _, file = given.partition("=")
     if not section or not file:
-        raise ValueError(f"a prompt {given!r:.100}; a prompt is given as SECTION=FILE, such as system=prompt.txt")
+        raise ValueError(f"a prompt {brief(given)}; a prompt is given as SECTION=FILE, such as system=prompt.txt")
     return section, text_of(file)
 
 

@@ -28,7 +28,7 @@ def command(files: tuple[str, ...], texts: tuple[str, ...], names: tuple[str, ..
         return _requests(files or (PIPE,), names, as_json)
     counters = [counter(name) for name in names or ("o200k_base",)]
     given = _conversations(files or (PIPE,)) if kind == "conversation" else _texts(files, texts)
-    rows: list[tuple[Any, ...]] = [(name, *_counts(value, counters)) for name, value in given]
+    rows: list[Any] = [(name, *_counts(value, counters)) for name, value in given]
     total = [sum(row[place + 1] for row in rows) for place in range(len(counters))]
     if as_json:
         columns = [each.name for each in counters]

@@ -15,8 +15,9 @@ from typing import Any
 from xml.etree import ElementTree
 
 from budgetkit.budget.amounts import whole_number
-from budgetkit.budget.quoting import brief, one_line, printable
+from budgetkit.budget.quoting import brief, one_line
 from budgetkit.commands.gate import Checked
+from budgetkit.commands.terminal import printable
 
 VERSION = 1
 

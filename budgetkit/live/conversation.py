@@ -106,8 +106,8 @@ class Conversation:
         self._write = self._writer(summarise)
         if isinstance(self.policy, BringBack):
             raise ValueError(
-                f"{self.policy!r} brings back what has left, which a conversation forgets; only a replay knows it; "
-                f"give the policy that prunes, {self.policy.policy!r}"
+                f"{brief(self.policy)} brings back what has left, which a conversation forgets and a replay knows; "
+                f"give the policy that prunes, {brief(self.policy.policy)}"
             )
         for stage in self.policy.stages:
             if isinstance(stage, DropToolResults):  # an error now, not after a hundred turns

@@ -156,8 +156,8 @@ def _unreachable(case: _Case) -> Iterator[tuple[str, str]]:
 def _low_target(case: _Case) -> Iterator[tuple[str, str]]:
     fixed = _fixed(case)
     for stage in getattr(case.policy, "stages", ()):
-        if hasattr(stage, "target"):
-            mark, _ = case.mark(stage.target, stage.of)
+        if target := getattr(stage, "target", None):  # 0 clears all results but those left alone: it is meant
+            mark, _ = case.mark(target, stage.of)
             stays = 1 if stage.of == "limit" else fixed
             if mark <= stays:
                 told = f"{type(stage).__name__} cuts down to {mark:,} tokens, of which {stays:,} are never cut"

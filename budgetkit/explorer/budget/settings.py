@@ -13,6 +13,7 @@ from budgetkit.models import Model
 from budgetkit.presets import PRESETS, preset
 
 OWN = "own"
+DEFAULT_MODEL = "gpt-4o"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,7 @@ class Settings:
     """What is set in the explorer."""
 
     preset: str = "chat"
-    model: str = "gpt-4o"
+    model: str = DEFAULT_MODEL
     window: int | None = None
     own: Budget | None = None
     lines: Mapping[str, Amount | None] = field(default_factory=dict)
@@ -45,6 +46,11 @@ class Settings:
         base = replace(self.base(model), deficit="signed")
         moved = {**self.lines, **self.locks}
         return with_reserves(base, moved).assign(**{n: a for n, a in moved.items() if n in names(base, moved)})
+
+    def as_at(self, start: Settings) -> Settings:
+        """Return how it all began, of the conversation that is shown now; what is locked or pinned stays."""
+        kept = {name: getattr(self, name) for name in ("trace", "path", "conversation", "turn", "locks", "pinned")}
+        return replace(start, **kept)
 
     def next_line(self, budget: Budget, base: Budget, line: str, tokens: int) -> Settings:
         """Return the settings with one line moved; a share stays a share."""
