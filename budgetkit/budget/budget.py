@@ -3,9 +3,9 @@
     usable      = window - reserves
     shared_pool = usable - caps
 
-Four systems name one subtraction differently: what remains for the history, for memory, or for everybody
-without a cap. A `Budget` holds the terms; nothing here knows any text. Budgets are values: `Budget.assign`
-returns a changed one, which is all that a slider does.
+Four systems make the same subtraction under different names: what remains for the history, for memory, or for all
+sections without a cap. A `Budget` holds its terms as numbers; it knows no text. A budget never changes:
+`Budget.assign` returns another one, and that is what moving a slider does.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Foreign values in sentences: whatever a file, a page or a caller gave, an error quotes a line of it at most.
+"""Values from outside in error messages: an error quotes at most one line of what a file, a page or a caller gave.
 
-A value from outside may be a million characters long, or a few hundred bytes that stand for gigabytes (YAML's aliases
-repeat what they name). So it is never written out whole and cut afterwards: no more of it is written than is shown.
+Such a value may be a million characters long, or a few hundred bytes that stand for gigabytes (in YAML, an alias
+repeats what it names). So it is not written out whole and cut afterwards: only what is shown is written.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Many texts counted in few calls, and on each counting thread with a tokenizer of its own.
+"""Many texts counted in few calls; a thread that counts much has a tokenizer of its own.
 
-To call the tokenizer costs as much as to count a short message. So messages are joined by a special token, and
-what stands between two of these is counted.
+One call of the tokenizer takes as long as counting a short message. So many messages are joined with a special token
+between them, encoded in one call, and the tokens between two special tokens are counted.
 
-tiktoken's pattern serves the first thread that used it without a lock and every other one with it, which takes
-these a third longer and, both at once, more. So a thread that has counted much gets a tokenizer of its own.
+The first thread that uses a tokenizer's pattern needs no lock for it. Every other thread does, and takes a third
+longer, or more if several count at once. So a thread that has counted much gets a tokenizer of its own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Whole items in a plan: which stay, which are cut or dropped, and why.
 
-The walk asks section by section; `fit` answers with items. An item over its section's cap and an item for
-which the window had no room are told apart, because they are mended differently.
+The walk asks one section after the other, and `fit` answers with the items that the section keeps. Two reasons to drop
+an item are told apart: it is over its section's cap, or the window is full. The first is solved by a higher cap, the
+second by more room.
 """
 
 from __future__ import annotations

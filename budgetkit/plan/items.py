@@ -1,7 +1,7 @@
 """Counted items as columns, and the units that each section chooses from.
 
-Objects are walked once; every plan after that is arithmetic on arrays. What a section keeps of its units is the
-matter of :mod:`budgetkit.plan.selection`.
+The items are read once, into arrays; every plan after that only computes with these. Which units a section keeps is
+decided in :mod:`budgetkit.plan.selection`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The outcome of a plan: one grant a section, one decision an item, and what is left."""
+"""Plan: one grant for each section, one decision for each item, and what is left of the window."""
 
 from __future__ import annotations
 

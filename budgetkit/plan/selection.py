@@ -1,13 +1,14 @@
-"""Which units stay when a section is over: the fills, on columns.
+"""Which units stay when a section asks for more than its limit: the three ways to fill it.
 
-Items of one group stay or go together, so what is chosen from are *units*: a group, or an item by itself. A
-section puts its units in the order of its `keep`, and a fill takes from the front:
+Items of one group stay or go together. So a section chooses among *units*: a unit is a group, or an item that has
+no group. The section's `keep` puts its units in an order, and its `fill` chooses from the front:
 
 - prefix: up to the first unit that does not fit;
 - skip: every unit that still fits, in order;
-- knapsack: the units of the greatest total score that fit together (exact, by dynamic programming).
+- knapsack: the units that fit together and have the greatest total score (exact, by dynamic programming).
 
-Prefix is monotone in the limit; skip and knapsack are not: more room can push a unit out.
+With prefix, a larger limit keeps all that a smaller one keeps. With skip and knapsack it may not: a large unit that
+now fits can take the room of several small ones.
 """
 
 from __future__ import annotations

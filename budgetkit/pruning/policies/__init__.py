@@ -1,4 +1,4 @@
-"""Pruning policies: what leaves a history that has grown too large, and how far down it is cut."""
+"""Pruning policies: which messages leave a history that has grown too large, and to what size it is cut."""
 
 from budgetkit.pruning.policies.policy import Cut, Floor, Policy, PruningContext, SummaryRule
 from budgetkit.pruning.policies.pruners import (

@@ -1,7 +1,8 @@
-"""The pruning policies, one small dataclass each; they cut only what does not fit, or more at once.
+"""The pruning policies, one small dataclass each: some cut only what does not fit, others more at once.
 
-Cutting more at once is what keeps a prompt cache alive: while the history only grows, the next request begins
-with the whole last one, and every cut throws away all that stands after it.
+To cut more at once helps a prompt cache. While a history only grows, each request begins with the whole request
+before it, and the provider reads that part from its cache. After a cut, all that stands behind the cut is read anew.
+So fewer and larger cuts leave more in the cache.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class OldestFirst(Policy):
     Parameters
     ----------
     unit, floor
-        As in :class:`budgetkit.pruning.Policy`.
+        As in :class:`budgetkit.pruning.policies.Policy`.
 
     Examples
     --------
@@ -43,7 +44,7 @@ class SlidingWindow(Policy):
     turns : int, default 10
         How many earlier turns stay.
     unit, floor
-        As in :class:`budgetkit.pruning.Policy`.
+        As in :class:`budgetkit.pruning.policies.Policy`.
 
     Examples
     --------
@@ -74,7 +75,7 @@ class Step(Policy):
     step : int
         Size of a block, in tokens.
     unit, floor
-        As in :class:`budgetkit.pruning.Policy`.
+        As in :class:`budgetkit.pruning.policies.Policy`.
 
     Notes
     -----
@@ -113,7 +114,7 @@ class TriggerTarget(Policy):
     of : {"limit", "usable", "window"}
         The base: the history's limit, or the usable or whole window, in which the other sections count too.
     unit, floor
-        As in :class:`budgetkit.pruning.Policy`.
+        As in :class:`budgetkit.pruning.policies.Policy`.
 
     Raises
     ------
@@ -160,7 +161,7 @@ class Summarise(Policy):
     text : callable, optional
         From the list of replaced messages to the summary's text, whose length is then counted instead.
     unit, floor
-        As in :class:`budgetkit.pruning.Policy`.
+        As in :class:`budgetkit.pruning.policies.Policy`.
 
     Examples
     --------
@@ -190,7 +191,7 @@ class Importance(Policy):
     rank : callable, optional
         From a message to its importance; higher survives. Left out, all are equal.
     unit, floor
-        As in :class:`budgetkit.pruning.Policy`.
+        As in :class:`budgetkit.pruning.policies.Policy`.
 
     Examples
     --------
@@ -218,7 +219,7 @@ class Chain(Policy):
     policies : sequence of Policy
         Each looks at what the one before has left. Their units and floors are ignored for the chain's own.
     unit, floor
-        As in :class:`budgetkit.pruning.Policy`.
+        As in :class:`budgetkit.pruning.policies.Policy`.
 
     Examples
     --------

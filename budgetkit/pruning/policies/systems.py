@@ -1,6 +1,6 @@
-"""The pruning of four systems, each a few parameters of the policies here.
+"""How four systems prune, each as a few parameters of the policies here.
 
-Where a system rounds or groups in a way of its own, its function says what is left out.
+Some systems round or group in a way of their own; the function then says what it leaves out.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def prompt_poet(step: int = 1_000) -> Policy:
     Returns
     -------
     Policy
-        Its priorities are left out; they are :class:`budgetkit.pruning.Importance`.
+        Its priorities are left out; they are :class:`budgetkit.pruning.policies.Importance`.
 
     Notes
     -----

@@ -29,7 +29,7 @@ class DropToolResults(Policy):
         Replacing stops at it; at the trigger when left out, so that every request replaces a little and the prompt
         cache is lost each time. 0 replaces all but those left alone, and is rarely needed again.
     unit, floor
-        As in :class:`budgetkit.pruning.Policy`.
+        As in :class:`budgetkit.pruning.policies.Policy`.
 
     Raises
     ------
