@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from budgetkit.budget.quoting import brief
+from budgetkit.counters import count_of
 from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.message import Message
 from budgetkit.plan import Plan
@@ -13,6 +15,35 @@ from budgetkit.plan.item import Item
 
 SPOKEN = frozenset({"user", "assistant", "tool", "function"})
 NEAR_LIMIT = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """How a plan is told to a model.
+
+    Parameters
+    ----------
+    title : str
+        The heading.
+    near : str
+        What stands beside a section near its limit.
+    thousands : str
+        What parts thousands: "," or nothing.
+
+    Examples
+    --------
+    >>> PLAN_195.near
+    'near limit!'
+    """
+
+    title: str = "Context budget"
+    near: str = "near its limit"
+    thousands: str = ","
+
+
+BUDGETKIT = Wording()
+#: As Plan #195 (document 003) writes it.
+PLAN_195 = Wording("Context Budget", "near limit!", "")
 
 
 def messages(plan: Plan, context_role: str = "system") -> list[dict[str, Any]]:
@@ -111,7 +142,11 @@ def _written(item: Item, context_role: str) -> dict[str, Any]:
 
 
 def describe(
-    plan: Plan, count: Callable[[str], int], title: str = "Context budget", framing: Framing | None = None
+    plan: Plan,
+    count: Callable[[str], int] | str,
+    title: str | None = None,
+    framing: Framing | None = None,
+    wording: Wording = BUDGETKIT,
 ) -> str:
     """Return the text that tells a model how its context is used, its own tokens counted in.
 
@@ -123,13 +158,15 @@ def describe(
     ----------
     plan : Plan
         What was granted.
-    count : callable
-        Text to tokens.
-    title : str
-        The heading.
+    count : callable or str
+        Text to tokens, or the name of a counter.
+    title : str, optional
+        The heading, where it is another than the wording's.
     framing : Framing, optional
         What the message costs beyond its text, OpenAI's unless given; ``FRAMINGS["text"]`` for a text that
         joins a message which is sent anyway.
+    wording : Wording
+        How it is said: `BUDGETKIT`, or `PLAN_195` as the document says it, which some prompts refer to.
 
     Returns
     -------
@@ -151,9 +188,9 @@ def describe(
     - system: 450/500
     - memory: 780/800 (near its limit)
     """
-    used, text = plan.used, ""
+    count, used, text = count_of(count), plan.used, ""
     for _ in range(len(str(plan.budget.window)) + 8):  # it settles when the number's width does
-        text = _text(plan, used, title)
+        text = _text(plan, used, title or wording.title, wording)
         needed = plan.used + _sent(text, count, framing)
         if needed <= used:
             break
@@ -165,12 +202,13 @@ def _sent(text: str, count: Callable[[str], int], framing: Framing | None) -> in
     return (framing or DEFAULT_FRAMING).message({"role": "system", "content": text}, count)
 
 
-def _text(plan: Plan, used: int, title: str) -> str:
-    window = plan.budget.window
-    lines = [f"## {title}", f"Using {used:,}/{window:,} tokens ({round(100 * used / max(1, window))}%)"]
+def _text(plan: Plan, used: int, title: str, wording: Wording) -> str:
+    window, number = plan.budget.window, f"{{:{wording.thousands}}}".format
+    share = round(100 * used / max(1, window))
+    lines = [f"## {title}", f"Using {number(used)}/{number(window)} tokens ({share}%)"]
     for grant in plan.grants:
         cap = plan.budget.caps[grant.section]
         limit = grant.limit if cap is None else cap
-        near = " (near its limit)" if grant.granted > NEAR_LIMIT * limit else ""
-        lines.append(f"- {grant.section}: {grant.granted:,}/{limit:,}{near}")
+        near = f" ({wording.near})" if grant.granted > NEAR_LIMIT * limit else ""
+        lines.append(f"- {grant.section}: {number(grant.granted)}/{number(limit)}{near}")
     return "\n".join(lines)

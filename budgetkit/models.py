@@ -19,6 +19,7 @@ from functools import cache
 from typing import Any, Final, Literal
 
 from budgetkit.budget.amounts import check_tokens
+from budgetkit.budget.html import block
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.files import missing, read_table
 
@@ -109,6 +110,12 @@ class Model:
     def total(self) -> int:
         """Most tokens of prompt and answer together."""
         return self.window + (self.max_output or 0 if self.kind == "input" else 0)
+
+    def _repr_html_(self) -> str:
+        longest = self.max_output or 0
+        prompt = self.window if self.kind == "input" else self.window - longest
+        rows = [(name, getattr(self, name)) for name in self.__slots__ if getattr(self, name) not in (None, "")]
+        return block(f"Model {self.name}", [("window", prompt), ("output", longest)], [("", "known"), *rows], [])
 
 
 @cache

@@ -48,7 +48,7 @@ def budgets(draw: st.DrawFn) -> bk.Budget:
     names = draw(st.lists(st.sampled_from(SECTIONS), unique=True, min_size=1))
     lines = [draw(allocations(name, floors="by item" not in order)) for name in names]
     reserves = [bk.Reserve("output", draw(amounts()), serves="output"), bk.Reserve("safety", draw(amounts(50)))]
-    if draw(st.booleans()):
+    if draw(st.booleans()) and ("by item" not in order or lines[0].required or lines[0].cap is not None):
         reserves.append(bk.Reserve("held", draw(st.integers(0, 50)), serves=names[0]))
     return bk.Budget(
         draw(st.integers(0, 1_000)),

@@ -261,11 +261,13 @@ def test_every_section_that_loses_is_named_with_what_would_mend_it_the_largest_l
     explorer.controls.demand["system"].value = 10
     explorer.controls.demand["history"].value = 90
     explorer.controls.demand["notes"].value = 20
-    assert explorer.status == (
-        "What is asked loses 60 tokens: history 50, system 7, notes 3. "
-        "Raise the caps of history and system, or shorten them. "
-        "Lower a reserve or a cap to leave notes more, or choose a larger window."
-    )
+    assert explorer.status == "What is asked loses 60 tokens: history 50, system 7, notes 3."
+    assert explorer.view.state["status"]["more"] == [
+        "history loses 50 of 90 tokens because it is over its cap (40); raise the cap to 90, or shorten it.",
+        "system loses 7 of 10 tokens because it is over its cap (3); raise the cap to 10, or shorten it.",
+        "notes loses 3 of 20 tokens because the window (60) has no room for it; lower a reserve, shorten another "
+        "section, or choose a window larger by 3.",
+    ]
 
 
 def test_a_minus_stands_before_numbers_and_hyphens_stay_in_names() -> None:
@@ -935,4 +937,4 @@ def test_late_pieces_of_a_refused_file_are_answered_and_dropped() -> None:
 def test_what_the_best_few_leave_out_is_not_blamed_on_the_window() -> None:
     """Six passages, the best three stay, and no larger window would change that."""
     explorer = BudgetExplorer("working_memory", "support-chat")
-    assert "knowledge keeps its best 3 items: raise limit_items" in explorer.status
+    assert "because it keeps its best 3 items; raise limit_items" in explorer.view.state["status"]["more"][0]

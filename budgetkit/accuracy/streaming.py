@@ -21,8 +21,9 @@ import pandas as pd
 from budgetkit.accuracy import compare
 from budgetkit.accuracy.corpora import Corpus, Document
 from budgetkit.accuracy.dask import Client, answers
+from budgetkit.accuracy.errors import Given
 from budgetkit.accuracy.progress import progress_bar
-from budgetkit.counters import Counter, ExactCounter, counter
+from budgetkit.counters import ExactCounter, counter
 from budgetkit.counters.accelerated import counting_many
 from budgetkit.counters.seams import last_seam, next_seam, parts
 from budgetkit.counters.stretches import Read, count_stretch, text_at
@@ -178,9 +179,9 @@ def _exact(given: str | ExactCounter) -> ExactCounter:
 
 
 def compare_stream(
-    counters: Sequence[Counter | str],
+    counters: Given | Sequence[Given],
     documents: Iterable[Document],
-    exact: Counter | str = "o200k_base",
+    exact: Given = "o200k_base",
     client: Client | None = None,
     progress: bool = False,
     characters: int = BLOCK // 4,
@@ -189,8 +190,8 @@ def compare_stream(
 
     Parameters
     ----------
-    counters : sequence of Counter or str
-        Counters or their names; on a cluster, such as can be pickled.
+    counters : Counter, callable or str, or a sequence of these
+        Counters, functions or names, one or several; on a cluster, such as can be pickled.
     documents : iterable of Document
         Asked for as they are needed, so that they may be more than fit into memory.
     exact : Counter or str
@@ -225,9 +226,7 @@ def compare_stream(
             yield rows
 
 
-def _compared(
-    batch: list[Document], counters: Sequence[Counter | str], exact: Counter | str
-) -> tuple[int, pd.DataFrame]:
+def _compared(batch: list[Document], counters: Given | Sequence[Given], exact: Given) -> tuple[int, pd.DataFrame]:
     return len(batch), compare(counters, Corpus(tuple(batch)), exact)
 
 

@@ -8,17 +8,18 @@ own cap, *when_full* what happens to it in a full window.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
-from budgetkit.budget.amounts import Amount, Share, check_tokens, whole_number
+from budgetkit.budget.amounts import Amount, amount_of, check_tokens, whole_number
 from budgetkit.budget.quoting import brief
 
 Overflow = Literal["truncate", "drop"]
 Keep = Literal["first", "newest", "best"]
 Fill = Literal["prefix", "skip", "knapsack"]
 Granularity = Literal["item", "line", "token"]
+MOST_WEIGHT = 2**16  # times a number of tokens it is still counted in 64 bits
 T = TypeVar("T")
 
 
@@ -38,6 +39,7 @@ class Reserve:
 
     Examples
     --------
+    >>> from budgetkit import Share
     >>> Reserve("output", Share(.15, 500, 4096), serves="output")
     Reserve('output', Share(0.15, 500, 4096), serves='output')
     """
@@ -48,7 +50,7 @@ class Reserve:
 
     def __post_init__(self) -> None:
         _check_name(self.name)
-        object.__setattr__(self, "size", _amount(f"reserve {brief(self.name)}", self.size))
+        object.__setattr__(self, "size", amount_of(f"reserve {brief(self.name)}", self.size))
         if self.serves is not None:
             check_all(f"serves of reserve {brief(self.name)}", [self.serves], str)
 
@@ -67,13 +69,16 @@ class Allocation:
     cap : int or Share, optional
         The most it may take; 0 switches it off; without a cap it draws on the pool.
     floor : int or Share, default 0
-        A promise: so much of its demand is held back from those who are asked before it.
+        A promise: at least so much of its demand is held back from those who are asked before it; where it is made
+        of whole items, as many as reach that.
     weight : int, default 0
-        Above 0, it may take its part by weight among the weighted sections still waiting; at 0, all there is.
+        Above 0, it may take its part by weight among the weighted sections still waiting, of which none takes more
+        than it asks for; at 0, all there is. At most 65,536.
     importance : int, default 5
         Higher is asked earlier and so survives.
     required : bool, default False
-        Never shrinks because the window is full, and is asked first.
+        Never shrinks because the window is full, and is asked first. One that keeps its first whole items stands
+        whole, over its cap as well; of others the first item stays.
     overflow : {"truncate", "drop"}
         What happens to a section over its own cap: cut to it, or left out whole.
     when_full : {"truncate", "drop"}
@@ -114,10 +119,14 @@ class Allocation:
     def __post_init__(self) -> None:
         _check_name(self.section)
         of = f"of {brief(self.section)}"
-        for name in ("floor", "cap", "weight", "limit_items"):
-            amount = getattr(self, name)
-            if amount is not None:
-                object.__setattr__(self, name, _amount(f"{name} {of}", amount))
+        for name, known in _AMOUNTS.items():
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, known(f"{name} {of}", value))
+        if self.weight > MOST_WEIGHT:
+            raise ValueError(
+                f"weight {of} is {self.weight:,}; weights are at most {MOST_WEIGHT:,}; "
+                "divide all of them by the same number"
+            )
         if (importance := whole_number(self.importance)) is not None:
             object.__setattr__(self, "importance", importance)
         check_all(f"importance {of}", [self.importance], int)
@@ -130,12 +139,29 @@ class Allocation:
                 "use overflow='truncate' or required=False"
             )
 
+    @property
+    def is_off(self) -> bool:
+        """Whether it is switched off, by a cap of 0 tokens."""
+        return self.cap == 0
+
+    @property
+    def stands_whole(self) -> bool:
+        """Whether all of it stays, whatever its cap: required, in order, and nothing to be cut inside."""
+        in_order = self.keep == "first" and self.granularity == "item" and self.limit_items is None
+        return self.required and in_order
+
     def __repr__(self) -> str:
         defaults = type(self).__dataclass_fields__
         changed = [n for n in defaults if n != "section" and getattr(self, n) != defaults[n].default]
         return f"Allocation({', '.join([repr(self.section), *(f'{n}={getattr(self, n)!r}' for n in changed)])})"
 
 
+_AMOUNTS: dict[str, Callable[[str, Any], Amount]] = {
+    "cap": amount_of,
+    "floor": amount_of,
+    "weight": check_tokens,
+    "limit_items": check_tokens,
+}
 _CHOICES: dict[str, tuple[str, ...]] = {
     "overflow": get_args(Overflow),
     "when_full": get_args(Overflow),
@@ -162,6 +188,7 @@ class Line:
 
     Examples
     --------
+    >>> from budgetkit import Share
     >>> Line("output", "reserve", Share(.15), 1228)
     Line(name='output', kind='reserve', amount=Share(0.15), tokens=1228)
     """
@@ -170,10 +197,6 @@ class Line:
     kind: Literal["reserve", "allocation"]
     amount: Amount | None
     tokens: int | None
-
-
-def _amount(what: str, amount: object) -> Amount:
-    return amount if isinstance(amount, Share) else check_tokens(what, amount)
 
 
 def _check_name(name: object) -> None:

@@ -169,6 +169,19 @@ class Share:
 Amount = int | Share
 
 
+def amount_of(what: str, value: Amount | float) -> Amount:
+    """Return a number of tokens or a share, which may be written as a number with a point from 0 to 1.
+
+    Examples
+    --------
+    >>> amount_of("output", 0.15), amount_of("output", 500)
+    (Share(0.15), 500)
+    """
+    if isinstance(value, float) and 0 <= value <= 1:
+        return Share(value)
+    return value if isinstance(value, Share) else check_tokens(what, value)
+
+
 def sizes(amounts: Sequence[Amount], window: int, rounding: Rounding = "floor") -> tuple[int, ...]:
     """Turn amounts into tokens, all at once.
 

@@ -17,6 +17,8 @@ from typing import Any, Literal, TypeVar, get_args
 
 from budgetkit.budget.allocation import Allocation, Line, Reserve, check_all, check_choice, check_whole
 from budgetkit.budget.amounts import ROUNDINGS, Amount, Rounding, check_tokens, sizes
+from budgetkit.budget.colours import POOL
+from budgetkit.budget.html import block
 from budgetkit.budget.orders import ORDERS, Order, Pool
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.budget.validation import OUTPUT, check_floors, check_names, check_room, check_shares, unknown_section
@@ -63,6 +65,9 @@ class Budget:
         Which section each kind of message belongs to.
     name : str
         Name of the preset it came from.
+    max_output : int, optional
+        Longest answer of the model it is for, in tokens; a reserve beyond it is warned of. It is no part of what
+        makes two budgets equal.
 
     Raises
     ------
@@ -90,11 +95,13 @@ class Budget:
     constrained_below: int | None = None
     roles: Mapping[str, str] = field(default_factory=dict)
     name: str = ""
+    max_output: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "window", check_tokens("window", self.window))
-        if self.constrained_below is not None:
-            object.__setattr__(self, "constrained_below", check_tokens("constrained_below", self.constrained_below))
+        for name in ("constrained_below", "max_output"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, check_tokens(name, getattr(self, name)))
         for name, kind in (("reserves", Reserve), ("allocations", Allocation)):
             object.__setattr__(self, name, check_all(name, getattr(self, name), kind))
         check_all("roles", [self.roles], Mapping)  # type: ignore[type-abstract]
@@ -106,10 +113,11 @@ class Budget:
             check_choice(name, getattr(self, name), choices)
         check_names(self.reserves, self.allocations, self.remainder)
         check_floors(self.floors, self.caps)
-        promised = [a.section for a in self.allocations if a.cap is None and (a.floor or a.weight)]
+        in_pool = [a for a in self.allocations if a.cap is None]
+        promised = [a.section for a in in_pool if a.floor or a.weight or (self.held.get(a.section) and not a.required)]
         if self.competes and promised:
             raise ValueError(
-                f"{quoted(promised)} has a floor or a weight while items compete for the pool; "
+                f"{quoted(promised)} has a floor, a weight or a reserve of its own while items compete for the pool; "
                 "a promise to a section needs another order, such as 'pool together'; change one of them"
             )
         if self.deficit == "raise":
@@ -233,14 +241,15 @@ class Budget:
         for allocation in self.allocations:
             yield Line(allocation.section, "allocation", allocation.cap, self.caps[allocation.section])
 
-    def assign(self, **lines: Amount | Reserve | Allocation | Mapping[str, object] | None) -> Budget:
+    def assign(self, **lines: Amount | float | Reserve | Allocation | Mapping[str, object] | None) -> Budget:
         """Return the budget with some of its lines changed.
 
         Parameters
         ----------
         **lines
             ``window``, the name of a reserve (its size changes) or of a section (its cap changes), with the
-            new amount; a whole `Reserve` or `Allocation`; or a mapping of the fields to change.
+            new amount, which may be a part of the window from 0.0 to 1.0; a whole `Reserve` or `Allocation`; or a
+            mapping of the fields to change.
 
         Returns
         -------
@@ -280,6 +289,17 @@ class Budget:
         label = f"{self.name}: " if self.name else ""
         lines = "".join(f", {line.name}={'pool' if line.tokens is None else line.tokens}" for line in self)
         return f"Budget({label}window={self.window}{lines}, shared_pool={self.shared_pool})"
+
+    def _repr_html_(self) -> str:
+        rest = ("the pool" if line.amount is None else line.amount for line in self)
+        rows = [(line.name, line.kind, amount, line.tokens or "") for line, amount in zip(self, rest, strict=True)]
+        short = [f"Claims exceed the window by {-self.unclaimed:,} tokens."] if self.unclaimed < 0 else []
+        return block(
+            f"Budget {self.name}".rstrip() + f": a window of {self.window:,} tokens ({self.kind})",
+            [*((line.name, line.tokens or 0) for line in self), (POOL, self.unclaimed)],
+            [("line", "kind", "amount", "tokens"), *rows, (POOL, "", "what is left", self.shared_pool)],
+            short,
+        )
 
 
 LineT = TypeVar("LineT", Reserve, Allocation)

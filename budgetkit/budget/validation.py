@@ -101,7 +101,7 @@ def other_roles(tables: Iterable[object], roles: Mapping[str, str], asking: Coll
     "what asks was made for other roles: 'user' stands in 'history', this budget has it in 'conversation'"
     """
     moved = {
-        f"{role!r} stands in {section!r}, this budget has it in {roles[role]!r}": None
+        f"{brief(role)} stands in {brief(section)}, this budget has it in {brief(roles[role])}": None
         for table in tables
         if isinstance(table, Mapping)
         for role, section in table.items()

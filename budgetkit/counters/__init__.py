@@ -7,6 +7,7 @@ What a message, a tool schema or a request costs beyond its text is framing, not
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from budgetkit.counters.characters import CharacterCounter, Unit
 from budgetkit.counters.encodings import encoding_names
 from budgetkit.counters.exact import ExactCounter
 from budgetkit.counters.foreign import ForeignCounter
+from budgetkit.counters.given import FunctionCounter
 from budgetkit.counters.protocol import Counter
 from budgetkit.counters.rules import RULES
 from budgetkit.models import DEFAULT_ENCODING, Model, model
@@ -31,12 +33,15 @@ __all__ = [
     "EstimateCounter",
     "ExactCounter",
     "ForeignCounter",
+    "FunctionCounter",
     "calibrate",
+    "count_of",
     "counter",
     "encoding_names",
 ]
 
 
+Count = Callable[[str], int]
 _UNITS: dict[str, Unit] = {"chars": "codepoint", "utf16": "utf16", "bytes": "byte", "words": "word"}
 _RATIO = re.compile(r"(?P<unit>chars|utf16|bytes|words)/(?P<ratio>[^ ]+)(?: \((?P<conventions>.*)\))?")
 _MINIMUM = re.compile(r"minimum (\d{1,20})")
@@ -44,17 +49,18 @@ _CALIBRATED = re.compile(r"(?P<model>.+) \(calibrated estimate: .*\)")
 _STAND_IN = re.compile(r"(?P<model>.+) \((?P<encoding>\w+) stands in\)")
 
 
-def counter(name: str | Model, *, unknown: str = "raise", **conventions: Any) -> Counter:
+def counter(name: str | Model | Count, *, unknown: str = "raise", **conventions: Any) -> Counter:
     """Make the counter of that name.
 
     Parameters
     ----------
-    name : str or Model
-        A model (``"gpt-4o"``), an encoding (``"o200k_base"``), an estimate of one (``"estimate:o200k_base"``), a
-        ratio (``"chars/4"``, ``"bytes/4"``, ``"utf16/3.5"``, ``"words/0.75"``), another system's rule
-        (:data:`RULES`), a family's published slope (``"calibrated:claude-4.5"``), a tokenizer that is an extra
-        (:class:`ForeignCounter`), or the name of any counter made here. A model whose own encoding is not public
-        is counted with another, times a published slope where there is one, which the counter's name says.
+    name : str, Model or callable
+        A counter, which is returned, or a function from text to tokens; else by name a model (``"gpt-4o"``), an
+        encoding (``"o200k_base"``), an estimate of one (``"estimate:o200k_base"``), a ratio (``"chars/4"``,
+        ``"bytes/4"``, ``"utf16/3.5"``, ``"words/0.75"``), another system's rule (:data:`RULES`), a published slope
+        (``"calibrated:claude-opus-4-7"``), a tokenizer that is an extra (:class:`ForeignCounter`), or the name of any
+        counter made here. A model whose own encoding is not public is counted with another, which the counter's name
+        says.
     unknown : str
         What to do with a name that is none of these: ``"raise"`` an error, or count it with the counter named
         here, such as ``"cl100k_base"`` or ``"chars/4"``; ``"default"`` is ``"cl100k_base"``.
@@ -72,7 +78,7 @@ def counter(name: str | Model, *, unknown: str = "raise", **conventions: Any) ->
     ValueError
         If nothing goes by that name, or a convention is out of its range.
     TypeError
-        If the name is neither text nor a model.
+        If the name is neither text nor a model, and cannot be called.
 
     Examples
     --------
@@ -82,6 +88,8 @@ def counter(name: str | Model, *, unknown: str = "raise", **conventions: Any) ->
     >>> counter("bytes/4", rounding="ceil", minimum=0)("🎉" * 17)
     17
     """
+    if callable(name):
+        return name if isinstance(name, Counter) else FunctionCounter(name)
     if not isinstance(name, str | Model):
         raise TypeError(f"a counter of {brief(name)}; counters go by name or model; give 'gpt-4o' or 'chars/4', say")
     if isinstance(name, str) and (ratio := _RATIO.fullmatch(RULES.get(name, name))):
@@ -112,6 +120,17 @@ def counter(name: str | Model, *, unknown: str = "raise", **conventions: Any) ->
                 "use one, or say how to count an unknown model: unknown='cl100k_base' or unknown='chars/4'"
             ) from no_model
     return _stand_in(name, DEFAULT_ENCODING if unknown == "default" else unknown)
+
+
+def count_of(given: str | Model | Count) -> Count:
+    """Return what counts: a counter by its name, or any function as it is.
+
+    Examples
+    --------
+    >>> count_of("chars/4")("Hello world"), count_of(len)("Hello world")
+    (2, 11)
+    """
+    return given if callable(given) else counter(given)
 
 
 def _by_ratio(written: re.Match[str], conventions: dict[str, Any]) -> CharacterCounter:

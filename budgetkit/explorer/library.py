@@ -15,7 +15,7 @@ from typing import TypeVar
 import pandas as pd
 
 from budgetkit.budget.quoting import brief, quoted
-from budgetkit.counters import Counter, counter
+from budgetkit.counters import Count, Counter, counter
 from budgetkit.framing import Framing
 from budgetkit.models import Model
 from budgetkit.plan.items import Items
@@ -82,6 +82,14 @@ class Library:
                 )
             self._traces[name] = load_traces(name, self._reading(name))
         return self._traces[name]
+
+    def given(self, count: str | Count | None) -> str | None:
+        """Return the name under which a counter is known from now on; names and None stay what they are."""
+        if count is None or isinstance(count, str):
+            return count
+        made = counter(count)
+        self._counters[made.name] = made
+        return made.name
 
     def counter(self, name: str | None, model: Model) -> Counter:
         """Return a counter, always the same for the same name."""

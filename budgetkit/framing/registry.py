@@ -67,7 +67,7 @@ _LITELLM = replace(
 FRAMINGS: Final[Mapping[str, Framing]] = MappingProxyType(
     {
         "text": Framing(source="nothing but the text, as document 004 (astro-anchor 0.2.0) counts"),
-        "octopus": Framing(per_message=4, tool_calls="nothing", counter="chars/4", source="document 000 (Octopus)"),
+        "octopus": Framing(per_message=4, tool_calls="nothing", counter="utf16/4", source="document 000 (Octopus)"),
         "llama-index": Framing(
             per_message=3,
             count_role=True,
@@ -91,7 +91,11 @@ FRAMINGS: Final[Mapping[str, Framing]] = MappingProxyType(
         "cookbook-cl100k": replace(_COOKBOOK, tools=ToolConstants(per_function=10), counter="gpt-4"),
         "litellm": _LITELLM,
         "praisonai": Framing(
-            per_message=4, per_tool_call=10, priming=3, counter="chars/4", source="PraisonAI; read 2026-11-21"
+            per_message=4,
+            per_tool_call=10,
+            priming=3,
+            counter="chars/4 (minimum 0)",
+            source="PraisonAI; read 2026-11-21",
         ),
         "plan-195": replace(
             _LITELLM,

@@ -17,8 +17,11 @@ from budgetkit.plan.item import Item
 from budgetkit.plan.items import Ints, Items
 
 Outcome = Literal["kept", "cut", "dropped"]
-FITS, OVER_CAP, WINDOW_FULL, BEYOND_BEST, PAIR = range(5)
-REASONS = ("fits", "over its cap", "window full", "beyond the best", "its pair was dropped")
+FITS, OVER_CAP, WINDOW_FULL, BEYOND_BEST, PAIR, POOL_FULL, UNCUT = range(7)
+REASONS = (
+    *("fits", "over its cap", "window full", "beyond the best", "its pair was dropped"),
+    *("shared pool full", "no cut was given"),
+)
 
 
 @dataclass(frozen=True, slots=True)

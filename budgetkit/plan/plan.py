@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -10,46 +10,20 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
+from budgetkit.budget.colours import POOL
 from budgetkit.budget.amounts import check_tokens
+from budgetkit.budget.html import block
 from budgetkit.budget.quoting import brief, one_line, quoted
-from budgetkit.budget.validation import other_roles, unknown_section
-from budgetkit.plan.decisions import OVER_CAP, WINDOW_FULL, Decisions
+from budgetkit.budget.validation import OUTPUT, other_roles, unknown_section
+from budgetkit.plan.decisions import OVER_CAP, POOL_FULL, UNCUT, WINDOW_FULL, Decisions
+from budgetkit.plan.grant import Grant
 from budgetkit.plan.item import Item
 from budgetkit.plan.items import Items
+from budgetkit.plan.losses import Loss, losses, misspelt, overcommitted, sentence
 from budgetkit.plan.remainder import remainder
 from budgetkit.plan.why import Replan, Why, explain
 
-
-@dataclass(frozen=True, slots=True)
-class Grant:
-    """What one section asked for and got.
-
-    Parameters
-    ----------
-    section : str
-        Name of the section.
-    demand : int
-        What it asked for, in tokens.
-    limit : int
-        What it might have taken when it was asked, in tokens.
-    granted : int
-        What it took, in tokens.
-
-    Examples
-    --------
-    >>> Grant("history", 5_000, 3_000, 3_000).cut
-    2000
-    """
-
-    section: str
-    demand: int
-    limit: int
-    granted: int
-
-    @property
-    def cut(self) -> int:
-        """Demand less grant, in tokens."""
-        return self.demand - self.granted
+_DROPPED = {"dropped_by_cap": OVER_CAP, "dropped_by_window": WINDOW_FULL, "dropped_by_pool": POOL_FULL, "uncut": UNCUT}
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,37 +112,48 @@ class Plan:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Sentences on what does not fit and how to mend it."""
-        found = []
+        """Sentences on what is lost, what cannot be, and what would mend it; the most tokens first."""
+        lost = self.losses
+        found = [*self._overrun(lost), *(sentence(loss, self.budget, self.grants) for loss in lost)]
+        found += [*self._above_caps(), *self._long_answers(), *misspelt(self.budget, self.grants)]
+        moved = other_roles(self.decisions.columns.roles, self.budget.roles, self.budget.sections)
+        return tuple(found + ([moved[0].upper() + moved[1:] + "."] if moved else []))
+
+    @cached_property
+    def losses(self) -> list[Loss]:
+        """What is lost, by section and reason."""
+        return losses(self.budget, self.grants, self.decisions, self.free)
+
+    def _overrun(self, lost: list[Loss]) -> Iterator[str]:
+        budget = self.budget
         if self.free < 0:
             needs = ", ".join(f"{one_line(g.section)} {g.granted:,}" for g in self.grants if g.granted)
-            found.append(
-                f"The window ({self.budget.window:,}) is overrun by {-self.free:,} tokens: {needs}, "
+            yield (
+                f"The window ({budget.window:,}) is overrun by {-self.free:,} tokens: {needs}, "
                 f"reserves {self.reserved:,}; lower a reserve or a floor, or choose a larger window."
             )
-        if self.budget.unclaimed < 0:
-            found.append(
-                f"Reserves ({self.budget.reserved:,}) and caps ({self.budget.capped:,}) exceed the window "
-                f"({self.budget.window:,}) by {-self.budget.unclaimed:,} tokens; lower a cap or a reserve."
-            )
+        if budget.unclaimed < 0 and any(loss.reason in (WINDOW_FULL, POOL_FULL) for loss in lost):
+            yield overcommitted(budget)
+
+    def _above_caps(self) -> Iterator[str]:
         for grant in self.grants:
             cap = self.budget.caps[grant.section]
             if cap is not None and grant.granted > cap:
-                found.append(
+                yield (
                     f"{one_line(grant.section)} is required and needs {grant.granted:,} tokens, "
                     f"{grant.granted - cap:,} above its cap ({cap:,}); raise the cap, shorten the text, "
                     'or in code let it be cut inside, with granularity="line" and a cut for fit.'
                 )
-        for allocation in self.budget.allocations:
-            lost = self.decisions.dropped(allocation.section, OVER_CAP) if allocation.required else 0
-            if lost:
-                items = "item" if lost == 1 else "items"
-                found.append(
-                    f"{one_line(allocation.section)} is required and loses {lost:,} whole {items} over its cap "
-                    f"({self.budget.caps[allocation.section]:,}); raise the cap, or shorten what stands before."
+
+    def _long_answers(self) -> Iterator[str]:
+        most = self.budget.max_output
+        for reserve in self.budget.reserves:
+            size = self.budget.sizes[reserve.name]
+            if reserve.serves == OUTPUT and most is not None and size > most:
+                yield (
+                    f"{one_line(reserve.name)} holds {size:,} tokens, and the model writes at most {most:,}: "
+                    f"{size - most:,} of them are never used; lower it to {most:,}."
                 )
-        moved = other_roles(self.decisions.columns.roles, self.budget.roles, self.budget.sections)
-        return tuple(found + ([moved[0].upper() + moved[1:] + "."] if moved else []))
 
     def why(self, of: int | Item | str) -> Why:
         """Say why an item was kept or lost, and which smallest single changes would keep it.
@@ -212,24 +197,35 @@ class Plan:
         -------
         DataFrame
             Columns section, cap (Int64, missing without one), demand, limit, granted, cut (int64, tokens),
-            and dropped_by_cap, dropped_by_window (int64, items).
+            and dropped_by_cap, dropped_by_window, dropped_by_pool, uncut (int64, items).
 
         Examples
         --------
         >>> import budgetkit as bk
-        >>> bk.allocate(bk.Budget(100, (), [bk.Allocation("system", 30)]), {"system": 40}).frame()
-          section  cap  demand  limit  granted  cut  dropped_by_cap  dropped_by_window
-        0  system   30      40     30       30   10               0                  0
+        >>> frame = bk.allocate(bk.Budget(100, (), [bk.Allocation("system", 30)]), {"system": 40}).frame()
+        >>> frame[["section", "cap", "demand", "limit", "granted", "cut", "dropped_by_cap"]]
+          section  cap  demand  limit  granted  cut  dropped_by_cap
+        0  system   30      40     30       30   10               0
         """
         rows = [(g.section, self.budget.caps[g.section], g.demand, g.limit, g.granted, g.cut) for g in self.grants]
         frame = pd.DataFrame(rows, columns=["section", "cap", "demand", "limit", "granted", "cut"])
-        for name, reason in (("dropped_by_cap", OVER_CAP), ("dropped_by_window", WINDOW_FULL)):
+        for name, reason in _DROPPED.items():
             frame[name] = [self.decisions.dropped(g.section, reason) for g in self.grants]
         return frame.astype({"cap": "Int64"})
 
     def __repr__(self) -> str:
         grants = ", ".join(f"{g.section}={g.granted}/{g.demand}" for g in self.grants)
         return f"Plan({grants}, free={self.free}, reserved={self.reserved}, window={self.budget.window})"
+
+    def _repr_html_(self) -> str:
+        rows = [(g.section, g.demand, g.limit, g.granted, g.cut or "") for g in self.grants]
+        return block(
+            f"Plan of {self.budget.window:,} tokens: {self.used:,} used, {self.reserved:,} reserved, "
+            f"{self.free:,} free",
+            [*((g.section, g.granted) for g in self.grants), (OUTPUT, self.reserved), (POOL, self.free)],
+            [("section", "asks for", "may take", "gets", "loses"), *rows],
+            self.warnings,
+        )
 
 
 def plan_of(budget: Budget, grants: Sequence[Grant], decisions: Decisions) -> Plan:

@@ -61,7 +61,7 @@ def agent_prompt(window: Window | None = None, *configurations: Mapping[str, Any
 
     Parameters
     ----------
-    window : int or Model, optional
+    window : int, Model or str, optional
         Total tokens, before the output reserve; without it the last configuration's ``total_tokens``.
     *configurations : mapping
         Laid over the system's defaults in order, such as an agent's own; each as the document writes it, bare,
@@ -100,17 +100,16 @@ def agent_prompt(window: Window | None = None, *configurations: Mapping[str, Any
             "and configurations follow; write agent_prompt(None, configuration)"
         )
     settings = _overlaid(configurations)
-    size, kind = window_of(check_tokens("total_tokens", settings["total_tokens"]) if window is None else window)
+    size = window_of(check_tokens("total_tokens", settings["total_tokens"]) if window is None else window)
     drops = settings["overflow_policy"] == "drop_low_priority"
     return Budget(
-        size,
-        [Reserve("output", _amount("output_reserve", settings["output_reserve"]) or 0, serves="output")],
-        [_allocation(section, rule, drops, settings["enabled"]) for section, rule in settings["allocations"].items()],
-        kind=kind,
+        reserves=[Reserve("output", _amount("output_reserve", settings["output_reserve"]) or 0, serves="output")],
+        allocations=[_allocation(s, rule, drops, settings["enabled"]) for s, rule in settings["allocations"].items()],
         deficit="signed",
         undeclared="pool",
         roles={role: section for role, section in ROLES.items() if section in settings["allocations"]},
         name="agent_prompt",
+        **size,
     )
 
 
@@ -183,7 +182,7 @@ def _allocation(section: str, rule: Mapping[str, Any], drops: bool, enabled: boo
         section,
         0 if not shown else cap if enabled else None,
         importance=PRIORITIES[priority],
-        required=priority == "required" and shown,  # what is required keeps its first item, even over a cap of 0
+        required=priority == "required",
         when_full="drop" if drops and priority == "low" else "truncate",
         keep=keep,
         granularity=granularity,

@@ -70,7 +70,7 @@ def losses(outcome: Replay, found: pd.DataFrame | None = None) -> pd.DataFrame:
 def evidence_shares(
     trace: Trace,
     budget: Budget,
-    policies: Mapping[str, Policy],
+    policies: Mapping[str, Policy | str] | Iterable[str],
     caps: Iterable[int],
     found: pd.DataFrame | None = None,
     **options: Any,
@@ -83,8 +83,8 @@ def evidence_shares(
         The conversation.
     budget : Budget
         Its remainder is given every cap in turn.
-    policies : mapping of str to Policy
-        By the name they are to have.
+    policies : mapping of str to Policy, or names
+        By the name they are to have; or names of `budgetkit.pruning.policies.NAMED`.
     caps : iterable of int
         History budgets, in tokens.
     found : DataFrame, optional
@@ -116,11 +116,12 @@ def evidence_shares(
         names = quoted(budget.sections)
         raise ValueError(f"this budget names no remainder; its sections are {names}; pass remainder=... to Budget")
     pairs = evidence(trace) if found is None else found
+    by_name = policies if isinstance(policies, Mapping) else {name: name for name in policies}
     rows = []
     for cap in caps:
         # What the floor of a preset promises may not exceed the cap that is tried.
         capped = budget.assign(**{budget.remainder: {"cap": cap, "floor": min(cap, budget.floors[budget.remainder])}})
-        for name, policy in policies.items():
+        for name, policy in by_name.items():
             outcome = replay(trace, capped, policy, **options)
             lost, totals = losses(outcome, pairs), outcome.totals()
             needed, present = int(lost["needed"].sum()), int(lost["present"].sum())

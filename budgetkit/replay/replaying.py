@@ -17,13 +17,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from budgetkit.budget import Budget
-from budgetkit.counters import counter
+from budgetkit.counters import count_of
 from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.message import Message
 from budgetkit.plan.items import Ints
 from budgetkit.plan.walk import allocate, allocate_columns, with_undeclared
 from budgetkit.pruning.history import Slots
 from budgetkit.pruning.policies import Policy, PruningContext
+from budgetkit.pruning.policies.systems import policy_of
 from budgetkit.pruning.retention import Kept, Measure, Visit, retain
 from budgetkit.replay.cost import Prices
 from budgetkit.replay.prefix import PrefixLayout, boundaries, equal_prefix, place
@@ -41,9 +42,9 @@ _RESULTS = ("tool", "function")
 def replay(
     trace: Trace,
     budget: Budget,
-    policy: Policy,
+    policy: Policy | str,
     *,
-    count: Count | None = None,
+    count: Count | str | None = None,
     roles: Roles | None = None,
     framing: Framing | None = None,
     section: str | None = None,
@@ -59,10 +60,11 @@ def replay(
         The conversation.
     budget : Budget
         The window and its lines.
-    policy : Policy
-        What leaves the history, and when; see :mod:`budgetkit.pruning`.
-    count : callable, optional
-        From text to tokens; o200k_base when left out.
+    policy : Policy or str
+        What leaves the history, and when; see :mod:`budgetkit.pruning.policies`, whose `NAMED` go by a name, such as
+        "oldest first" or "octopus".
+    count : callable or str, optional
+        From text to tokens, or the name of a counter; o200k_base when left out.
     roles : mapping or callable, optional
         Which section each message belongs to; the budget's own table when left out.
     framing : Framing, optional
@@ -98,7 +100,7 @@ def replay(
     >>> bool((outcome.frame()["sent"] <= 3_500).all())
     True
     """
-    count = counter("o200k_base") if count is None else count
+    count, policy = count_of("o200k_base" if count is None else count), policy_of(policy)
     roles = (budget.roles or DEFAULT_ROLES) if roles is None else roles
     framing = DEFAULT_FRAMING if framing is None else framing
     requests = requests_of(trace, by)

@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
+from budgetkit.budget.html import block
+from budgetkit.budget.quoting import brief
 from budgetkit.plan.items import Floats, Ints
 from budgetkit.pruning.history import NEVER, SHRUNK, SUMMARISED
 from budgetkit.pruning.policies import Policy
@@ -247,7 +249,20 @@ class Replay:
             )
 
     def __repr__(self) -> str:
-        return f"Replay({self.policy!r} on {self.trace.id!r}, {len(self.over)} requests)"
+        return f"Replay({self.policy!r} on {brief(self.trace.id)}, {len(self.over)} requests)"
+
+    def _repr_html_(self) -> str:
+        totals = self.totals()
+        shown = [(name, int(totals[name])) for name in ("cached", "written", "fresh", "dropped", "over", "output")]
+        rows = [(name, tokens, f"{tokens / max(1, totals['sent']):.0%} of what was sent") for name, tokens in shown]
+        cost = [f"Cost: {totals['cost']:,.4f}"] if self.prices is not None and not np.isnan(totals["cost"]) else []
+        return block(
+            f"Replay of {brief(self.trace.id)}: {self.policy!r}, {len(self.over):,} requests, "
+            f"{int(totals['sent']):,} tokens sent",
+            shown[:3],
+            [("tokens", "all requests", ""), *rows],
+            cost,
+        )
 
 
 def rank_policies(replays: Mapping[str, Replay]) -> pd.DataFrame:

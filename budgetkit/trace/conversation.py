@@ -10,23 +10,28 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from budgetkit.budget.html import block
 from budgetkit.budget.quoting import brief
+from budgetkit.counters import count_of
 from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.message import Message, Passage
+from budgetkit.models import Model
 from budgetkit.plan.item import Item
 from budgetkit.trace.importers.formats import label
 from budgetkit.trace.ledger import Counted, Ledger, count_all, gone, ledger
+from budgetkit.trace.objects import messages_of
 from budgetkit.trace.sections import DEFAULT_ROLES, Roles, roles_key
 from budgetkit.trace.turns import Turn, turns
 
 __all__ = ["Trace"]
 
 Count = Callable[[str], int]
+Counts = str | Model | Count
 Made = TypeVar("Made")
 _MOST_KEPT = 32
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Trace:
     """Hold one conversation.
 
@@ -37,8 +42,9 @@ class Trace:
     ----------
     id : str
         Its name.
-    messages : tuple of Message
-        In order; at least one.
+    messages : sequence
+        In order, at least one: messages, dictionaries in OpenAI's chat format, or objects of OpenAI's SDK or of
+        LangChain. They are kept as a tuple of Message.
     tools : tuple of Mapping
         Schemas of the tools the assistant may call.
     contexts : Mapping
@@ -54,6 +60,8 @@ class Trace:
     ------
     ValueError
         If there are no messages.
+    TypeError
+        If something is no message.
 
     Examples
     --------
@@ -72,7 +80,7 @@ class Trace:
     """
 
     id: str
-    messages: tuple[Message, ...]
+    messages: tuple[Message, ...] = ()
     tools: tuple[Mapping[str, Any], ...] = ()
     contexts: Mapping[int, tuple[Passage, ...]] = field(default_factory=dict)
     meta: Mapping[str, Any] = field(default_factory=dict)
@@ -81,7 +89,28 @@ class Trace:
     # Counting is slow and a trace never changes, so what was counted is kept beside it.
     _memory: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
+    def __repr__(self) -> str:
+        parts = {"messages": len(self.messages), "tools": len(self.tools)}
+        parts["passages"] = sum(len(found) for found in self.contexts.values())
+        named = ", ".join(f"{n:,} {name[:-1] if n == 1 else name}" for name, n in parts.items() if n)
+        return f"Trace({brief(self.id)}, {named})"
+
+    def _repr_html_(self) -> str:
+        texts: dict[str, list[int]] = {}
+        for message in self.messages:
+            texts.setdefault(message.role, []).append(len(message.text))
+        rows = [(role, len(sizes), sum(sizes)) for role, sizes in texts.items()]
+        return block(
+            f"Trace {self.id}: {len(self.turns):,} turns",
+            [(role, characters) for role, _, characters in rows],
+            [("role", "messages", "characters"), *rows],
+            [f"With {len(self.tools):,} tools, and passages for {len(self.contexts):,} messages."],
+        )
+
     def __post_init__(self) -> None:
+        if not isinstance(self.id, str):
+            raise TypeError(f"a trace named {brief(self.id)}; its name stands first; write Trace('mine', messages)")
+        object.__setattr__(self, "messages", messages_of(self.messages))
         if not self.messages:
             raise ValueError(
                 f"an empty trace, {brief(self.id)}; a trace has at least one message with a role; "
@@ -127,13 +156,13 @@ class Trace:
         """The kinds of content in it whose tokens nobody can tell from the outside, such as sound and files."""
         return tuple(sorted({kind for message in self.messages for kind in message.uncounted}))
 
-    def counts(self, count: Count, framing: Framing | None = None) -> npt.NDArray[np.int64]:
+    def counts(self, count: Counts, framing: Framing | None = None) -> npt.NDArray[np.int64]:
         """Count every message once; asked again, the same counts come from memory.
 
         Parameters
         ----------
-        count : callable
-            From text to tokens.
+        count : callable or str
+            From text to tokens, or the name of a counter.
         framing : Framing, optional
             What a message costs beyond its text; OpenAI's when left out.
 
@@ -142,15 +171,15 @@ class Trace:
         numpy.ndarray
             Of shape (messages,), int64, in tokens; not to be written to.
         """
-        return self._counted(count, framing or DEFAULT_FRAMING).messages
+        return self._counted(count_of(count), framing or DEFAULT_FRAMING).messages
 
-    def answers(self, count: Count, framing: Framing | None = None) -> npt.NDArray[np.int64]:
+    def answers(self, count: Counts, framing: Framing | None = None) -> npt.NDArray[np.int64]:
         """Count what each answer bills as output, once; asked again, the same counts come from memory.
 
         Parameters
         ----------
-        count : callable
-            From text to tokens.
+        count : callable or str
+            From text to tokens, or the name of a counter.
         framing : Framing, optional
             What a message costs beyond its text; OpenAI's when left out.
 
@@ -159,7 +188,7 @@ class Trace:
         numpy.ndarray
             Of shape (messages,), int64, in tokens; 0 for messages that are no answers. Not to be written to.
         """
-        framing = framing or DEFAULT_FRAMING
+        count, framing = count_of(count), framing or DEFAULT_FRAMING
 
         def counted() -> npt.NDArray[np.int64]:
             if framing.rules is None:  # an answer bills what its message counts, and that is known
@@ -171,13 +200,13 @@ class Trace:
 
         return self._once(("answers", count, framing), counted)
 
-    def demand(self, count: Count, roles: Roles | None = None, framing: Framing | None = None) -> pd.DataFrame:
+    def demand(self, count: Counts, roles: Roles | None = None, framing: Framing | None = None) -> pd.DataFrame:
         """Say what every turn's request asks of each section.
 
         Parameters
         ----------
-        count : callable
-            From text to tokens.
+        count : callable or str
+            From text to tokens, or the name of a counter.
         roles : mapping or callable, optional
             A role table (see :mod:`budgetkit.trace.sections`), or a function from a message to its section.
         framing : Framing, optional
@@ -195,15 +224,15 @@ class Trace:
         found.attrs["roles"] = None if callable(roles) else dict(roles)
         return found
 
-    def items(self, turn: int, count: Count, roles: Roles | None = None, framing: Framing | None = None) -> list[Item]:
+    def items(self, turn: int, count: Counts, roles: Roles | None = None, framing: Framing | None = None) -> list[Item]:
         """List what stands to be kept or cut at one turn.
 
         Parameters
         ----------
         turn : int
             From 1 to the number of turns.
-        count : callable
-            From text to tokens.
+        count : callable or str
+            From text to tokens, or the name of a counter.
         roles : mapping or callable, optional
             A role table (see :mod:`budgetkit.trace.sections`), or a function from a message to its section.
         framing : Framing, optional
@@ -244,13 +273,13 @@ class Trace:
         sent = self._turn(turn).sent
         return tuple(m for m, last in zip(self.messages[:sent], self.gone[:sent].tolist(), strict=True) if last >= sent)
 
-    def ledger(self, count: Count, roles: Roles | None = None, framing: Framing | None = None) -> Ledger:
+    def ledger(self, count: Counts, roles: Roles | None = None, framing: Framing | None = None) -> Ledger:
         """Place every message in its section, counted once, for those who walk through all turns.
 
         Parameters
         ----------
-        count : callable
-            From text to tokens.
+        count : callable or str
+            From text to tokens, or the name of a counter.
         roles : mapping or callable, optional
             A role table (see :mod:`budgetkit.trace.sections`), or a function from a message to its section.
         framing : Framing, optional
@@ -263,7 +292,7 @@ class Trace:
             same object when asked again.
         """
         roles = DEFAULT_ROLES if roles is None else roles
-        framing = framing or DEFAULT_FRAMING
+        count, framing = count_of(count), framing or DEFAULT_FRAMING
         return self._once(
             ("ledger", count, framing, roles_key(roles)),
             lambda: ledger(self.messages, self.contexts, self.tools, self._counted(count, framing), roles, self.gone),

@@ -21,7 +21,7 @@ from budgetkit.accuracy.explorer.sources import KNOWN, read
 from budgetkit.accuracy.explorer.speed import speed
 from budgetkit.accuracy.simulation import FilledWindows, filled_windows
 from budgetkit.budget.quoting import brief, one_line, quoted
-from budgetkit.counters import Counter, counter
+from budgetkit.counters import Count, Counter, counter
 
 Report = Callable[[str, float], None]
 Ints = npt.NDArray[np.int64]
@@ -75,6 +75,13 @@ class Texts:
     def corpus(self, chosen: CorpusSelection) -> Corpus:
         """Return the documents."""
         return self._once((chosen, "corpus"), lambda: self._cut(chosen))
+
+    def given(self, count: Count) -> str:
+        """Return the name under which a counter is known from now on; two that differ may not share one."""
+        made = counter(count)
+        if self._counters.setdefault(made.name, made) != made:
+            raise ValueError(f"two counters are called {brief(made.name)}; name one of the functions otherwise")
+        return made.name
 
     def counter(self, name: str | Counter) -> Counter:
         """Return a counter, always the same for the same name."""

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import traitlets as t
 
 from budgetkit.budget import Budget
+from budgetkit.counters import Count
 from budgetkit.explorer.base import Explorer
 from budgetkit.explorer.budget.charts import charts
 from budgetkit.explorer.budget.commands import COMMANDS, taken
@@ -58,8 +59,8 @@ class BudgetExplorer(Explorer[Settings, Results, Library]):
         ask for sizes that are typed in.
     model : str, default "gpt-4o"
         The model; its window holds for a preset.
-    counter : str, optional
-        What to count with; the model's own where it is left out.
+    counter : str, Counter or callable, optional
+        What to count with, by name or as it is; the model's own where it is left out.
     window : int, optional
         Another window than the model's, in tokens.
 
@@ -87,12 +88,12 @@ class BudgetExplorer(Explorer[Settings, Results, Library]):
         trace: str | Path | Trace | Sequence[Trace] | None = None,
         *,
         model: str = "gpt-4o",
-        counter: str | None = None,
+        counter: str | Count | None = None,
         window: int | None = None,
     ) -> None:
         view = self.view_class()
         library = Library(view.report)
-        settings = Settings(model=model, counter=counter)
+        settings = Settings(model=model, counter=library.given(counter))
         settings = taken(settings, budget) if isinstance(budget, Budget) else replace(settings, preset=budget)
         if window is not None:
             settings = replace(settings, window=window)

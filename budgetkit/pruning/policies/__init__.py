@@ -11,9 +11,17 @@ from budgetkit.pruning.policies.pruners import (
     Summarise,
     TriggerTarget,
 )
-from budgetkit.pruning.policies.systems import POLICIES, agent_framework, haystack, octopus, prompt_poet
+from budgetkit.pruning.policies.systems import (
+    NAMED,
+    POLICIES,
+    agent_framework,
+    haystack,
+    octopus,
+    prompt_poet,
+)
 
 __all__ = [
+    "NAMED",
     "POLICIES",
     "Chain",
     "Cut",
