@@ -206,6 +206,12 @@ class Budget:
         by_pool = ORDERS[self.order][0]
         return tuple(sorted(self.allocations, key=lambda a: (not a.required, by_pool and a.cap is None, -a.importance)))
 
+    @cached_property
+    def walked(self) -> tuple[tuple[Allocation, int | None, int, int], ...]:
+        """What the walk asks about, in its order: each allocation, its cap, its floor, and what is held for it."""
+        caps, floors, held = self.caps, self.floors, self.held
+        return tuple((a, caps[a.section], floors[a.section], held.get(a.section, 0)) for a in self.asked)
+
     def cap(self, section: str) -> int:
         """Return the most that a section may count on.
 

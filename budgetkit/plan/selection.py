@@ -39,12 +39,12 @@ class Units:
     """
 
     tokens: Ints
-    scores: Floats
+    scores: Floats | None  # None where nobody asked for them
     unit: Ints
     _ends: Ints = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_ends", np.cumsum(self.tokens))
+        object.__setattr__(self, "_ends", self.tokens.cumsum())
 
     @property
     def total(self) -> int:
@@ -59,7 +59,7 @@ class Units:
         >>> Units(np.array([3, 2]), np.array([.5, .5]), np.array([0, 1])).fitting(4)
         1
         """
-        return int(np.searchsorted(self._ends, limit, side="right"))
+        return int(self._ends.searchsorted(limit, "right"))
 
     def reaching(self, floor: int, best: int | None = None) -> int:
         """Return the tokens of the first units, of the best few, that together reach a floor.
@@ -132,7 +132,8 @@ def _knapsack(units: Units, limit: int) -> Flags:
             f"units times tokens may be {KNAPSACK_CELLS:,}; use fill='skip' or lower limit_items"
         )
     best, taken = np.zeros(limit + 1), []
-    for size, score in zip(units.tokens.tolist(), units.scores.tolist(), strict=True):
+    scores = units.scores if units.scores is not None else np.zeros(len(units.tokens))
+    for size, score in zip(units.tokens.tolist(), scores.tolist(), strict=True):
         with_it = np.full(limit + 1, -np.inf)
         with_it[size:] = best[: max(0, limit + 1 - size)] + score
         better = with_it > best

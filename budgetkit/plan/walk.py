@@ -67,7 +67,7 @@ def allocate(budget: Budget, demand: Mapping[str, int]) -> Plan:
     """
     check_all("demand", [demand], Mapping)  # type: ignore[type-abstract]
     budget = with_undeclared(budget, demand)
-    asked = {s: check_tokens(f"demand of {brief(s)}", demand.get(s, 0)) for s in budget.sections}
+    asked = {s: _tokens(s, demand.get(s, 0)) for s in budget.sections}
     grants: dict[str, Grant] = {}
     for allocation, limit, granted in allocate_in_order(budget, asked, _granted()):
         section = allocation.section
@@ -144,6 +144,13 @@ def allocate_columns(
     return {section: found[section] for section in budget.sections}
 
 
+def _tokens(section: str, value: object) -> int:
+    """Return what a section asks for; most often it is a plain int, and no sentence is needed."""
+    if type(value) is int and 0 <= value <= MOST_TOKENS:
+        return value
+    return check_tokens(f"demand of {brief(section)}", value)
+
+
 def _all_tokens(column: Ints) -> bool:
     try:
         inside = bool(np.isrealobj(column) and ((column >= 0) & (column <= MOST_TOKENS)).all())
@@ -168,36 +175,37 @@ def allocate_in_order(
     """
     room: Any = budget.window - budget.reserved
     pool: Any = max(0, budget.unclaimed)
-    wanted = {s: demand[s] if cap is None else least(demand[s], cap) for s, cap in budget.caps.items()}
-    floors = [(a, budget.floors[a.section]) for a in budget.allocations]
-    promised = {a.section: least(floor_of(a, floor), wanted[a.section]) if floor else 0 for a, floor in floors}
-    weighted = [a for a in budget.asked if a.weight]
+    shares_pool, together = budget.pool != "open", budget.pool == "together"
+    lines = budget.walked
+    wanted = {a.section: demand[a.section] if cap is None else least(demand[a.section], cap) for a, cap, _, _ in lines}
+    promised = {a.section: least(floor_of(a, floor), wanted[a.section]) for a, _, floor, _ in lines if floor}
+    weighted = [a for a, *_ in lines if a.weight]
     waiting: Any = sum(promised.values())
-    waiting_uncapped: Any = sum(promised[s] for s, cap in budget.caps.items() if cap is None)
-    for allocation in budget.asked:
-        section = allocation.section
-        cap, held = budget.caps[section], budget.held.get(section, 0)
-        uncapped = cap is None
-        waiting = waiting - promised[section]
+    waiting_uncapped: Any = sum(promised[a.section] for a, cap, floor, _ in lines if floor and cap is None)
+    for allocation, own_cap, _, held in lines:
+        cap: Any = own_cap
+        section, uncapped = allocation.section, cap is None
+        asks, own = demand[section], promised.get(section, 0)
+        waiting = waiting - own
         limit = room - waiting + held
-        if uncapped and budget.pool != "open":
-            waiting_uncapped = waiting_uncapped - promised[section]
-            limit = least(limit, pool - (waiting_uncapped if budget.pool == "together" else 0))
+        if uncapped and shares_pool:
+            waiting_uncapped = waiting_uncapped - own
+            limit = least(limit, pool - (waiting_uncapped if together else 0))
         if allocation.weight:
             weighted.remove(allocation)
-            others = [(a.weight, most(wanted[a.section] - promised[a.section], 0)) for a in weighted]
-            own = promised[section] + held
-            limit = own + by_weight(limit - own, allocation.weight, others)
-        limit = most(limit, promised[section])
+            others = [(a.weight, most(wanted[a.section] - promised.get(a.section, 0), 0)) for a in weighted]
+            limit = own + held + by_weight(limit - own - held, allocation.weight, others)
+        limit = most(limit, own)
         if allocation.required:
-            limit = most(limit, demand[section])
+            limit = most(limit, asks)
             if cap is not None and not allocation.is_off:
-                cap = most(cap, demand[section]) if allocation.stands_whole else required_cap(allocation, cap)
+                cap = most(cap, asks) if allocation.stands_whole else required_cap(allocation, cap)
         limit = most(limit if cap is None else least(limit, cap), 0)
-        granted = take(allocation, limit, cap, demand[section])
-        room = room - most(granted - held, 0)
-        if uncapped and budget.pool == "together":
-            pool = pool - most(granted - held, 0)
+        granted = take(allocation, limit, cap, asks)
+        taken = most(granted - held, 0)
+        room = room - taken
+        if uncapped and together:
+            pool = pool - taken
         yield allocation, limit, granted
 
 
