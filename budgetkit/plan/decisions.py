@@ -105,8 +105,10 @@ class Decisions:
     @property
     def items(self) -> list[Item]:
         """The items that stay, whole or cut, in their order."""
-        whole = self.columns.items
-        return [self.cuts.get(i, whole[i]) for i in range(len(self)) if i in self.cuts or self.reasons[i] == FITS]
+        whole, stays = self.columns.items, self.reasons == FITS
+        stays[list(self.cuts)] = True
+        places = np.flatnonzero(stays).tolist()
+        return [self.cuts.get(i, whole[i]) for i in places] if self.cuts else [whole[i] for i in places]
 
     def dropped(self, section: str, reason: int) -> int:
         """Return how many items of a section were dropped for one reason.

@@ -15,7 +15,17 @@ import numpy as np
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation, Fill, Overflow
 from budgetkit.budget.quoting import brief
-from budgetkit.plan.decisions import BEYOND_BEST, FITS, OVER_CAP, PAIR, POOL_FULL, UNCUT, WINDOW_FULL, Decisions, Reasons
+from budgetkit.plan.decisions import (
+    BEYOND_BEST,
+    FITS,
+    OVER_CAP,
+    PAIR,
+    POOL_FULL,
+    UNCUT,
+    WINDOW_FULL,
+    Decisions,
+    Reasons,
+)
 from budgetkit.plan.grant import Grant
 from budgetkit.plan.item import Item
 from budgetkit.plan.items import Items
@@ -85,8 +95,7 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
 class _Served:
     """What became of the units that some sections chose from together."""
 
-    sections: tuple[Allocation, ...]
-    rows: Ints
+    together: tuple[Allocation, ...]
     units: Units
     reasons: Ints
     granted: int
@@ -111,25 +120,28 @@ class _Choice:
         return self._made
 
     def _write(self, served: _Served, kept: Ints, reasons: Reasons) -> None:
-        rows = served.rows
+        rows = self._rows(served)
         reasons[rows] = served.reasons[served.units.unit]
         kept[rows] = np.where(reasons[rows] == FITS, self.columns.tokens[rows], 0)
         for place, shorter in self.cuts.items():
             kept[place] = shorter.tokens
+
+    def _rows(self, served: _Served) -> Ints:
+        return self.columns.rows(*[a.section for a in served.together])
 
     def granted(self, section: str) -> int:
         """Return the tokens that stay of one section."""
         served = self.served.get(section)
         if served is None:
             return 0
-        if self._made is None and len(served.sections) == 1:
+        if self._made is None and len(served.together) == 1:
             return served.granted
         return int(self.columns_made()[0][self.columns.rows(section)].sum())
 
     def settle(self, free: int) -> None:
         """Tell a full pool from a full window, which is known only once all were asked."""
         for section, served in self.served.items():
-            if full(self.budget, served.sections[0], free) != WINDOW_FULL:
+            if full(self.budget, served.together[0], free) != WINDOW_FULL:
                 served.reasons[served.reasons == WINDOW_FULL] = POOL_FULL
                 if self._made is not None:
                     rows, reasons = self.columns.rows(section), self._made[1]
@@ -139,20 +151,20 @@ class _Choice:
     def _in_pool(allocation: Allocation) -> bool:
         return allocation.cap is None and not allocation.required
 
-    def _units(self, *together: Allocation) -> Units:
+    def _units(self, together: tuple[Allocation, ...]) -> Units:
         first, sections = together[0], tuple([a.section for a in together])
         importance = tuple([a.importance for a in together])
         return self.columns.units(sections, first.keep, importance, first.fill == "knapsack")
 
     def floor_of(self, allocation: Allocation, floor: int) -> int:
-        return self._units(allocation).reaching(floor, allocation.limit_items)
+        return self._units((allocation,)).reaching(floor, allocation.limit_items)
 
     def required_cap(self, allocation: Allocation, cap: int) -> int:
         # What is required never vanishes: its first item stays whole where nothing can cut it to the cap.
         rows = self.columns.rows(allocation.section)
         if not len(rows):
             return cap
-        units = self._units(allocation)
+        units = self._units((allocation,))
         filled = np.flatnonzero(units.tokens[: allocation.limit_items])
         if not len(filled) or units.tokens[filled[0]] <= cap or self._can_cut(allocation, rows, units, filled[0], cap):
             return cap
@@ -162,16 +174,16 @@ class _Choice:
         return self._shorter(allocation, rows[units.unit == unit], room) is not None
 
     def take(self, allocation: Allocation, limit: int, cap: int | None, demand: int) -> int:
-        if allocation.section not in self.served and len(self.columns.rows(allocation.section)):
+        if allocation.section not in self.served and allocation.section in self.columns.demand:
             self._serve(self.pool if allocation in self.pool else (allocation,), limit, cap)
         return self.granted(allocation.section)
 
     def _serve(self, together: tuple[Allocation, ...], limit: int, cap: int | None) -> None:
-        first, rows = together[0], self.columns.rows(*[a.section for a in together])
-        units = self._units(*together)
+        first, units = together[0], self._units(together)
         reasons, granted = _reasons(first, units, limit, cap)
-        served = _Served(together, rows, units, reasons, granted)
-        self.served.update(dict.fromkeys([a.section for a in together], served))
+        served = _Served(together, units, reasons, granted)
+        for allocation in together:
+            self.served[allocation.section] = served
         if first.granularity != "item":
             total = int(units.tokens[reasons != BEYOND_BEST].sum())
             if limit > granted and not _drops_whole(first, total, limit, cap):
@@ -183,7 +195,7 @@ class _Choice:
         dropped = np.flatnonzero((served.reasons != FITS) & (served.reasons != BEYOND_BEST))
         if not len(dropped):
             return
-        members = served.rows[served.units.unit == dropped[0]]
+        members = self._rows(served)[served.units.unit == dropped[0]]
         if self.cut is None and self.columns.group[members[0]] < 0:
             served.reasons[dropped[0]] = UNCUT
         shorter = self._shorter(allocation, members, room)
@@ -231,9 +243,9 @@ class _Choice:
 
 def _reasons(allocation: Allocation, units: Units, limit: int, cap: int | None) -> tuple[Ints, int]:
     """Say of each unit why it is gone, or that it fits, and how many tokens do."""
-    count, best, granted = len(units.tokens), allocation.limit_items, units.total
-    reasons = np.full(count, FITS, dtype=np.int64)
-    if best is not None and best < count:
+    reasons, granted = np.zeros(len(units.tokens), np.int64), units.total  # FITS is 0
+    best = allocation.limit_items
+    if best is not None and best < len(reasons):
         reasons[best:] = BEYOND_BEST
         granted = int(units.tokens[:best].sum())
     if cap is not None and granted > cap:
@@ -244,11 +256,15 @@ def _reasons(allocation: Allocation, units: Units, limit: int, cap: int | None) 
 
 
 def _let_go(reasons: Ints, reason: int, units: Units, limit: int, overflow: Overflow, how: Fill) -> int:
-    """Let units that still stand go until the rest is within a limit; return what stays, in tokens."""
+    """Let units go, of those that stand, which are above a limit; return the tokens of those that stay."""
     if overflow == "drop":
         reasons[reasons == FITS] = reason
         return 0
-    standing = (reasons == FITS).nonzero()[0]
+    if how == "prefix":  # what stands is a front of the units, and what stays is a shorter front
+        first = units.fitting(limit)
+        reasons[first:][reasons[first:] == FITS] = reason
+        return units.first(first)
+    standing = np.flatnonzero(reasons == FITS)
     if len(standing) < len(reasons):
         scores = None if units.scores is None else units.scores[standing]
         units = Units(units.tokens[standing], scores, units.unit)

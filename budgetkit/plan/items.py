@@ -98,10 +98,10 @@ class Items:
         >>> Items([Item("a", 1), Item("b", 1), Item("a", 1)]).rows("a").tolist()
         [0, 2]
         """
+        if len(sections) == 1 and sections[0] in self._rows:
+            return self._rows[sections[0]]
         found = [self._rows[s] for s in sections if s in self._rows]
-        if len(found) == 1:
-            return found[0]
-        return np.sort(np.concatenate(found)) if found else np.zeros(0, dtype=np.int64)
+        return np.sort(np.concatenate(found)) if found else np.zeros(0, np.int64)
 
     def units(
         self, sections: tuple[str, ...], keep: Keep, importance: tuple[int, ...], with_scores: bool = False

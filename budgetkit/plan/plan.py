@@ -9,8 +9,8 @@ from functools import cached_property
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.budget.colours import POOL
 from budgetkit.budget.amounts import check_tokens
+from budgetkit.budget.colours import POOL
 from budgetkit.budget.html import block
 from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.budget.validation import OUTPUT, other_roles, unknown_section

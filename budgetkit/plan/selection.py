@@ -24,7 +24,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-_SKIP_ROUNDS = 8
+_SKIP_ROUNDS, _FEW = 8, 100
 KNAPSACK_CELLS = 2_000_000_000  # units times limit: beyond it the table takes minutes and gigabytes
 
 
@@ -49,7 +49,17 @@ class Units:
     @property
     def total(self) -> int:
         """Tokens of all units."""
-        return int(self._ends[-1]) if len(self._ends) else 0
+        return self.first(len(self._ends))
+
+    def first(self, count: int) -> int:
+        """Return the tokens of the first so many units.
+
+        Examples
+        --------
+        >>> Units(np.array([3, 2]), np.array([.5, .5]), np.array([0, 1])).first(1)
+        3
+        """
+        return int(self._ends[count - 1]) if count else 0
 
     def fitting(self, limit: int) -> int:
         """Return how many units from the front fit into a limit.
@@ -97,10 +107,10 @@ def select(units: Units, limit: int, how: Fill = "prefix") -> Flags:
 
 def _skip(units: Units, limit: int, first: int, stays: Flags) -> None:
     # In rounds: of what still fits by itself, the first ones that fit together stay. Few rounds do, but sizes that
-    # fall one by one would make it as many as there are units, so the rest is walked.
+    # fall one by one would make it as many as there are units, so the rest is walked, and so are a few from the start.
     room = limit - (int(units._ends[first - 1]) if first else 0)
     places, sizes = np.arange(first, len(stays)), units.tokens[first:]
-    for _ in range(_SKIP_ROUNDS):
+    for _ in range(_SKIP_ROUNDS if len(sizes) > _FEW else 0):
         fits = sizes <= room
         places, sizes = places[fits], sizes[fits]
         if not len(sizes):
