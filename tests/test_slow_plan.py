@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pickle
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import budgetkit as bk
@@ -39,7 +40,6 @@ def told(plan: Plan) -> list[object]:
     return [plan.grants, plan.free, plan.reserved, plan.warnings, plan.losses, outcomes, str(plan.decisions.items)]
 
 
-@settings(max_examples=300)
 @given(budgets(), GROUPED, st.booleans(), st.sampled_from(["item", "line"]))
 def test_what_is_planned_fast_is_what_was_planned_slowly(
     budget: bk.Budget, items: list[bk.Item], cuts: bool, granularity: str
@@ -55,7 +55,8 @@ def test_what_is_planned_fast_is_what_was_planned_slowly(
         assert str(found.value) == str(refused)
         return
     columns = Items(items)
-    bk.fit(replace(budget, window=budget.window + 13, deficit="signed"), columns, cut=None)
+    with suppress(ValueError):  # a larger window may keep less, and part a group of what is required
+        bk.fit(replace(budget, window=budget.window + 13), columns)
     assert told(bk.fit(budget, items, cut)) == told(bk.fit(budget, columns, cut)) == slow
 
 
