@@ -69,13 +69,14 @@ class Plan:
     @cached_property
     def used(self) -> int:
         """Tokens granted to all sections."""
-        return sum(g.granted for g in self.grants)
+        return sum([g.granted for g in self.grants])
 
     @cached_property
     def reserved(self) -> int:
         """Tokens that reserves claim, less what their own sections took of them."""
         held = self.budget.held
-        return self.budget.reserved - sum(min(g.granted, held.get(g.section, 0)) for g in self.grants)
+        used = sum([min(g.granted, held.get(g.section, 0)) for g in self.grants]) if held else 0
+        return self.budget.reserved - used
 
     @property
     def free(self) -> int:

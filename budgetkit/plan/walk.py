@@ -177,8 +177,12 @@ def allocate_in_order(
     pool: Any = max(0, budget.unclaimed)
     shares_pool, together = budget.pool != "open", budget.pool == "together"
     lines = budget.walked
-    wanted = {a.section: demand[a.section] if cap is None else least(demand[a.section], cap) for a, cap, _, _ in lines}
-    promised = {a.section: least(floor_of(a, floor), wanted[a.section]) for a, _, floor, _ in lines if floor}
+
+    def wanted(section: str) -> Any:
+        cap = budget.caps[section]
+        return demand[section] if cap is None else least(demand[section], cap)
+
+    promised = {a.section: least(floor_of(a, floor), wanted(a.section)) for a, _, floor, _ in lines if floor}
     weighted = [a for a, *_ in lines if a.weight]
     waiting: Any = sum(promised.values())
     waiting_uncapped: Any = sum(promised[a.section] for a, cap, floor, _ in lines if floor and cap is None)
@@ -193,7 +197,7 @@ def allocate_in_order(
             limit = least(limit, pool - (waiting_uncapped if together else 0))
         if allocation.weight:
             weighted.remove(allocation)
-            others = [(a.weight, most(wanted[a.section] - promised.get(a.section, 0), 0)) for a in weighted]
+            others = [(a.weight, most(wanted(a.section) - promised.get(a.section, 0), 0)) for a in weighted]
             limit = own + held + by_weight(limit - own - held, allocation.weight, others)
         limit = most(limit, own)
         if allocation.required:
@@ -270,6 +274,6 @@ def raise_if_overrun(plan: Plan) -> Plan:
     >>> raise_if_overrun(Plan(Budget(100), ())).free
     100
     """
-    if plan.free < 0 and plan.budget.deficit == "raise":
+    if plan.budget.deficit == "raise" and plan.free < 0:
         raise ValueError(plan.warnings[0])
     return plan
