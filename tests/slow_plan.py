@@ -43,7 +43,7 @@ def slow_fit(budget: Budget, items: Iterable[Item], cut: Cut | None = None) -> P
         limits[allocation.section] = limit
     choice.part_no_pair()
     grants = [Grant(s, asked[s], limits[s], int(choice.kept[columns.rows(s)].sum())) for s in budget.sections]
-    decisions = Decisions(Items(columns.items), partial(tuple, (choice.kept, choice.reasons)), choice.cuts)
+    decisions = Decisions(Items(columns.items), lambda: (choice.kept, choice.reasons), choice.cuts)
     plan = Plan(budget, tuple(grants), decisions, partial(slow_fit, cut=cut))
     for allocation in budget.allocations:  # only now is it known whether the window was full, or the pool alone
         rows = columns.rows(allocation.section)

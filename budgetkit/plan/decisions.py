@@ -147,8 +147,13 @@ class Decisions:
         )
 
 
+def _given(columns: tuple[Ints, Reasons]) -> tuple[Ints, Reasons]:
+    """Return columns that are there already."""
+    return columns
+
+
 #: The decisions of a plan of plain numbers.
-NO_DECISIONS = Decisions(Items(()), partial(tuple, (np.zeros(0, np.int64), np.zeros(0, np.int8))))
+NO_DECISIONS = Decisions(Items(()), partial(_given, (np.zeros(0, np.int64), np.zeros(0, np.int8))))
 
 
 def decisions_of(
@@ -182,6 +187,6 @@ def decisions_of(
     shorter = zip(cuts, said["cuts"], strict=True)
     return Decisions(
         whole,
-        partial(tuple, (np.array(kept, dtype=np.int64), numbers)),
+        partial(_given, (np.array(kept, dtype=np.int64), numbers)),
         {i: replace(items[i], tokens=kept[i], payload=payload) for i, payload in shorter},
     )

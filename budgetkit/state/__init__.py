@@ -23,8 +23,9 @@ from budgetkit.budget.orders import with_order
 from budgetkit.budget.quoting import brief
 from budgetkit.message import Message
 from budgetkit.plan.decisions import REASONS, decisions_of
+from budgetkit.plan.grant import Grant
 from budgetkit.plan.item import Item
-from budgetkit.plan.plan import Grant, Plan, plan_of
+from budgetkit.plan.plan import Plan, plan_of
 from budgetkit.state.plain_data import (
     TOKENS,
     changed,
