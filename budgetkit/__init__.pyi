@@ -3,7 +3,6 @@ from types import ModuleType
 from typing import Any
 
 from budgetkit import accuracy as accuracy
-from budgetkit import assembly as assembly
 from budgetkit import figures as figures
 from budgetkit import presets as presets
 from budgetkit import state as state
@@ -28,6 +27,9 @@ from budgetkit.framing import RequestCount as RequestCount
 from budgetkit.framing import count_answer as count_answer
 from budgetkit.framing import count_request as count_request
 from budgetkit.framing.fitting import fit_bill as fit_bill
+from budgetkit.live import Conversation as Conversation
+from budgetkit.live import assembly as assembly
+from budgetkit.live import trim as trim
 from budgetkit.models import model as model
 from budgetkit.plan import Decision as Decision
 from budgetkit.plan import Grant as Grant

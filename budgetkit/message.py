@@ -175,6 +175,8 @@ class Message:
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """The tools called, those of the older ``function_call`` form among them."""
+        if not self.raw.get("tool_calls") and not self.raw.get("function_call"):
+            return ()
         calls = [(call.get("id"), call.get("function", call)) for call in self.raw.get("tool_calls") or ()]
         calls.append(("", self.raw.get("function_call")))
         return tuple(

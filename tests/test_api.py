@@ -24,14 +24,14 @@ PUBLIC = {
     *("presets", "state", "assembly", "figures", "policies", "prompt_cache", "cost"),
     *("corpora", "accuracy", "calibrate", "streaming", "claims"),
     *("shipped_traces", "cutter", "cut_share", "count_request", "count_answer", "RequestCount", "fit_bill"),
-    *("solve", "tune"),
+    *("solve", "tune", "Conversation", "trim"),
 }
 
 # The core is what an application installs; the wings stand on it, and the faces on both.
 CORE = {"budget", "message", "files", "models", "plan", "pruning", "counters", "framing", "presets", "state", "trace"}
-CORE |= {"truncation", "assembly"}
+CORE |= {"truncation", "live"}
 WINGS = {"accuracy", "replay", "deciding"}
-FACES = {"figures", "explorer", "endpoints", "app"}
+FACES = {"figures", "explorer", "endpoints", "app", "commands"}
 
 # Floors from the ground up: a room may import what stands on a lower floor.
 FLOORS = [
@@ -39,10 +39,10 @@ FLOORS = [
     {"message", "models", "plan", "pruning", "endpoints"},
     {"counters", "presets", "state", "figures"},
     {"framing"},
-    {"trace", "truncation", "assembly"},
-    {"explorer"},
+    {"trace", "truncation"},
+    {"explorer", "live"},
     {"accuracy", "replay"},
-    {"app", "deciding"},
+    {"app", "commands", "deciding"},
 ]
 MOST_FLOORS, MOST_ENTRIES = 8, 22
 
@@ -58,6 +58,7 @@ DOORS = {
     "importlib.resources": {"files"},
     **dict.fromkeys(("dask", "distributed"), set[str]()),
     "voila": {"app"},
+    **dict.fromkeys(("click", "rich", "pytest"), {"commands"}),
     **dict.fromkeys(("httpx", "anyio"), {"endpoints"}),
     "tqdm": {"accuracy"},
     **dict.fromkeys(("socket", "http", "urllib.request", "ftplib", "requests", "aiohttp"), set[str]()),

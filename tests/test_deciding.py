@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import budgetkit as bk
 from budgetkit.deciding import Condition, cut_at_most, holds_turns, nothing_cut, sent_at_most, token_prices
+from budgetkit.deciding.tuning import OBJECTIVES
 
 BUDGET = bk.Budget(
     8_000, [bk.Reserve("output", 1_000)], [bk.Allocation("system", required=True), bk.Allocation("history")]
@@ -143,7 +144,7 @@ def test_where_nothing_is_gained_it_says_so() -> None:
     found = bk.tune(conversations(8), TIGHT, {"output": [200, 300]}, "cut")
     assert found.best == {"output": 200}
     assert not found.holds_out
-    assert str(found).startswith("No gain that holds: cut changes by +0.0 %")
+    assert str(found).startswith("No gain that holds: tokens cut changes by +0.0 %")
 
 
 def test_several_objectives_have_a_front_on_which_no_setting_beats_another() -> None:
@@ -158,7 +159,7 @@ def test_several_objectives_have_a_front_on_which_no_setting_beats_another() -> 
 
 
 def test_the_same_seed_gives_the_same_and_processes_change_nothing() -> None:
-    asked: dict[str, Any] = {"vary": {"output": [50, 200]}, "objective": "cut", "seed": 3}
+    asked: dict[str, Any] = {"vary": {"output": [50, 200]}, "objective": list(OBJECTIVES), "seed": 3}
     one, two = (bk.tune(conversations(6), TIGHT, **asked, workers=workers) for workers in (1, 2))
     pd.testing.assert_frame_equal(one.table, two.table)
     assert (one.gain, one.low, one.high) == (two.gain, two.low, two.high)

@@ -80,7 +80,6 @@ def test_every_script_counts_in_blocks_as_whole_with_lines_and_without(
     """Each block is read in windows, and from what has no seam for long the pieces are searched."""
     monkeypatch.setattr(streaming, "BLOCK", 3_000)
     monkeypatch.setattr(streaming, "_WINDOW", 512)
-    monkeypatch.setattr(streaming, "_LONG", 1_000)
     monkeypatch.setattr(stretches, "_WINDOW", 1_024)
     path = tmp_path / "text"
     for lines in ("", "\n"):

@@ -71,7 +71,8 @@ def test_a_pattern_spelled_out_finds_the_pieces_that_tiktoken_finds(name: str) -
 
 @pytest.mark.parametrize("unicode_class", [r"\p{L}", r"\p{M}", r"\p{N}", r"\s"])
 def test_the_planes_that_are_not_looked_at_hold_nothing_of_a_class(unicode_class: str) -> None:
-    with mock.patch.object(pieces, "PLANES", tuple({*range(0xD800), *range(0xE000, 0x110000)} - {*pieces.PLANES})):
+    others = "".join(map(chr, {*range(0x110000)} - {*range(0xD800, 0xE000)} - {*pieces.PLANES}))
+    with mock.patch.object(pieces, "_everything", return_value=others):
         assert characters.__wrapped__(unicode_class) == ""
 
 
@@ -82,6 +83,8 @@ def test_what_is_settled_stays_where_it_is_whatever_follows(name: str, text: str
     place = settled(encodings.pattern_of(name), text)
     cuts = {piece.end() for piece in pattern(encodings.pattern_of(name)).finditer(text + more)}
     assert place in {0, *cuts}
+    alone = {piece.end() for piece in pattern(encodings.pattern_of(name)).finditer(text[:place])}
+    assert alone == {cut for cut in cuts if cut <= place}
 
 
 @pytest.mark.parametrize("name", PATTERNS)
@@ -98,7 +101,7 @@ def test_a_piece_ends_where_the_pattern_ends_it(name: str, text: str, window: in
 @settings(max_examples=400)
 @given(text=seamless | hostile_text.map(written) | any_text.map(written), window=st.integers(16, 64))
 def test_windows_of_any_size_count_as_one_text(name: str, text: str, window: int) -> None:
-    with mock.patch.multiple(stretches, _WINDOW=window, _OVERLAP=2):
+    with mock.patch.multiple(stretches, _WINDOW=window, _FEW=window, _OVERLAP=2):
         assert count_stretch(name, reading(text)) == whole(name, text)
 
 
@@ -126,7 +129,7 @@ LONG = {
 @pytest.mark.parametrize("unit", LONG.values(), ids=LONG)
 def test_a_long_run_counts_in_windows_as_whole(name: str, unit: str) -> None:
     text = unit * (120_000 // len(unit)) + "x 1!"
-    with mock.patch.object(stretches, "_WINDOW", 4_096):
+    with mock.patch.multiple(stretches, _WINDOW=4_096, _FEW=1_024):
         assert count_stretch(name, reading(text)) == whole(name, text)
 
 
@@ -136,7 +139,7 @@ def test_a_run_in_which_words_begin_at_random_counts_in_windows_as_whole(name: s
     chance = random.Random(3)
     for letters in ("ab", "abcdefghijklmnopqrstuvwxyz", "аеинос", "的了是我", "=-+*#"):
         text = "".join(chance.choices(letters, k=100_000))
-        with mock.patch.multiple(stretches, _WINDOW=1_024, _OVERLAP=3):
+        with mock.patch.multiple(stretches, _WINDOW=1_024, _FEW=256, _OVERLAP=3):
             assert count_stretch(name, reading(text)) == whole(name, text)
 
 

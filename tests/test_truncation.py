@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import pytest
 import regex
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from budgetkit.counters import counter
@@ -16,9 +17,10 @@ from budgetkit.framing import FRAMINGS, Framing
 from budgetkit.message import Message
 from budgetkit.plan.item import Item
 from budgetkit.trace import load_trace
-from budgetkit.truncation import cutter, truncate
-from budgetkit.truncation.boundaries import ENDS, STARTS, By, character_end, character_start
+from budgetkit.truncation import boundaries, cutter, truncate
+from budgetkit.truncation.boundaries import Boundaries, By
 from budgetkit.truncation.cutting import MARKERS, Keep
+from tests.hostile import any_text
 
 KEEPS: tuple[Keep, ...] = ("head", "tail", "middle")
 BYS: tuple[By, ...] = ("token", "line", "sentence")
@@ -223,17 +225,46 @@ def test_on_real_messages_the_exact_counter_is_filled_to_the_limit_or_nearly(
 @example("aa\r\n", 3, "line")
 def test_ends_and_starts_lie_between_characters_on_their_side_of_the_place(text: str, place: int, by: By) -> None:
     edges = {0, len(text), *(match.end() for match in regex.finditer(r"\X", text))}
-    end, start = ENDS[by](text, place), STARTS[by](text, place)
+    asked = Boundaries(text)
+    end, start = asked.end(by, place), asked.start(by, place)
     assert end in edges and start in edges
     assert 0 <= end <= max(0, place) and min(place, len(text)) <= start <= len(text)
 
 
-@given(texts, st.integers(0, 80))
-def test_the_nearest_place_between_characters_is_found(text: str, place: int) -> None:
-    place = min(place, len(text))
-    edges = {0, *(match.end() for match in regex.finditer(r"\X", text))}
-    assert character_end(text, place) == max(edge for edge in edges if edge <= place)
-    assert character_start(text, place) == min(edge for edge in edges if edge >= place)
+# All that a cluster is made of: joiners and what they join, halves of flags, what stands before, syllables of Hangul
+# and of Devanagari, controls.
+CLUSTERS = "\u0301\u200d\ufe0f🏽👩❤🇫🇷🇩\u0600\u1100\u1161\u11a8가각कि्क\u0903\r\n\x00\u200b aé的ก\ud800"
+clusters = st.lists(st.tuples(st.sampled_from(CLUSTERS), st.integers(1, 5)), max_size=25).map(
+    lambda runs: "".join(character * times for character, times in runs)
+)
+
+
+@settings(max_examples=1_000)
+@given(clusters | texts | any_text, st.lists(st.integers(0, 80), min_size=1, max_size=8), st.sampled_from([0, 1_024]))
+def test_the_nearest_places_between_characters_are_found(text: str, places: list[int], far: int) -> None:
+    """Whatever was asked and remembered before."""
+    edges = {0, len(text), *(match.end() for match in regex.finditer(r"\X", text))}
+    with mock.patch.object(boundaries, "_FAR", far):
+        asked = Boundaries(text)
+        for place in (min(place, len(text)) for place in places):
+            assert asked.end("token", place) == max(edge for edge in edges if edge <= place)
+            assert asked.start("token", place) == min(edge for edge in edges if edge >= place)
+
+
+sentences = st.lists(st.sampled_from([*"ab .!?。」)\n\t", "Word", "...", "  \n\n"]), max_size=60).map("".join)
+
+
+@settings(max_examples=500)
+@given(sentences, st.lists(st.integers(0, 120), min_size=1, max_size=8), st.sampled_from([7, 4_096]))
+def test_sentences_begin_and_end_where_they_did_whatever_was_asked_before(
+    text: str, places: list[int], chunk: int
+) -> None:
+    with mock.patch.object(boundaries, "_CHUNK", chunk):
+        asked = Boundaries(text)
+        for place in places:
+            fresh = Boundaries(text)
+            assert asked.end("sentence", place) == fresh.end("sentence", place)
+            assert asked.start("sentence", place) == fresh.start("sentence", place)
 
 
 # The cut inside an item

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 import regex
@@ -138,18 +139,39 @@ def growing() -> Iterator[tuple[str, Callable[[int], str]]]:
     yield "words", lambda size: "word after word, " * (size // 17)
     yield "no seam", lambda size: "a" * size
     yield "chinese", lambda size: "预算不够。" * (size // 5)
+    for kind, unit in HOSTILE.items():
+        yield kind, partial(str.__mul__, unit)
+
+
+# What took a scan of the text, or its square, for each place that was tried: rows without a place to cut.
+HOSTILE = {
+    "flags": "🇫🇷",
+    "marks on one letter": "\u0301",
+    "joined emoji": "👩\u200d",
+    "signs with marks": "❤\ufe0f",
+    "syllables of one character": "क्",
+    "letters of Hangul": "\u1100",
+    "what comes before": "\u0600",
+    "closing brackets": ")",
+    "blanks": " ",
+    "line ends": "\n",
+    "apostrophes": "a'",
+}
 
 
 @pytest.mark.parametrize(("kind", "make"), [*growing()], ids=lambda value: value if isinstance(value, str) else "")
-def test_cutting_to_half_is_linear(kind: str, make: Callable[[int], str]) -> None:
+@pytest.mark.parametrize(("keep", "by"), [("head", "token"), ("tail", "sentence"), ("middle", "token")])
+def test_cutting_to_half_is_linear(kind: str, make: Callable[[int], str], keep: Keep, by: By) -> None:
     def seconds(size: int) -> float:
         text = make(size)
         limit = EXACT.fresh(text) // 2
         best = float("inf")
         for _ in range(3):
             start = time.process_time()
-            truncate(text, limit, EXACT)
+            truncate(text, limit, EXACT, keep, by)
             best = min(best, time.process_time() - start)
+            if best < 0.01 * size / 25_000:
+                break
         return best
 
     assert seconds(200_000) < 8 * 3 * seconds(25_000) + 0.05

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -24,10 +23,9 @@ from budgetkit.accuracy.dask import Client, answers
 from budgetkit.accuracy.errors import Given
 from budgetkit.accuracy.progress import progress_bar
 from budgetkit.counters import ExactCounter, counter
-from budgetkit.counters.accelerated import counting_many
+from budgetkit.counters.exact import counted
 from budgetkit.counters.seams import last_seam, next_seam, parts
 from budgetkit.counters.stretches import Read, count_stretch, text_at
-from budgetkit.counters.threads import counted_in_threads
 
 __all__ = ["BLOCK", "compare_stream", "count_files"]
 
@@ -36,7 +34,6 @@ BLOCK: Final = 4 << 20
 _WINDOW: Final = 1 << 16  # bytes that are searched for a seam at once
 _FOLLOWING: Final = bytes(range(0x80, 0xC0))  # of a character's bytes all but the first
 _BESIDE: Final = 4  # bytes of the longest character, which may stand before a seam
-_LONG: Final = 1 << 20  # code points without a seam that are still counted in one go
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,17 +108,9 @@ def count_block(block: Block, encoding: str) -> tuple[Block, int]:
             end = last_seam(text, 0, len(text)) if there_is_more else len(text)
             if end == 0:
                 return block, found + count_stretch(encoding, _reading(stream, block.start + at, block.stop))
-            found += _count(text[:end], encoding)
+            found += sum(counted(encoding, [*parts(text[:end])]))
             at += len(text[:end].encode())
     return block, found
-
-
-def _count(text: str, encoding: str) -> int:
-    cut = [*parts(text)]
-    short = [part for part in cut if len(part) <= _LONG]
-    counted = counted_in_threads(counting_many(encoding, sum(map(len, short))), short)
-    long = (BytesIO(part.encode()) for part in cut if len(part) > _LONG)
-    return sum(counted) + sum(count_stretch(encoding, _reading(part, 0, len(part.getbuffer()))) for part in long)
 
 
 def _reading(stream: BinaryIO, start: int, stop: int) -> Read:

@@ -8,9 +8,9 @@ own cap, *when_full* what happens to it in a full window.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar, get_args
+from typing import Literal, TypeVar, get_args
 
 from budgetkit.budget.amounts import Amount, amount_of, check_tokens, whole_number
 from budgetkit.budget.quoting import brief
@@ -119,13 +119,14 @@ class Allocation:
     def __post_init__(self) -> None:
         _check_name(self.section)
         of = f"of {brief(self.section)}"
-        for name, known in _AMOUNTS.items():
-            if (value := getattr(self, name)) is not None:
+        for name in ("floor", "cap", "weight", "limit_items"):
+            value = getattr(self, name)
+            known = amount_of if name in ("floor", "cap") else check_tokens
+            if value is not None:
                 object.__setattr__(self, name, known(f"{name} {of}", value))
         if self.weight > MOST_WEIGHT:
             raise ValueError(
-                f"weight {of} is {self.weight:,}; weights are at most {MOST_WEIGHT:,}; "
-                "divide all of them by the same number"
+                f"weight {of} is {self.weight:,}; weights are at most {MOST_WEIGHT:,}; divide all by the same number"
             )
         if (importance := whole_number(self.importance)) is not None:
             object.__setattr__(self, "importance", importance)
@@ -156,12 +157,6 @@ class Allocation:
         return f"Allocation({', '.join([repr(self.section), *(f'{n}={getattr(self, n)!r}' for n in changed)])})"
 
 
-_AMOUNTS: dict[str, Callable[[str, Any], Amount]] = {
-    "cap": amount_of,
-    "floor": amount_of,
-    "weight": check_tokens,
-    "limit_items": check_tokens,
-}
 _CHOICES: dict[str, tuple[str, ...]] = {
     "overflow": get_args(Overflow),
     "when_full": get_args(Overflow),

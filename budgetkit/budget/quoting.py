@@ -58,6 +58,17 @@ def one_line(text: str) -> str:
     return cut if cut.isprintable() else " ".join(cut.split())
 
 
+def printable(text: str) -> str:
+    r"""Return a text that cannot command a terminal: control characters are replaced, but for the ends of lines.
+
+    Examples
+    --------
+    >>> print(printable("name\x1b[31m in red"))
+    name�[31m in red
+    """
+    return "".join(each if each.isprintable() or each == "\n" else "\N{REPLACEMENT CHARACTER}" for each in text)
+
+
 def quoted(names: Iterable[object]) -> str:
     """Return names in quotes for a sentence.
 

@@ -57,10 +57,10 @@ def counter(name: str | Model | Count, *, unknown: str = "raise", **conventions:
     name : str, Model or callable
         A counter, which is returned, or a function from text to tokens; else by name a model (``"gpt-4o"``), an
         encoding (``"o200k_base"``), an estimate of one (``"estimate:o200k_base"``), a ratio (``"chars/4"``,
-        ``"bytes/4"``, ``"utf16/3.5"``, ``"words/0.75"``), another system's rule (:data:`RULES`), a published slope
-        (``"calibrated:claude-opus-4-7"``), a tokenizer that is an extra (:class:`ForeignCounter`), or the name of any
-        counter made here. A model whose own encoding is not public is counted with another, which the counter's name
-        says.
+        ``"bytes/4"``, ``"utf16/3.5"``, ``"words/0.75"``), another system's rule (:data:`RULES`), a family's published
+        slope (``"calibrated:claude-4.5"``), a tokenizer that is an extra (:class:`ForeignCounter`), or the name of any
+        counter made here. A model whose own encoding is not public is counted with another, times a published slope
+        where there is one, which the counter's name says.
     unknown : str
         What to do with a name that is none of these: ``"raise"`` an error, or count it with the counter named
         here, such as ``"cl100k_base"`` or ``"chars/4"``; ``"default"`` is ``"cl100k_base"``.

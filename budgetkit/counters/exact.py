@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 from budgetkit.counters import encodings
 from budgetkit.counters.accelerated import counting_many
 from budgetkit.counters.memory import CountMemory
 from budgetkit.counters.seams import LARGE, parts
+from budgetkit.counters.stretches import count_seamless
 from budgetkit.counters.threads import counted_in_threads
 
-__all__ = ["MEMORY_BYTES", "ExactCounter", "memory"]
+__all__ = ["MEMORY_BYTES", "ExactCounter", "counted", "memory"]
 
 #: What the remembered counts of one encoding may take: a few hundred thousand messages.
 MEMORY_BYTES = 64 * 2**20
@@ -27,6 +28,17 @@ MEMORY_BYTES = 64 * 2**20
 def memory(encoding: str) -> CountMemory:
     """Return what is remembered of one encoding's counts, for whoever wants to look or to forget."""
     return CountMemory(MEMORY_BYTES)
+
+
+def counted(encoding: str, texts: Sequence[str], one_thread: bool = False) -> list[int]:
+    """Count texts anew, on several threads where it pays, and one without seams in windows."""
+    if max(map(len, texts), default=0) > 2 * LARGE:
+        seamless = {text: count_seamless(encoding, text) for text in texts if len(text) > 2 * LARGE}
+        sizes = iter(counted(encoding, [text for text in texts if text not in seamless], one_thread))
+        return [seamless[text] if text in seamless else next(sizes) for text in texts]
+    if one_thread:
+        return counting_many(encoding, 0)(texts)
+    return counted_in_threads(counting_many(encoding, sum(map(len, texts))), texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +99,7 @@ class ExactCounter:
         return [sum(next(sizes) for _ in each) for each in cut]
 
     def _counted(self, texts: Sequence[str]) -> list[int]:
-        return memory(self.encoding).count_many(texts, self._count_new)
-
-    def _count_new(self, texts: Sequence[str]) -> list[int]:
-        return counted_in_threads(counting_many(self.encoding, sum(map(len, texts))), texts)
+        return memory(self.encoding).count_many(texts, partial(counted, self.encoding))
 
     def _no_text(self, given: object) -> TypeError:
         return TypeError(f"asked to count {type(given).__name__}; {self.name} counts text; give a str, perhaps ''")
@@ -113,6 +122,8 @@ class ExactCounter:
         >>> ExactCounter("o200k_base").fresh("Hello world")
         2
         """
+        if len(text) > LARGE:
+            return sum(counted(self.encoding, [*parts(text)], one_thread=True))
         return encodings.counting(self.encoding)(text)
 
     def tokens(self, text: str) -> list[int]:

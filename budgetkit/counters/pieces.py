@@ -15,11 +15,12 @@ from typing import Final
 
 __all__ = ["PLANES", "characters", "pattern", "settled"]
 
-_CLASS = re.compile(r"\\p\{\w+\}|\\[sS]")
-#: Where letters, marks, numbers and blanks may be: the other planes are unassigned or for private use.
-PLANES: Final = (*range(0xD800), *range(0xE000, 0x40000), *range(0xE0000, 0xF0000))
+_CLASS = re.compile(r"\[[^]]*\\[psPS][^]]*\]|\\p\{\w+\}|\\[sS]")
+#: Where letters, marks, numbers and blanks may be, and one character of the planes where none is: those that are
+#: unassigned or for private use.
+PLANES: Final = (*range(0xD800), *range(0xE000, 0x40001), *range(0xE0000, 0xF0000))
+_OTHER_PLANES: Final = r"\U00040001-\U000dffff\U000f0000-\U0010ffff"
 _BYTES: Final = {bytes([byte]): byte for byte in range(256)}
-_BLANK: Final = r"\s"
 _SLACK: Final = 4  # characters that a pattern may look at behind a run: a contraction, or what follows a blank
 
 
@@ -34,10 +35,16 @@ def characters(unicode_class: str) -> str:
     import tiktoken
 
     probe = tiktoken.Encoding("probe", pat_str=f"{unicode_class}+", mergeable_ranks=_BYTES, special_tokens={})
-    members = [*map(ord, probe.decode(probe.encode("".join(map(chr, PLANES)), disallowed_special=())))]
+    members = [*map(ord, probe.decode(probe.encode(_everything(), disallowed_special=())))]
     starts = [here for before, here in pairwise([-1, *members]) if here != before + 1 or before == -1]
     ends = [here for here, after in pairwise([*members, -1]) if after != here + 1]
-    return "".join(f"\\U{start:08x}-\\U{end:08x}" for start, end in zip(starts, ends, strict=True))
+    found = "".join(f"\\U{start:08x}-\\U{end:08x}" for start, end in zip(starts, ends, strict=True))
+    return found + _OTHER_PLANES if 0x40000 in ends else found
+
+
+@cache
+def _everything() -> str:
+    return "".join(map(chr, PLANES))
 
 
 @cache
@@ -47,23 +54,12 @@ def pattern(written: str) -> re.Pattern[str]:
     >>> pattern(r"\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+|\s+$").findall("Title 1234 (x)  ")
     ['Title', '123', '4', ' (', 'x', ')', '  ']
     """
-    return re.compile(_spelled_out(written.replace("$", r"\Z")))
-
-
-def _spelled_out(written: str) -> str:
-    """Replace each class by its characters, in brackets where it stands outside of any."""
-
-    def members(found: re.Match[str]) -> str:
-        inside = written.rfind("[", 0, found.start()) > written.rfind("]", 0, found.start())
-        if found[0] == r"\S":
-            return f"[^{characters(_BLANK)}]"
-        return characters(found[0]) if inside else f"[{characters(found[0])}]"
-
-    return _CLASS.sub(members, written)
+    # A class is spelled out by what it holds, also where it is written by what it does not: `re` looks that up faster.
+    return re.compile(_CLASS.sub(lambda found: f"[{characters(found[0])}]", written.replace("$", r"\Z")))
 
 
 def settled(written: str, text: str) -> int:
-    r"""Return the last place where a pattern cuts a text whatever follows the text, or 0 where nothing is certain.
+    r"""Return the last place where a pattern cuts a text, whatever follows and if nothing does; 0 if none is sure.
 
     >>> words = r"\p{L}+|\s+(?!\S)|\s"
     >>> settled(words, "two words"), settled(words, "two words and mo"), settled(words, "words")
@@ -74,7 +70,10 @@ def settled(written: str, text: str) -> int:
     for piece in pattern(written).finditer(text):
         if piece.start() >= len(text) - longest - 1 or piece.end() > len(text) - _SLACK:
             break
-        last = piece.end()
+        if not (
+            piece[0].isspace() and text[max(0, piece.start() - 1) : piece.start()].isspace()
+        ):  # else both would be one at a text's end
+            last = piece.end()
     return last
 
 

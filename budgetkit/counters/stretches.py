@@ -14,24 +14,36 @@ together in one of the two.
 from __future__ import annotations
 
 import codecs
+from array import array
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from budgetkit.counters import encodings
 from budgetkit.counters.pieces import pattern, settled
 
-__all__ = ["Read", "count_stretch", "piece_end", "text_at"]
+__all__ = ["Read", "count_seamless", "count_stretch", "piece_end", "text_at"]
 
 #: From an offset and a size to the bytes there, fewer at the end.
 Read = Callable[[int, int], bytes]
 _Step = Callable[[Read, int], int | None]  # from the begin of a piece's part to its end, None where there is none
 
-_WINDOW: Final = 1 << 18  # bytes
+_WINDOW: Final = 1 << 16  # bytes
+_FEW: Final = 1 << 12  # bytes of a piece; an encoding takes longer for each byte of a larger one
 _OVERLAP: Final = 64  # tokens
 _LONGEST: Final = 4  # bytes of a character
 _NO_WORD: Final = r"^\r\n\p{L}\p{N}"
 _MARK: Final = r"^\s\p{L}\p{N}"
+
+
+def count_seamless(name: str, text: str) -> int:
+    """Count a text that has no seam for long, as a row of flags: in windows, of which those that come again are known.
+
+    >>> count_seamless("cl100k_base", "ab" * 200_000 + "!")
+    200001
+    """
+    data = encodings.replace_surrogates(text).encode()
+    return count_stretch(name, lambda at, size: data[at : at + size])
 
 
 def count_stretch(name: str, read: Read) -> int:
@@ -41,14 +53,21 @@ def count_stretch(name: str, read: Read) -> int:
     >>> count_stretch("cl100k_base", lambda at, size: text[at : at + size])
     200001
     """
-    counting, written = encodings.counting(name), encodings.pattern_of(name)
     at = found = 0
     while text := text_at(read, at):
-        cut = settled(written, text) if read(at + len(text.encode()), 1) else len(text)
-        end = at + len(text[:cut].encode()) if cut else piece_end(written, read, at)
-        found += counting(text[:cut]) if cut else _count_piece(name, read, at, end)
+        size = len(text.encode())
+        cut, counted = _window(name, text, not read(at + size, 1))
+        end = at + cut if cut else piece_end(encodings.pattern_of(name), read, at)
+        found += counted if cut else _count_piece(name, read, at, end)
         at = end
     return found
+
+
+@lru_cache(maxsize=64)
+def _window(name: str, text: str, is_last: bool) -> tuple[int, int]:
+    """Return how many bytes of a window are certainly whole pieces, and their tokens."""
+    cut = len(text) if is_last else settled(encodings.pattern_of(name), text)
+    return len(text[:cut].encode()), encodings.counting(name)(text[:cut])
 
 
 def piece_end(written: str, read: Read, at: int) -> int:
@@ -69,26 +88,24 @@ def piece_end(written: str, read: Read, at: int) -> int:
 
 def _count_piece(name: str, read: Read, start: int, stop: int) -> int:
     """Count a piece that may be larger than memory."""
-    built = encodings.encoding(name)
-
-    def tokens_at(place: int, window: int) -> list[int]:
-        encoded: list[int] = built._core_bpe.encode_single_piece(read(place, min(window, stop - place)))
-        return encoded
-
-    at, found, window, overlap = start, 0, _WINDOW, _OVERLAP
-    tokens = tokens_at(at, window)
+    at, found, window, overlap = start, 0, _FEW, _OVERLAP
     while at + window < stop:
-        if overlap < len(tokens):
-            next_at = at + len(built.decode_bytes(tokens[:-overlap]))
-            following = tokens_at(next_at, window)
-            if following[0] == tokens[-overlap]:
-                found, at, tokens, overlap = found + len(tokens) - overlap, next_at, following, _OVERLAP
-            else:
-                overlap *= 2
-        else:
+        tokens = _tokens(name, read(at, window))
+        if overlap >= len(tokens):
             window, overlap = 2 * window, _OVERLAP
-            tokens = tokens_at(at, window)
-    return found + len(tokens)
+            continue
+        next_at = at + len(encodings.encoding(name).decode_bytes(tokens[:-overlap].tolist()))
+        if _tokens(name, read(next_at, min(window, stop - next_at)))[0] == tokens[-overlap]:
+            found, at, overlap = found + len(tokens) - overlap, next_at, _OVERLAP
+        else:
+            overlap *= 2
+    return found + len(_tokens(name, read(at, stop - at)))
+
+
+@lru_cache(maxsize=1_024)
+def _tokens(name: str, piece: bytes) -> array[int]:
+    # Whoever looks for a place to cut counts the same text up to many places; what they have in common is known.
+    return array("I", encodings.encoding(name)._core_bpe.encode_single_piece(piece))
 
 
 @cache
@@ -123,7 +140,7 @@ def _run(members: str, least: int = 0, most: int | None = None) -> _Step:
 
     def step(read: Read, at: int) -> int | None:
         end = at
-        while text := text_at(read, end, _WINDOW if most is None else _LONGEST * most):
+        while text := text_at(read, end, None if most is None else _LONGEST * most):
             run = pattern(f"[{members}]{{0,{'' if most is None else most}}}+").match(text)
             assert run is not None
             end += len(run[0].encode())
@@ -176,8 +193,9 @@ def _all_but_one(read: Read, at: int) -> int | None:
     return end - len(before[-1:].encode())
 
 
-def text_at(read: Read, at: int, size: int = _WINDOW) -> str:
+def text_at(read: Read, at: int, size: int | None = None) -> str:
     """Read whole characters from an offset on; what is no UTF-8 raises with its offset."""
+    size = _WINDOW if size is None else size
     data = read(at, size)
     try:
         return codecs.getincrementaldecoder("utf-8")().decode(data, final=len(data) < size)

@@ -154,10 +154,12 @@ def _frame(demands: Demands) -> pd.DataFrame:
 
 
 def _range(budget: Budget, frame: pd.DataFrame, line: str, kind: str) -> tuple[int, int]:
-    """Return the sizes among which something can change: a line may grow by what no other line claims."""
+    """Return the sizes among which something can change: a cap may grow by what no other line claims."""
     most = int(frame.sum(axis=1).max()) if len(frame) else 0
     if kind == "window":
         return 1, 2 * (most + budget.reserved + budget.capped + 1)
+    if kind == "reserve" or budget.deficit != "raise":
+        return 0, max(1, budget.window)
     now = next(each.tokens or 0 for each in budget if each.name == line)
     return 0, max(1, now + max(0, budget.unclaimed))
 

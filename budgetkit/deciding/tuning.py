@@ -44,16 +44,21 @@ def _uncached(outcome: Replay) -> float:
     return 1 - float(np.sum(outcome.cached)) / max(1, int(np.sum(outcome.sent)))
 
 
+def _cost(outcome: Replay) -> float:
+    return float(np.sum(outcome.cost))
+
+
 def _lost_evidence(outcome: Replay, found: pd.DataFrame | None = None) -> float:
     table = losses(outcome, found)
     return float(table["needed"].sum() - table["present"].sum())
 
 
+_IN_WORDS = {"cut": "tokens cut", "evidence": "evidence lost", "cost": "cost", "uncached": "input not cached"}
 #: What may be made small, by name: tokens cut, needed messages lost, US dollars, the share not read from a cache.
 OBJECTIVES: dict[str, Objective] = {
     "cut": _cut,
     "evidence": _lost_evidence,
-    "cost": lambda outcome: float(np.sum(outcome.cost)),
+    "cost": _cost,
     "uncached": _uncached,
 }
 
@@ -111,11 +116,12 @@ class Tuned:
     def __str__(self) -> str:
         many = f"{self.conversations[1]} conversations that it was not chosen on"
         between = f"95 % sure between {100 * self.low:.1f} and {100 * self.high:.1f} %"
+        what = _IN_WORDS.get(self.objective, self.objective)
         values = ", ".join(f"{line} {value}" for line, value in self.best.items())
         if not self.holds_out:
-            change = f"{self.objective} changes by {0.0 - 100 * self.gain:+.1f} % on {many}"
+            change = f"{what} changes by {0.0 - 100 * self.gain:+.1f} % on {many}"
             return f"No gain that holds: {change} ({between}); {values}."
-        return f"{100 * self.gain:.1f} % less {self.objective} on {many}, {between}: {values}."
+        return f"{100 * self.gain:.1f} % less {what} on {many}, {between}: {values}."
 
 
 def tune(

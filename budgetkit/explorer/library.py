@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -65,13 +65,15 @@ class Library:
         name = Path(path).name
         return self.add(name, load_traces(path, self._reading(name)))
 
-    def take(self, given: str | Path | Trace | Sequence[Trace]) -> str:
-        """Take in conversations however they are given."""
-        if isinstance(given, Trace):
-            return self.add(given.id, [given])
+    def take(self, given: str | Path | Trace | Sequence[Any]) -> str:
+        """Take in conversations however they are given; a list of messages is one of them."""
         if isinstance(given, str | Path):
             return self.open(str(given))
-        return self.add(Path(given[0].source.split(", line")[0]).name or given[0].id, given)
+        several: list[Any] = [given] if isinstance(given, Trace) else list(given)
+        if not all(isinstance(each, Trace) for each in several):
+            several = [Trace("messages", tuple(several))]
+        file = "" if isinstance(given, Trace) else Path(several[0].source.split(", line")[0]).name
+        return self.add(file or several[0].id, several)
 
     def conversations(self, name: str) -> list[Trace]:
         """Return the conversations of a file."""

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.figures.palette import ALARM, SLATE, colour, translucent
+from budgetkit.budget.colours import ALARM, SLATE, colour, translucent
 from budgetkit.figures.question import Question, Spec, end_labels, layout, rows, signed
 from budgetkit.plan.batch import Columns, RequestBatch, columns_of, frame_of
 from budgetkit.plan.items import Ints

@@ -71,7 +71,7 @@ class Items:
     @cached_property
     def roles(self) -> tuple[Any, ...]:
         """The role tables that the items were made with, each once."""
-        return tuple({id(table): table for table in [item.roles for item in self.items]}.values())
+        return _each_once([item.roles for item in self.items])
 
     @cached_property
     def scores(self) -> Floats:
@@ -192,6 +192,13 @@ _KNOWN: dict[str, Callable[[Any], bool]] = {
     "importance": lambda value: value is None or _is_number(value),
     "group": _is_key,
 }
+
+
+def _each_once(tables: list[Any]) -> tuple[Any, ...]:
+    """Return every table once; mostly all items share one, or have none."""
+    if not tables or tables.count(tables[0]) == len(tables):
+        return tuple(tables[:1])
+    return tuple({id(table): table for table in tables}.values())
 
 
 def _codes() -> defaultdict[str, int]:

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from budgetkit.budget import Budget
 from budgetkit.counters import count_of
 from budgetkit.framing import DEFAULT_FRAMING, Framing
+from budgetkit.live.engine import with_promise
 from budgetkit.message import Message
 from budgetkit.plan.items import Ints
 from budgetkit.plan.walk import allocate, allocate_columns, with_undeclared
@@ -31,6 +33,8 @@ from budgetkit.replay.prefix import PrefixLayout, boundaries, equal_prefix, plac
 from budgetkit.replay.prompt_cache import CACHES, PromptCache
 from budgetkit.replay.requests import By, answers, pauses, requests_of
 from budgetkit.replay.results import Replay
+from budgetkit.replay.returning import Returned, returned, shared_at_most
+from budgetkit.replay.returning import sizes as sizes_of
 from budgetkit.trace import DEFAULT_ROLES, Ledger, Trace, Turn, unpaired
 from budgetkit.trace.sections import Roles, past_section
 
@@ -40,7 +44,7 @@ _RESULTS = ("tool", "function")
 
 
 def replay(
-    trace: Trace,
+    trace: Trace | Sequence[Any],
     budget: Budget,
     policy: Policy | str,
     *,
@@ -56,7 +60,7 @@ def replay(
 
     Parameters
     ----------
-    trace : Trace
+    trace : Trace, or sequence of messages
         The conversation.
     budget : Budget
         The window and its lines.
@@ -100,6 +104,7 @@ def replay(
     >>> bool((outcome.frame()["sent"] <= 3_500).all())
     True
     """
+    trace = trace if isinstance(trace, Trace) else Trace("messages", tuple(trace))
     count, policy = count_of("o200k_base" if count is None else count), policy_of(policy)
     roles = (budget.roles or DEFAULT_ROLES) if roles is None else roles
     framing = DEFAULT_FRAMING if framing is None else framing
@@ -110,7 +115,9 @@ def replay(
     slots = _slots(trace, placed, policy)
     kept = retain(slots, sizes.visits(placed), policy, _measure(trace, policy, count, framing))
     output = answers(trace.answers(count, framing), requests, by)
-    return _outcome(trace, placed, sizes, kept, policy, output, cache, prices)
+    limits = sizes.columns[placed.section]["limit"] - sizes.pinned
+    back = returned(trace, placed, slots, kept, limits, policy)
+    return _outcome(trace, placed, sizes, kept, policy, output, cache, prices, slots, back)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +182,6 @@ def _slots(trace: Trace, placed: PrefixLayout, policy: Policy) -> Slots:
     turns = np.searchsorted([t.start for t in trace.turns], np.arange(len(messages)), "right").tolist()
     units = _units(placed.ledger, turns, policy.unit == "turn")
     importance = [policy.importance(message) for message in messages]
-    for slot, unit in enumerate(units):
-        importance[unit] = max(importance[unit], importance[slot])
     is_result = [message.role in _RESULTS for message in messages]
     return Slots(placed.tokens.tolist(), units, turns, is_result, importance)
 
@@ -222,8 +227,10 @@ def _outcome(
     output: Ints,
     cache: PromptCache,
     prices: Prices | None,
+    slots: Slots,
+    back: Returned,
 ) -> Replay:
-    history = np.array(kept.tokens, dtype=np.int64) + sizes.pinned
+    history = np.array(kept.tokens, dtype=np.int64) + sizes.pinned + sizes_of(back, slots)
     over = np.array(kept.over, dtype=np.int64)
     columns = allocate_columns(sizes.budget, {**sizes.demands, placed.section: history}, len(history))
     granted = {s: c["granted"].copy() for s, c in columns.items()}
@@ -232,6 +239,8 @@ def _outcome(
     granted[placed.section] = history
     sent = sum(granted.values(), np.zeros_like(history))
     equal = equal_prefix(placed, sizes.limits, np.array(kept.equal_to), np.array(kept.equal), sent)
+    if any(back):
+        equal = np.minimum(equal, shared_at_most(back, slots, placed, sent))
     # The priming begins the answer: it is no part of what is kept, and the next request goes on before it.
     kept_at_most = np.maximum(sent - placed.ledger.priming, 0)
     head, equal = np.minimum(placed.head(), kept_at_most), np.minimum(equal, kept_at_most)
@@ -239,7 +248,21 @@ def _outcome(
     cached, written = cache.split(kept_at_most, head, equal, pauses(trace.messages, placed.requests), new)
     cache = _at_prices(cache, prices)
     return Replay(
-        trace, sizes.budget, policy, cache, placed, kept, columns, granted, over, equal, cached, written, output, prices
+        trace,
+        sizes.budget,
+        policy,
+        cache,
+        placed,
+        kept,
+        columns,
+        granted,
+        over,
+        equal,
+        cached,
+        written,
+        output,
+        prices,
+        back,
     )
 
 
@@ -255,10 +278,7 @@ def _shrink_others(sizes: _Sizes, section: str, history: Ints, over: Ints, grant
     missing = over.copy()
     for row in np.flatnonzero(over).tolist():
         floor = int(history[row])
-        cap = sizes.budget.caps[section]
-        promised = sizes.budget.assign(
-            **{section: {"floor": floor, "importance": 5, "cap": None if cap is None else max(cap, floor)}}
-        )
+        promised = with_promise(sizes.budget, section, floor)
         demand = {s: int(column[row]) for s, column in sizes.demands.items()} | {section: floor}
         plan = allocate(promised, demand)
         for grant in plan.grants:

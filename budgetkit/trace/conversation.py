@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -110,7 +110,13 @@ class Trace:
     def __post_init__(self) -> None:
         if not isinstance(self.id, str):
             raise TypeError(f"a trace named {brief(self.id)}; its name stands first; write Trace('mine', messages)")
-        object.__setattr__(self, "messages", messages_of(self.messages))
+        if isinstance(self.messages, str | bytes | Mapping) or not isinstance(self.messages, Iterable):
+            raise TypeError(
+                f"messages are {brief(self.messages)}; known is a list of them; put one message into a list"
+            )
+        given = tuple(self.messages)
+        own = all(isinstance(message, Message) for message in given)
+        object.__setattr__(self, "messages", given if own else messages_of(given))
         if not self.messages:
             raise ValueError(
                 f"an empty trace, {brief(self.id)}; a trace has at least one message with a role; "
@@ -178,8 +184,8 @@ class Trace:
 
         Parameters
         ----------
-        count : callable or str
-            From text to tokens, or the name of a counter.
+        count : callable
+            From text to tokens.
         framing : Framing, optional
             What a message costs beyond its text; OpenAI's when left out.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from budgetkit.budget.quoting import brief
 from budgetkit.message import Message
 from budgetkit.trace.importers.documents import converted
 
@@ -45,24 +44,9 @@ def messages_of(values: Iterable[Any]) -> tuple[Message, ...]:
     >>> messages_of([{"type": "human", "content": "Hello world"}])
     (Message(raw={'role': 'user', 'content': 'Hello world', 'native': {'type': 'human', 'content': 'Hello world'}}),)
     """
-    if isinstance(values, str | bytes | Mapping):
-        raise TypeError(f"messages are {brief(values)}; a conversation is a list of them; put one message into a list")
-    given = tuple(values)
-    if all(isinstance(value, Message) for value in given):
-        return given
-    raw = [_message(value) for value in given]
+    raw = [plain(value) for value in values]
     made = converted({"messages": raw})
     return tuple(map(Message, made[0]["messages"] if made else raw))
-
-
-def _message(value: Any) -> Any:
-    """Write one message as a dictionary."""
-    if not isinstance(found := plain(value), Mapping):
-        raise TypeError(
-            f"a message of type {type(value).__name__}; messages are dictionaries, or objects with a role and a "
-            "content; write it as one of these"
-        )
-    return found
 
 
 def plain(value: Any, room: int = _ROOM) -> Any:

@@ -1,131 +1,169 @@
 """Where a text may be cut: between characters as a reader sees them, between lines, between sentences.
 
 A reader's character is a grapheme cluster: a letter with its accents, a flag, a family of emoji joined by
-invisible joiners. Lines and sentences begin and end between such characters too. Each function looks at the
-text around one place only, so that finding a cut in a large text costs no more than in a small one.
+invisible joiners. Lines and sentences begin and end between such characters too. A place is found by the text
+around it, so that a cut in a large text costs no more than in a small one; what had to be read far around, as the
+million accents of one letter, is remembered, so that no text takes more than a reading or two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final, Literal
 
 import regex
 
-__all__ = ["ENDS", "STARTS", "By", "character_end", "character_start"]
+__all__ = ["Boundaries", "By"]
 
 By = Literal["token", "line", "sentence"]
 
-# Before a character of these scripts a cluster ends, whatever stands there, unless the two of them alone form
-# one. After a letter or digit likewise. Other scripts (Devanagari) join letters over several characters.
-_FREE = r"\x00-\x7f\p{Latin}\p{Greek}\p{Cyrillic}\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Arabic}\p{Hebrew}\p{Thai}"
-_BEFORE = regex.compile(rf"[{_FREE}]")
-_AFTER = regex.compile(r"[\x00-\x7f\p{L}\p{N}]")
-_NEAREST = regex.compile(rf"(?r)[{_FREE}\p{{L}}\p{{N}}]")
 _CLUSTER = regex.compile(r"\X")
-_TRIES = 64
+# Where two clusters meet for certain, told by the two characters that do. Before a character of the scripts named
+# here a cluster ends whatever stands before it; one of another may belong to a letter before, by a joiner between.
+_FREE = r"\x20-\x7e\p{Latin}\p{Greek}\p{Cyrillic}\p{Han}\p{Hiragana}\p{Katakana}\p{Arabic}\p{Hebrew}\p{Thai}"
+_OPENS, _JOINS, _FLAG, _JAMO = r"\p{GCB=Prepend}", r"\p{GCB=Extend}\p{GCB=ZWJ}", r"\p{GCB=RI}", r"\p{GCB=L}"
+_CERTAIN = (
+    rf"(?<=[^{_OPENS}{_JOINS}])(?=\p{{GCB=Other}})",
+    rf"(?<=[^{_OPENS}])(?=[{_FREE}])(?=\p{{GCB=Other}})",
+    rf"(?<=[^{_OPENS}{_FLAG}])(?={_FLAG})",
+    rf"(?<=[^{_OPENS}{_JAMO}])(?=[{_JAMO}\p{{GCB=LV}}\p{{GCB=LVT}}])",
+    r"(?<=[\p{GCB=Control}\n])(?=.)",
+    r"(?=[\p{GCB=Control}\r])",
+    r"(?<=[^\r])(?=\n)",
+)
+_SURE = regex.compile(rf"(?rs)(?:{'|'.join(_CERTAIN)})")
+_LAST_FLAG = regex.compile(rf"(?r){_FLAG}")
+_FLAGS = regex.compile(rf"(?r){_FLAG}+")
+_NEAR: Final = 64  # code points; most places are sure from as few
+_FAR: Final = 1_024  # code points; what is read over more is remembered
 
-_CLOSING = "[\"'”’»」』)\\]]*"
+_CLOSING = "[\"'”’»」』)\\]]{0,16}"
 _SENTENCE_END = regex.compile(rf"(?r)(?:[.!?…]{_CLOSING}(?=\s)|[。！？]{_CLOSING}|(?<=\S)(?=\n))")
 _SENTENCE_START = regex.compile(rf"(?:[.!?…]{_CLOSING}\s+|[。！？]{_CLOSING}\s*|\n\s*)")
-_LOOK_BACK = 8
+_LOOK_BACK: Final = 20  # code points: a mark and all that may close after it
+_CHUNK: Final = 4_096  # code points
 
 
-def character_end(text: str, place: int) -> int:
-    r"""Return the last place up to the given one at which no character is split.
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """The edges of clusters that were read from a sure place on, and those that are still to be read."""
 
-    Examples
-    --------
-    >>> character_end("cafe\u0301", 4), character_end("cafe\u0301", 5)
-    (3, 5)
+    edges: list[int]
+    clusters: Iterator[regex.Match[str]]
+
+    def read_to(self, place: int) -> None:
+        """Read until a place is known to lie between two edges."""
+        while self.edges[-1] < place:
+            self.edges.append(next(self.clusters).end())
+
+
+class Boundaries:
+    r"""The places where one text may be cut.
+
+    >>> accented = Boundaries("cafe\u0301 noir")
+    >>> accented.end("token", 4), accented.start("token", 4), accented.end("token", 5)
+    (3, 5, 5)
     """
-    if place <= 0 or place >= len(text):
-        return max(0, min(place, len(text)))
-    end = _sure(text, place)
-    if end == place:
-        return place
-    for cluster in _CLUSTER.finditer(text, end):
-        if cluster.end() > place:
-            return cluster.start()
-        end = cluster.end()
-    return end
 
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._stretches: list[_Stretch] = []
+        self._ends: dict[int, int] = {}
+        self._gaps: list[tuple[int, int, int]] = []  # from where on it is the first, its begin and its end
 
-def character_start(text: str, place: int) -> int:
-    r"""Return the first place from the given one on at which no character is split.
+    def end(self, by: By, place: int) -> int:
+        """Return the last place up to the given one where kept text may end."""
+        if place <= 0 or place >= len(self.text):
+            return max(0, min(place, len(self.text)))
+        if by == "token":
+            return self._around(place)[0]
+        # A newline is left out, so that a marker after the cut has not to wonder whether there is one.
+        found = self.text.rfind("\n", 0, place + 1) if by == "line" else self._sentence_end(place)
+        return self._around(found)[0] if found > 0 else 0  # \r\n is one character
 
-    Examples
-    --------
-    >>> character_start("cafe\u0301 noir", 4)
-    5
-    """
-    start = character_end(text, place)
-    cluster = None if start >= min(place, len(text)) else _CLUSTER.match(text, start)
-    return cluster.end() if cluster else start
+    def start(self, by: By, place: int) -> int:
+        """Return the first place from the given one on where kept text may begin."""
+        size = len(self.text)
+        if place <= 0 or place >= size:
+            return max(0, min(place, size))
+        if by == "line":
+            newline = self.text.find("\n", place - 1)
+            return size if newline < 0 else newline + 1
+        found = place if by == "token" else self._sentence_start(place)
+        return self._around(found)[1] if found < size else size
 
+    def _around(self, place: int) -> tuple[int, int]:
+        """Return the last edge of a cluster up to a place and the first from it on; within the text."""
+        for stretch in self._stretches:
+            if stretch.edges[0] <= place <= stretch.edges[-1]:
+                return _neighbours(stretch.edges, place)
+        sure = self._sure(place)
+        if sure == place:
+            return place, place
+        begun = [known for known in self._stretches if known.edges[0] <= sure <= known.edges[-1]]
+        stretch = begun[0] if begun else _Stretch([sure], _CLUSTER.finditer(self.text, sure))
+        stretch.read_to(place)
+        if not begun and stretch.edges[-1] - sure > _FAR:
+            self._stretches.append(stretch)
+        return _neighbours(stretch.edges, place)
 
-def _sure(text: str, place: int) -> int:
-    """Find a place up to the given one that is certainly between two clusters."""
-    if _breaks(text, place):
-        return place
-    end = place
-    for _ in range(_TRIES):
-        near = _NEAREST.search(text, 0, end)
-        if near is None or near.start() == 0:
-            return 0
-        if _breaks(text, near.start() + 1) and near.start() + 1 <= place:
-            return near.start() + 1
-        if _breaks(text, near.start()):
-            return near.start()
-        end = near.start()
-    return 0
-
-
-def _breaks(text: str, place: int) -> bool:
-    """Tell whether two clusters certainly meet here, from the two characters that do."""
-    pair = text[place - 1 : place + 1]
-    if _AFTER.match(pair) is None and _BEFORE.match(pair, 1) is None:
-        return False
-    cluster = _CLUSTER.match(pair)
-    return cluster is not None and cluster.end() == 1
-
-
-def _line_end(text: str, place: int) -> int:
-    """Leave the newline out, so that a marker after the cut has not to wonder whether there is one."""
-    if place <= 0 or place >= len(text):
-        return max(0, min(place, len(text)))
-    return character_end(text, text.rfind("\n", 0, place + 1))  # \r\n is one character
-
-
-def _line_start(text: str, place: int) -> int:
-    if place <= 0:
+    def _sure(self, place: int) -> int:
+        """Return a place up to the given one that is certainly between two clusters."""
+        for begin in (max(0, place - _NEAR), 0):
+            found = _SURE.search(self.text, begin, place + 1)
+            sure = max(found.start() if found else 0, self._flag(begin, place))
+            if sure:
+                return sure
         return 0
-    newline = text.find("\n", place - 1) if place <= len(text) else -1
-    return len(text) if newline < 0 else newline + 1
 
+    def _flag(self, begin: int, place: int) -> int:
+        """Return where the last flag begins that follows another, or 0; flags are pairs from where their row begins."""
+        letter = _LAST_FLAG.search(self.text, begin, place)
+        row = _FLAGS.match(self.text, 0, letter.end()) if letter else None
+        return row.start() + (len(row[0]) - 1) // 2 * 2 if row and len(row[0]) > 2 else 0
 
-def _sentence_end(text: str, place: int) -> int:
-    if place <= 0 or place >= len(text):
-        return max(0, min(place, len(text)))
-    found = _SENTENCE_END.search(text, 0, place)
-    return character_end(text, found.end()) if found else 0
-
-
-def _sentence_start(text: str, place: int) -> int:
-    if place <= 0:
+    def _sentence_end(self, place: int) -> int:
+        """Return the last end of a sentence up to a place, or 0; what was looked through is remembered by chunks."""
+        chunk = place // _CHUNK
+        found = _SENTENCE_END.search(self.text, max(0, chunk * _CHUNK - _LOOK_BACK), place)
+        if found:
+            return found.end()
+        while chunk > 0:
+            chunk -= 1
+            if chunk not in self._ends:
+                begin, end = max(0, chunk * _CHUNK - _LOOK_BACK), (chunk + 1) * _CHUNK
+                found = _SENTENCE_END.search(self.text, begin, end)
+                self._ends[chunk] = found.end() if found else 0
+            if self._ends[chunk]:
+                return self._ends[chunk]
         return 0
-    for found in _SENTENCE_START.finditer(text, max(0, place - _LOOK_BACK)):
-        if found.end() >= place:
-            return character_start(text, found.end())
-    return len(text)
+
+    def _sentence_start(self, place: int) -> int:
+        """Return the first begin of a sentence from a place on, or the text's end."""
+        at, end = max(0, place - _LOOK_BACK), 0
+        while at < len(self.text) and end < place:
+            at = end = self._gap(at)
+        return end if end >= place else len(self.text)
+
+    def _gap(self, at: int) -> int:
+        """Return the end of the first gap between sentences that begins at a place or later, or the text's end."""
+        for first, begin, end in self._gaps:
+            if first <= at <= begin:
+                return end
+        ahead = min((first for first, _, _ in self._gaps if first > at), default=len(self.text))
+        found = _SENTENCE_START.search(self.text, at, ahead + _LOOK_BACK)
+        if found and found.start() < ahead:
+            gap = _SENTENCE_START.match(self.text, found.start())
+            begin, end = gap.span() if gap else found.span()
+        else:
+            begin, end = next(((b, e) for first, b, e in self._gaps if first == ahead), (len(self.text),) * 2)
+        self._gaps.append((at, begin, end))
+        return end
 
 
-#: For each kind of cut: the last place up to a given one where kept text may end, and the first from a given one
-#: on where it may begin.
-ENDS: Final[Mapping[By, Callable[[str, int], int]]] = MappingProxyType(
-    {"token": character_end, "line": _line_end, "sentence": _sentence_end}
-)
-STARTS: Final[Mapping[By, Callable[[str, int], int]]] = MappingProxyType(
-    {"token": character_start, "line": _line_start, "sentence": _sentence_start}
-)
+def _neighbours(edges: list[int], place: int) -> tuple[int, int]:
+    after = bisect_right(edges, place)
+    before = edges[after - 1]
+    return before, before if before == place else edges[after]

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from budgetkit.budget.quoting import brief
 from budgetkit.counters import count_of
 from budgetkit.models import Model
-from budgetkit.truncation.boundaries import ENDS, STARTS, By
+from budgetkit.truncation.boundaries import Boundaries, By
 from budgetkit.truncation.measures import Count, Measure, measured
 
 __all__ = ["By", "Keep", "MarkerAt", "truncate"]
@@ -91,16 +91,16 @@ def truncate(
     measure = measured(text, count)
     if measure.fits(limit, keep != "tail", keep != "head"):
         return text
-    marker = MARKERS[keep] if marker is None else marker
+    marker, boundaries = MARKERS[keep] if marker is None else marker, Boundaries(text)
     if not marker_inside:
-        return _Cut(measure, limit, keep, by, "").longest + marker
+        return _Cut(measure, boundaries, limit, keep, by, "").longest + marker
     if marker_at == "end" and keep != "head":
         return _marked_at_the_end(text, limit, count, keep, by, marker)
     ways = dict.fromkeys((keep, way, mark) for way, mark in [(by, marker), ("token", marker), ("token", "")])
     if keep == "middle":  # where one end has no room beside the other, one of them may still have it alone
         ways |= dict.fromkeys((end, "token", mark) for mark in (marker, "") for end in ("head", "tail"))
     for way in ways:
-        if longest := _Cut(measure, limit, *way).longest:
+        if longest := _Cut(measure, boundaries, limit, *way).longest:
             return longest
     return ""
 
@@ -119,6 +119,7 @@ class _Cut:
     """One way to cut one text."""
 
     measure: Measure
+    boundaries: Boundaries
     limit: int
     keep: Keep
     by: By
@@ -142,9 +143,8 @@ class _Cut:
         text = self.measure.text
         front = {"head": kept, "tail": 0, "middle": kept - kept // 2}[self.keep]
         back = kept - front
-        return ENDS[self.by](text, front) if front else 0, STARTS[self.by](text, len(text) - back) if back else len(
-            text
-        )
+        head = self.boundaries.end(self.by, front) if front else 0
+        return head, self.boundaries.start(self.by, len(text) - back) if back else len(text)
 
     def _cost(self, kept: int) -> int:
         head, tail = self._edges(kept)

@@ -8,13 +8,14 @@ from dataclasses import replace
 from budgetkit.accuracy.explorer.library import Texts
 from budgetkit.accuracy.explorer.results import Results
 from budgetkit.accuracy.explorer.settings import Settings
+from budgetkit.accuracy.simulation import MIXED
 from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.explorer.budget.results import known_model
 from budgetkit.explorer.budget.settings import OWN
 from budgetkit.presets import preset
 
-TOGETHER = ("class", "language", "source")
+WINDOW_MIXES = (MIXED, "class", "language", "source")
 
 
 def choose_counter(settings: Settings, found: Results, library: Texts, name: str) -> Settings:
@@ -74,13 +75,13 @@ def accept_risk(settings: Settings, found: Results, library: Texts, chance: floa
     return replace(settings, risk=round(float(chance), 6))
 
 
-def fill_together(settings: Settings, found: Results, library: Texts, column: str | None) -> Settings:
-    """Say what all texts of one window have in common; None mixes all kinds."""
-    if column is not None and column not in TOGETHER:
+def fill_mix(settings: Settings, found: Results, library: Texts, column: str | None) -> Settings:
+    """Say what a window is filled with; None is texts of one kind, "mixed" those of all."""
+    if column is not None and column not in WINDOW_MIXES:
         raise LookupError(
-            f"windows of one {brief(column)} were asked for; known are {quoted(TOGETHER)}; choose one of them"
+            f"windows of one {brief(column)} were asked for; known are {quoted(WINDOW_MIXES)}; choose one of them"
         )
-    return replace(settings, together=column)
+    return replace(settings, window_mix=column)
 
 
 def read_document(settings: Settings, found: Results, library: Texts, document: int | None) -> Settings:
@@ -127,7 +128,7 @@ COMMANDS: dict[str, Callable[..., Settings]] = {
     "classes": choose_classes,
     "lengths": choose_lengths,
     "risk": accept_risk,
-    "together": fill_together,
+    "window_mix": fill_mix,
     "document": read_document,
     "model": choose_model,
     "preset": choose_preset,

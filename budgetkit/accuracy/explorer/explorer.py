@@ -137,7 +137,7 @@ class AccuracyExplorer(Explorer[Settings, Results, Texts]):
             "shortest": now.shortest,
             "longest": now.longest,
             "risk": now.risk,
-            "together": now.together,
+            "window_mix": now.window_mix,
             "document": self._found.document,
             "preset": now.budget.preset,
             "model": now.budget.model,

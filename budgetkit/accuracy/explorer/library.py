@@ -100,9 +100,9 @@ class Texts:
         """Compare two counters on every document."""
         return self._once((chosen, count.name, exact.name, "errors"), lambda: self._compared(chosen, count, exact))
 
-    def filled(self, key: Hashable, errors: pd.DataFrame, window: int, together: str | None) -> FilledWindows:
+    def filled(self, key: Hashable, errors: pd.DataFrame, window: int, window_mix: str | None) -> FilledWindows:
         """Fill windows with documents drawn at random, once for each choice of documents."""
-        return self.remember((key, window, together, "filled"), lambda: filled_windows(errors, window, together))
+        return self.remember((key, window, window_mix, "filled"), lambda: filled_windows(errors, window, window_mix))
 
     def speed(self, chosen: CorpusSelection, count: Counter) -> float:
         """Measure how fast a counter is on these texts, on this machine, once."""

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.accuracy import buffer_for, summary
-from budgetkit.figures.palette import ALARM, SLATE
+from budgetkit.budget.colours import ALARM, SLATE
 from budgetkit.figures.question import Question, Spec, label, layout, plain
 
 _OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", SLATE)
@@ -80,12 +80,12 @@ def _buffers(
     errors: pd.DataFrame,
     window: int,
     risks: tuple[float, ...] = (0.2, 0.1, 0.05, 0.02, 0.01),
-    together: str | None = None,
+    window_mix: str | None = None,
 ) -> pd.DataFrame:
     rows = []
     for name, group in errors.groupby("counter", sort=False):
         for risk in risks:
-            found = buffer_for(group, window, risk, together)
+            found = buffer_for(group, window, risk, window_mix)
             row = {"counter": name, "risk": risk, "buffer": found.share, "low": found.low, "high": found.high}
             rows.append(row | {"tokens": round(found.share * window), "warning": found.warning})
     return pd.DataFrame(rows)

@@ -54,7 +54,7 @@ class BudgetExplorer(Explorer[Settings, Results, Library]):
     ----------
     budget : str or Budget, default "chat"
         A preset's name, or a budget to start from.
-    trace : str, path, Trace or sequence of Trace, optional
+    trace : str, path, Trace, sequence of Trace or of messages, optional
         The conversations to plan: the name of a shipped one, a file, or loaded ones. Without them the sections
         ask for sizes that are typed in.
     model : str, default "gpt-4o"
@@ -85,7 +85,7 @@ class BudgetExplorer(Explorer[Settings, Results, Library]):
     def __init__(
         self,
         budget: str | Budget = "chat",
-        trace: str | Path | Trace | Sequence[Trace] | None = None,
+        trace: str | Path | Trace | Sequence[Any] | None = None,
         *,
         model: str = "gpt-4o",
         counter: str | Count | None = None,

@@ -8,8 +8,8 @@ from typing import Any
 import ipywidgets as widgets
 
 from budgetkit.budget.amounts import Amount, Share
+from budgetkit.budget.colours import colour
 from budgetkit.explorer.boxes import AUTO, Do, bound, breakable
-from budgetkit.figures.palette import colour
 
 STEP = 0.5  # percent of the window
 

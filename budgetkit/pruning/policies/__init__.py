@@ -11,6 +11,7 @@ from budgetkit.pruning.policies.pruners import (
     Summarise,
     TriggerTarget,
 )
+from budgetkit.pruning.policies.returning import BringBack
 from budgetkit.pruning.policies.systems import (
     NAMED,
     POLICIES,
@@ -23,6 +24,7 @@ from budgetkit.pruning.policies.systems import (
 __all__ = [
     "NAMED",
     "POLICIES",
+    "BringBack",
     "Chain",
     "Cut",
     "DropToolResults",

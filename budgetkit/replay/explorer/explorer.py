@@ -101,7 +101,7 @@ class ConversationExplorer(Explorer[Settings, Results, Replays]):
 
     def __init__(
         self,
-        trace: str | Path | Trace | Sequence[Trace] = "coding-agent",
+        trace: str | Path | Trace | Sequence[Any] = "coding-agent",
         budget: str | Budget = "working_memory",
         policies: Sequence[str] | Mapping[str, Policy | str] | None = None,
         *,

@@ -91,7 +91,7 @@ class Results:
     @property
     def horizon(self) -> int:
         """How many turns the forecast draws."""
-        return int(self.drawn.shape[1])
+        return int(self.drawn.shape[1]) - len(self.run.trace.turns)
 
     @property
     def timed(self) -> bool:

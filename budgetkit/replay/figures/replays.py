@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from budgetkit.figures.palette import (
+from budgetkit.budget.colours import (
     ALARM,
     BLUE,
     GREEN,
