@@ -124,7 +124,7 @@ class Allocation:
         for name in ("floor", "cap", "weight", "limit_items"):
             value = getattr(self, name)
             known = amount_of if name in ("floor", "cap") else check_tokens
-            if value is not None:
+            if value is not None or name == "weight":
                 object.__setattr__(self, name, known(f"{name} {of}", value))
         if self.weight > MOST_WEIGHT:
             raise ValueError(

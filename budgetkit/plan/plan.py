@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
@@ -15,10 +14,9 @@ from budgetkit.budget.colours import POOL
 from budgetkit.budget.html import block
 from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.budget.validation import OUTPUT, other_roles, unknown_section
-from budgetkit.plan.decisions import OVER_CAP, POOL_FULL, UNCUT, WINDOW_FULL, Decisions
+from budgetkit.plan.decisions import NO_DECISIONS, OVER_CAP, POOL_FULL, UNCUT, WINDOW_FULL, Decisions
 from budgetkit.plan.grant import Grant
 from budgetkit.plan.item import Item
-from budgetkit.plan.items import Items
 from budgetkit.plan.losses import Loss, losses, misspelt, overcommitted, sentence, unused_answers
 from budgetkit.plan.remainder import remainder
 from budgetkit.plan.why import Replan, Why, explain
@@ -50,9 +48,7 @@ class Plan:
 
     budget: Budget
     grants: tuple[Grant, ...]
-    decisions: Decisions = field(
-        default_factory=lambda: Decisions(Items(()), np.zeros(0, np.int64), np.zeros(0, np.int8))
-    )
+    decisions: Decisions = NO_DECISIONS
     #: How to plan again, as it was planned; set by what makes the plan.
     replan: Replan | None = field(default=None, repr=False)
 
@@ -73,13 +69,14 @@ class Plan:
     @cached_property
     def used(self) -> int:
         """Tokens granted to all sections."""
-        return sum(g.granted for g in self.grants)
+        return sum([g.granted for g in self.grants])
 
     @cached_property
     def reserved(self) -> int:
         """Tokens that reserves claim, less what their own sections took of them."""
         held = self.budget.held
-        return self.budget.reserved - sum(min(g.granted, held.get(g.section, 0)) for g in self.grants)
+        used = sum([min(g.granted, held.get(g.section, 0)) for g in self.grants]) if held else 0
+        return self.budget.reserved - used
 
     @property
     def free(self) -> int:

@@ -75,7 +75,7 @@ def allocate(budget: Budget, demand: Mapping[str, int]) -> Plan:
     """
     check_all("demand", [demand], Mapping)  # type: ignore[type-abstract]
     budget = with_undeclared(budget, demand)
-    asked = {s: check_tokens(f"demand of {brief(s)}", demand.get(s, 0)) for s in budget.sections}
+    asked = {s: _tokens(s, demand.get(s, 0)) for s in budget.sections}
     grants: dict[str, Grant] = {}
     for allocation, limit, granted in allocate_in_order(budget, asked, _granted()):
         section = allocation.section
@@ -152,6 +152,13 @@ def allocate_columns(
     return {section: found[section] for section in budget.sections}
 
 
+def _tokens(section: str, value: object) -> int:
+    """Return what a section asks for; most often it is a plain int, and no sentence is needed."""
+    if type(value) is int and 0 <= value <= MOST_TOKENS:
+        return value
+    return check_tokens(f"demand of {brief(section)}", value)
+
+
 def _all_tokens(column: Ints) -> bool:
     try:
         inside = bool(np.isrealobj(column) and ((column >= 0) & (column <= MOST_TOKENS)).all())
@@ -177,55 +184,53 @@ def allocate_in_order(
     # Before anyone is asked: room is the window less its reserves, pool is what is left of it after all caps.
     room: Any = budget.window - budget.reserved
     pool: Any = max(0, budget.unclaimed)
-    caps, floors = budget.caps, budget.floors
+    shares_pool, together = budget.pool != "open", budget.pool == "together"
+    lines = budget.walked
 
-    def wants(section: str) -> Any:
-        cap = caps[section]
+    def wanted(section: str) -> Any:
+        cap = budget.caps[section]
         return demand[section] if cap is None else least(demand[section], cap)
 
     # A floor promises tokens, but never more than the section asks for or its cap lets it take.
-    promised: dict[str, Any] = dict.fromkeys(floors, 0)
-    for allocation in budget.allocations if any(floors.values()) else ():
-        if floor := floors[allocation.section]:
-            promised[allocation.section] = least(floor_of(allocation, floor), wants(allocation.section))
-    weighted = [a for a in budget.asked if a.weight]
+    promised = {a.section: least(floor_of(a, floor), wanted(a.section)) for a, _, floor, _ in lines if floor}
+    weighted = [a for a, *_ in lines if a.weight]
     # What is promised to sections that have not been asked yet: to all of them, and to those without a cap.
     waiting: Any = sum(promised.values())
-    waiting_uncapped: Any = sum(promised[s] for s, cap in budget.caps.items() if cap is None)
-    for allocation in budget.asked:
-        section = allocation.section
-        # A reserve may serve one section; then its tokens are held for that section, beside the room.
-        cap, held = budget.caps[section], budget.held.get(section, 0)
-        uncapped = cap is None
+    waiting_uncapped: Any = sum(promised[a.section] for a, cap, floor, _ in lines if floor and cap is None)
+    # A reserve may serve one section; then its tokens are held for that section, beside the room.
+    for allocation, own_cap, _, held in lines:
+        cap: Any = own_cap
+        section, uncapped = allocation.section, cap is None
+        asks, own = demand[section], promised.get(section, 0)
         # 1. The section may take what is left, less what is promised to those asked later.
-        waiting = waiting - promised[section]
+        waiting = waiting - own
         limit = room - waiting + held
         # 2. Without a cap it may take no more than the shared pool has. Where the sections without a cap share
         #    the pool together, what is promised to the others of them stays in it.
-        if uncapped and budget.pool != "open":
-            waiting_uncapped = waiting_uncapped - promised[section]
-            limit = least(limit, pool - (waiting_uncapped if budget.pool == "together" else 0))
+        if uncapped and shares_pool:
+            waiting_uncapped = waiting_uncapped - own
+            limit = least(limit, pool - (waiting_uncapped if together else 0))
         # 3. With a weight it may take what is its own (its floor, and what is held for it) and its part of the
         #    rest. What another weighted section does not want is divided among those that want more.
         if allocation.weight:
             weighted.remove(allocation)
-            others = [(a.weight, most(wants(a.section) - promised[a.section], 0)) for a in weighted]
-            own = promised[section] + held
-            limit = own + by_weight(limit - own, allocation.weight, others)
+            others = [(a.weight, most(wanted(a.section) - promised.get(a.section, 0), 0)) for a in weighted]
+            limit = own + held + by_weight(limit - own - held, allocation.weight, others)
         # 4. Whatever was said so far, it may take its floor; and if it is required, all that it asks for.
-        limit = most(limit, promised[section])
+        limit = most(limit, own)
         if allocation.required:
-            limit = most(limit, demand[section])
+            limit = most(limit, asks)
             # What is required must not vanish: where whole items cannot be cut to the cap, the cap is raised for them.
             if cap is not None and not allocation.is_off:
-                cap = most(cap, demand[section]) if allocation.stands_whole else required_cap(allocation, cap)
+                cap = most(cap, asks) if allocation.stands_whole else required_cap(allocation, cap)
         # 5. The cap is applied last, so that neither a requirement nor a floor can pass it.
         limit = most(limit if cap is None else least(limit, cap), 0)
         # 6. The section answers. What was held for it is used first; only the rest lowers the room and the pool.
-        granted = take(allocation, limit, cap, demand[section])
-        room = room - most(granted - held, 0)
-        if uncapped and budget.pool == "together":
-            pool = pool - most(granted - held, 0)
+        granted = take(allocation, limit, cap, asks)
+        taken = most(granted - held, 0)
+        room = room - taken
+        if uncapped and together:
+            pool = pool - taken
         yield allocation, limit, granted
 
 
@@ -290,6 +295,6 @@ def raise_if_overrun(plan: Plan) -> Plan:
     >>> raise_if_overrun(Plan(Budget(100), ())).free
     100
     """
-    if plan.free < 0 and plan.budget.deficit == "raise":
+    if plan.budget.deficit == "raise" and plan.free < 0:
         raise ValueError(plan.warnings[0])
     return plan

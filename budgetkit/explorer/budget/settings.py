@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from budgetkit.budget import Budget
 from budgetkit.budget.amounts import Amount, check_tokens
@@ -39,7 +40,7 @@ class Settings:
         if self.own is not None:
             return self.own if self.window is None else replace(self.own, window=self.window, deficit="signed")
         sized = model if self.window is None else replace(model, window=self.window, max_output=None)
-        return preset(self.preset)(sized)
+        return _made(self.preset, sized)
 
     def budget(self, model: Model) -> Budget:
         """Return the budget with its moved and locked lines; over-commitment is signed, never an error."""
@@ -71,6 +72,12 @@ class Settings:
             size = "without a cap" if held is None else f"at {held:,} tokens"
             raise ValueError(f"{one_line(line)} was to change; it is locked {size}; unlock it first")
         return replace(self, lines={**self.lines, line: amount})
+
+
+@lru_cache(maxsize=32)
+def _made(name: str, sized: Model) -> Budget:
+    """Return a preset's budget, which every part of a move asks for."""
+    return preset(name)(sized)
 
 
 def known_presets() -> tuple[tuple[str, str], ...]:
