@@ -1,5 +1,7 @@
-# make lab opens the explorer, make test runs every test; each first sets up .venv, once, from pyproject.toml.
+# make lab opens the design card, running (scripts/lab); make app shows it and all explorers as a page of its own;
+# make test runs every test; each first sets up .venv, once, from pyproject.toml.
 # Another interpreter: make PYTHON=python3.13 test. More for JupyterLab: make lab LAB="--ip=0.0.0.0 --port=9999".
+# More for the page: make app FILE=chat.jsonl APP=--port=9999.
 
 VENV := .venv
 BIN := $(VENV)/bin/python
@@ -7,16 +9,32 @@ UV := $(shell command -v uv)
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 ROOT_USER := $(if $(filter 0,$(shell id -u)),--allow-root --no-browser)
-EXPLORER := notebooks/04-explore.ipynb
+FIRST := notebooks/00-start.ipynb
 
-.PHONY: lab test lint bench
+.PHONY: lab app test unit lowest lint bench
 .DELETE_ON_ERROR:
 
 lab: $(VENV)/lab.stamp
-	$(BIN) -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/$(EXPLORER) $(ROOT_USER) $(LAB)
+	$(BIN) -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/$(FIRST) \
+		--LabApp.extra_labextensions_path=scripts/lab $(ROOT_USER) $(LAB)
+
+# Cells tagged "static" hold pictures for readers who only look; voila cannot show what lies outside the notebook's folder.
+app: $(VENV)/app.stamp
+	$(BIN) -m budgetkit.app $(FILE) $(if $(filter 0,$(shell id -u)),--no-browser) $(APP)
 
 test: lint
 	$(BIN) -m pytest
+
+# Everything but the browser and the notebooks.
+unit: $(VENV)/test.stamp
+	$(BIN) -m pytest -o addopts= -rfEX --doctest-modules tests budgetkit --ignore=tests/browser
+
+# The same with the lowest versions that pyproject.toml allows; numpy 1.26 has no wheels for Python 3.13 and later.
+lowest:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info >= (3, 13))' || { echo "name an older interpreter:" \
+		"make PYTHON=python3.11 lowest"; exit 1; }
+	$(PYTHON) scripts/lowest_bounds.py > lowest.txt
+	$(MAKE) VENV=.venv-lowest CONSTRAINT='--constraint lowest.txt' unit
 
 lint: $(VENV)/test.stamp
 	$(BIN) -m ruff check
@@ -28,8 +46,13 @@ bench: $(VENV)/bench.stamp
 
 $(VENV)/lab.stamp: pyproject.toml | $(BIN)
 	@echo "Installing JupyterLab and budgetkit into $(VENV), once: half a minute, or minutes where the network is slow."
-	$(INSTALL) --editable .
+	$(INSTALL) --editable '.[lab]'
 	@touch $@
+
+$(VENV)/app.stamp: pyproject.toml | $(BIN)
+	@echo "Installing voila and budgetkit into $(VENV), once."
+	$(INSTALL) --editable '.[app]'
+	@touch $@ $(VENV)/lab.stamp
 
 $(VENV)/test.stamp: pyproject.toml | $(BIN)
 	@echo "Installing budgetkit and what its tests need into $(VENV), once: a minute, or minutes where the network is slow."
@@ -43,7 +66,7 @@ $(VENV)/bench.stamp: $(VENV)/test.stamp
 
 ifneq ($(UV),)
 
-INSTALL := uv pip install --quiet --python $(BIN)
+INSTALL = uv pip install --quiet --python $(BIN) $(CONSTRAINT)
 
 $(BIN):
 	rm -rf $(VENV)
@@ -51,7 +74,7 @@ $(BIN):
 
 else
 
-INSTALL := $(BIN) -m pip install --quiet --disable-pip-version-check
+INSTALL = $(BIN) -m pip install --quiet --disable-pip-version-check $(CONSTRAINT)
 
 # A Python without ensurepip (Debian's, without python3-venv) cannot put pip into the environment; its own pip can.
 $(BIN):

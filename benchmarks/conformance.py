@@ -122,7 +122,7 @@ def budget(case: Case) -> bk.Budget:
         for source in sorted(SOURCES, key=lambda source: source not in case.caps)
     ]
     reserves = [bk.Reserve("output", case.reserve, serves="output")]
-    return bk.Budget(case.window, reserves, lines, pool="open", compete="item", deficit="signed")
+    return bk.Budget(case.window, reserves, lines, order="open by item", deficit="signed")
 
 
 def _required(case: Case, source: str) -> bool:

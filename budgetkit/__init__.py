@@ -4,27 +4,30 @@ The stub beside this file, `__init__.pyi`, says which name lives where, to a typ
 (PEP 562), so that `import budgetkit` loads nothing else.
 """
 
-import re
-import sys
-from collections.abc import Callable
-from importlib import import_module
-from pathlib import Path
-from types import ModuleType
-from typing import Any
+from __future__ import annotations
 
-_IMPORT = re.compile(r"^from (budgetkit[\w.]*) import (.+)$", re.MULTILINE)
+import sys
+
+TYPE_CHECKING = False  # as typing's, which takes longer to import than all of this file
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Any
 
 
 def homes(package: ModuleType) -> dict[str, str]:
     """Read from a package's stub the module that each of its names lives in."""
-    lines = _IMPORT.findall(Path(str(package.__file__)).with_suffix(".pyi").read_text(encoding="utf-8"))
-    return {each.partition(" as ")[0]: home for home, names in lines for each in names.split(", ")}
+    with open(f"{str(package.__file__).rpartition('.')[0]}.pyi", encoding="utf-8") as stub:
+        lines = [line[5:].split(" import ") for line in stub if line.startswith("from budgetkit")]
+    return {each.split()[0]: home for home, names in lines for each in names.split(",")}
 
 
 def lazily(package: ModuleType, known: dict[str, str]) -> Callable[[str], Any]:
     """Make the `__getattr__` of a package whose names are imported when they are first used."""
 
     def get(name: str) -> Any:
+        from importlib import import_module
+
         if name not in known:
             asked = f"{package.__name__} has no {name!r}; it has {', '.join(sorted(known))}"
             raise AttributeError(asked, name=name, obj=package)
@@ -37,7 +40,7 @@ def lazily(package: ModuleType, known: dict[str, str]) -> Callable[[str], Any]:
     return get
 
 
-class _Package(ModuleType):
+class _Package(type(sys)):
     """A package whose function is not hidden by the module of the same name (replay, in replay/).
 
     Importing a module binds its name in the package, which would make `budgetkit.replay` a function or a
@@ -45,7 +48,7 @@ class _Package(ModuleType):
     """
 
     def __setattr__(self, name: str, value: object) -> None:
-        if not (_HOMES.get(name, __name__) != __name__ and isinstance(value, ModuleType) and _is_own(value, name)):
+        if not (_HOMES.get(name, __name__) != __name__ and isinstance(value, type(sys)) and _is_own(value, name)):
             super().__setattr__(name, value)
 
 
@@ -62,7 +65,9 @@ _named = lazily(_this, _HOMES)
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        return import_module("importlib.metadata").version(__name__)
+        from importlib.metadata import version
+
+        return version(__name__)
     return _named(name)
 
 

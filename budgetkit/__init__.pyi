@@ -3,7 +3,6 @@ from types import ModuleType
 from typing import Any
 
 from budgetkit import accuracy as accuracy
-from budgetkit import assembly as assembly
 from budgetkit import figures as figures
 from budgetkit import presets as presets
 from budgetkit import state as state
@@ -11,15 +10,26 @@ from budgetkit.accuracy import corpora as corpora
 from budgetkit.accuracy import streaming as streaming
 from budgetkit.accuracy.document_claims import claims as claims
 from budgetkit.accuracy.explorer import AccuracyExplorer as AccuracyExplorer
+from budgetkit.app.app import App as App
+from budgetkit.app.card import DesignCard as DesignCard
 from budgetkit.budget import Allocation as Allocation
 from budgetkit.budget import Budget as Budget
 from budgetkit.budget import Reserve as Reserve
 from budgetkit.budget import Share as Share
 from budgetkit.counters import calibrate as calibrate
 from budgetkit.counters import counter as counter
+from budgetkit.deciding import solve as solve
+from budgetkit.deciding import tune as tune
 from budgetkit.explorer import BudgetExplorer as BudgetExplorer
 from budgetkit.framing import FRAMINGS as FRAMINGS
 from budgetkit.framing import Framing as Framing
+from budgetkit.framing import RequestCount as RequestCount
+from budgetkit.framing import count_answer as count_answer
+from budgetkit.framing import count_request as count_request
+from budgetkit.framing.fitting import fit_bill as fit_bill
+from budgetkit.live import Conversation as Conversation
+from budgetkit.live import assembly as assembly
+from budgetkit.live import trim as trim
 from budgetkit.models import model as model
 from budgetkit.plan import Decision as Decision
 from budgetkit.plan import Grant as Grant
@@ -43,6 +53,7 @@ from budgetkit.replay.evidence import evidence as evidence
 from budgetkit.replay.explorer import ConversationExplorer as ConversationExplorer
 from budgetkit.trace import Message as Message
 from budgetkit.trace import Trace as Trace
+from budgetkit.trace import list_traces as list_traces
 from budgetkit.trace import load_trace as load_trace
 from budgetkit.trace import load_traces as load_traces
 from budgetkit.trace import shipped_traces as shipped_traces

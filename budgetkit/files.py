@@ -2,15 +2,18 @@
 
 In a checkout (and in an editable install) ``data/`` lies beside the package; a wheel carries it inside, as
 ``budgetkit/data``. Nobody else needs to know which, and nothing is read before it is asked for. What each
-file is and where it comes from stands in ``data/README.md``.
+file is and where it comes from stands in ``data/README.md``. What an extra brings is asked for here too, with the
+sentence that names the extra where it is missing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path, PurePosixPath
 
-__all__ = ["data_files", "data_folder", "data_path", "provenance", "read_bytes", "read_table"]
+__all__ = ["data_files", "data_folder", "data_path", "extra", "missing", "provenance", "read_bytes", "read_table"]
 
 
 @cache
@@ -53,7 +56,7 @@ def data_path(name: str) -> Path:
     if relative.is_absolute() or ".." in relative.parts or not path.is_file():
         siblings = [known for known in data_files() if PurePosixPath(known).parent == relative.parent]
         known = ", ".join(siblings or data_files())
-        raise FileNotFoundError(f"no data file {name!r}; there are {known}; use one of these names")
+        raise FileNotFoundError(f"no data file {ascii(name)[:80]}; there are {known}; use one of these names")
     return path
 
 
@@ -78,3 +81,26 @@ def provenance(name: str) -> str:
     True
     """
     return read_bytes(name).decode().partition("\n")[0].removeprefix("#").strip()
+
+
+@contextmanager
+def extra(name: str, asked: str) -> Iterator[None]:
+    """Import in a `with` block what an extra brings; where it is not installed, say what was asked for, and which.
+
+    >>> with extra("lab", "a figure"):
+    ...     import a_library_that_nobody_has
+    Traceback (most recent call last):
+    ImportError: a figure needs a_library_that_nobody_has, which is not installed; run: pip install 'budgetkit[lab]'
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        library = (error.name or "").partition(".")[0]
+        if library == "budgetkit":
+            raise
+        raise ImportError(missing(library, name, asked), name=library) from None
+
+
+def missing(library: str, name: str, asked: str) -> str:
+    """Say that a library is not installed, and which extra brings it."""
+    return f"{asked} needs {library}, which is not installed; run: pip install 'budgetkit[{name}]'"

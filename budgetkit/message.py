@@ -8,10 +8,13 @@ shows, the passages retrieved for it, and the parts that nobody can count from t
 from __future__ import annotations
 
 import json
-import math
+import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+from budgetkit.budget.amounts import MOST_TOKENS
+from budgetkit.budget.quoting import brief, quoted
 
 __all__ = ["Image", "Message", "Passage", "ToolCall"]
 
@@ -36,6 +39,7 @@ class Image:
     width: int | None = None
     height: int | None = None
     detail: str = "auto"
+    url: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +58,9 @@ class Passage:
         'Refunds\nPaid back in five days.'
         """
         fields = value if isinstance(value, Mapping) else {"text": value}
-        for field in ("text", "content", "page_content"):
-            if isinstance(fields.get(field), str):
-                return cls({**fields, "text": fields[field]})
+        for name in ("text", "content", "page_content"):
+            if isinstance(fields.get(name), str):
+                return cls({**fields, "text": fields[name]})
         raise ValueError(f"a context passage without text; it has {_listed(fields)}; put its text under 'text'")
 
     @property
@@ -69,8 +73,9 @@ class Passage:
     def score(self) -> float | None:
         """How relevant the retriever found it, or None where it did not say."""
         score = self.raw.get("score")
-        known = isinstance(score, int | float) and not isinstance(score, bool) and math.isfinite(score)
-        return float(score) if known and score is not None else None
+        if not isinstance(score, int | float) or isinstance(score, bool) or not abs(score) <= sys.float_info.max:
+            return None
+        return float(score)
 
     @property
     def message(self) -> Message:
@@ -107,7 +112,7 @@ class Message:
             raise ValueError(f"a message without a role; {_roleless(self.raw)}; give it one of {', '.join(ROLES)}")
         if not isinstance(role, str) or not role:
             raise ValueError(
-                f"a message whose role is {role!r:.60}; a role is a text; give it one of {', '.join(ROLES)}"
+                f"a message whose role is {brief(role)}; a role is a text; give it one of {', '.join(ROLES)}"
             )
         self._check_content(f"{'an' if role[0] in 'aeio' else 'a'} {role} message")
 
@@ -122,14 +127,14 @@ class Message:
         for part in parts:
             if not isinstance(part, str | Mapping):
                 raise ValueError(
-                    f"{what} whose content has a part {part!r:.60}; parts are texts, or objects with a type; "
+                    f"{what} whose content has a part {brief(part)}; parts are texts, or objects with a type; "
                     "write it as one of these, or leave it out"
                 )
         if calls is not None and not (
             isinstance(calls, list | tuple) and all(isinstance(call, Mapping) for call in calls)
         ):
             raise ValueError(
-                f"{what} whose tool_calls are {calls!r:.60}; "
+                f"{what} whose tool_calls are {brief(calls)}; "
                 "they are a list of objects with an id and a function; write them so, or leave them out"
             )
 
@@ -148,12 +153,13 @@ class Message:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The text of each part that has any; empty for null content."""
-        content = self.raw.get("content")
+        """The text of each part that has any, and of a refusal; empty for null content."""
+        content, refusal = self.raw.get("content"), self.raw.get("refusal")
+        refused = (refusal,) if isinstance(refusal, str) else ()
         if isinstance(content, str):
-            return (content,)
+            return (content, *refused)
         found = ((part.get(field) for field in _TEXT_FIELDS) for part in self.parts)
-        return tuple(text for texts in found for text in texts if isinstance(text, str))
+        return (*(text for texts in found for text in texts if isinstance(text, str)), *refused)
 
     @property
     def text(self) -> str:
@@ -169,6 +175,8 @@ class Message:
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """The tools called, those of the older ``function_call`` form among them."""
+        if not self.raw.get("tool_calls") and not self.raw.get("function_call"):
+            return ()
         calls = [(call.get("id"), call.get("function", call)) for call in self.raw.get("tool_calls") or ()]
         calls.append(("", self.raw.get("function_call")))
         return tuple(
@@ -186,7 +194,13 @@ class Message:
     @property
     def contexts(self) -> tuple[Passage, ...]:
         """The passages retrieved for this message."""
-        return tuple(Passage.of(passage) for passage in self.raw.get("contexts") or ())
+        given = self.raw.get("contexts") or ()
+        if not isinstance(given, list | tuple):
+            raise ValueError(
+                f"contexts of type {type(given).__name__}; they are a list of passages, each a text or an object with "
+                "'text'; write them so"
+            )
+        return tuple(Passage.of(passage) for passage in given)
 
     @property
     def images(self) -> tuple[Image, ...]:
@@ -209,7 +223,7 @@ class Message:
         Parameters
         ----------
         text : str
-            Takes the place of all text in the content; parts without text stay where they are.
+            Takes the place of all text, a refusal's too; parts without text stay where they are.
 
         Returns
         -------
@@ -221,10 +235,11 @@ class Message:
         >>> Message({"role": "user", "content": "Hello world", "name": "bob"}).with_text("Hello").raw
         {'role': 'user', 'content': 'Hello', 'name': 'bob'}
         """
-        if not isinstance(self.raw.get("content"), list | tuple):
-            return Message({**self.raw, "content": text})
+        raw = {key: value for key, value in self.raw.items() if not (key == "refusal" and isinstance(value, str))}
+        if not isinstance(raw.get("content"), list | tuple):
+            return Message({**raw, "content": text})
         others = [part for part in self.parts if not any(field in part for field in _TEXT_FIELDS)]
-        return Message({**self.raw, "content": [{"type": "text", "text": text}, *others]})
+        return Message({**raw, "content": [{"type": "text", "text": text}, *others]})
 
 
 def _image(part: Mapping[str, Any]) -> Image:
@@ -232,9 +247,11 @@ def _image(part: Mapping[str, Any]) -> Image:
     inner = part.get("image_url")
     fields = {**part, **inner} if isinstance(inner, Mapping) else part
     width, height = (
-        value if isinstance(value, int) and value > 0 else None for value in map(fields.get, ("width", "height"))
+        value if isinstance(value, int) and 0 < value <= MOST_TOKENS else None
+        for value in map(fields.get, ("width", "height"))
     )
-    return Image(width, height, str(fields.get("detail") or "auto"))
+    url = next((url for url in (fields.get("url"), inner) if isinstance(url, str)), "")
+    return Image(width, height, str(fields.get("detail") or "auto"), url)
 
 
 def _as_json(arguments: object) -> str:
@@ -253,4 +270,4 @@ def _roleless(raw: object) -> str:
 
 def _listed(fields: Mapping[str, Any]) -> str:
     """Name what is there, for an error about what is not."""
-    return ", ".join(map(repr, fields)) or "nothing"
+    return quoted(fields) or "nothing"

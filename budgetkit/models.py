@@ -19,7 +19,9 @@ from functools import cache
 from typing import Any, Final, Literal
 
 from budgetkit.budget.amounts import check_tokens
-from budgetkit.files import read_table
+from budgetkit.budget.html import block
+from budgetkit.budget.quoting import brief, one_line
+from budgetkit.files import missing, read_table
 
 __all__ = ["DEFAULT_ENCODING", "DEFAULT_WINDOW", "Model", "UnknownModelWarning", "model", "models"]
 
@@ -89,14 +91,18 @@ class Model:
 
     def __post_init__(self) -> None:
         if self.kind not in ("shared", "input"):
-            raise ValueError(f"{self.name}: window kind {self.kind!r}; known are shared, input; use one of them")
-        if check_tokens(f"{self.name}: window", self.window) == 0:
-            raise ValueError(f"{self.name}: a window of 0 tokens; a window holds at least 1; give its size in tokens")
+            raise ValueError(
+                f"{one_line(self.name)}: window kind {brief(self.kind)}; known are shared, input; use one of them"
+            )
+        if check_tokens(f"{one_line(self.name)}: window", self.window) == 0:
+            raise ValueError(
+                f"{one_line(self.name)}: a window of 0 tokens; a window holds at least 1; give its size in tokens"
+            )
         if self.max_output is None:
             return
-        if check_tokens(f"{self.name}: max_output", self.max_output) > self.window and self.kind == "shared":
+        if check_tokens(f"{one_line(self.name)}: max_output", self.max_output) > self.window and self.kind == "shared":
             raise ValueError(
-                f"{self.name}: answers of up to {self.max_output:,} tokens in a window of {self.window:,} "
+                f"{one_line(self.name)}: answers of up to {self.max_output:,} tokens in a window of {self.window:,} "
                 "that they share with the prompt; lower max_output or say kind='input'"
             )
 
@@ -104,6 +110,12 @@ class Model:
     def total(self) -> int:
         """Most tokens of prompt and answer together."""
         return self.window + (self.max_output or 0 if self.kind == "input" else 0)
+
+    def _repr_html_(self) -> str:
+        longest = self.max_output or 0
+        prompt = self.window if self.kind == "input" else self.window - longest
+        rows = [(name, getattr(self, name)) for name in self.__slots__ if getattr(self, name) not in (None, "")]
+        return block(f"Model {self.name}", [("window", prompt), ("output", longest)], [("", "known"), *rows], [])
 
 
 @cache
@@ -160,17 +172,18 @@ def model(name: str, unknown: Literal["default", "raise"] = "default", **overrid
     'prefix gpt-4o of gpt-4o-2024-08-06'
     """
     if unknown not in ("default", "raise"):
-        raise ValueError(f"unknown={unknown!r}; known are default, raise; use one of them")
+        raise ValueError(f"unknown={brief(unknown)}; known are default, raise; use one of them")
     if not isinstance(name, str) or not name.strip():
         raise ValueError(
-            f"a model named {name!r} was asked for; names are texts such as 'gpt-4o'; give one, or a window in tokens"
+            f"a model named {brief(name)} was asked for; names are texts such as 'gpt-4o'; give one, or a "
+            "window in tokens"
         )
     name = name.strip()
     found = _by_name(name) or _by_prefix(name) or _by_price_list(name)
     if found is None and unknown == "raise":
         raise ValueError(
-            f"no model {name!r}; {len(models())} are in data/models.csv and more in genai-prices; use one of "
-            f"budgetkit.models.models(), or describe it: Model({name!r}, window=...)"
+            f"no model {brief(name)}; {len(models())} are in {_lists()}; use one of "
+            f"budgetkit.models.models(), or describe it: Model({brief(name)}, window=...)"
         )
     return _overridden(found or _by_default(name), overrides)
 
@@ -193,10 +206,11 @@ def _by_price_list(name: str) -> Model | None:
     """Ask genai-prices, which knows windows but neither kinds nor encodings."""
     from importlib.metadata import version
 
-    from genai_prices.data_snapshot import get_snapshot
-
+    known = _price_list()
+    if known is None:
+        return None
     try:
-        provider, entry = get_snapshot().find_provider_model(_bare(name), None, None, None)
+        provider, entry = known.find_provider_model(_bare(name), None, None, None)
     except LookupError:
         return None
     if entry.context_window is None:
@@ -205,11 +219,25 @@ def _by_price_list(name: str) -> Model | None:
     return Model(name, entry.context_window, provider=provider.name, source=source, provenance=source)
 
 
+def _price_list() -> Any:
+    """Return what genai-prices knows, or None where it is not installed."""
+    try:
+        from genai_prices.data_snapshot import get_snapshot
+    except ModuleNotFoundError:
+        return None
+    return get_snapshot()
+
+
+def _lists() -> str:
+    """Say where a name was looked for, and which extra would have known more."""
+    longer = "data/models.csv or genai-prices"
+    return longer if _price_list() else f"data/models.csv; {missing('genai-prices', 'lab', 'a longer list')}"
+
+
 def _by_default(name: str) -> Model:
     fallback = f"a window of {DEFAULT_WINDOW:,} tokens and {DEFAULT_ENCODING} stand in"
     warnings.warn(
-        f"no model {name!r} in data/models.csv or genai-prices; {fallback}; "
-        "give window= and encoding= if you know them",
+        f"no model {brief(name)} in {_lists()}; {fallback}; give window= and encoding= if you know them",
         UnknownModelWarning,
         stacklevel=3,
     )
@@ -221,7 +249,7 @@ def _overridden(found: Model, overrides: dict[str, Any]) -> Model:
         return found
     if strange := [field for field in overrides if field not in Model.__slots__]:
         fields = ", ".join(Model.__slots__)
-        raise TypeError(f"no field {strange[0]!r} in a model; there are {fields}; use one of them")
+        raise TypeError(f"no field {brief(strange[0])} in a model; there are {fields}; use one of them")
     note = f"{found.provenance}; {', '.join(sorted(overrides))} overridden"
     return replace(found, **{"provenance": note, **overrides})
 

@@ -1,6 +1,7 @@
 """Take the pictures of the explorers for README and the notebooks 04 and 06, in a real JupyterLab.
 
-python scripts/shoot_explorer.py docs/images [name ...]
+python scripts/shoot_explorer.py docs/images [name ...]     the pictures of the documentation
+python scripts/shoot_explorer.py --page FOLDER [state ...]  every state at every width in both themes, as one page
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import FloatRect, Page, sync_playwright
+from playwright.sync_api import Browser, FloatRect, Page, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -26,6 +29,7 @@ from tests.browser.conftest import (
     listening,
 )
 
+CARD = 'explorer = bk.DesignCard("chat", "mixed-language", window=8_192)'
 CELL = "import budgetkit as bk\n{}\nexplorer"
 CHAT = 'explorer = bk.BudgetExplorer("chat", "support-chat", window=16_384)'
 OVER = CHAT + '\nexplorer.controls.lines["output"].slider.value = 50'
@@ -35,24 +39,46 @@ REPLAYED = """explorer = bk.ConversationExplorer(
 explorer.controls.request.value = 60"""
 # name: what is explored, theme, width and height of the page in pixels
 SHOTS = {
+    "card-light": (CARD, "light", 1360, 1500),
     "explorer-light": (CHAT, "light", 1360, 1500),
     "explorer-dark": (CHAT, "dark", 1360, 1500),
     "explorer-over": (OVER, "light", 1360, 1500),
     "explorer-narrow": (CHAT, "light", 640, 2900),
     "conversation-light": (REPLAYED, "light", 1360, 2600),
 }
+#: Every state that somebody meets: what is explored, by name.
+STATES = {
+    "card": CARD,
+    "card with a safety reserve": CARD + '\nexplorer.controls.lines["safety"].slider.value = 8',
+    "card that claims too much": CARD + '\nexplorer.controls.lines["output"].slider.value = 50',
+    "card whose history has the rest": 'explorer = bk.DesignCard("working_memory", "coding-agent", window=16_384)',
+    "card without a conversation": 'explorer = bk.DesignCard("chat", model="claude-sonnet-4-5")',
+    "card without a remainder": 'explorer = bk.DesignCard("agent_prompt", "support-chat", window=8_192)',
+    "budget": CHAT,
+    "budget that claims too much": OVER,
+    "budget pinned": CHAT + '\nexplorer.pin()\nexplorer.controls.lines["conversation"].slider.value = 40',
+    "budget without a conversation": 'explorer = bk.BudgetExplorer("memory_engine")',
+    "accuracy": "explorer = bk.AccuracyExplorer()",
+    "pruning": REPLAYED,
+    "app": 'explorer = bk.App("mixed-language", window=8_192)',
+}
+WIDTHS = {1440: 1800, 1024: 2600, 640: 4200}  # pixels: how wide, and how high a page of that width may be
 ROOM = 8  # pixels
 # What JupyterLab draws around the explorer: hidden where it stands, so that nothing moves.
 BARE = """.jp-Cell-inputWrapper, .jp-Cell-inputWrapper *, .jp-OutputPrompt { visibility: hidden !important; }
 .jp-Collapser { visibility: hidden !important; }
 .jp-Cell, .jp-Notebook { border-color: transparent !important; box-shadow: none !important; outline: none !important; }
 .jp-Cell::before, .jp-Cell::after { display: none !important; }"""
-DRAWN = """() => [...document.querySelectorAll(".bk-charts > .bk-card")]
+DRAWN = """() => document.querySelector(".bk-kpi") && [...document.querySelectorAll(".bk-charts > .bk-card")]
     .every(card => card.querySelector(".main-svg")) && !document.querySelector("[aria-busy=true]")"""
+PAGE = """<!doctype html><meta charset="utf-8"><title>Every state</title>
+<style>body{{font:14px system-ui;margin:24px}}img{{max-width:32%;margin:4px;border:1px solid #ccc;vertical-align:top}}
+</style>{}"""
 
 
-def shoot(folder: Path, names: list[str]) -> None:
-    """Take the pictures of these names."""
+@contextmanager
+def jupyterlab() -> Iterator[tuple[Server, Browser]]:
+    """Start a JupyterLab of its own, and Chromium."""
     with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
         home, root = Path(temporary), Path(temporary) / "root"
         (root / "notebooks").mkdir(parents=True)
@@ -62,33 +88,70 @@ def shoot(folder: Path, names: list[str]) -> None:
         process = subprocess.Popen(lab_command(root), env=lab_environment(home), stderr=subprocess.DEVNULL)
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=BROWSER_ARGUMENTS)
         try:
-            server = listening(process, home, root)
-            for name in names:
-                code, theme, width, height = SHOTS[name]
-                page = browser.new_page(viewport={"width": width, "height": height})
-                _write(server, f"{name}.ipynb", code)
-                notebook = Notebook(page, server, f"{name}.ipynb")
-                page.evaluate("jupyterapp.shell.collapseLeft()")
-                notebook.set_theme(theme)
-                notebook.run_all()
-                page.wait_for_function(f"document.querySelector('.bk-card') && ({DRAWN})()")
-                page.wait_for_timeout(1_500)  # the charts in the theme's colours, and no pointer's traces
-                page.add_style_tag(content=BARE)
-                page.screenshot(path=folder / f"{name}.png", clip=_around(page))
-                notebook.shut_down()
-                page.close()
+            yield listening(process, home, root), browser
         finally:
             browser.close()
             process.terminate()
             process.wait(30)
 
 
-def _around(page: Page) -> FloatRect:
-    """Give the explorer down to its charts, with a little room about it."""
-    whole, charts = page.locator(".bk-explorer").bounding_box(), page.locator(".bk-charts").bounding_box()
+@contextmanager
+def opened(server: Server, browser: Browser, name: str, code: str, theme: str, size: tuple[int, int]) -> Iterator[Page]:
+    """Open a notebook of one cell and run it, with nothing of JupyterLab around what it shows."""
+    page = browser.new_page(viewport={"width": size[0], "height": size[1]})
+    _write(server, f"{name}.ipynb", code)
+    notebook = Notebook(page, server, f"{name}.ipynb")
+    page.evaluate("jupyterapp.shell.collapseLeft()")
+    notebook.set_theme(theme)
+    notebook.run_all()
+    page.add_style_tag(content=BARE)
+    yield page
+    notebook.shut_down()
+    page.close()
+
+
+def take(page: Page, path: Path, down_to: str) -> None:
+    """Take a picture when all is drawn, in the theme's colours, without a pointer's traces."""
+    page.wait_for_function(DRAWN)
+    page.wait_for_timeout(1_500)
+    page.screenshot(path=path, clip=_around(page, down_to))
+
+
+def shoot(folder: Path, names: list[str]) -> None:
+    """Take the pictures of these names."""
+    with jupyterlab() as (server, browser):
+        for name in names:
+            code, theme, width, height = SHOTS[name]
+            with opened(server, browser, name, code, theme, (width, height)) as page:
+                take(page, folder / f"{name}.png", ".bk-errors" if name.startswith("card") else ".bk-charts")
+
+
+def shoot_page(folder: Path, names: list[str]) -> None:
+    """Take every state of these names at every width in both themes, and write the page that shows them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shown = []
+    with jupyterlab() as (server, browser):
+        for name in names:
+            shown.append(f"<h2>{name}</h2>")
+            with opened(server, browser, "state", STATES[name], "light", (1440, WIDTHS[1440])) as page:
+                for theme in ("light", "dark"):
+                    page.evaluate(
+                        f"jupyterapp.commands.execute('apputils:change-theme', {{theme: 'JupyterLab {theme.title()}'}})"
+                    )
+                    for width, height in WIDTHS.items():
+                        page.set_viewport_size({"width": width, "height": height})
+                        picture = f"{name.replace(' ', '-')}-{width}-{theme}.png"
+                        take(page, folder / picture, ".bk-explorer")
+                        shown.append(f'<img src="{picture}" alt="{name}, {width} pixels, {theme}">')
+            (folder / "index.html").write_text(PAGE.format("\n".join(shown)), encoding="utf-8")
+
+
+def _around(page: Page, down_to: str) -> FloatRect:
+    """Give the explorer down to one of its parts, with a little room about it."""
+    whole, last = page.locator(".bk-explorer").bounding_box(), page.locator(down_to).bounding_box()
     assert whole is not None
-    assert charts is not None
-    bottom = charts["y"] + charts["height"]
+    assert last is not None
+    bottom = last["y"] + last["height"]
     return {
         "x": whole["x"] - ROOM,
         "y": whole["y"] - ROOM,
@@ -106,4 +169,7 @@ def _write(server: Server, name: str, code: str) -> None:
 
 
 if __name__ == "__main__":
-    shoot(Path(sys.argv[1]), sys.argv[2:] or list(SHOTS))
+    if sys.argv[1] == "--page":
+        shoot_page(Path(sys.argv[2]), sys.argv[3:] or list(STATES))
+    else:
+        shoot(Path(sys.argv[1]), sys.argv[2:] or list(SHOTS))

@@ -2,9 +2,9 @@
 
     python scripts/store_notebooks.py notebooks/01-count-tokens.ipynb ...
 
-A cell keeps its outputs when each is plain text, or a table that pandas drew, and no longer than a page. A figure,
-a widget and a cell tagged "unstored" (what it shows differs from run to run) keep none, and no number of execution
-either, so that nbval runs them and compares nothing. Running it again changes no byte.
+A cell keeps its outputs when each is plain text, or a table that pandas or this kit drew, and no longer than a page. A
+figure, a widget and a cell tagged "unstored" (what it shows differs from run to run) keep none, and no number of
+execution either, so that nbval runs them and compares nothing. Running it again changes no byte.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from nbclient import NotebookClient
 
 LONGEST = 30  # lines
 SECONDS = 120
+DRAWN = ('class="dataframe"', 'class="tex2jax_ignore')  # a table of pandas, and a value of this kit
 KERNEL = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
 
 
@@ -40,7 +41,8 @@ def is_comparable(output: dict[str, Any]) -> bool:
     """Tell whether an output is text or a small table, the same in every run."""
     data = output.get("data", {"text/plain": output.get("text", "")})
     is_said = output["output_type"] == "execute_result" or output.get("name") == "stdout"
-    is_table = 'class="dataframe"' in data.get("text/html", 'class="dataframe"')
+    html = data.get("text/html", DRAWN[0])
+    is_table = any(mark in html for mark in DRAWN)
     text = data.get("text/plain", "")
     is_same = " at 0x" not in text and len(text.splitlines()) <= LONGEST
     return is_said and is_table and is_same and set(data) <= {"text/plain", "text/html"}

@@ -5,7 +5,7 @@
 
 An error in words (ValueError, LookupError) is an answer, and for a saved state only a ValueError; what loads can be
 counted, looked at and saved again. Anything else stops the run and leaves the input in ``.fuzz/``. It starts from one
-body of each provider's format and saved states. Not collected by pytest; what it finds becomes a test of its own.
+sample of each format and saved states. Not collected by pytest; what it finds becomes a test of its own.
 """
 
 from __future__ import annotations
@@ -80,6 +80,7 @@ def start(folder: Path) -> None:
     plan = bk.fit(Budget(100, (), [bk.Allocation("a", 50, keep="best")]), [bk.Item("a", 30, 0.5), bk.Item("a", 40)])
     conversations = [json.dumps(body) for body in BODIES]
     conversations += ["\n".join(json.dumps(body) for body in BODIES[::-1])]
+    conversations += [path.read_text("utf-8") for path in sorted((Path(__file__).parent / "formats").iterdir())]
     inputs = [b"\x00" + each.encode() for each in conversations]
     states: list[Budget | Plan] = [*budgets, plan]
     inputs += [b"\x01" + to_json(each).encode() for each in states]

@@ -184,7 +184,7 @@ class _History:
             return []
 
         def key(entry: Entry) -> tuple[int, int]:
-            members = range(len(self.units)) if entry.kind != "summary" else []
+            members = self.seen if entry.kind != "summary" else ()  # nobody knows the importance of what is to come
             own = [self.policy.importance(self.trace.messages[i]) for i in members if self.units[i] == entry.unit]
             return (max(own, default=self.policy.importance(self.trace.messages[entry.place])), entry.unit)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import get_args
 
 from hypothesis import strategies as st
 
 import budgetkit as bk
 from budgetkit.budget.amounts import Amount
+from budgetkit.budget.orders import Order
 
 SECTIONS = ("system", "memory", "retrieval", "history", "tool")
 TOKENS = st.integers(0, 300)
@@ -43,22 +44,20 @@ def allocations(draw: st.DrawFn, section: str, floors: bool = True) -> bk.Alloca
 @st.composite
 def budgets(draw: st.DrawFn) -> bk.Budget:
     """Any budget that shows its deficit, over-committed ones among them."""
-    compete: Literal["section", "item"] = draw(st.sampled_from(["section", "item"]))
+    order: Order = draw(st.sampled_from(get_args(Order)))
     names = draw(st.lists(st.sampled_from(SECTIONS), unique=True, min_size=1))
-    lines = [draw(allocations(name, floors=compete == "section")) for name in names]
+    lines = [draw(allocations(name, floors="by item" not in order)) for name in names]
     reserves = [bk.Reserve("output", draw(amounts()), serves="output"), bk.Reserve("safety", draw(amounts(50)))]
-    if draw(st.booleans()):
+    if draw(st.booleans()) and ("by item" not in order or lines[0].required or lines[0].cap is not None):
         reserves.append(bk.Reserve("held", draw(st.integers(0, 50)), serves=names[0]))
     return bk.Budget(
         draw(st.integers(0, 1_000)),
         reserves,
         lines,
         kind=draw(st.sampled_from(["shared", "input", "usable"])),
-        order=draw(st.sampled_from(["importance", "pool"])),
+        order=order,
         deficit=draw(st.sampled_from(["signed", "clamp"])),
         undeclared="pool",
-        pool=draw(st.sampled_from(["open", "together", "each"])),
-        compete=compete,
         rounding=draw(st.sampled_from(["floor", "nearest", "largest_remainder"])),
     )
 

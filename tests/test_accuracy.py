@@ -60,7 +60,7 @@ def test_a_counter_that_is_right_needs_no_buffer_and_one_that_counts_half_needs_
 
 
 def test_errors_of_many_documents_cancel_so_a_large_window_needs_less() -> None:
-    mixed = errors_of([100] * 60, [60, 140] * 30)
+    mixed = errors_of([100] * 6_000, [60, 140] * 3_000)
     small, large = accuracy.buffer_for(mixed, 100), accuracy.buffer_for(mixed, 100_000)
     assert small.share == pytest.approx(0.4)
     assert large.share < 0.03
@@ -68,7 +68,7 @@ def test_errors_of_many_documents_cancel_so_a_large_window_needs_less() -> None:
 
 def test_documents_that_come_together_do_not_cancel() -> None:
     kinds = errors_of([100] * 60, [60] * 30 + [140] * 30).assign(kind=["a"] * 30 + ["b"] * 30)
-    assert accuracy.buffer_for(kinds, 100_000, together="kind").share == pytest.approx(0.4)
+    assert accuracy.buffer_for(kinds, 100_000, window_mix="kind").share == pytest.approx(0.4)
 
 
 def test_less_risk_asks_for_more_buffer() -> None:
@@ -100,7 +100,7 @@ def test_a_risk_is_a_chance(risk: float) -> None:
 
 def test_a_buffer_is_for_one_counter() -> None:
     two = pd.concat([errors_of([1], [1], "a"), errors_of([1], [1], "b")])
-    with pytest.raises(ValueError, match=r"errors of 2 counters \(a, b\); a buffer is for one; choose its rows"):
+    with pytest.raises(ValueError, match=r"errors of 2 counters \('a', 'b'\); a buffer is for one; choose its rows"):
         accuracy.buffer_for(two, 100)
 
 

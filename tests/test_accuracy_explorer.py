@@ -81,12 +81,12 @@ def test_its_errors_are_the_frame_of_compare(explorer: AccuracyExplorer) -> None
     pd.testing.assert_frame_equal(explorer.errors, bk.accuracy.compare(["chars/4"], toy()))
 
 
-@pytest.mark.parametrize("together", [None, "language"])
-def test_its_buffer_is_what_buffer_for_finds(explorer: AccuracyExplorer, together: str | None) -> None:
-    explorer.controls.together.value = together or ""
+@pytest.mark.parametrize("window_mix", [None, "language"])
+def test_its_buffer_is_what_buffer_for_finds(explorer: AccuracyExplorer, window_mix: str | None) -> None:
+    explorer.controls.window_mix.value = window_mix or ""
     for risk in (0.05, 0.2):
         explorer.controls.risk.value = risk
-        assert explorer.buffer == bk.accuracy.buffer_for(explorer.errors, 8_192, risk, together)
+        assert explorer.buffer == bk.accuracy.buffer_for(explorer.errors, 8_192, risk, window_mix)
 
 
 def test_its_key_figures_are_those_of_the_summary(explorer: AccuracyExplorer) -> None:
@@ -519,7 +519,7 @@ def test_a_class_with_half_a_character_can_be_shown_and_chosen() -> None:
         (lambda e: hear(e, {"kind": "risk", "chance": 0, "id": "1"}), "a risk of 0"),
         (lambda e: hear(e, {"kind": "risk", "chance": "often", "id": "1"}), "often"),
         (lambda e: hear(e, {"kind": "lengths", "shortest": 7_000, "longest": 8_000, "id": "1"}), "other lengths"),
-        (lambda e: hear(e, {"kind": "together", "column": "weather", "id": "1"}), "'weather'"),
+        (lambda e: hear(e, {"kind": "window_mix", "column": "weather", "id": "1"}), "'weather'"),
         (lambda e: hear(e, {"kind": "document", "document": 99, "id": "1"}), "there are 0 to 59"),
         (lambda e: hear(e, {"kind": "corpus", "name": "nowhere", "id": "1"}), "no texts 'nowhere'"),
         (lambda e: hear(e, {"kind": "window", "tokens": -1, "id": "1"}), "window"),
@@ -586,7 +586,7 @@ def test_it_prints_the_same_text_every_time_and_shows_as_a_widget(explorer: Accu
     assert "application/vnd.jupyter.widget-view+json" in bundle
 
 
-@given(st.lists(st.sampled_from(["code", "prose", "risk", "together", "undo", "redo", "reset", "bad"]), max_size=6))
+@given(st.lists(st.sampled_from(["code", "prose", "risk", "window_mix", "undo", "redo", "reset", "bad"]), max_size=6))
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_is_done_state_widgets_and_figures_agree(made: AccuracyExplorer, steps: list[str]) -> None:
     explorer = made
@@ -597,15 +597,15 @@ def test_whatever_is_done_state_widgets_and_figures_agree(made: AccuracyExplorer
             getattr(explorer, step)()
         elif step == "risk":
             explorer.controls.risk_box.value = 30
-        elif step == "together":
-            explorer.controls.together.value = "language"
+        elif step == "window_mix":
+            explorer.controls.window_mix.value = "language"
         elif step == "bad":
             explorer.controls.counter.value = "abacus"
         else:
             explorer.controls.classes.value = (step,)
     config = explorer.config
     assert explorer.controls.risk.value == config["risk"] == explorer.buffer.risk
-    assert (explorer.controls.together.value or None) == config["together"]
+    assert (explorer.controls.window_mix.value or None) == config["window_mix"]
     assert set(explorer.errors["class"]) == set(config["classes"]) == set(explorer.controls.classes.value)
     assert explorer.buffer.documents == len(explorer.errors)
     assert f"{explorer.buffer.share * 100:.1f} %" == kpi(explorer, "buffer")

@@ -18,28 +18,31 @@ PACKAGE = Path(budgetkit.__file__).parent
 PUBLIC = {
     *("Share", "Item", "Reserve", "Allocation", "Budget", "allocate", "allocate_many", "fit", "sweep"),
     *("Plan", "Grant", "Decision", "model", "counter", "Framing", "FRAMINGS", "truncate"),
-    *("Message", "Trace", "load_trace", "load_traces", "BudgetExplorer", "AccuracyExplorer"),
-    "ConversationExplorer",
+    *("Message", "Trace", "list_traces", "load_trace", "load_traces", "BudgetExplorer", "AccuracyExplorer"),
+    *("ConversationExplorer", "DesignCard", "App"),
     *("Replay", "replay", "rank_policies", "evidence", "losses", "evidence_shares", "outlook"),
     *("presets", "state", "assembly", "figures", "policies", "prompt_cache", "cost"),
     *("corpora", "accuracy", "calibrate", "streaming", "claims"),
-    *("shipped_traces", "cutter", "cut_share"),
+    *("shipped_traces", "cutter", "cut_share", "count_request", "count_answer", "RequestCount", "fit_bill"),
+    *("solve", "tune", "Conversation", "trim"),
 }
 
 # The core is what an application installs; the wings stand on it, and the faces on both.
 CORE = {"budget", "message", "files", "models", "plan", "pruning", "counters", "framing", "presets", "state", "trace"}
-CORE |= {"truncation", "assembly", "billing", "schema"}
-WINGS = {"accuracy", "replay"}
-FACES = {"figures", "explorer", "endpoints"}
+CORE |= {"truncation", "live"}
+WINGS = {"accuracy", "replay", "deciding"}
+FACES = {"figures", "explorer", "endpoints", "app", "commands"}
 
 # Floors from the ground up: a room may import what stands on a lower floor.
 FLOORS = [
-    {"budget", "message", "files", "endpoints"},
-    {"models", "plan", "pruning"},
-    {"counters", "framing", "presets", "state", "figures", "billing", "schema"},
-    {"trace", "truncation", "assembly"},
-    {"explorer"},
+    {"budget", "files"},
+    {"message", "models", "plan", "pruning", "endpoints"},
+    {"counters", "presets", "state", "figures"},
+    {"framing"},
+    {"trace", "truncation"},
+    {"explorer", "live"},
     {"accuracy", "replay"},
+    {"app", "commands", "deciding"},
 ]
 MOST_FLOORS, MOST_ENTRIES = 8, 22
 
@@ -50,11 +53,14 @@ DOORS = {
     "tiktoken": {"counters"},
     **dict.fromkeys(("tokenizers", "mistral_common", "litellm"), {"counters"}),
     "plotly": SHOWN,
-    **dict.fromkeys(("ipywidgets", "anywidget", "IPython"), {d for d in SHOWN if d.endswith("explorer")}),
+    **dict.fromkeys(("ipywidgets", "anywidget", "IPython"), {"app", *(d for d in SHOWN if d.endswith("explorer"))}),
     "genai_prices": {"models", "replay"},
     "importlib.resources": {"files"},
     **dict.fromkeys(("dask", "distributed"), set[str]()),
+    "voila": {"app"},
+    **dict.fromkeys(("click", "rich", "pytest"), {"commands"}),
     **dict.fromkeys(("httpx", "anyio"), {"endpoints"}),
+    "tqdm": {"accuracy"},
     **dict.fromkeys(("socket", "http", "urllib.request", "ftplib", "requests", "aiohttp"), set[str]()),
 }
 # Functions that the package gives to its own rooms.
@@ -69,6 +75,8 @@ NOT_AT_IMPORT = {
     "yaml",
     "IPython",
     "regex",
+    "pydantic",
+    *("re", "typing", "pathlib"),
 }
 
 SOURCES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")

@@ -40,15 +40,24 @@ def test_the_best_few_are_all_there_is_whatever_room_is_left() -> None:
     assert granted(bk.Budget(100, (), [best], undeclared="pool"), history(10, 10), history(10, 10, 10)) == [20, 20]
 
 
-def test_what_is_required_keeps_its_first_item_whole_over_its_cap() -> None:
-    required = bk.Allocation("history", 30, required=True)
-    assert granted(bk.Budget(100, (), [required], undeclared="pool"), history(40), history(20, 20)) == [40, 20]
+def test_what_is_required_stands_whole_or_keeps_its_first_item_over_its_cap() -> None:
+    for keep, kept in (("first", [40, 40]), ("newest", [40, 20])):
+        required = bk.Allocation("history", 30, required=True, keep=keep)  # type: ignore[arg-type]
+        assert granted(bk.Budget(100, (), [required], undeclared="pool"), history(40), history(20, 20)) == kept
 
 
 def test_a_call_and_its_result_in_two_sections_go_together() -> None:
     lines = [bk.Allocation("history"), bk.Allocation("tool", 10)]
     called = [bk.Item("history", 5, group="call"), bk.Item("tool", 20, group="call"), bk.Item("history", 7)]
     assert granted(bk.Budget(100, (), lines, undeclared="pool"), called) == [7]
+
+
+def test_a_result_without_tokens_beyond_the_best_few_takes_its_call_along() -> None:
+    """Nothing was lost by tokens, so 0.1.0's batch kept the call that `fit` let go."""
+    lines = [bk.Allocation("history"), bk.Allocation("tool", limit_items=1)]
+    called = [bk.Item("tool", 5), bk.Item("tool", 0, group="call"), bk.Item("history", 7, group="call")]
+    assert granted(bk.Budget(100, (), lines, undeclared="pool"), called) == [0]
+    assert bk.fit(bk.Budget(100, (), lines), called)["history"].granted == 0
 
 
 def test_an_item_may_be_cut_inside_where_its_section_says_so() -> None:

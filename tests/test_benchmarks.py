@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from benchmarks import figure
+from benchmarks import calibrations, figure, provider_usage
 from benchmarks.measure import row
+from benchmarks.provider_usage import Call
 
 PAGE = """
 2 cores, Linux; budgetkit 0.1.0.
@@ -81,3 +83,47 @@ def test_the_stored_results_can_be_drawn_and_the_same_way_twice(tmp_path: Path) 
         figure.draw(page, path)
     assert drawn[0].read_bytes() == drawn[1].read_bytes()
     assert b"assemble a window" in drawn[2].read_bytes()
+
+
+def claude_call(project: str, text: str, tools: int, billed: int) -> dict[str, Any]:
+    body: dict[str, Any] = {"max_tokens": 9, "messages": [{"role": "user", "content": text}], "system": "Be brief."}
+    if tools:
+        body["tools"] = [{"name": f"ping{i}", "description": "Look", "input_schema": {}} for i in range(tools)]
+    return {"model": "claude-sonnet-4-5", "request": body, "input_tokens": billed, "repo": project, "source": "x@1:y"}
+
+
+def claude_calls() -> list[dict[str, Any]]:
+    """Three projects of twelve calls, billed 10 and 1.2 a token, with tools 500 more; one call is wrong."""
+    calls = []
+    for project in "abc":
+        for size in range(10, 130, 10):
+            tools = size // 10 % 3
+            call = claude_call(project, f"{project} one two " * size, tools, 0)
+            seen = calibrations.row_of(call)
+            assert seen is not None
+            calls.append({**call, "input_tokens": round(10 + 1.2 * seen.words + (500 if tools else 0))})
+    return [*calls, claude_call("a", "one", 0, 9_000)]
+
+
+def test_a_fit_finds_slope_and_hidden_prompt_and_is_not_dragged() -> None:
+    fitted = calibrations.fit(calibrations.rows(claude_calls()))["claude-4.5"]
+    assert fitted.slope == pytest.approx(1.2, abs=0.005)
+    assert fitted.constants["tools"] == pytest.approx(500, abs=2)
+    assert fitted.constants["request"] == pytest.approx(10, abs=2)
+
+
+def test_a_project_is_estimated_without_its_own_calls() -> None:
+    found = calibrations.rows(claude_calls())
+    without = calibrations.left_out(found)
+    assert without.keys() == {"a", "b", "c"}
+    off = [abs(calibrations.estimated(row, without[row.project][row.family]) - row.billed) for row in found]
+    assert sorted(off)[-2] < 3 < sorted(off)[-1]
+
+
+def test_shares_weigh_projects_alike_and_small_groups_are_shown_only() -> None:
+    """Project a has three calls of which one is exact, b one that is: a third and one are two thirds."""
+    calls = [Call("api", "text", "a", counted, 9.0, 12.0, 10, None) for counted in (10, 12, 20)]
+    calls.append(Call("api", "text", "b", 10, 11.0, 12.0, 10, 10))
+    (summed,) = provider_usage.table(calls).to_dict("records")
+    assert (summed["calls"], summed["exact"], summed["within 3"], summed["exact, by project"]) == (4, 2, 3, "67%")
+    assert (summed["median error"], summed["in interval"], summed["litellm exact"]) == ("+10.0%", "75% (few)", 1)

@@ -57,7 +57,7 @@ def test_deficit_is_signed_or_clamped(deficit: str, usable: int, pool: int) -> N
 def test_who_is_asked_first() -> None:
     """Required, then by importance; or required, then those with a cap."""
     lines = [bk.Allocation("a", importance=9), bk.Allocation("b", 10), bk.Allocation("c", required=True)]
-    for order, names in (("importance", "cab"), ("pool", "cba")):
+    for order, names in (("importance", "cab"), ("caps first", "cba"), ("pool by item", "cba")):
         budget = bk.Budget(100, (), lines, order=order)  # type: ignore[arg-type]
         assert "".join(a.section for a in budget.asked) == names
 
@@ -80,7 +80,7 @@ def test_repr_says_the_sizes() -> None:
         (lambda: bk.Allocation("a", fill="most"), ValueError, "known are prefix, skip, knapsack"),  # type: ignore[arg-type]
         (lambda: bk.Allocation("a", required=True, overflow="drop"), ValueError, "what is required stays"),
         (lambda: bk.Allocation("a", weight=-1), ValueError, "weight of 'a' is -1"),
-        (lambda: bk.Budget(9, order="best"), ValueError, "known are importance, pool"),  # type: ignore[arg-type]
+        (lambda: bk.Budget(9, order="best"), ValueError, "known are importance, caps first, pool tog"),  # type: ignore[arg-type]
         (lambda: bk.Budget(9, (), [bk.Allocation("a")] * 2), ValueError, "'a' names more than one line"),
         (lambda: bk.Budget(9, (), [bk.Allocation("window")]), ValueError, "'window' names more than one line"),
         (lambda: bk.Budget(9, [bk.Reserve("a", 1)], [bk.Allocation("a")]), ValueError, "names more than one line"),
@@ -101,9 +101,9 @@ def test_repr_says_the_sizes() -> None:
         (lambda: BUDGET.assign(histroy=1), LookupError, "no line 'histroy' in this budget; its lines are window"),
         (lambda: BUDGET.cap("memory"), LookupError, "no section 'memory' in this budget"),
         (
-            lambda: bk.Budget(9, (), [bk.Allocation("a", floor=1)], compete="item"),
+            lambda: bk.Budget(9, (), [bk.Allocation("a", floor=1)], order="pool by item"),
             ValueError,
-            "a promise to a section needs compete='section'",
+            "a promise to a section needs another order, such as 'pool together'",
         ),
     ],
 )

@@ -19,7 +19,7 @@ from budgetkit.replay.explorer import ConversationExplorer
 from budgetkit.replay.explorer import library as replays
 from budgetkit.replay.explorer.choices import CHOICES, policy_of
 from budgetkit.replay.explorer.reader import GONE, LONGEST, NEWEST
-from budgetkit.replay.forecast import paths
+from budgetkit.replay.outlook import contexts
 from budgetkit.replay.prompt_cache import CACHES, PromptCache
 from budgetkit.state import from_json, from_yaml, to_yaml
 
@@ -145,12 +145,12 @@ def test_a_scrub_looks_up_and_a_replay_is_made_once(monkeypatch: pytest.MonkeyPa
         made.append(policy)
         return bk.replay(trace, budget, policy, **options)
 
-    def drawing(sizes: Any, turns: int, *given: Any) -> Any:
+    def drawing(trace: bk.Trace, count: Any, turns: int, *given: Any, **named: Any) -> Any:
         drawn.append(turns)
-        return paths(sizes, turns, *given)
+        return contexts(trace, count, turns, *given, **named)
 
     monkeypatch.setattr(replays, "replay", watched)
-    monkeypatch.setattr(replays, "paths", drawing)
+    monkeypatch.setattr(replays, "contexts", drawing)
     explorer = explorer_of(conversation(30), "oldest first", "last turns")
     assert (len(made), len(drawn)) == (2, 1)
     for request in (1, 7, 30):
@@ -355,8 +355,13 @@ def test_the_forecast_says_when_a_limit_is_passed() -> None:
     full = int(explorer.forecast["median"].iloc[1])
     assert f"window full (2k): turn {full}" in explorer.view.figure_fan["note"].lower()
     explorer.controls.horizon_box.value = 3
-    assert len(explorer.view.figure_fan["spec"]["data"][-1]["x"]) == 3
-    assert "No limit is reached in the turns drawn." in explorer.view.figure_fan["note"]
+    assert explorer.config["horizon"] == 3
+    assert len(explorer.view.figure_fan["spec"]["data"][-1]["x"]) == 20 + 3
+    first = int((explorer.replay.frame()["dropped"].to_numpy() > 0).argmax()) + 1
+    assert f"First cut (1.5k): turn {first} ({first} to {first})." in explorer.view.figure_fan["note"]
+    free = explorer_of(conversation(3), window=64_000)
+    free.controls.horizon_box.value = 3
+    assert "No limit is reached in the turns drawn." in free.view.figure_fan["note"]
     explorer.controls.money.value = 0
     assert explorer.forecast["event"].tolist() == ["first cut", "window full"]
 

@@ -115,7 +115,7 @@ def test_one_column_of_json_lines_or_csv_is_a_corpus(tmp_path: Path) -> None:
     (tmp_path / "talk.csv").write_text("who,said\nann,Hello\nbob,Bye\n")
     lines = rows(tmp_path / "talk.jsonl")
     assert [(d.text, d.language) for d in lines] == [("Hallo", "de")]
-    assert [p.reason for p in lines.problems] == ["not JSON", "no text in 'text'; it has body"]
+    assert [p.reason for p in lines.problems] == ["not JSON", "no text in 'text'; it has 'body'"]
     assert rows(tmp_path / "talk.csv", column="said").texts == ["Hello", "Bye"]
     with pytest.raises(ValueError, match="asked for rows of talk.txt; rows are read from .jsonl, .csv and .tsv; use"):
         rows(tmp_path / "talk.txt")

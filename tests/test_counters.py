@@ -1,5 +1,6 @@
 """Counters by name: what they count, by which conventions, and what they promise."""
 
+import re
 from fractions import Fraction
 from typing import Any
 
@@ -8,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import budgetkit
-from budgetkit.counters import CharacterCounter, Counter, ExactCounter, counter, encoding_names
+from budgetkit.counters import (
+    CalibratedCounter,
+    CharacterCounter,
+    Counter,
+    ExactCounter,
+    counter,
+    encoding_names,
+)
+from budgetkit.counters.calibrated import family_row
 from budgetkit.models import Model, model, models
 
 
@@ -161,9 +170,9 @@ def test_roundings_enclose_the_exact_quotient(units: int, ratio: Fraction) -> No
 
 
 def test_a_counter_says_whether_its_number_is_the_models_own() -> None:
-    own, stand_in, rough = counter("gpt-4o"), counter("claude-opus-4-5"), counter("chars/4")
+    own, stand_in, rough = counter("gpt-4o"), counter("muse-spark-1.1"), counter("chars/4")
     assert (own.name, own.exact) == ("gpt-4o", True)
-    assert (stand_in.name, stand_in.exact) == ("claude-opus-4-5 (cl100k_base stands in)", False)
+    assert (stand_in.name, stand_in.exact) == ("muse-spark-1.1 (o200k_base stands in)", False)
     assert (rough.name, rough.exact) == ("chars/4", False)
 
 
@@ -219,27 +228,52 @@ def test_words_are_what_stands_between_blanks() -> None:
 
 
 def test_a_calibrated_estimate_says_so_with_slope_source_and_date() -> None:
-    claude, gemini = counter("calibrated:claude-opus-4-7"), counter("calibrated:gemini-2.5-pro")
+    claude, gemini = counter("claude-opus-4-5"), counter("calibrated:gemini-2.5-pro")
+    slope, marked = (float(family_row(name)[column]) for name, column in (("claude-4.5", "slope"), ("gemini", "mark")))
     assert not claude.exact
-    assert claude.name == (
-        "claude-opus-4-7 (calibrated estimate: 1.611 x cl100k_base, llm-tokens-atlas 0.2.0, read 2026-11-21)"
+    assert re.fullmatch(
+        rf"claude-opus-4-5 \(calibrated estimate: {slope:g} x cl100k_base, \d+ recorded calls of \d+ public projects, "
+        r"read 2026-11-21\)",
+        claude.name,
     )
-    assert claude("Hello world") == round(2 * 1.611) == claude.many(["Hello world"])[0]
-    assert gemini("x" * 400) == round(100 * 1.165)
+    assert claude("one " * 100) == round(slope * counter("cl100k_base")("one " * 100)) == claude.many(["one " * 100])[0]
+    plain, marks = gemini("word " * 100), gemini("word " * 100 + "! ? " * 50)
+    assert marks - plain > 100 * marked > 0, "Gemini's tokenizer never joins punctuation"
+    assert counter(claude.name) == claude
     with pytest.raises(
         ValueError, match="no published slope for 'gpt-9'; there are claude-.*; use one of them, or fit"
     ):
         counter("calibrated:gpt-9")
 
 
+def test_a_model_of_a_family_that_nothing_lists_is_counted_by_its_family() -> None:
+    assert counter("claude-sonnet-4-6-next").name.startswith("claude-sonnet-4-6-next (calibrated estimate: ")
+    assert counter(model("claude-opus-4-5", encoding="o200k_base")).name == "claude-opus-4-5 (o200k_base stands in)"
+
+
 def test_a_slope_is_fitted_to_what_the_provider_counted() -> None:
     texts = ["Hello world", "one two three four five six"]
     mine = budgetkit.calibrate(counter("cl100k_base"), texts, [4, 12], model="mine")
-    assert (mine.slope, mine.spread) == (2.0, 0.0)
+    assert isinstance(mine, CalibratedCounter)
+    assert (mine.slope, mine.low, mine.high) == (2.0, 0.0, 0.0)
     assert mine.name == "mine (calibrated estimate: 2 x cl100k_base, fitted to 2 texts)"
     assert mine.many(texts) == [4, 12]
+    assert mine.interval(texts[1]) == (12, 12)
     with pytest.raises(ValueError, match="1 texts and 2 counts; each text needs the provider's count; give as many"):
         budgetkit.calibrate(counter("cl100k_base"), ["a"], [1, 2])
+
+
+def test_one_wrong_count_does_not_drag_a_slope_and_shows_in_the_interval() -> None:
+    """The ratio of the sums, which 0.1.0 took, would be 5.2: nine texts of ten at 1.5, one at 38.5."""
+    texts = [f"word number {'one ' * size}" for size in range(10, 20)]
+    own = counter("o200k_base").many(texts)
+    billed = [3 * tokens // 2 for tokens in own]
+    billed[4] += 37 * own[4]
+    mine = budgetkit.calibrate(counter("o200k_base"), texts, billed)
+    assert mine.slope == pytest.approx(1.5, rel=0.05)
+    alone = budgetkit.calibrate(counter("o200k_base"), texts, billed, projects=["a"] * 4 + ["b"] + ["c"] * 5)
+    assert alone.high is not None
+    assert alone.high > 20, "the interval is that of projects the slope was fitted without"
 
 
 def test_every_counter_keeps_the_protocol() -> None:

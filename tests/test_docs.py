@@ -37,8 +37,6 @@ def test_the_presets_are_as_the_differences_say() -> None:
             budget.order,
             budget.deficit,
             budget.undeclared,
-            budget.pool,
-            budget.compete,
             budget.remainder or "none",
         ], name
 

@@ -234,7 +234,7 @@ def test_an_answer_in_drops_is_not_waited_for_longer_than_one_that_never_comes(
     def answer(client: socket.socket) -> None:
         client.recv(1 << 16)
         client.sendall(begin)
-        for _ in range(200):
+        for _ in range(2_000):
             client.sendall(drop)
             time.sleep(0.05)
 
@@ -243,7 +243,7 @@ def test_an_answer_in_drops_is_not_waited_for_longer_than_one_that_never_comes(
         started = time.perf_counter()
         with pytest.raises(EndpointError, match=r"no answer within 0.4 seconds"):
             replace(count, endpoint=replace(count.endpoint, url=url))("one")
-        assert time.perf_counter() - started < 4
+        assert time.perf_counter() - started < 50, "the drops take 100 seconds"
 
 
 HUGE = {

@@ -63,6 +63,22 @@ def test_a_mark_that_points_forward_is_refused() -> None:
         bk.evidence(conversation("a"), by="luck")  # type: ignore[arg-type]
 
 
+def test_marks_may_name_messages_by_their_ids() -> None:
+    trace = conversation("I live in Bergen.", "Noted.", "Where do I live?", "In Bergen.", m2=["D1:1"])  # type: ignore[list-item]
+    named = bk.Trace("toy", tuple(bk.Message({**m.raw, "dia_id": f"D1:{n}"}) for n, m in enumerate(trace.messages, 1)))
+    assert pairs(named) == [(2, 0, "")]
+    with pytest.raises(ValueError, match="message 2 of trace 'toy' marks 'D1:1' as evidence; marks are ids or indices"):
+        pairs(trace)
+
+
+def test_a_word_that_many_messages_have_tells_nothing_and_a_plain_one_that_few_have_does() -> None:
+    """A speaker's name stands in all messages; the dog, named for the first time in message 2, in two."""
+    said = ["Anna here, hello.", "Hello Anna.", "Anna again: my dog barks.", "Oh Anna.", "Anna asks: the weather?"]
+    said += ["Rain, Anna.", "And who barks, says Anna?", "Yours, Anna."]
+    assert (6, 2, "barks") in pairs(conversation(*said))
+    assert "Anna" not in {term for _, _, term in pairs(conversation(*said))}
+
+
 def lost(trace: bk.Trace, policy: bk.policies.Policy, size: int) -> list[tuple[int, int]]:
     outcome = bk.replay(trace, window(size), policy, count=len, framing=ONE_A_CHARACTER)
     return list(bk.losses(outcome)[["needed", "present"]].itertuples(index=False, name=None))
@@ -92,5 +108,5 @@ def test_shares_by_policy_and_history_budget() -> None:
 
 def test_a_budget_without_a_remainder_has_no_history_budget_to_try() -> None:
     budget = bk.Budget(100, (), [bk.Allocation("history")])
-    with pytest.raises(ValueError, match="this budget names no remainder; its sections are history; pass remainder="):
+    with pytest.raises(ValueError, match="this budget names no remainder; its sections are 'history'; pass remainder="):
         bk.evidence_shares(MARKED, budget, {}, [10])

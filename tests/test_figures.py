@@ -33,6 +33,13 @@ GROWING = pd.DataFrame(
     index=pd.RangeIndex(1, 4, name="turn"),
 )
 LAST = {"system": 1_000, "history": 9_000, "current": 500}
+BILLED = bk.count_request(
+    {
+        "model": "gpt-4o",
+        "messages": [{"role": "user", "content": "Hello world"}],
+        "tools": [{"type": "function", "function": {"name": "ping"}}],
+    }
+)
 
 
 def plain(table: pd.DataFrame, *columns: str) -> list[tuple[object, ...]]:
@@ -53,6 +60,7 @@ def every_figure() -> list[tuple[Question[...], Spec]]:
         (figures.conversations, figures.conversations.spec(OCTOPUS, many)),
         (figures.sweep_line, figures.sweep_line.spec(line)),
         (figures.sweep_map, figures.sweep_map.spec(both)),
+        (figures.ledger, figures.ledger.spec(BILLED)),
     ]
 
 
@@ -265,7 +273,7 @@ def test_a_specification_is_made_without_plotly() -> None:
         "import sys, budgetkit as bk; from budgetkit import figures\n"
         "figures.waterfall.spec(bk.Budget(100)); assert 'plotly' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=300)
 
 
 @pytest.mark.parametrize("name", list(bk.presets.PRESETS))
@@ -283,7 +291,7 @@ def test_a_section_has_one_colour_in_every_figure_and_no_other_section_of_its_pr
 
 def test_an_unknown_name_has_the_same_colour_in_every_session() -> None:
     program = "from budgetkit.figures import colour; print(colour('my own section'))"
-    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300)
     assert said.stdout.strip() == colour("my own section")
 
 
@@ -341,3 +349,18 @@ def test_claims_always_sum_to_the_window(
     found = claims(plan)
     assert sum(claim.tokens for claim in found) == window
     assert all(claim.tokens >= 0 for claim in found if claim.line != POOL)
+
+
+def test_the_ledger_has_a_bar_for_everything_that_is_billed() -> None:
+    """3 for the request, 4 and 2 for the message; the tool, and what stands around it."""
+    table = figures.ledger.table(BILLED)
+    assert plain(table, "kind", "part", "place")[:3] == [
+        ("framing", "request", ""),
+        ("message", "user", "0"),
+        ("tools", "ping", ""),
+    ]
+    assert table["tokens"].tolist()[:2] == [3, 6]
+    assert table["tokens"].sum() == BILLED.tokens
+    drawn = figures.ledger.spec(BILLED)
+    assert drawn["data"][0]["x"] == table["tokens"].tolist()
+    assert drawn["layout"]["annotations"][0]["text"] == f"{BILLED.tokens:,} tokens in all"

@@ -20,6 +20,19 @@ def test_the_readme_describes_no_file_that_is_not_there() -> None:
     assert in_folders <= set(files.data_files())
 
 
+def test_every_kind_of_data_says_under_which_licence_it_is() -> None:
+    sections = re.split(r"^## ", files.read_bytes("README.md").decode(), flags=re.MULTILINE)[1:]
+    assert len(sections) >= 7
+    assert [text.splitlines()[0] for text in sections if not re.search(r"\(MIT|Apache|licence", text)] == []
+
+
+@pytest.mark.parametrize("name", files.data_files("licenses"))
+def test_a_notice_names_its_holder_and_permits_copying(name: str) -> None:
+    notice = files.read_bytes(name).decode()
+    assert "Copyright (c) " in notice
+    assert "Permission is hereby granted, free of charge" in notice
+
+
 def test_a_file_is_found_read_and_listed() -> None:
     assert files.data_path("models.csv").is_file()
     assert files.read_bytes("models.csv").startswith(b"# ")

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 import budgetkit as bk
 from budgetkit.replay import turn_sizes
 from budgetkit.replay.cost import Prices
-from budgetkit.replay.forecast import fan, first_over, paths, turns_left
+from budgetkit.replay.forecast import fan, first_over, paths, straight_line, turns_left
+from budgetkit.replay.outlook import contexts, first_cut
 
 SIZES = st.lists(st.integers(0, 500), min_size=1, max_size=20)
 
@@ -32,7 +33,7 @@ def test_growth_counts_since_the_last_deep_cut() -> None:
 
 
 def test_equal_turns_leave_no_doubt() -> None:
-    drawn = paths([100], 3, start=50)
+    drawn = paths([100], 3, start=50, widen=0)
     assert fan(drawn).to_dict("list")["low"] == fan(drawn).to_dict("list")["high"] == [150, 250, 350]
     assert first_over(drawn, {"first": 150, "never": 350}).iloc[:, 2:].astype(object).values.tolist() == [
         [1.0, 2, 2, 2],
@@ -42,7 +43,7 @@ def test_equal_turns_leave_no_doubt() -> None:
 
 def test_the_spread_is_that_of_the_turns_seen() -> None:
     """Two turns of 0 or 100 each: 0, 100 or 200 with chances of a quarter, a half and a quarter."""
-    drawn = paths([0, 100], 2, samples=20_000)
+    drawn = paths([0, 100], 2, samples=20_000, widen=0)
     found = [float((drawn[:, 1] == size).mean()) for size in (0, 100, 200)]
     assert found == pytest.approx([0.25, 0.5, 0.25], abs=0.01)
 
@@ -107,3 +108,56 @@ def test_the_turns_of_a_trace_add_up_to_it() -> None:
     opening = len(trace.messages[0].text) if trace.messages[0].role == "system" else 0
     sizes = turn_sizes(trace, len, bk.Framing(tool_calls="nothing"))
     assert sizes.sum() + opening == sum(max(0, sum(map(len, m.texts))) for m in trace.messages)
+
+
+def spoken(turns: int, words: int = 60) -> bk.Trace:
+    """Turns of one length each: a question and an answer."""
+    each = [{"role": "user", "content": "why " * words}, {"role": "assistant", "content": "so " * words}]
+    return bk.Trace("even", tuple(bk.Message(message) for message in each * turns))
+
+
+@pytest.mark.parametrize("seen", [4, 60])
+def test_the_first_cut_is_where_a_replay_cuts(seen: int) -> None:
+    """Turns that are all alike: what is drawn from four of them is what comes, and past cuts are told as they were."""
+    budget, count = bk.presets.working_memory(4_000, output=500, history_floor=0), bk.counter("o200k_base")
+    frame = bk.replay(spoken(60), budget, bk.policies.OldestFirst(), count=count).frame()
+    truth = int(frame.loc[frame["dropped"] > 0, "turn"].iloc[0])
+    found = first_cut(spoken(seen), budget, count, turns=400).iloc[0]
+    assert found["event"] == "first cut"
+    assert found["reached"] > 0.99
+    if seen > truth:
+        assert (found["low"], found["median"], found["high"]) == (truth, truth, truth)
+    else:
+        assert found["low"] < truth < found["high"]
+        assert abs(found["median"] - truth) <= 3
+    assert found["limit"] < budget.usable
+
+
+def test_a_forecast_goes_on_from_the_present_size() -> None:
+    trace, count = spoken(10), bk.counter("o200k_base")
+    drawn = contexts(trace, count, turns=5, samples=200)
+    known = np.cumsum(turn_sizes(trace, count))
+    assert drawn.shape == (200, 15)
+    assert (drawn[:, :10] == known).all()
+    assert (drawn[:, 10:] >= known[-1]).all()
+
+
+def test_the_band_holds_nine_in_ten_conversations_whose_pace_changes() -> None:
+    """Turns spread, and each conversation's later turns are longer or shorter than its first by a pace of its own."""
+    random, held = np.random.default_rng(0), []
+    for _ in range(200):
+        sizes = random.lognormal(4, 0.8, 30)
+        sizes[10:] *= np.exp(random.normal(0, 0.6))
+        drawn = paths(sizes[:10].astype(int), 20, samples=400)[:, -1]
+        low, high = np.quantile(drawn, (0.05, 0.95))
+        held.append(low <= sizes[10:].sum() <= high)
+    assert 0.85 <= np.mean(held) <= 0.97
+
+
+def test_the_fan_shows_the_straight_line_from_the_present_on() -> None:
+    drawn = contexts(spoken(4), bk.counter("o200k_base"), turns=3, samples=50)
+    table = bk.figures.fan.table(drawn, known=4)
+    step = drawn[0, 3] - drawn[0, 2]
+    assert table["straight line"].tolist() == [*drawn[0, :4], *(drawn[0, 3] + step * n for n in (1, 2, 3))]
+    assert bk.figures.fan.draw(table)["data"][-1]["line"]["dash"] == "dot"
+    assert straight_line([100, 300], 2, 50).tolist() == [250, 450]

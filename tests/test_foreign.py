@@ -82,7 +82,9 @@ def test_a_file_that_is_no_tokenizer_is_an_error_that_says_what_to_give(tmp_path
 
 def test_tokenizers_from_outside_are_extras_and_say_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("budgetkit.counters.foreign.find_spec", lambda library: None)
-    with pytest.raises(ImportError, match=r"tokenizer of litellm, which is not installed; it is an extra; run: pip"):
+    with pytest.raises(
+        ImportError, match=r"needs litellm, which is not installed; run: pip install 'budgetkit\[tokenizers\]'"
+    ):
         counter("litellm:anthropic_tokenizer.json")("Hello")
 
 

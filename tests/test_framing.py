@@ -22,7 +22,7 @@ from budgetkit.framing import (
 )
 from budgetkit.framing.tools import declaration
 from budgetkit.message import Image, Message
-from budgetkit.models import models
+from budgetkit.models import Model, models
 
 HELLO = {"role": "user", "content": "Hello world"}
 
@@ -40,6 +40,9 @@ NINE_ANSWERS = {
     "plan-195": 9,
     "memory-engine": 10,
     "openai": 9,
+    "openai-cl100k": 9,
+    "openai-0613": 9,
+    "openai-o": 8,
     "openai-reasoning": 8,
     "openai-0301": 10,
 }
@@ -116,13 +119,13 @@ def test_the_older_function_call_counts_like_a_tool_call() -> None:
 
 def test_a_tool_call_and_its_result_as_one_provider_charged_them() -> None:
     """40 tokens were recorded for a request of this shape; this one has the same lengths in other words."""
-    place = {"name": "get_current_weather", "arguments": '{"location": "Los Angeles"}'}
+    place = {"name": "get_current_weather", "arguments": '{"location": "Paris"}'}
     call = {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": place}]}
     result = {"role": "tool", "tool_call_id": "1", "content": "The sky over Los Angeles is clear, 21 degrees outside."}
     count = counter("cl100k_base")
-    texts = [3 * count("assistant"), count(place["arguments"]), count(place["name"]), count(result["content"])]
-    assert texts == [3, 7, 3, 13]
-    assert FRAMINGS["openai"].request([call, result], count) == 3 + (3 + 1 + 5 + 2 * 3 + 7) + (3 - 1 + 1 + 13)
+    texts = ['{"location":"Paris"}', place["name"], f"functions.{place['name']}", result["content"]]
+    assert [count(text) for text in texts] == [5, 3, 4, 13]
+    assert FRAMINGS["openai-cl100k"].request([call, result], count) == 3 + (4 + 3 + 4 + 3 + 5) + (5 + 13) == 40
 
 
 def test_the_name_of_a_tool_result_is_not_counted() -> None:
@@ -162,14 +165,15 @@ QUESTION = [
         ("cookbook", "o200k_base", 68, 101),
         ("cookbook-cl100k", "cl100k_base", 71, 105),
         ("openai", "o200k_base", 68, 101),
-        ("openai", "cl100k_base", 71, 105),
+        ("openai-cl100k", "cl100k_base", 71, 105),
+        ("openai-0613", "cl100k_base", 71, 105),
     ],
 )
 def test_tools_as_constants_and_as_a_declaration_come_to_the_same_on_the_cookbooks_shape(
     name: str, encoding: str, tools: int, request_tokens: int
 ) -> None:
     count, framing = counter(encoding), FRAMINGS[name]
-    assert framing.schemas([WEATHER], count) == tools
+    assert framing.schemas([WEATHER], count, QUESTION) == tools
     assert framing.request(QUESTION, count, [WEATHER]) == request_tokens
 
 
@@ -187,7 +191,7 @@ def test_the_full_stop_of_a_description_is_not_counted_by_the_constants() -> Non
 
 def test_without_a_system_message_a_declaration_costs_four_tokens_more() -> None:
     framing, count = FRAMINGS["litellm"], counter("gpt-4o")
-    assert framing.schemas([WEATHER], count, with_system=False) == framing.schemas([WEATHER], count) + 4
+    assert framing.schemas([WEATHER], count, []) == framing.schemas([WEATHER], count) + 4
     alone = framing.request(QUESTION[1:], count, [WEATHER])
     assert alone == framing.request(QUESTION[1:], count) + framing.schemas([WEATHER], count) + 4
 
@@ -344,11 +348,13 @@ def test_many_messages_ask_the_counter_once() -> None:
     assert batch.calls == 1
 
 
-def test_every_model_has_a_framing_and_an_unknown_one_openais() -> None:
-    assert all(framing_for(known) in FRAMINGS.values() for known in models())
-    assert framing_for("gpt-4o") == FRAMINGS["openai"]
-    assert framing_for("gpt-5-mini") == FRAMINGS["openai-reasoning"]
-    assert framing_for("claude-sonnet-4-5") == framing_for("no such model") == DEFAULT_FRAMING
+def test_every_model_has_a_framing_and_an_unknown_one_an_estimate() -> None:
+    assert all(framing_for(known).rules is not None for known in models())
+    assert framing_for("gpt-4o").source == FRAMINGS["openai"].source
+    assert framing_for("gpt-5-mini").source == FRAMINGS["openai-reasoning"].source
+    assert framing_for("claude-sonnet-4-5").source.startswith("claude-4.5: ")
+    assert framing_for("no such model").source.startswith("any other: ")
+    assert framing_for(Model("mine", 8_192, framing="octopus")) == FRAMINGS["octopus"]
 
 
 texts = st.text(st.characters(), max_size=30)

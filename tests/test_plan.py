@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
 
@@ -12,7 +13,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import budgetkit as bk
+from budgetkit import presets
 from budgetkit.plan import Plan
+from budgetkit.plan.batch import RequestBatch
 from budgetkit.plan.decisions import OVER_CAP, WINDOW_FULL
 from budgetkit.plan.items import Items, Units
 from budgetkit.plan.selection import select
@@ -56,16 +59,16 @@ def test_weights_divide_what_is_left_without_a_residue() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pool", "expected"),
+    ("order", "expected"),
     [
-        ("open", {"system": 100, "memory": 500, "notes": 400}),
-        ("together", {"system": 100, "memory": 500, "notes": 100}),
-        ("each", {"system": 100, "memory": 500, "notes": 400}),
+        ("importance", {"system": 100, "memory": 500, "notes": 400}),
+        ("pool together", {"system": 100, "memory": 500, "notes": 100}),
+        ("pool each", {"system": 100, "memory": 500, "notes": 400}),
     ],
 )
-def test_pool(pool: str, expected: dict[str, int]) -> None:
+def test_pool(order: str, expected: dict[str, int]) -> None:
     """Without a cap: all that is left, the pool of 600 together, or up to the pool each."""
-    budget = bk.Budget(1_000, (), [bk.Allocation("system", 400)], undeclared="pool", pool=pool)  # type: ignore[arg-type]
+    budget = bk.Budget(1_000, (), [bk.Allocation("system", 400)], undeclared="pool", order=order)  # type: ignore[arg-type]
     plan = bk.allocate(budget, {"system": 100, "memory": 500, "notes": 500})
     assert granted(plan) == expected
     assert plan.shared_pool_use == expected["memory"] + expected["notes"]
@@ -114,9 +117,9 @@ def test_items_of_the_pool_compete_by_importance() -> None:
     """One pool of 100 for two sections: handed out item by item, or section by section."""
     items = [bk.Item("a", 60, importance=1), bk.Item("b", 40, importance=2), bk.Item("b", 50, importance=3)]
     lines = [bk.Allocation("a", keep="best"), bk.Allocation("b", keep="best")]
-    by_item = bk.Budget(100, (), lines, pool="together", compete="item")
+    by_item = bk.Budget(100, (), lines, order="pool by item")
     assert [d.outcome for d in bk.fit(by_item, items).decisions] == ["dropped", "kept", "kept"]
-    by_section = replace(by_item, compete="section")
+    by_section = replace(by_item, order="pool together")
     assert [d.outcome for d in bk.fit(by_section, items).decisions] == ["kept", "dropped", "dropped"]
 
 
@@ -132,12 +135,130 @@ def test_a_group_stays_or_goes_together_within_and_across_sections() -> None:
     assert granted(plan) == {"history": 20, "tool": 0}
 
 
-def test_required_keeps_its_first_item_although_it_is_over_its_cap() -> None:
-    """An oversize system prompt is not dropped: it stays whole, with a sentence."""
+def test_required_stands_whole_although_it_is_over_its_cap() -> None:
+    """An oversize system prompt is not dropped, nor is what stands behind it, as numbers and as items."""
     budget = bk.Budget(1_000, (), [bk.Allocation("system", 100, required=True)])
     plan = bk.fit(budget, [bk.Item("system", 300), bk.Item("system", 50)])
+    assert [d.outcome for d in plan.decisions] == ["kept", "kept"]
+    assert plan.grants == bk.allocate(budget, {"system": 350}).grants
+    assert "system is required and needs 350 tokens, 250 above its cap (100)" in plan.warnings[0]
+
+
+def test_a_required_list_keeps_its_first_item_although_it_is_over_its_cap() -> None:
+    """Of ranked passages the cap takes the rest."""
+    budget = bk.Budget(1_000, (), [bk.Allocation("knowledge", 100, required=True, keep="best")])
+    plan = bk.fit(budget, [bk.Item("knowledge", 300, 0.9), bk.Item("knowledge", 50, 0.5)])
     assert [d.outcome for d in plan.decisions] == ["kept", "dropped"]
-    assert "system is required and needs 300 tokens, 200 above its cap (100)" in plan.warnings[0]
+    assert bk.allocate(budget, {"knowledge": 350})["knowledge"].granted == 100
+
+
+@pytest.mark.parametrize(("make", "section", "cap"), [(presets.rag, "system", 819), (presets.chat, "system", 819)])
+def test_a_required_section_over_its_cap_is_the_same_by_every_way(
+    make: Callable[..., bk.Budget], section: str, cap: int
+) -> None:
+    """0.1.0 granted 819 of 900 as a number and 900 as an item."""
+    budget, frame = make(8_192), pd.DataFrame({section: [900]})
+    assert budget.cap(section) == cap
+    items = Items([bk.Item(section, 500), bk.Item(section, 400)])
+    found = [
+        bk.allocate(budget, {section: 900})[section].granted,
+        bk.fit(budget, items)[section].granted,
+        bk.allocate_many(budget, frame).set_index("section").loc[section, "granted"],
+        RequestBatch(frame, lambda row: items).columns(budget)[section]["granted"][0],
+    ]
+    assert found == [900] * 4
+
+
+def test_a_cap_of_0_switches_a_required_section_off_by_every_way() -> None:
+    """0.1.0 granted nothing to the number and all to the item; a share that comes to nothing is no switch."""
+    off = bk.Budget(100, (), [bk.Allocation("system", 0, required=True)])
+    small = bk.Budget(5, (), [bk.Allocation("system", bk.Share(0.1), required=True)], deficit="signed")
+    for budget, kept in ((off, 0), (small, 5)):
+        assert bk.allocate(budget, {"system": 5})["system"].granted == kept
+        assert bk.fit(budget, [bk.Item("system", 5)])["system"].granted == kept
+
+
+def test_a_floor_keeps_at_least_so_much_of_whole_items() -> None:
+    """ "Always keep at least": messages of 30 for a floor of 100 are four of them, where 0.1.0 kept three."""
+    lines = [bk.Allocation("system", required=True), bk.Allocation("history", floor=100, keep="newest")]
+    budget = bk.Budget(500, (), lines, deficit="signed")
+    items = [bk.Item("system", 450), *[bk.Item("history", 30)] * 10]
+    plan = bk.fit(budget, items)
+    assert (plan["history"].granted, plan.free) == (120, -70)
+    waiting = replace(budget, allocations=[bk.Allocation("notes", importance=9), lines[1]])
+    plan = bk.fit(waiting, [bk.Item("notes", 10)] * 50 + items[1:])
+    assert (plan["notes"].granted, plan["history"].granted) == (380, 120)
+
+
+def test_every_turn_of_a_working_memory_keeps_its_4000_tokens_of_history() -> None:
+    """Octopus' floor; in 39 of 41 turns 0.1.0 kept less."""
+    count = bk.counter("chars/4")
+    trace = bk.Trace(
+        "long", tuple(bk.Message({"role": r, "content": "word " * 300}) for r in ("user", "assistant") * 40)
+    )
+    budget = presets.working_memory(8_192)
+    plans = [bk.fit(budget, trace.items(turn, count, budget.roles)) for turn in range(1, 41)]
+    kept = [(plan["history"].granted, min(4_000, plan["history"].demand)) for plan in plans]
+    assert all(granted >= promised for granted, promised in kept)
+    assert sum(promised == 4_000 for _, promised in kept) > 30
+
+
+@pytest.mark.parametrize("names", [("a", "b"), ("b", "a")])
+def test_weights_leave_nothing_free_while_somebody_asks(names: tuple[str, str]) -> None:
+    """1 to 1 of 100 with demands of 100 and 10: 90 and 10, whoever stands first; 0.1.0 stranded 40."""
+    for importance in (1, 9):
+        lines = [bk.Allocation(name, weight=1, importance=importance if name == "a" else 5) for name in names]
+        plan = bk.allocate(bk.Budget(100, (), lines), {"a": 100, "b": 10})
+        assert granted(plan) == {"a": 90, "b": 10}
+
+
+def test_weights_fill_like_water() -> None:
+    """1, 2 and 3 of 600: who wants less than its part takes that, and the others rise together; floors come first."""
+    lines = [bk.Allocation("a", weight=1), bk.Allocation("b", weight=2), bk.Allocation("c", weight=3)]
+    budget = bk.Budget(600, (), lines)
+    assert granted(bk.allocate(budget, {"a": 900, "b": 900, "c": 60})) == {"a": 180, "b": 360, "c": 60}
+    assert granted(bk.allocate(budget, {"a": 20, "b": 900, "c": 900})) == {"a": 20, "b": 232, "c": 348}
+    promised = budget.assign(a={"floor": 300})
+    assert granted(bk.allocate(promised, {"a": 900, "b": 900, "c": 900})) == {"a": 350, "b": 100, "c": 150}
+
+
+WEIGHTED = st.lists(
+    st.tuples(st.integers(1, 5), st.none() | st.integers(0, 200), st.integers(0, 60), st.integers(1, 3)),
+    min_size=1,
+    max_size=6,
+)
+
+
+@given(st.integers(0, 600), WEIGHTED, st.lists(st.integers(0, 300), min_size=6, max_size=6), st.permutations(range(6)))
+def test_nothing_is_free_while_a_weighted_section_asks_and_the_order_does_not_matter(
+    window: int, drawn: list[tuple[int, int | None, int, int]], wants: list[int], order: list[int]
+) -> None:
+    """But for the token of a rounded part, in whatever order they stand and are asked."""
+    lines = [
+        bk.Allocation(f"s{i}", cap, floor=min(floor, window // 10, cap or 0), weight=weight, importance=importance)
+        for i, (weight, cap, floor, importance) in enumerate(drawn)
+    ]
+    demand = {a.section: wants[i] for i, a in enumerate(lines)}
+    plan = bk.allocate(bk.Budget(window, (), lines, deficit="signed"), demand)
+    wanted = {s: tokens if (cap := plan.budget.caps[s]) is None else min(tokens, cap) for s, tokens in demand.items()}
+    asking = [s for s, tokens in granted(plan).items() if tokens < wanted[s]]
+    assert plan.free == 0 if asking else plan.free >= 0
+    turned = [replace(lines[i], importance=10 - lines[i].importance) for i in order if i < len(lines)]
+    other = granted(bk.allocate(bk.Budget(window, (), turned, deficit="signed"), demand))
+    assert all(abs(other[s] - tokens) <= len(lines) for s, tokens in granted(plan).items())
+
+
+def test_a_weight_is_small_enough_to_be_counted_with() -> None:
+    """Times a number of tokens it would pass 64 bits."""
+    with pytest.raises(ValueError, match="weight of 'a' is 65,537; weights are at most 65,536; divide"):
+        bk.Allocation("a", weight=65_537)
+
+
+def test_a_reserve_for_a_competitor_of_the_pool_is_refused() -> None:
+    """Who competes item by item has nothing of its own: 0.1.0 overran the window by what was held."""
+    held = [bk.Reserve("held", 50, serves="a")]
+    with pytest.raises(ValueError, match="'a' has a floor, a weight or a reserve of its own while items compete"):
+        bk.Budget(100, held, [bk.Allocation("a"), bk.Allocation("b")], order="open by item")
 
 
 def test_cut_is_asked_for_the_first_item_that_does_not_fit() -> None:
@@ -168,7 +289,7 @@ def test_required_stays_whole_where_nothing_can_cut_it() -> None:
     items = [bk.Item("system", 0), bk.Item("system", 80), bk.Item("system", 30)]
     plan = bk.fit(bk.Budget(1_000, (), [line]), items, cut=lambda item, limit, _: None)
     assert [d.kept for d in plan.decisions] == [0, 80, 0]
-    assert any("system is required and loses 1 whole item over its cap (50)" in w for w in plan.warnings)
+    assert "system is required and loses 30 of 110 tokens (1 item) because it is over its cap (50)" in plan.warnings[0]
 
 
 def test_competing_items_do_not_overrun_a_window_with_caps_among_them() -> None:
@@ -178,7 +299,7 @@ def test_competing_items_do_not_overrun_a_window_with_caps_among_them() -> None:
         bk.Allocation("b", 50, importance=7),
         bk.Allocation("c", importance=5, keep="best"),
     ]
-    budget = bk.Budget(100, (), lines, compete="item")
+    budget = bk.Budget(100, (), lines, order="open by item")
     plan = bk.fit(budget, [bk.Item("a", 30), bk.Item("b", 50), bk.Item("c", 70)])
     assert (granted(plan), plan.free) == ({"a": 30, "b": 50, "c": 0}, 20)
 
@@ -186,7 +307,7 @@ def test_competing_items_do_not_overrun_a_window_with_caps_among_them() -> None:
 def test_floors_do_not_stretch_the_pool() -> None:
     """A promise to an uncapped section is kept out of what the others take of the pool."""
     lines = [bk.Allocation("capped", 80), bk.Allocation("a", importance=9), bk.Allocation("b", floor=10, importance=1)]
-    plan = bk.allocate(bk.Budget(100, (), lines, pool="together"), {"a": 50, "b": 50})
+    plan = bk.allocate(bk.Budget(100, (), lines, order="pool together"), {"a": 50, "b": 50})
     assert (granted(plan)["a"], granted(plan)["b"], plan.shared_pool_use) == (10, 10, 20)
 
 
@@ -223,7 +344,8 @@ def test_numbers_add_up_and_stay_within_limits(budget: bk.Budget, demand: dict[s
     for grant in plan.grants:
         assert 0 <= grant.granted <= min(grant.demand, grant.limit)
         cap = plan.budget.caps[grant.section]
-        assert cap is None or grant.granted <= cap
+        line = next(a for a in plan.budget.allocations if a.section == grant.section)
+        assert cap is None or grant.granted <= cap or (line.stands_whole and cap > 0)
     assert plan.used + plan.free + plan.reserved == budget.window
     assert plan.reserved >= 0
 
@@ -257,13 +379,15 @@ def test_every_item_has_one_decision_and_the_grants_are_their_sums(budget: bk.Bu
 
 @given(budgets(), ITEMS)
 def test_whole_items_stay_within_their_caps(budget: bk.Budget, items: list[bk.Item]) -> None:
-    """A cap is exceeded by the first item of a required section alone, and never by more than that item."""
+    """A cap is exceeded by a required section alone: by the first item of a list, by all that stands in order."""
     plan = bk.fit(budget, items)
     for allocation in plan.budget.allocations:
         cap = plan.budget.caps[allocation.section]
         largest = max((i.tokens for i in items if i.section == allocation.section), default=0)
         if cap is not None:
-            assert plan[allocation.section].granted <= (max(cap, largest) if allocation.required else cap)
+            whole = plan[allocation.section].demand if allocation.stands_whole and cap else 0
+            most = 0 if cap == 0 else max(cap, largest, whole)
+            assert plan[allocation.section].granted <= (most if allocation.required else cap)
 
 
 @given(budgets(), st.lists(DEMANDS, min_size=1, max_size=6))

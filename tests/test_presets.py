@@ -45,10 +45,10 @@ def test_a_trace_goes_by_the_roles_of_working_memory_unless_told_otherwise() -> 
 
 @pytest.mark.parametrize(
     ("current", "demand", "history"),
-    [("actual", 100, 900), ("fixed", 100, 500), ("larger", 100, 500), ("larger", 700, 300), ("fixed", 700, 500)],
+    [("actual", 100, 900), ("fixed", 100, 500), ("larger", 100, 500), ("larger", 700, 300), ("fixed", 700, 300)],
 )
 def test_current_message_counted_fixed_or_the_larger(current: str, demand: int, history: int) -> None:
-    """What the current message claims of 1,000 tokens."""
+    """What the current message claims of 1,000 tokens; it is sent whole, over a fixed 500 as well."""
     budget = presets.working_memory(1_000, output=0, current=current)  # type: ignore[arg-type]
     assert bk.allocate(budget, {"current": demand})["history"].limit == history
 
@@ -201,7 +201,7 @@ def test_tool_schemas_do_not_go_for_the_cap_of_the_system_prompt() -> None:
     for budget, kept in ((presets.agent_prompt(), 365), (presets.agent_prompt(None, own), 365)):
         plan = bk.fit(budget, trace.items(5, count, budget.roles))
         assert (plan["system_prompt"].cut, plan["tools"].demand, plan["tools"].granted) == (0, 365, kept)
-    assert "tools is required and needs 365 tokens, 65 above its cap (300)" in plan.warnings[0]
+    assert any("tools is required and needs 365 tokens, 65 above its cap (300)" in said for said in plan.warnings)
 
 
 def test_a_configuration_in_the_place_of_the_window() -> None:

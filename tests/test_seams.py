@@ -192,17 +192,18 @@ def test_a_failure_in_a_thread_reaches_the_caller() -> None:
 
 def test_the_thread_that_asks_counts_too_and_the_sizes_keep_their_order() -> None:
     texts = [str(number) * 20_000 for number in range(40)]
-    met, threads = threading.Barrier(2, timeout=30), set()
+    asker, asks, helps = threading.get_ident(), threading.Event(), threading.Event()
 
     def count_many(group: Sequence[str]) -> list[int]:
-        if threading.get_ident() not in threads:
-            threads.add(threading.get_ident())
-            met.wait()
+        """Count when somebody of the other side counts too, however many threads there are."""
+        here, there = (asks, helps) if threading.get_ident() == asker else (helps, asks)
+        here.set()
+        assert there.wait(60)
         return [len(text) for text in group]
 
     with mock.patch("budgetkit.counters.threads._cores", return_value=2):
         assert counted_in_threads(count_many, texts) == [len(text) for text in texts]
-    assert threading.get_ident() in threads
+    assert asks.is_set() and helps.is_set()
 
 
 def test_a_counting_thread_gets_a_tokenizer_of_its_own_once_it_has_counted_much() -> None:

@@ -385,13 +385,14 @@ def test_document_003_persists() -> None:
 
 
 def test_document_003_shipped_defaults_are_over_committed_and_readable() -> None:
-    """Eight caps of 3,500 in 3,000: shown as a signed pool with a sentence, not an error."""
+    """Eight caps of 3,500 in 3,000: a signed pool, and a sentence once something is lost for it, not an error."""
     caps = dict(zip("abcdefgh", (800, 600, 400, 300, 200, 300, 400, 500), strict=True))
     sections = {s: {"max_tokens": 0} for s in presets.agent_prompt().sections}
     sections |= {name: {"max_tokens": cap} for name, cap in caps.items()}
     budget = presets.agent_prompt(None, {"output_reserve": 1_000, "sections": sections})
     assert budget.shared_pool == -500
-    assert "by 500 tokens; lower a cap or a reserve" in bk.allocate(budget, {}).warnings[0]
+    assert bk.allocate(budget, {"a": 800}).warnings == ()
+    assert "by 500 tokens; lower a cap or a reserve" in bk.allocate(budget, caps).warnings[0]
 
 
 def test_the_four_systems_are_one_subtraction() -> None:

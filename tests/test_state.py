@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import time
+from collections.abc import Callable
 from enum import StrEnum
 
 import jsonschema
@@ -14,8 +16,9 @@ from hypothesis import strategies as st
 
 import budgetkit as bk
 from budgetkit import presets, state
+from budgetkit.budget.amounts import apportion
 from budgetkit.presets import PRESETS
-from budgetkit.schema import schema
+from budgetkit.state import schema
 from tests.strategies import ITEMS, budgets
 
 SCHEMA = jsonschema.Draft202012Validator(schema())
@@ -50,6 +53,7 @@ def test_the_plan_of_a_conversation_round_trips_without_its_texts() -> None:
     assert isinstance(restored, bk.Plan)
     assert [d.item.group for d in restored.decisions] == [item.group for item in items]
     assert {d.item.payload for d in restored.decisions} == {None}
+    assert {key for item in json.loads(saved)["plan"]["items"] for key in item} <= {"section", "tokens", "group"}
     assert state.to_json(restored) == saved
     SCHEMA.validate(json.loads(saved))
 
@@ -128,30 +132,36 @@ ITEMS_OF_A = (
         ('{"budget": {"window": 1}}', "has version None"),
         ('{"budgetkit": 1}', "holds both or none of 'budget' and 'plan'"),
         ('{"budgetkit": 1, "budget": {"windw": 1}}', "budget has unknown 'windw'; known are 'allocations'"),
-        ('{"budgetkit": 1, "budget": {}}', "budget cannot be made of"),
+        ('{"budgetkit": 1, "budget": {}}', "budget lacks 'window'; it has 'window'; save it"),
         ('{"budgetkit": 1, "budget": {"window": -1}}', "window is -1"),
-        ('{"budgetkit": 1, "budget": {"window": "1"}}', "budget cannot be made of"),
-        ('{"budgetkit": 1, "budget": {"window": 1, "reserves": 3}}', "reserves is a int"),
+        ('{"budgetkit": 1, "budget": {"window": "1"}}', "budget.window is '1'; known is a whole number; write one"),
+        (
+            '{"budgetkit": 1, "budget": {"window": 1, "reserves": 3}}',
+            "budget.reserves is 3; known is a list; write one",
+        ),
         ('{"budgetkit": 1, "budget": {"window": 1, "reserves": [{"name": "a", "size": {"ratio": 2}}]}}', "ratio is 2"),
         ('{"budgetkit": 1, "plan": {"budget": {"window": 1}}}', "plan lacks 'cuts', 'grants'"),
-        ('{"budgetkit": 1, "budget": {"window": 1, "constrained_below": "x"}}', "budget cannot be made of"),
-        ('{"budgetkit": 1, "budget": {"window": 1, "roles": {"user": 3}}}', "budget cannot be made of"),
+        (
+            '{"budgetkit": 1, "budget": {"window": 1, "constrained_below": "x"}}',
+            "budget.constrained_below is 'x'; known is",
+        ),
+        ('{"budgetkit": 1, "budget": {"window": 1, "roles": {"user": 3}}}', "budget.roles.user is 3; known is a text"),
         ('{"budgetkit": 1, "budget": {"window": 1, "allocations": ["a"]}}', "allocation is a str"),
         (
             '{"budgetkit": 1, "budget": {"window": 1, "allocations": [{"section": "a", "importance": "hi"}]}}',
-            "allocation cannot be made of",
+            "budget.allocations[0].importance is 'hi'; known is a whole number; write one",
         ),
-        (PLAN % ("[]", "null", "[]"), "reasons is a NoneType"),
-        (PLAN % ("[]", "[[]]", "[]"), "unknown [[]]"),
-        (PLAN % ("[]", "[]", "[7]"), "unknown [7]"),
-        (PLAN % ("5", "[]", "[]"), "kept is a int"),
-        (ITEMS_OF_A % ('"30!"', "", "30"), "grant cannot be made of"),
-        (ITEMS_OF_A % ("30", "", '"30"'), "kept cannot be made of"),
-        (ITEMS_OF_A % ("30", "", "1e999"), "kept cannot be made of"),
+        (PLAN % ("[]", "null", "[]"), "plan.reasons is None; known is a list"),
+        (PLAN % ("[]", "[[]]", "[]"), "plan.reasons[0] is []; known are 'fits', "),
+        (PLAN % ("[]", "[]", "[7]"), "cuts is [7]; known are positions of 0 items"),
+        (PLAN % ("5", "[]", "[]"), "plan.kept is 5; known is a list"),
+        (ITEMS_OF_A % ('"30!"', "", "30"), "plan.grants[0].granted is '30!'; known is a whole"),
+        (ITEMS_OF_A % ("30", "", '"30"'), "plan.kept[0] is '30'; known is"),
+        (ITEMS_OF_A % ("30", "", "1e999"), "plan.kept[0] is inf; known is a whole"),
         (ITEMS_OF_A % ("30", ', "group": {"a": 1}', "30"), "group of an item is {'a': 1}; groups are texts"),
         (ITEMS_OF_A % ("30", ', "group": [[{}]]', "30"), "group of an item is {}; groups are texts"),
-        (ITEMS_OF_A % ("30", ', "importance": "high"', "30"), "importance: 'high' is a str; known is int"),
-        (ITEMS_OF_A % ("30", ', "score": "high"', "30"), "score: 'high' is a str; known is float"),
+        (ITEMS_OF_A % ("30", ', "importance": "high"', "30"), "plan.items[0].importance is 'high'; known is"),
+        (ITEMS_OF_A % ("30", ', "score": "high"', "30"), "plan.items[0]: score is 'high'; scores are numb"),
         (ITEMS_OF_A.replace('"a", "demand"', '"b", "demand"') % ("30", "", "30"), "plan has grants for 'b'; the sec"),
         ("[" * 100_000, "saved state is no JSON"),
     ],
@@ -165,7 +175,7 @@ def test_errors(text: str, sentence: str) -> None:
 @pytest.mark.parametrize("text", ["!!python/object/apply:os.getcwd []", "budgetkit: [", "&a [*a]"])
 def test_yaml_is_data_only(text: str) -> None:
     """No tag makes an object."""
-    with pytest.raises(ValueError, match="saved state is"):
+    with pytest.raises(ValueError, match="saved state (is|has)"):
         state.from_yaml(text)
 
 
@@ -184,3 +194,65 @@ def test_only_budgets_and_plans_are_saved() -> None:
     with pytest.raises(TypeError, match="a int was to be saved; known are Budget and Plan"):
         state.to_json(3)  # type: ignore[arg-type]
     assert state.to_json(presets.chat(8_192)).startswith('{\n  "budgetkit": 1')
+
+
+@pytest.mark.parametrize("number", ["010", "1:30", "0x10", "0b11", "-0o7", "1:30.5", "2026-11-21"])
+def test_what_yaml_alone_takes_for_another_number_is_a_text(number: str) -> None:
+    """A window of 010 tokens was one of 8, and 1:30 one of 90."""
+    with pytest.raises(ValueError, match=f"window is '{number}'; known is a whole number"):
+        state.from_yaml(f"budgetkit: 1\nbudget: {{window: {number}}}")
+    plan = bk.fit(bk.Budget(9, (), [bk.Allocation("a")]), [bk.Item("a", 3, payload=number)])
+    assert state.from_yaml(state.to_yaml(plan, texts=True)) == plan
+
+
+@given(st.from_regex(r"[-+.0-9_:eExobinfaNIN~<=]{1,8}|[a-zA-Z]{1,5}", fullmatch=True))
+def test_a_text_that_looks_like_a_number_comes_back_as_the_text(text: str) -> None:
+    """YAML quotes what it would read as something else; here less is something else."""
+    budget = bk.Budget(9, name=text)
+    assert state.from_yaml(state.to_yaml(budget)) == budget
+
+
+TOO_LONG = [
+    *("1e-9999", "1E-99999999", "0e-99999999", "1e99999999", "0." + "3" * 1_000_000, "0." + "0" * 1_000_000 + "1"),
+    *("1e-999999999999999999999", "9" * 5_000, "nan", "-inf", "sNaN"),
+]
+
+
+@pytest.mark.parametrize("ratio", TOO_LONG, ids=lambda ratio: ratio[:12])
+def test_a_number_too_long_to_calculate_with_is_refused_at_once(ratio: str) -> None:
+    """An exponent is a short text, and as an exact fraction as many digits as it says."""
+    start = time.process_time()
+    saved = json.dumps({"budgetkit": 1, "budget": {"window": 9, "reserves": [{"name": "a", "size": {"ratio": ratio}}]}})
+    asked: list[Callable[[], object]] = [
+        lambda: state.from_json(saved),
+        lambda: state.from_yaml(saved),
+        lambda: bk.Share(ratio),
+        lambda: bk.counter(f"chars/{ratio}"),
+        lambda: bk.counter(f"chars/1/{ratio}"),
+        lambda: apportion(9, [1, ratio]),  # type: ignore[list-item]
+        lambda: presets.agent_prompt(None, {"allocations": {"a": {"max_tokens": f"{ratio}%"}}}),
+    ]
+    for ask in asked:
+        with pytest.raises(
+            ValueError, match=r"^(budget.*: ratio is|ratio is|a ratio of|weights are|max_tokens of 'a' is) .*; .*; "
+        ):
+            ask()
+    assert time.process_time() - start < 1
+
+
+def test_numbers_of_a_million_digits_are_refused_at_once() -> None:
+    """In hexadecimal and in sixties YAML reads them, and an error that writes them out takes minutes."""
+    start = time.process_time()
+    for number in ("0x" + "f" * 1_000_000, ":".join(["1"] * 300_000), "9" * 1_000_000):
+        with pytest.raises(ValueError, match=r"^.{1,500}$"):
+            state.from_yaml(f"budgetkit: 1\nbudget: {{window: {number}}}")
+    for ask in (bk.Budget, lambda number: bk.Allocation("a", number), lambda number: bk.Share(0.5, number)):
+        with pytest.raises(ValueError, match="a whole number of about 1,0[0-9,]* digits; tokens are at most"):
+            ask(10**1_000_000)
+    assert time.process_time() - start < 4
+
+
+def test_every_float_is_a_ratio() -> None:
+    """Bounds leave out no number that a program has."""
+    for ratio in (5e-324, 2.2250738585072014e-308, 0.1 + 0.2, 1e-300, 1.0):
+        assert bk.Share(ratio).of(10) >= 0

@@ -199,8 +199,9 @@ def test_progress_counts_bytes_and_documents(corpus: list[Path], capsys: pytest.
 # On a cluster
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def client() -> Iterator[Any]:
+    """Start two workers anew: one that was killed may be counted as alive for a while."""
     distributed = pytest.importorskip("distributed", reason="dask.distributed (extra: cluster) is absent")
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,

@@ -45,6 +45,30 @@ def test_many_demands_and_in_what_share_something_is_cut() -> None:
     assert share.round(3).to_dict() == {1_000: 0.667, 2_000: 0.333}
 
 
+def test_the_share_of_turns_and_of_conversations_are_two_numbers() -> None:
+    """One of three turns loses something, and so does one of two conversations."""
+    index = pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)], names=["conversation", "turn"])
+    demands = pd.DataFrame({"history": [100, 700, 200], "notes": [0, 600, 0]}, index=index)
+    budget = bk.Budget(9, (), [bk.Allocation("history"), bk.Allocation("notes")])
+    swept = bk.sweep(budget, demands, window=[500, 5_000])
+    found = {}
+    for of in ("turns", "conversations"):
+        rows = cut_share(swept, "window", of).query("section == 'any'")
+        found[of] = (rows["cut_share"].round(3).tolist(), rows["cut"].round(1).tolist())
+    assert found == {"turns": ([0.333, 0.0], [266.7, 0.0]), "conversations": ([0.5, 0.0], [400.0, 0.0])}
+    by_both = cut_share(swept, ["window", "conversation"], "conversations").query("section == 'any' and window == 500")
+    assert by_both["cut_share"].tolist() == [1.0, 0.0]
+    with pytest.raises(ValueError, match="of is 'rows'; known are turns, conversations; choose one"):
+        cut_share(swept, "window", "rows")  # type: ignore[arg-type]
+
+
+def test_a_conversation_of_its_own_is_cut_or_not() -> None:
+    """A frame of turns alone is one conversation."""
+    demands = pd.DataFrame({"history": [100, 700]}, index=pd.RangeIndex(1, 3, name="turn"))
+    swept = bk.sweep(bk.Budget(9, (), [bk.Allocation("history")]), demands, window=[500])
+    assert cut_share(swept, "window", "conversations")["cut_share"].tolist() == [1.0, 1.0]
+
+
 @pytest.mark.parametrize("lines", [{}, {"output": []}, {"output": [1], "system": [1], "memory": [1]}])
 def test_a_sweep_moves_one_line_or_two(lines: dict[str, list[int]]) -> None:
     """Anything else says how to write it."""

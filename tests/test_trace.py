@@ -411,7 +411,7 @@ def test_a_megabyte_of_blank_lines_is_no_trouble(tmp_path: Path) -> None:
 
 BAD: dict[str, tuple[bytes, str]] = {
     "broken line": (
-        b'[{"role": "user"}]\n[{"role": "user"\n',
+        b'[{"role": "user", "content": "a"}]\n[{"role": "user"\n',
         r"bad.jsonl, line 2: broken JSON; .* at column 17; mend that line",
     ),
     "broken first line": (
@@ -425,10 +425,6 @@ BAD: dict[str, tuple[bytes, str]] = {
     "not UTF-8": (
         b'{"role": "user", "content": "a"}\n{"role": "user", "content": "caf\xe9"}\n',
         r"bad.jsonl, line 2: not UTF-8; byte 0xe9 cannot stand there; save the file as UTF-8",
-    ),
-    "UTF-16": (
-        json.dumps([HELLO]).encode("utf-16"),
-        r"bad.jsonl, line 1: not UTF-8; byte 0xff .*; save the file as UTF-8",
     ),
     "empty file": (
         b"",
@@ -491,7 +487,7 @@ BAD: dict[str, tuple[bytes, str]] = {
     ),
     "something else": (
         b'{"prompt": "Hello"}\n',
-        r"bad.jsonl, line 1: no conversation; it has 'prompt'; a conversation is an object",
+        r"bad.jsonl, line 1: no conversation; it has 'prompt'; nearest is prompts with completions, which would hold",
     ),
     "a number": (b"42\n", r"bad.jsonl, line 1: no conversation; it has int; a conversation is"),
     "tools of text": (
@@ -537,7 +533,8 @@ def test_a_bad_file_is_told_in_one_sentence_of_three_parts(kind: str, tmp_path: 
 
 def test_an_unknown_name_lists_the_traces_that_are_shipped() -> None:
     with pytest.raises(
-        ValueError, match="no trace 'suport-chat'; shipped are coding-agent, mixed-language, support-chat; use"
+        ValueError,
+        match="no trace 'suport-chat'; shipped are coding-agent, made-up-chats, mixed-language, support-chat; use",
     ):
         load_trace("suport-chat")
 
@@ -593,7 +590,8 @@ def test_the_shipped_conversations_differ_in_what_they_exercise() -> None:
 
 
 def test_no_sentence_of_a_shipped_conversation_is_said_twice_by_the_assistant() -> None:
-    for name in shipped_traces():
+    """The written ones; those that a seed made of ready sentences say so in their name."""
+    for name in set(shipped_traces()) - {"made-up-chats"}:
         said = [
             line
             for message in load_trace(name).messages
@@ -653,7 +651,7 @@ def test_nothing_is_lost_and_nothing_comes_twice(trace: Trace) -> None:
 
 def _recounted(item: Item, trace: Trace) -> int:
     if item.payload.role == "tools":
-        return DEFAULT_FRAMING.schemas(trace.tools, words, any(message.role == "system" for message in trace.messages))
+        return DEFAULT_FRAMING.schemas(trace.tools, words, trace.messages)
     return DEFAULT_FRAMING.message(item.payload, words)
 
 
@@ -666,6 +664,7 @@ def test_turns_lie_end_to_end_and_history_only_grows(trace: Trace) -> None:
     assert trace.demand(words)["history"].is_monotonic_increasing
 
 
+@pytest.mark.filterwarnings("ignore:.*there is no text in any message:UserWarning")
 @given(conversations())
 def test_a_file_holds_what_was_written_to_it(trace: Trace) -> None:
     lines = "\n".join(json.dumps(dict(message.raw)) for message in trace.messages)

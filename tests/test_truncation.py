@@ -365,3 +365,16 @@ def test_real_items_cut_to_any_limit_are_within_it(name: str, keep: str, granula
                 assert framing.message(shorter.payload, EXACT) == shorter.tokens <= limit
                 assert shorter.payload.text
     assert cut_any > 10
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [("ꙮ ", 2), ("𐀀🎉a", 3), ("🇩🇪🎉👩‍👩‍👧‍👦 é漢", 3), ("👩‍👩‍👧‍👦🎉 漢\n\n漢word🎉", 3), ("a👩‍👩‍👧‍👦", 1)],
+)
+@pytest.mark.parametrize("marker", [None, "", " […]"])
+def test_a_middle_cut_is_not_empty_where_one_end_fits(text: str, limit: int, marker: str | None) -> None:
+    """An end that is dear has no room beside the other, which may have it alone: 0.1.0 kept nothing."""
+    count = counter("o200k_base")
+    ends = [truncate(text, limit, count, keep, marker="") for keep in ("head", "tail")]
+    assert any(ends)
+    assert 0 < count(truncate(text, limit, count, "middle", marker=marker)) <= limit

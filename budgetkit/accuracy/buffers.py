@@ -1,23 +1,25 @@
 """Buffers: what share of a window a counter's errors ask to hold back, and what happens without.
 
 ratio  = sum of exact / sum of estimates            of a window filled with documents
-safety = 1 - 1 / (quantile of the ratio at 1 - risk)
+safety = 1 - usable / window                        usable x (quantile of its ratio at 1 - risk) = window
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budgetkit.accuracy.simulation import FilledWindows, filled_windows, ratios
+from budgetkit.accuracy.simulation import KINDS, MIXED, FilledWindows, filled_windows
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Reserve
 from budgetkit.budget.amounts import Share, check_tokens
+from budgetkit.budget.quoting import brief, quoted
 
 Floats = npt.NDArray[np.float64]
 
@@ -31,7 +33,7 @@ class Buffer:
     share : float
         Smallest share of the window to hold back.
     low, high : float
-        Its 95 % interval, from resampling the documents.
+        Its 95 % interval, from resampling kinds, their sources and their documents.
     risk : float
         Chance of an overflow that was accepted.
     window : int
@@ -42,6 +44,8 @@ class Buffer:
         The counter it is for.
     warning : str
         Why it cannot be relied on; empty if it can.
+    kinds : tuple of str
+        Classes and languages of the documents: for others it promises nothing.
 
     Examples
     --------
@@ -57,6 +61,33 @@ class Buffer:
     documents: int
     counter: str
     warning: str = ""
+    kinds: tuple[str, ...] = ()
+
+    def lacks(self, kinds: Iterable[str]) -> str:
+        """Say which kinds of a conversation the buffer was not learned on.
+
+        Parameters
+        ----------
+        kinds : iterable of str
+            Classes or languages of its texts.
+
+        Returns
+        -------
+        str
+            A sentence; empty where all are known.
+
+        Examples
+        --------
+        >>> Buffer(0.05, 0.04, 0.06, 0.05, 8_192, 500, "chars/4", kinds=("code", "prose")).lacks(["log", "prose"])
+        "learned on 'code', 'prose'; the conversation has 'log' too, for which it promises nothing; add such texts"
+        """
+        missing = [kind for kind in dict.fromkeys(kinds) if kind not in self.kinds]
+        if not missing:
+            return ""
+        return (
+            f"learned on {quoted(self.kinds)}; the conversation has {quoted(missing)} too, for which it promises "
+            "nothing; add such texts"
+        )
 
     @property
     def reserve(self) -> Reserve:
@@ -65,9 +96,18 @@ class Buffer:
 
 
 def buffer_for(
-    errors: pd.DataFrame, window: int, risk: float = 0.05, together: str | None = None, seed: int = 0
+    errors: pd.DataFrame,
+    window: int,
+    risk: float = 0.05,
+    window_mix: str | None = None,
+    seed: int = 0,
+    kinds: Iterable[str] = (),
+    together: str | None = None,
 ) -> Buffer:
     """Find the smallest safety share under which a window overflows with at most that chance.
+
+    The windows are filled from resampled sources, so that the promise is one for texts that nobody has seen, of kinds
+    that the errors have.
 
     Parameters
     ----------
@@ -77,47 +117,58 @@ def buffer_for(
         In tokens.
     risk : float
         Accepted chance of an overflow, between 0 and 1.
-    together : str, optional
-        A column, such as "class" or "source": every window is filled from one value of it, as a window of one
-        conversation or project is. By default documents of all kinds mix, and their errors cancel most.
+    window_mix : str, optional
+        What a window is filled with. By default texts of one kind, as a conversation or project has them: of one
+        class or of one language, whichever asks for more. A column, such as "source": one value of it. "mixed":
+        documents of all kinds, whose errors cancel most.
     seed : int
         Of the random windows.
+    kinds : iterable of str
+        Classes or languages of the conversation at hand; those that no document has are named in the warning.
+    together : str, optional
+        The former name of `window_mix`.
 
     Returns
     -------
     Buffer
-        With its interval, and a warning if the documents are too few to say.
+        With its interval, and a warning if the documents are too few to say, or of other kinds.
 
     Raises
     ------
     ValueError
-        If the errors are of several counters or none, or the risk is not between 0 and 1.
+        If the errors are of several counters or none, the risk is not between 0 and 1, or there is no such column.
 
     Examples
     --------
-    >>> rows = {"counter": "mine", "exact": [110, 100, 90] * 40, "estimate": [100] * 120}
+    >>> rows = {"counter": "mine", "exact": [110, 100, 90] * 400, "estimate": [100] * 1_200}
     >>> buffer_for(pd.DataFrame(rows), window=100, risk=0.05).share.__round__(3)
     0.091
     """
     _check_risk(risk)
+    window_mix = _renamed(window_mix, together)
     names = errors["counter"].unique()
     if len(names) != 1:
-        raise ValueError(f"errors of {len(names)} counters ({', '.join(names)}); a buffer is for one; choose its rows")
+        raise ValueError(f"errors of {len(names)} counters ({quoted(names)}); a buffer is for one; choose its rows")
     check_tokens("window", window)
-    filled = filled_windows(errors, window, together, seed)
-    return read_off(filled, errors, window, risk, together)
+    _check_mix(errors, window_mix)
+    return read_off(filled_windows(errors, window, window_mix, seed), errors, window, risk, window_mix, kinds)
 
 
 def read_off(
-    filled: FilledWindows, errors: pd.DataFrame, window: int, risk: float, together: str | None = None
+    filled: FilledWindows,
+    errors: pd.DataFrame,
+    window: int,
+    risk: float,
+    window_mix: str | None = None,
+    kinds: Iterable[str] = (),
 ) -> Buffer:
-    """Read the buffer of a risk off windows that are filled already; see :func:`buffer_for`.
+    """Read the buffer of a risk off windows that are drawn already; see :func:`buffer_for`.
 
     Parameters
     ----------
     filled : FilledWindows
-        Filled with these errors, this window and `together`.
-    errors, window, risk, together
+        Drawn with these errors, this window and `window_mix`.
+    errors, window, risk, window_mix, kinds
         As in :func:`buffer_for`.
 
     Returns
@@ -132,33 +183,60 @@ def read_off(
 
     Examples
     --------
-    >>> errors = pd.DataFrame({"counter": "mine", "exact": [110, 100, 90] * 40, "estimate": [100] * 120})
+    >>> errors = pd.DataFrame({"counter": "mine", "exact": [110, 100, 90] * 400, "estimate": [100] * 1_200})
     >>> filled = filled_windows(errors, 100)
     >>> [read_off(filled, errors, 100, risk).share.__round__(3) for risk in (0.05, 0.5)]
     [0.091, 0.0]
     """
     _check_risk(risk)
-    warning = _doubt(errors, window, risk, together)
+    known = tuple(dict.fromkeys(str(v) for name in KINDS if name in errors for v in errors[name].unique()))
+    warning = _doubt(errors, window, risk, window_mix)
     name = str(errors["counter"].iloc[0])
-    return Buffer(filled.share(risk), *filled.interval(risk), risk, window, len(errors), name, warning)
+    low, high = filled.interval(risk)
+    found = Buffer(filled.share(risk), low, high, risk, window, len(errors), name, warning, known)
+    lacking = found.lacks(kinds)
+    return replace(found, warning="; ".join(filter(None, (warning, lacking)))) if lacking else found
+
+
+def _renamed(window_mix: str | None, together: str | None) -> str | None:
+    """Take the former name of the parameter, and say so."""
+    if together is None:
+        return window_mix
+    warnings.warn("together is now window_mix; pass that", DeprecationWarning, stacklevel=3)
+    return together
+
+
+def _check_mix(errors: pd.DataFrame, window_mix: str | None) -> None:
+    if window_mix not in (None, MIXED) and window_mix not in errors:
+        raise ValueError(
+            f"windows of one {brief(window_mix)}; the errors have the columns {quoted(map(str, errors.columns))}; name "
+            "one of them, or 'mixed'"
+        )
 
 
 def _check_risk(risk: float) -> None:
     if not 0 < risk < 1:
-        raise ValueError(f"a risk of {risk!r}; a risk is a chance between 0 and 1; give 0.05 for one window in twenty")
+        raise ValueError(
+            f"a risk of {brief(risk)}; a risk is a chance between 0 and 1; give 0.05 for one window in twenty"
+        )
 
 
-def _doubt(errors: pd.DataFrame, window: int, risk: float, together: str | None) -> str:
+def _doubt(errors: pd.DataFrame, window: int, risk: float, window_mix: str | None) -> str:
     """Say when documents are too few: a tail needs some ten cases beyond it, a sum of many at least thirty."""
-    n = len(errors) if together is None else errors[together].nunique()
-    in_window = 1 if together else max(1, round(window / max(errors["estimate"].mean(), 1)))
+    by_value = window_mix not in (None, MIXED)
+    n = errors[window_mix].nunique() if by_value else len(errors)
+    in_window = 1 if by_value else max(1, round(window / max(errors["estimate"].mean(), 1)))
     needed = max(30, math.ceil(10 / risk)) if in_window < 5 else 30
-    what = "documents" if together is None else f"values of {together!r}"
+    what = f"values of {brief(window_mix)}" if by_value else "documents"
     return "" if n >= needed else f"{n} {what} are too few for a risk of {risk:g}; {needed} are needed; add texts"
 
 
 def consequences(
-    budgets: Budget | Mapping[str, Budget], errors: pd.DataFrame, together: str | None = None, seed: int = 0
+    budgets: Budget | Mapping[str, Budget],
+    errors: pd.DataFrame,
+    window_mix: str | None = None,
+    seed: int = 0,
+    together: str | None = None,
 ) -> pd.DataFrame:
     """Say what counting with each counter does to a budget's window.
 
@@ -170,10 +248,12 @@ def consequences(
         One budget, or several by name. A reserve named "safety" may be used up before anything overflows.
     errors : DataFrame
         What :func:`budgetkit.accuracy.compare` returns, of one counter or several.
-    together : str, optional
-        As in :func:`buffer_for`.
+    window_mix : str, optional
+        As in :func:`buffer_for`; by default of one class or one language, whichever overflows more often.
     seed : int
         Of the random windows.
+    together : str, optional
+        The former name of `window_mix`.
 
     Returns
     -------
@@ -182,18 +262,27 @@ def consequences(
         tokens, wasted (mean tokens of the usable part that stay empty), overflow (the chance of one),
         over (mean tokens above, when there is one).
 
+    Raises
+    ------
+    ValueError
+        If there is no such column.
+
     Examples
     --------
     >>> rows = {"counter": "mine", "exact": [50] * 9, "estimate": [100] * 9}
     >>> consequences(Budget(1_000), pd.DataFrame(rows))[["filled", "wasted", "overflow"]].to_dict("list")
     {'filled': [500.0], 'wasted': [500.0], 'overflow': [0.0]}
     """
+    window_mix = _renamed(window_mix, together)
+    _check_mix(errors, window_mix)
     named = {budgets.name or "budget": budgets} if isinstance(budgets, Budget) else budgets
     rows = []
     for budget_name, budget in named.items():
         for counter_name, group in errors.groupby("counter", observed=True):
-            filled = ratios(group, max(budget.usable, 1), together, seed)
-            rows.append({"budget": budget_name, "counter": counter_name} | _outcome(budget, filled))
+            filled = filled_windows(group, max(budget.usable, 1), window_mix, seed)
+            outcomes = [_outcome(budget, filled.ratios(filled.window, mix)) for mix in range(len(filled.corpora))]
+            worst = max(outcomes, key=lambda outcome: (outcome["overflow"], outcome["filled"]))
+            rows.append({"budget": budget_name, "counter": counter_name} | worst)
     return pd.DataFrame(rows)
 
 

@@ -12,20 +12,28 @@ import numpy.typing as npt
 import pandas as pd
 
 from budgetkit.accuracy.corpora.document import Corpus
-from budgetkit.counters import Counter, counter
+from budgetkit.accuracy.progress import progress_bar
+from budgetkit.budget.quoting import quoted
+from budgetkit.counters import Count, Counter, counter
 
+Given = Counter | Count | str
 Floats = npt.NDArray[np.float64]
 
 
+def listed(counters: Given | Sequence[Given]) -> list[Given]:
+    """Return one counter or several as a list."""
+    return [counters] if isinstance(counters, str) or callable(counters) else list(counters)
+
+
 def compare(
-    counters: Sequence[Counter | str], corpus: Corpus, exact: Counter | str = "o200k_base", progress: bool = False
+    counters: Given | Sequence[Given], corpus: Corpus, exact: Given = "o200k_base", progress: bool = False
 ) -> pd.DataFrame:
     """Count every document with every counter.
 
     Parameters
     ----------
-    counters : sequence of Counter or str
-        Counters or their names.
+    counters : Counter, callable or str, or a sequence of these
+        Counters, functions from text to tokens, or names; one, or several.
     corpus : Corpus
         The documents; those that are empty are left out.
     exact : Counter or str
@@ -46,11 +54,16 @@ def compare(
     >>> compare(["chars/4", "words/0.75"], corpus)[["counter", "exact", "estimate", "error"]].to_dict("list")
     {'counter': ['chars/4', 'words/0.75'], 'exact': [2, 2], 'estimate': [2, 2], 'error': [0.0, 0.0]}
     """
-    from tqdm.auto import tqdm
-
-    made = [counter(each) if isinstance(each, str) else each for each in (exact, *counters)]
+    made = [counter(each) for each in (exact, *listed(counters))]
+    names = [each.name for each in made[1:]]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"counters {quoted(dict.fromkeys(twice))} stand twice; rows go by the name; leave one out")
     kept = corpus.where(lambda document: bool(document.text))
-    columns = [each.many(kept.texts) for each in tqdm(made, disable=not progress, desc="counters")]
+    columns = []
+    with progress_bar(progress, total=len(made), desc="counters") as advance:
+        for each in made:
+            columns.append(each.many(kept.texts))
+            advance(1)
     about = kept.frame()
     tables = [
         about.assign(counter=c.name, exact=columns[0], estimate=n) for c, n in zip(made[1:], columns[1:], strict=True)

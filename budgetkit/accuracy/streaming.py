@@ -20,7 +20,9 @@ import pandas as pd
 from budgetkit.accuracy import compare
 from budgetkit.accuracy.corpora import Corpus, Document
 from budgetkit.accuracy.dask import Client, answers
-from budgetkit.counters import Counter, ExactCounter, counter
+from budgetkit.accuracy.errors import Given
+from budgetkit.accuracy.progress import progress_bar
+from budgetkit.counters import ExactCounter, counter
 from budgetkit.counters.exact import counted
 from budgetkit.counters.seams import last_seam, next_seam, parts
 from budgetkit.counters.stretches import Read, count_stretch, text_at
@@ -83,8 +85,6 @@ def count_files(
     ...     count_files([file.name])[["bytes", "tokens"]].to_dict("list")
     {'bytes': [12000], 'tokens': [2001]}
     """
-    from tqdm.auto import tqdm
-
     made = _exact(exact)
     sizes = {str(path): Path(path).stat().st_size for path in paths}
     tokens = dict.fromkeys(sizes, 0)
@@ -92,10 +92,10 @@ def count_files(
         raise ValueError(f"blocks of {block} bytes; a block has at least 1, and {BLOCK:,} do well; leave block= out")
     blocks = (found for path, size in sizes.items() for found in _blocks(path, size, block))
     counting = partial(count_block, encoding=made.encoding, ahead=0 if client else sum(sizes.values()))
-    with tqdm(total=sum(sizes.values()), unit="B", unit_scale=True, disable=not progress, desc="counting") as bar:
+    with progress_bar(progress, total=sum(sizes.values()), unit="B", unit_scale=True, desc="counting") as advance:
         for asked, found in answers(counting, blocks, client):
             tokens[asked.path] += found
-            bar.update(asked.stop - asked.start)
+            advance(asked.stop - asked.start)
     return pd.DataFrame({"path": [*sizes], "bytes": [*sizes.values()], "tokens": [*tokens.values()]})
 
 
@@ -169,9 +169,9 @@ def _exact(given: str | ExactCounter) -> ExactCounter:
 
 
 def compare_stream(
-    counters: Sequence[Counter | str],
+    counters: Given | Sequence[Given],
     documents: Iterable[Document],
-    exact: Counter | str = "o200k_base",
+    exact: Given = "o200k_base",
     client: Client | None = None,
     progress: bool = False,
     characters: int = BLOCK // 4,
@@ -180,8 +180,8 @@ def compare_stream(
 
     Parameters
     ----------
-    counters : sequence of Counter or str
-        Counters or their names; on a cluster, such as can be pickled.
+    counters : Counter, callable or str, or a sequence of these
+        Counters, functions or names, one or several; on a cluster, such as can be pickled.
     documents : iterable of Document
         Asked for as they are needed, so that they may be more than fit into memory.
     exact : Counter or str
@@ -209,18 +209,14 @@ def compare_stream(
     >>> pd.concat(compare_stream(["chars/4"], documents))["document"].tolist()
     ['prose.txt', 'code.txt']
     """
-    from tqdm.auto import tqdm
-
-    with tqdm(unit="document", disable=not progress, desc="comparing") as bar:
+    with progress_bar(progress, unit="document", desc="comparing") as advance:
         compared = partial(_compared, counters=counters, exact=exact)
         for size, rows in answers(compared, _batches(documents, characters), client):
-            bar.update(size)
+            advance(size)
             yield rows
 
 
-def _compared(
-    batch: list[Document], counters: Sequence[Counter | str], exact: Counter | str
-) -> tuple[int, pd.DataFrame]:
+def _compared(batch: list[Document], counters: Given | Sequence[Given], exact: Given) -> tuple[int, pd.DataFrame]:
     return len(batch), compare(counters, Corpus(tuple(batch)), exact)
 
 

@@ -12,12 +12,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeVar, get_args
 
-from budgetkit.budget.amounts import Amount, Share, check_tokens
+from budgetkit.budget.amounts import Amount, amount_of, check_tokens, whole_number
+from budgetkit.budget.quoting import brief
 
 Overflow = Literal["truncate", "drop"]
 Keep = Literal["first", "newest", "best"]
 Fill = Literal["prefix", "skip", "knapsack"]
 Granularity = Literal["item", "line", "token"]
+MOST_WEIGHT = 2**16  # times a number of tokens it is still counted in 64 bits
 T = TypeVar("T")
 
 
@@ -37,6 +39,7 @@ class Reserve:
 
     Examples
     --------
+    >>> from budgetkit import Share
     >>> Reserve("output", Share(.15, 500, 4096), serves="output")
     Reserve('output', Share(0.15, 500, 4096), serves='output')
     """
@@ -47,7 +50,9 @@ class Reserve:
 
     def __post_init__(self) -> None:
         _check_name(self.name)
-        object.__setattr__(self, "size", _amount(f"reserve {self.name!r}", self.size))
+        object.__setattr__(self, "size", amount_of(f"reserve {brief(self.name)}", self.size))
+        if self.serves is not None:
+            check_all(f"serves of reserve {brief(self.name)}", [self.serves], str)
 
     def __repr__(self) -> str:
         return f"Reserve({self.name!r}, {self.size!r}{f', serves={self.serves!r}' if self.serves else ''})"
@@ -64,13 +69,16 @@ class Allocation:
     cap : int or Share, optional
         The most it may take; 0 switches it off; without a cap it draws on the pool.
     floor : int or Share, default 0
-        A promise: so much of its demand is held back from those who are asked before it.
+        A promise: at least so much of its demand is held back from those who are asked before it; where it is made
+        of whole items, as many as reach that.
     weight : int, default 0
-        Above 0, it may take its part by weight among the weighted sections still waiting; at 0, all there is.
+        Above 0, it may take its part by weight among the weighted sections still waiting, of which none takes more
+        than it asks for; at 0, all there is. At most 65,536.
     importance : int, default 5
         Higher is asked earlier and so survives.
     required : bool, default False
-        Never shrinks because the window is full, and is asked first.
+        Never shrinks because the window is full, and is asked first. One that keeps its first whole items stands
+        whole, over its cap as well; of others the first item stays.
     overflow : {"truncate", "drop"}
         What happens to a section over its own cap: cut to it, or left out whole.
     when_full : {"truncate", "drop"}
@@ -110,19 +118,38 @@ class Allocation:
 
     def __post_init__(self) -> None:
         _check_name(self.section)
+        of = f"of {brief(self.section)}"
         for name in ("floor", "cap", "weight", "limit_items"):
-            amount = getattr(self, name)
-            if amount is not None:
-                object.__setattr__(self, name, _amount(f"{name} of {self.section!r}", amount))
-        check_all(f"importance of {self.section!r}", [self.importance], int)
-        check_all(f"required of {self.section!r}", [self.required], bool)
+            value = getattr(self, name)
+            known = amount_of if name in ("floor", "cap") else check_tokens
+            if value is not None:
+                object.__setattr__(self, name, known(f"{name} {of}", value))
+        if self.weight > MOST_WEIGHT:
+            raise ValueError(
+                f"weight {of} is {self.weight:,}; weights are at most {MOST_WEIGHT:,}; divide all by the same number"
+            )
+        if (importance := whole_number(self.importance)) is not None:
+            object.__setattr__(self, "importance", importance)
+        check_all(f"importance {of}", [self.importance], int)
+        check_all(f"required {of}", [self.required], bool)
         for name, choices in _CHOICES.items():
-            check_choice(f"{name} of {self.section!r}", getattr(self, name), choices)
+            check_choice(f"{name} {of}", getattr(self, name), choices)
         if self.required and self.overflow == "drop":
             raise ValueError(
-                f"section {self.section!r} is required and overflow='drop'; what is required stays; "
+                f"section {brief(self.section)} is required and overflow='drop'; what is required stays; "
                 "use overflow='truncate' or required=False"
             )
+
+    @property
+    def is_off(self) -> bool:
+        """Whether it is switched off, by a cap of 0 tokens."""
+        return self.cap == 0
+
+    @property
+    def stands_whole(self) -> bool:
+        """Whether all of it stays, whatever its cap: required, in order, and nothing to be cut inside."""
+        in_order = self.keep == "first" and self.granularity == "item" and self.limit_items is None
+        return self.required and in_order
 
     def __repr__(self) -> str:
         defaults = type(self).__dataclass_fields__
@@ -156,6 +183,7 @@ class Line:
 
     Examples
     --------
+    >>> from budgetkit import Share
     >>> Line("output", "reserve", Share(.15), 1228)
     Line(name='output', kind='reserve', amount=Share(0.15), tokens=1228)
     """
@@ -166,15 +194,19 @@ class Line:
     tokens: int | None
 
 
-def _amount(what: str, amount: object) -> Amount:
-    return amount if isinstance(amount, Share) else check_tokens(what, amount)
-
-
 def _check_name(name: object) -> None:
     if not isinstance(name, str) or not name:
-        raise ValueError(f"a line is named {name!r}; names are texts with at least one character; give one")
+        raise ValueError(f"a line is named {brief(name)}; names are texts with at least one character; give one")
+    check_whole("a line is named", name)
+
+
+def check_whole(what: str, name: str) -> None:
+    """Refuse a name that ends in half a character, as a text does that was cut in another language.
+
+    >>> check_whole("a line is named", "history")
+    """
     if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
-        raise ValueError(f"a line is named {name!r}, with half a character in it; names are whole; leave that out")
+        raise ValueError(f"{what} {brief(name)}, with half a character in it; names are whole; leave that out")
 
 
 def check_all(what: str, values: Iterable[object], kind: type[T]) -> tuple[T, ...]:
@@ -185,10 +217,12 @@ def check_all(what: str, values: Iterable[object], kind: type[T]) -> tuple[T, ..
     >>> check_all("sections", ["system"], str)
     ('system',)
     """
+    if not isinstance(values, Iterable):
+        raise TypeError(f"{what} is {brief(values)}; known is a list of {kind.__name__}; give one")
     found = []
     for value in values:
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise TypeError(f"{what}: {value!r} is a {type(value).__name__}; known is {kind.__name__}; give one")
+            raise TypeError(f"{what}: {brief(value)} is a {type(value).__name__}; known is {kind.__name__}; give one")
         found.append(value)
     return tuple(found)
 
@@ -200,16 +234,5 @@ def check_choice(what: str, value: object, choices: tuple[str, ...]) -> None:
     --------
     >>> check_choice("fill", "skip", ("prefix", "skip"))
     """
-    if value not in choices:
-        raise ValueError(f"{what} is {value!r}; known are {', '.join(choices)}; choose one of them")
-
-
-def quoted(names: Iterable[object]) -> str:
-    """Return names in quotes for a sentence.
-
-    Examples
-    --------
-    >>> print(quoted(["system", "history"]))
-    'system', 'history'
-    """
-    return ", ".join(repr(name) for name in names)
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{what} is {brief(value)}; known are {', '.join(choices)}; choose one of them")

@@ -16,12 +16,28 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from math import ceil
+from operator import index
 from typing import Final, Literal, get_args
+
+from budgetkit.budget.quoting import brief
 
 #: Most tokens of anything, over a trillion: millions of such numbers still add up in 64 bits.
 MOST_TOKENS: Final = 2**40
 Rounding = Literal["floor", "nearest", "largest_remainder"]
 ROUNDINGS: tuple[str, ...] = get_args(Rounding)
+_DIGITS, _EXPONENT = 400, 400  # every float is within; 1e-99999999 is a short text and 33 million bytes of a fraction
+
+
+def whole_number(value: object) -> int | None:
+    """Return a whole number as Python's, one of numpy's too; None for anything else, and for True.
+
+    >>> whole_number(3), whole_number(True), whole_number("3")
+    (3, None, None)
+    """
+    try:
+        return None if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None
 
 
 def check_tokens(what: str, value: object) -> int:
@@ -32,16 +48,23 @@ def check_tokens(what: str, value: object) -> int:
     >>> check_tokens("window", 8192)
     8192
     """
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    number = whole_number(value)
+    if number is None:
         raise TypeError(
-            f"{what} is {value!r}; tokens are whole numbers of 0 or more; give an int, or a Share for a ratio"
+            f"{what} is {brief(value)}; tokens are whole numbers of 0 or more; give an int, or a Share for a ratio"
         )
-    number = int(value.__index__())
     if number < 0:
-        raise ValueError(f"{what} is {number:,}; tokens are whole numbers of 0 or more; give one of these")
+        raise ValueError(f"{what} is {_numeral(number)}; tokens are whole numbers of 0 or more; give one of these")
     if number > MOST_TOKENS:
-        raise ValueError(f"{what} is {number:,}; tokens are at most {MOST_TOKENS:,}; look where that number comes from")
+        raise ValueError(
+            f"{what} is {_numeral(number)}; tokens are at most {MOST_TOKENS:,}; look where that number comes from"
+        )
     return number
+
+
+def _numeral(number: int) -> str:
+    """Write a number with separators, or say how long it is."""
+    return f"{number:,}" if abs(number) < 10**30 else brief(number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +137,7 @@ class Share:
         >>> Share(.10).of(8192), Share(.25).of(8190, "nearest")
         (819, 2048)
         """
+        window = window if type(window) is int else check_tokens("window", window)
         return self.clamp(_rounded(self._exact * window, rounding))
 
     def clamp(self, tokens: int) -> int:
@@ -143,6 +167,19 @@ class Share:
 
 
 Amount = int | Share
+
+
+def amount_of(what: str, value: Amount | float) -> Amount:
+    """Return a number of tokens or a share, which may be written as a number with a point from 0 to 1.
+
+    Examples
+    --------
+    >>> amount_of("output", 0.15), amount_of("output", 500)
+    (Share(0.15), 500)
+    """
+    if isinstance(value, float) and 0 <= value <= 1:
+        return Share(value)
+    return value if isinstance(value, Share) else check_tokens(what, value)
 
 
 def sizes(amounts: Sequence[Amount], window: int, rounding: Rounding = "floor") -> tuple[int, ...]:
@@ -175,9 +212,10 @@ def apportion(total: int, weights: Sequence[float]) -> tuple[int, ...]:
     ((33, 67), (4, 3, 3))
     """
     check_tokens("total", total)
-    exact = [Fraction(str(weight)) for weight in weights]
-    if any(weight < 0 for weight in exact) or not sum(exact):
-        raise ValueError(f"weights are {list(weights)!r}; they must be 0 or more with one above 0; mend the list")
+    known = [exact_number(weight) for weight in weights]
+    exact = [weight for weight in known if weight is not None]
+    if len(exact) < len(known) or any(weight < 0 for weight in exact) or not sum(exact):
+        raise ValueError(f"weights are {brief(list(weights))}; they must be 0 or more with one above 0; mend the list")
     whole = sum(exact)
     return _largest_remainder([total * weight / whole for weight in exact], total)
 
@@ -191,16 +229,31 @@ def _largest_remainder(quotas: Sequence[Fraction], total: int) -> tuple[int, ...
 
 
 def _rounded(exact: Fraction, rounding: str) -> int:
-    if rounding not in ROUNDINGS:
-        raise ValueError(f"rounding is {rounding!r}; known are {', '.join(ROUNDINGS)}; choose one of them")
+    if not isinstance(rounding, str) or rounding not in ROUNDINGS:
+        raise ValueError(f"rounding is {brief(rounding)}; known are {', '.join(ROUNDINGS)}; choose one of them")
     return int(exact + Fraction(1, 2)) if rounding == "nearest" else int(exact)
 
 
-def _exact_ratio(ratio: object) -> Fraction:
+def exact_number(value: object) -> Fraction | None:
+    """Return a number as the exact decimal that it prints as; None where it is none, or is too long to calculate with.
+
+    >>> exact_number(0.29), exact_number("1e-99999999"), exact_number("many")
+    (Fraction(29, 100), None, None)
+    """
+    if isinstance(value, bool) or (isinstance(value, int) and value.bit_length() > 4 * _DIGITS):
+        return None
+    text = str(value)
     try:
-        exact = Fraction(Decimal(str(ratio)))
-    except (InvalidOperation, ValueError, OverflowError):
-        exact = Fraction(-1)
-    if isinstance(ratio, bool) or not 0 <= exact <= 1:
-        raise ValueError(f"ratio is {ratio!r}; a share lies between 0 and 1; write 15 % as 0.15")
+        decimal = Decimal(text if len(text) <= 2 * _DIGITS else "none")
+    except InvalidOperation:
+        return None
+    if not decimal.is_finite() or len(decimal.as_tuple().digits) > _DIGITS or abs(decimal.adjusted()) > _EXPONENT:
+        return None
+    return Fraction(decimal)
+
+
+def _exact_ratio(ratio: object) -> Fraction:
+    exact = exact_number(ratio)
+    if exact is None or not 0 <= exact <= 1:
+        raise ValueError(f"ratio is {brief(ratio)}; a share lies between 0 and 1; write 15 % as 0.15")
     return exact

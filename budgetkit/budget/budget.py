@@ -15,21 +15,21 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal, TypeVar, get_args
 
-from budgetkit.budget.allocation import Allocation, Line, Reserve, check_all, check_choice, quoted
+from budgetkit.budget.allocation import Allocation, Line, Reserve, check_all, check_choice, check_whole
 from budgetkit.budget.amounts import ROUNDINGS, Amount, Rounding, check_tokens, sizes
+from budgetkit.budget.colours import POOL
+from budgetkit.budget.html import block
+from budgetkit.budget.orders import ORDERS, Order, Pool
+from budgetkit.budget.quoting import brief, quoted
 from budgetkit.budget.validation import OUTPUT, check_floors, check_names, check_room, check_shares, unknown_section
 
 WindowKind = Literal["shared", "input", "usable"]
-Order = Literal["importance", "pool"]
 Deficit = Literal["raise", "clamp", "signed"]
-Pool = Literal["open", "together", "each"]
 _CHOICES: dict[str, tuple[str, ...]] = {
     "kind": get_args(WindowKind),
-    "order": get_args(Order),
+    "order": tuple(ORDERS),
     "deficit": get_args(Deficit),
     "undeclared": ("error", "pool"),
-    "pool": get_args(Pool),
-    "compete": ("section", "item"),
     "rounding": ROUNDINGS,
 }
 
@@ -49,17 +49,12 @@ class Budget:
     kind : {"shared", "input", "usable"}
         What the window holds: prompt and answer, the prompt alone, or a part that leaves room for the answer
         already. In the last two the output reserve claims nothing.
-    order : {"importance", "pool"}
-        Who is asked first after the required: by importance, or those with a cap before those without.
+    order : {"importance", "caps first", "pool together", "pool each", "pool by item", "open by item"}
+        Who is asked first after the required, and what sections without a cap may take: `budgetkit.budget.orders`.
     deficit : {"raise", "clamp", "signed"}
         What a claim beyond the window does: an error, 0, or a negative number.
     undeclared : {"error", "pool"}
         Whether a section that no allocation names is an error or draws on the pool.
-    pool : {"open", "together", "each"}
-        What sections without a cap may take: all that is left, the shared pool together, or up to the shared
-        pool each.
-    compete : {"section", "item"}
-        Whether the pool is handed out section by section, or item by item across them.
     rounding : {"floor", "nearest", "largest_remainder"}
         How shares become tokens.
     remainder : str, optional
@@ -70,6 +65,9 @@ class Budget:
         Which section each kind of message belongs to.
     name : str
         Name of the preset it came from.
+    max_output : int, optional
+        Longest answer of the model it is for, in tokens; a reserve beyond it is warned of. It is no part of what
+        makes two budgets equal.
 
     Raises
     ------
@@ -92,31 +90,35 @@ class Budget:
     order: Order = "importance"
     deficit: Deficit = "raise"
     undeclared: Literal["error", "pool"] = "error"
-    pool: Pool = "open"
-    compete: Literal["section", "item"] = "section"
     rounding: Rounding = "floor"
     remainder: str | None = None
     constrained_below: int | None = None
     roles: Mapping[str, str] = field(default_factory=dict)
     name: str = ""
+    max_output: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "window", check_tokens("window", self.window))
-        if self.constrained_below is not None:
-            object.__setattr__(self, "constrained_below", check_tokens("constrained_below", self.constrained_below))
+        for name in ("constrained_below", "max_output"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, check_tokens(name, getattr(self, name)))
         for name, kind in (("reserves", Reserve), ("allocations", Allocation)):
             object.__setattr__(self, name, check_all(name, getattr(self, name), kind))
-        check_all("roles", [*self.roles.keys(), *self.roles.values(), self.name], str)
+        check_all("roles", [self.roles], Mapping)  # type: ignore[type-abstract]
+        check_all("remainder", [] if self.remainder is None else [self.remainder], str)
+        for name in check_all("roles", [*self.roles.keys(), *self.roles.values(), self.name], str):
+            check_whole("a budget or a role is named", name)
         object.__setattr__(self, "roles", dict(self.roles))
         for name, choices in _CHOICES.items():
             check_choice(name, getattr(self, name), choices)
         check_names(self.reserves, self.allocations, self.remainder)
         check_floors(self.floors, self.caps)
-        promised = [a.section for a in self.allocations if a.cap is None and (a.floor or a.weight)]
-        if self.compete == "item" and promised:
+        in_pool = [a for a in self.allocations if a.cap is None]
+        promised = [a.section for a in in_pool if a.floor or a.weight or (self.held.get(a.section) and not a.required)]
+        if self.competes and promised:
             raise ValueError(
-                f"{quoted(promised)} has a floor or a weight while items compete for the pool; "
-                "a promise to a section needs compete='section'; change one of them"
+                f"{quoted(promised)} has a floor, a weight or a reserve of its own while items compete for the pool; "
+                "a promise to a section needs another order, such as 'pool together'; change one of them"
             )
         if self.deficit == "raise":
             check_shares(self.name, self.window, self.allocations, self.caps)
@@ -188,10 +190,20 @@ class Budget:
     def _shown(self, tokens: int) -> int:
         return max(0, tokens) if self.deficit == "clamp" else tokens
 
+    @property
+    def pool(self) -> Pool:
+        """What sections without a cap may take: all that is left, the shared pool together, or up to it each."""
+        return ORDERS[self.order][1]
+
+    @property
+    def competes(self) -> bool:
+        """Whether the pool is handed out item by item across its sections, not section by section."""
+        return ORDERS[self.order][2]
+
     @cached_property
     def asked(self) -> tuple[Allocation, ...]:
         """Allocations in the order in which they are asked: required first."""
-        by_pool = self.order == "pool" or self.compete == "item"  # competitors are asked together, last
+        by_pool = ORDERS[self.order][0]
         return tuple(sorted(self.allocations, key=lambda a: (not a.required, by_pool and a.cap is None, -a.importance)))
 
     def cap(self, section: str) -> int:
@@ -218,7 +230,7 @@ class Budget:
         >>> budget.cap("memory")
         6192
         """
-        if section not in self.caps and self.undeclared == "error":
+        if not isinstance(section, str) or (section not in self.caps and self.undeclared == "error"):
             raise unknown_section([section], self.sections)
         own = self.caps.get(section)
         return self.shared_pool if own is None else own
@@ -229,14 +241,15 @@ class Budget:
         for allocation in self.allocations:
             yield Line(allocation.section, "allocation", allocation.cap, self.caps[allocation.section])
 
-    def assign(self, **lines: Amount | Reserve | Allocation | Mapping[str, object] | None) -> Budget:
+    def assign(self, **lines: Amount | float | Reserve | Allocation | Mapping[str, object] | None) -> Budget:
         """Return the budget with some of its lines changed.
 
         Parameters
         ----------
         **lines
             ``window``, the name of a reserve (its size changes) or of a section (its cap changes), with the
-            new amount; a whole `Reserve` or `Allocation`; or a mapping of the fields to change.
+            new amount, which may be a part of the window from 0.0 to 1.0; a whole `Reserve` or `Allocation`; or a
+            mapping of the fields to change.
 
         Returns
         -------
@@ -277,6 +290,17 @@ class Budget:
         lines = "".join(f", {line.name}={'pool' if line.tokens is None else line.tokens}" for line in self)
         return f"Budget({label}window={self.window}{lines}, shared_pool={self.shared_pool})"
 
+    def _repr_html_(self) -> str:
+        rest = ("the pool" if line.amount is None else line.amount for line in self)
+        rows = [(line.name, line.kind, amount, line.tokens or "") for line, amount in zip(self, rest, strict=True)]
+        short = [f"Claims exceed the window by {-self.unclaimed:,} tokens."] if self.unclaimed < 0 else []
+        return block(
+            f"Budget {self.name}".rstrip() + f": a window of {self.window:,} tokens ({self.kind})",
+            [*((line.name, line.tokens or 0) for line in self), (POOL, self.unclaimed)],
+            [("line", "kind", "amount", "tokens"), *rows, (POOL, "", "what is left", self.shared_pool)],
+            short,
+        )
+
 
 LineT = TypeVar("LineT", Reserve, Allocation)
 
@@ -288,6 +312,7 @@ def _changed(line: LineT, what: str, value: object) -> LineT:
     known = [each.name for each in fields(line)]
     if unknown := [name for name in changes if name not in known]:
         raise LookupError(
-            f"no field {quoted(unknown)} in {line!r}; its fields are {quoted(known)}; name one of them, or a new amount"
+            f"no field {quoted(unknown)} in {brief(line)}; its fields are {quoted(known)}; name one of them, "
+            "or a new amount"
         )
     return replace(line, **changes)

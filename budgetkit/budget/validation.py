@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from budgetkit.budget.allocation import Allocation, Reserve, quoted
+from budgetkit.budget.allocation import Allocation, Reserve
 from budgetkit.budget.amounts import Share
+from budgetkit.budget.quoting import brief, one_line, quoted
 
 OUTPUT = "output"
 
@@ -30,11 +31,11 @@ def check_names(reserves: Sequence[Reserve], allocations: Sequence[Allocation], 
     for reserve in reserves:
         if reserve.serves is not None and reserve.serves not in known:
             raise ValueError(
-                f"reserve {reserve.name!r} serves {reserve.serves!r}; known are {quoted(sorted(known))}; "
+                f"reserve {brief(reserve.name)} serves {brief(reserve.serves)}; known are {quoted(sorted(known))}; "
                 "add an allocation for it or drop serves"
             )
     if remainder is not None and remainder not in sections:
-        raise ValueError(f"remainder is {remainder!r}; the sections are {quoted(sections)}; name one of them")
+        raise ValueError(f"remainder is {brief(remainder)}; the sections are {quoted(sections)}; name one of them")
 
 
 def check_floors(floors: Mapping[str, int], caps: Mapping[str, int | None]) -> None:
@@ -43,7 +44,7 @@ def check_floors(floors: Mapping[str, int], caps: Mapping[str, int | None]) -> N
         cap = caps[section]
         if cap is not None and floor > cap:
             raise ValueError(
-                f"floor of {section!r} ({floor:,}) is above its cap ({cap:,}); "
+                f"floor of {brief(section)} ({floor:,}) is above its cap ({cap:,}); "
                 "a promise cannot exceed the limit; lower the floor or raise the cap"
             )
 
@@ -65,7 +66,8 @@ or give the section a cap in tokens
         if caps[section] == 0 and share.smallest_window:
             smallest = max(each.smallest_window for each in shares.values())
             raise ValueError(
-                f"{name or 'a budget'} at a window of {window:,} leaves {section} 0 tokens; its parts need "
+                f"{one_line(name) or 'a budget'} at a window of {window:,} leaves {one_line(section)} 0 "
+                "tokens; its parts need "
                 f"{smallest:,} or more; choose a larger window, or give the section a cap in tokens"
             )
 
@@ -99,7 +101,7 @@ def other_roles(tables: Iterable[object], roles: Mapping[str, str], asking: Coll
     "what asks was made for other roles: 'user' stands in 'history', this budget has it in 'conversation'"
     """
     moved = {
-        f"{role!r} stands in {section!r}, this budget has it in {roles[role]!r}": None
+        f"{brief(role)} stands in {brief(section)}, this budget has it in {brief(roles[role])}": None
         for table in tables
         if isinstance(table, Mapping)
         for role, section in table.items()

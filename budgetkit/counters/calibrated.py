@@ -1,21 +1,27 @@
 """Counts for a model whose tokenizer is not public: another encoding's count times a measured slope.
 
-    tokens = slope x tokens of the public encoding
+    tokens = slope x tokens of the public encoding + mark x punctuation marks
 
-The slope comes from a published measurement (``data/calibrations.csv``) or from what the provider billed for texts
-of your own (`calibrate`). It is an estimate, dated, and its name says so wherever a number of it is shown.
+Slope and mark come from what providers billed in public recordings (``data/calibrations.csv``) or for texts of your
+own (`calibrate`). It is an estimate, dated, and its name says so wherever a number of it is shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from statistics import median
 
+from budgetkit.budget.quoting import brief
+from budgetkit.counters.exact import ExactCounter
 from budgetkit.counters.protocol import Counter
 from budgetkit.files import read_table
 
-__all__ = ["CalibratedCounter", "calibrate", "calibrated_models", "published"]
+__all__ = ["CalibratedCounter", "calibrate", "calibrated_models", "family_row", "published"]
+
+_MARKS = re.compile(r"[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +38,10 @@ class CalibratedCounter:
         The model's tokens for one of that counter's, above 0.
     source : str
         Where the slope comes from, with its date.
-    spread : float, optional
-        Standard deviation of the measured texts' own slopes around it, as a share of it.
+    low, high : float, optional
+        How far below and above it nine in ten texts lay that had no part in it, as shares of it.
+    mark : float
+        Tokens for each punctuation mark, which some tokenizers never join.
 
     Raises
     ------
@@ -51,12 +59,14 @@ class CalibratedCounter:
     counter: Counter
     slope: float
     source: str
-    spread: float | None = None
+    low: float | None = None
+    high: float | None = None
+    mark: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.slope > 0:
             raise ValueError(
-                f"a slope of {self.slope!r}; slopes are above 0, Claude's is about 1.6; give the measured one"
+                f"a slope of {brief(self.slope)}; slopes are above 0, Claude's is about 1.6; give the measured one"
             )
 
     @property
@@ -67,23 +77,49 @@ class CalibratedCounter:
     @property
     def name(self) -> str:
         """The model, and how its count is estimated."""
-        return f"{self.model} (calibrated estimate: {self.slope:.4g} x {self.counter.name}, {self.source})"
+        marks = f" + {self.mark:.4g} a punctuation mark" if self.mark else ""
+        return f"{self.model} (calibrated estimate: {self.slope:.4g} x {self.counter.name}{marks}, {self.source})"
 
     def __call__(self, text: str) -> int:
         """Estimate one text, in tokens."""
-        return round(self.slope * self.counter(text))
+        return self.many([text])[0]
 
     def many(self, texts: Sequence[str]) -> list[int]:
         """Estimate several texts, in tokens each."""
-        return [round(self.slope * tokens) for tokens in self.counter.many(texts)]
+        counted = self.counter.many(texts)
+        if not self.mark:
+            return [round(self.slope * tokens) for tokens in counted]
+        marks = [len(_MARKS.findall(text)) for text in texts]
+        return [round(self.slope * tokens + self.mark * of) for tokens, of in zip(counted, marks, strict=True)]
+
+    def interval(self, text: str) -> tuple[int, int]:
+        """Return between which numbers nine in ten such texts lie, in tokens.
+
+        Parameters
+        ----------
+        text : str
+            Any string.
+
+        Returns
+        -------
+        tuple of int
+            The lower and the upper end; the estimate twice where nothing is known.
+        """
+        tokens = self(text)
+        return round(tokens * (1 + (self.low or 0))), round(tokens * (1 + (self.high or 0)))
 
 
 def calibrate(
-    counter: Counter, texts: Sequence[str], counts: Sequence[int], model: str = "calibrated"
+    counter: Counter,
+    texts: Sequence[str],
+    counts: Sequence[int],
+    model: str = "calibrated",
+    projects: Sequence[Hashable] | None = None,
 ) -> CalibratedCounter:
     """Fit a slope to what a provider counted.
 
-    The slope is the ratio of the sums, so that a window full of such texts comes out right.
+    The slope is the median of the texts' own slopes, each weighing as much as it is long, so that neither one wrong
+    count nor many short texts drag it.
 
     Parameters
     ----------
@@ -95,11 +131,14 @@ def calibrate(
         What the provider counted for each, in tokens, without what a request costs beyond its text.
     model : str
         The model that counted.
+    projects : sequence, optional
+        Where each text comes from; the interval is then that of projects which the slope was fitted without,
+        else that of single texts.
 
     Returns
     -------
     CalibratedCounter
-        Its source says on how many texts it rests, its spread how much their slopes differ.
+        Its source says on how many texts it rests, its interval how far texts lie that had no part in it.
 
     Raises
     ------
@@ -111,7 +150,7 @@ def calibrate(
     >>> from budgetkit.counters import counter
     >>> mine = calibrate(counter("cl100k_base"), ["Hello world", "Hello"], [3, 2])
     >>> round(mine.slope, 2), mine.source
-    (1.67, 'fitted to 2 texts')
+    (1.5, 'fitted to 2 texts')
     """
     if len(texts) != len(counts) or not texts:
         raise ValueError(
@@ -121,40 +160,80 @@ def calibrate(
     own = counter.many(texts)
     if not sum(own) or sum(counts) <= 0:
         raise ValueError("the texts or the counts sum to 0; a slope is a ratio of tokens; give texts that were counted")
-    slope = sum(counts) / sum(own)
-    each = [(theirs / ours / slope - 1) ** 2 for ours, theirs in zip(own, counts, strict=True) if ours]
-    spread = (sum(each) / (len(each) - 1)) ** 0.5 if len(each) > 1 else None
-    return CalibratedCounter(model, counter, slope, f"fitted to {len(texts)} texts", spread)
+    groups = list(range(len(texts))) if projects is None else list(projects)
+    pairs = [(theirs / ours, ours, group) for ours, theirs, group in zip(own, counts, groups, strict=True) if ours]
+    slope = _weighted_median(pairs)
+    return CalibratedCounter(model, counter, slope, f"fitted to {len(texts)} texts", *_spread(pairs))
+
+
+def _weighted_median(pairs: Sequence[tuple[float, int, Hashable]]) -> float:
+    """Return the slope that half of all tokens lie below."""
+    ordered = sorted(pairs, key=lambda pair: pair[0])
+    half, passed = sum(weight for _, weight, _ in ordered) / 2, 0
+    for slope, weight, _ in ordered:
+        passed += weight
+        if passed >= half:
+            return slope
+    return median(slope for slope, _, _ in ordered)
+
+
+def _spread(pairs: Sequence[tuple[float, int, Hashable]]) -> tuple[float | None, float | None]:
+    """Return how far nine in ten texts lie below and above a slope that their group had no part in."""
+    groups = list(dict.fromkeys(group for _, _, group in pairs))
+    if len(groups) < 2:
+        return None, None
+    off = []
+    for left_out in groups:
+        slope = _weighted_median([pair for pair in pairs if pair[2] != left_out])
+        off += [own / slope - 1 for own, _, group in pairs if group == left_out]
+    ordered, cut = sorted(off), int(0.05 * len(off))
+    return ordered[cut], ordered[-1 - cut]
 
 
 def calibrated_models() -> tuple[str, ...]:
-    """Name the models that there is a published slope for.
+    """Name the families of models that there is a published slope for.
 
     Examples
     --------
-    >>> calibrated_models()
-    ('claude-opus-4-7', 'gemini-2.5-pro')
+    >>> "claude-4.5" in calibrated_models(), "gemini" in calibrated_models()
+    (True, True)
     """
-    return tuple(sorted(_published()))
+    return tuple(sorted(row["family"] for row in _families() if row["pattern"]))
 
 
-def published(model: str) -> dict[str, str]:
-    """Look up the published slope of a model.
+def published(model: str) -> CalibratedCounter:
+    """Make the counter of a model whose family there is a published slope for.
 
     Examples
     --------
-    >>> published("claude-opus-4-7")["slope"]
-    '1.611'
+    >>> published("claude-sonnet-4-5")("Hello world")
+    2
     """
-    if model not in _published():
+    row = family_row(model)
+    if not row["pattern"]:
         known = ", ".join(calibrated_models())
         raise ValueError(
-            f"no published slope for {model!r}; there are {known}; use one of them, or fit your own: "
+            f"no published slope for {brief(model)}; there are {known}; use one of them, or fit your own: "
             "budgetkit.calibrate(counter, texts, counts)"
         )
-    return _published()[model]
+    return _counter(model, row)
+
+
+def family_row(model: str) -> dict[str, str]:
+    """Return the row of the table for a model: the first whose pattern its name holds, whoever passes it on."""
+    name = re.sub(r"[.:_]", "-", model.casefold())
+    return next(row for row in _families() if re.search(row["pattern"], name))
+
+
+def _counter(model: str, row: dict[str, str]) -> CalibratedCounter:
+    spread = float(row["text_low"]), float(row["text_high"])
+    recorded = f"{row['calls']} recorded calls of {row['projects']} public projects"
+    source = f"{recorded if int(row['calls']) else row['source']}, read {row['date']}"
+    return CalibratedCounter(
+        model, ExactCounter(row["counter"]), float(row["slope"]), source, *spread, float(row["mark"])
+    )
 
 
 @cache
-def _published() -> dict[str, dict[str, str]]:
-    return {row["model"]: row for row in read_table("calibrations.csv")}
+def _families() -> list[dict[str, str]]:
+    return read_table("calibrations.csv")

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, Literal, get_args
 
-from budgetkit.budget.amounts import check_tokens
+from budgetkit.budget.amounts import MOST_TOKENS, check_tokens, exact_number
+from budgetkit.budget.quoting import brief
 
 __all__ = ["CharacterCounter", "Rounding", "Unit"]
 
@@ -166,18 +167,17 @@ class CharacterCounter:
 
 
 def _exact_ratio(ratio: object) -> Fraction:
-    try:
-        exact = ratio if isinstance(ratio, Fraction) else Fraction(str(ratio))
-    except (ValueError, ZeroDivisionError):
-        exact = Fraction(0)
-    if exact <= 0 or isinstance(ratio, bool):
-        raise ValueError(f"a ratio of {ratio!r} units a token; a ratio is a number above 0; English has about 4")
+    above, slash, below = str(ratio).partition("/") if isinstance(ratio, str | Fraction) else (ratio, "", "")
+    top, bottom = exact_number(above), exact_number(below if slash else 1)
+    exact = Fraction(top, bottom) if top is not None and bottom else Fraction(0)
+    if not 0 < exact <= MOST_TOKENS:
+        raise ValueError(f"a ratio of {brief(ratio)} units a token; a ratio is a number above 0; English has about 4")
     return exact
 
 
 def _one_of(parameter: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
-        raise ValueError(f"{parameter} {value!r}; known are {', '.join(known)}; use one of them")
+        raise ValueError(f"{parameter} {brief(value)}; known are {', '.join(known)}; use one of them")
 
 
 def _written(ratio: Fraction) -> str:

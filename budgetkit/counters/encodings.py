@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from budgetkit.budget.quoting import brief
 from budgetkit.counters.pieces import pattern
 from budgetkit.files import data_path, read_bytes
 
@@ -68,7 +69,7 @@ def encoding(name: str) -> tiktoken.Encoding:
     """
     if name not in _definitions():
         known = ", ".join(encoding_names())
-        raise ValueError(f"no encoding {name!r}; shipped are {known}; use one of them")
+        raise ValueError(f"no encoding {brief(name)}; shipped are {known}; use one of them")
     with _BUILDING:  # functools.cache alone would let two threads build the same encoding twice
         return _built(name)
 

@@ -12,13 +12,13 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
+from budgetkit.budget.quoting import brief, one_line
 from budgetkit.counters.encodings import replace_surrogates
+from budgetkit.files import extra, missing
 
 __all__ = ["ForeignCounter"]
-
-_EXTRAS: Final = {"mistral": "mistral_common", "litellm": "litellm", "tokenizer": "tokenizers"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,32 +96,23 @@ def _inside(library: str, folder: str, file: str) -> Path:
     """Find a file that a library carries, without importing the library."""
     found = find_spec(library)
     if found is None or found.origin is None:
-        raise _missing(library)
+        raise ImportError(missing(library, "tokenizers", "a tokenizer from elsewhere"))
     path = Path(found.origin).parent / folder / file
     if not path.is_file():
         known = ", ".join(
             sorted(each.name for each in path.parent.glob("*") if each.is_file() and each.suffix != ".py")
         )
-        raise ValueError(f"no tokenizer {file!r} in {library}; it carries {known}; use one of these")
+        raise ValueError(f"no tokenizer {brief(file)} in {library}; it carries {known}; use one of these")
     return path
 
 
 def _library(name: str) -> Any:
-    try:
+    with extra("tokenizers", "a tokenizer from elsewhere"):
         return import_module(name)
-    except ImportError as error:
-        raise _missing(name) from error
 
 
 def _unreadable(path: Path, why: str) -> ValueError:
     return ValueError(
-        f"asked to count with {str(path)!r}, which is no tokenizer that can be read ({why}); "
+        f"asked to count with {brief(str(path))}, which is no tokenizer that can be read ({one_line(why)}); "
         "give the path of a tokenizer.json as Hugging Face's tokenizers write it"
-    )
-
-
-def _missing(library: str) -> ImportError:
-    return ImportError(
-        f"asked for a tokenizer of {library}, which is not installed; it is an extra; "
-        "run: pip install 'budgetkit[tokenizers]'"
     )

@@ -6,7 +6,10 @@ request is asked about once. A text is counted as the only message of a request,
 without it, which is what it costs with the one letter "a" less one token.
 """
 
-from budgetkit.endpoints.asking import ProviderCounter, provider_counter
-from budgetkit.endpoints.shapes import ENDPOINTS, Endpoint, EndpointError
+from budgetkit.files import extra
+
+with extra("endpoints", "asking a provider"):
+    from budgetkit.endpoints.asking import ProviderCounter, provider_counter
+    from budgetkit.endpoints.shapes import ENDPOINTS, Endpoint, EndpointError
 
 __all__ = ["ENDPOINTS", "Endpoint", "EndpointError", "ProviderCounter", "provider_counter"]

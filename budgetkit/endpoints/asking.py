@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from budgetkit.budget.quoting import brief
 from budgetkit.endpoints.answers import cache_file, kept_counts
 from budgetkit.endpoints.exchange import Answer, Asking, ask_all
 from budgetkit.endpoints.keys import Key, key_from_environment
@@ -42,7 +43,7 @@ class ProviderCounter:
 
     def __post_init__(self) -> None:
         if not 0 < self.timeout < inf:
-            raise ValueError(f"a timeout of {self.timeout!r:.40}; an answer takes seconds; give some, such as 30")
+            raise ValueError(f"a timeout of {brief(self.timeout)}; an answer takes seconds; give some, such as 30")
 
     @property
     def name(self) -> str:
@@ -79,7 +80,7 @@ class ProviderCounter:
         alone, *sizes = self.requests(bodies)
         found = dict(zip(different, (size - alone + 1 for size in sizes), strict=True))
         if min(found.values()) < 0:
-            raise self._error(f"it counts fewer tokens for a text than for {_ALONE!r} ({alone}); count without it")
+            raise self._error(f"it counts fewer tokens for a text than for {brief(_ALONE)} ({alone}); count without it")
         return [found[text] if text else 0 for text in texts]
 
     def request(self, body: Mapping[str, Any]) -> int:
@@ -192,5 +193,5 @@ def provider_counter(
     'claude-sonnet-4-5 (counted by Anthropic)'
     """
     if provider not in ENDPOINTS:
-        raise ValueError(f"no count endpoint of {provider!r}; known are {', '.join(ENDPOINTS)}; use one of these")
+        raise ValueError(f"no count endpoint of {brief(provider)}; known are {', '.join(ENDPOINTS)}; use one of these")
     return ProviderCounter(model, ENDPOINTS[provider], Path(cache) if cache else cache_file(), timeout)

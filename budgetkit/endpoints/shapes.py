@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from budgetkit.budget.quoting import brief
 from budgetkit.endpoints.answers import MOST_TOKENS, is_count
 from budgetkit.endpoints.exchange import Answer
 from budgetkit.endpoints.keys import Key
@@ -104,12 +105,10 @@ def _count_in(answer: Answer, endpoint: Endpoint, key: Key) -> int | str:
     if isinstance(found, int) and is_count(found):
         return found
     if found is not None:
-        said = key.hidden_in(json.dumps(found))
-        return (
-            f"its {endpoint.answer!r} is {said}; counts are whole numbers from 0 to {MOST_TOKENS:,}; count without it"
-        )
+        said = f"{brief(endpoint.answer)} is {key.hidden_in(json.dumps(found))}"
+        return f"its {said}; counts are whole numbers from 0 to {MOST_TOKENS:,}; count without it"
     said = key.hidden_in(answer.body[:_SHOWN].decode("utf-8", "replace"))
-    return f"the answer holds no {endpoint.answer!r} ({said!r}); is the address right?"
+    return f"the answer holds no {brief(endpoint.answer)} ({brief(said)}); is the address right?"
 
 
 def _seconds(wait: str) -> str:

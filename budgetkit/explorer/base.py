@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import ipywidgets as widgets
 
-from budgetkit.budget.allocation import quoted
+from budgetkit.budget.quoting import brief, quoted
 from budgetkit.explorer.drawing import refusal
 from budgetkit.explorer.undo import UndoStack
 from budgetkit.explorer.uploads import Uploads
@@ -96,6 +96,24 @@ class Explorer(ABC, Generic[S, F, L]):
         self._do("reset")
 
     @property
+    def settings(self) -> S:
+        """All that is set, as one value."""
+        return self._history.now
+
+    @property
+    def library(self) -> L:
+        """What can be looked at, each counted once."""
+        return self._library
+
+    def take(self, settings: S, afresh: bool = False) -> None:
+        """Show other settings: as one step that can be taken back, or afresh, with nothing before them."""
+        with self._lock:
+            try:
+                self._go(UndoStack(settings) if afresh else self._history.then(settings), "")
+            except PROBLEMS as problem:
+                self._refuse(problem)
+
+    @property
     def status(self) -> str:
         """The sentence that the view shows: what holds, or what went wrong."""
         return str(self.view.state["status"]["text"])
@@ -113,7 +131,7 @@ class Explorer(ABC, Generic[S, F, L]):
 
     def _command(self, kind: str) -> Callable[..., S]:
         if kind not in self.commands:
-            raise LookupError(f"no command {kind!r}; known are {quoted(self.commands)}; send one of them")
+            raise LookupError(f"no command {brief(kind)}; known are {quoted(self.commands)}; send one of them")
         return self.commands[kind]
 
     def _walk(self, direction: str, ack: str = "") -> None:
@@ -158,7 +176,7 @@ class Explorer(ABC, Generic[S, F, L]):
         """Answer what the page sends."""
         kind = content.get("kind", "")
         if kind == "plotly":
-            view.send_plotly()
+            self._send_plotly()
         elif kind == "file" and buffers:
             self._arrived(content, bytes(buffers[0]))
         elif kind in ("undo", "redo"):
@@ -166,6 +184,12 @@ class Explorer(ABC, Generic[S, F, L]):
         else:
             values = {name: value for name, value in content.items() if name not in ("kind", "id", "gesture")}
             self._do(kind, str(content.get("id", "")), str(content.get("gesture", "")), **values)
+
+    def _send_plotly(self) -> None:
+        try:
+            self.view.send_plotly()
+        except PROBLEMS as problem:
+            self._refuse(problem)
 
     def _arrived(self, content: Data, piece: bytes) -> None:
         """Take a piece of a file; pieces come in threads of their own, as other messages do."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import ipywidgets as widgets
@@ -10,7 +10,28 @@ import ipywidgets as widgets
 from budgetkit.counters.encodings import replace_surrogates
 
 Do = Callable[..., None]
-AUTO: dict[str, Any] = {"layout": {"width": "auto", "min_width": "0"}}
+
+
+class _Shared(Mapping[str, Any]):
+    """Options of a widget whose layout is one for all: each layout of its own is one more message to the page."""
+
+    _layout: Any = None
+
+    def __getitem__(self, name: str) -> Any:
+        if name != "layout":
+            raise KeyError(name)
+        if self._layout is None or self._layout.comm is None:  # none yet, or closed
+            self._layout = widgets.Layout(width="auto", min_width="0")
+        return self._layout
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(("layout",))
+
+    def __len__(self) -> int:
+        return 1
+
+
+AUTO = _Shared()
 
 
 def sends(do: Do, widget: Any, kind: str, name: str, merge: str = "", **more: Any) -> None:

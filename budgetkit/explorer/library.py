@@ -14,8 +14,8 @@ from typing import TypeVar
 
 import pandas as pd
 
-from budgetkit.budget.allocation import quoted
-from budgetkit.counters import Counter, counter
+from budgetkit.budget.quoting import brief, quoted
+from budgetkit.counters import Count, Counter, counter
 from budgetkit.framing import Framing
 from budgetkit.models import Model
 from budgetkit.plan.items import Items
@@ -39,6 +39,11 @@ class Library:
     def names(self) -> tuple[str, ...]:
         """What can be shown: what is shipped, then what was loaded."""
         return tuple(dict.fromkeys([*shipped_traces(), *self._traces]))
+
+    def join(self, other: Library) -> None:
+        """Hold the same conversations as another library from now on: what one takes in, both have."""
+        other._traces.update(self._traces)
+        self._traces = other._traces
 
     def add(self, name: str, traces: Sequence[Trace]) -> str:
         """Take in conversations that are there already."""
@@ -72,9 +77,19 @@ class Library:
         """Return the conversations of a file."""
         if name not in self._traces:
             if name not in shipped_traces():
-                raise LookupError(f"no trace {name!r}; known are {quoted(self.names)}; name one, or a file by its path")
+                raise LookupError(
+                    f"no trace {brief(name)}; known are {quoted(self.names)}; name one, or a file by its path"
+                )
             self._traces[name] = load_traces(name, self._reading(name))
         return self._traces[name]
+
+    def given(self, count: str | Count | None) -> str | None:
+        """Return the name under which a counter is known from now on; names and None stay what they are."""
+        if count is None or isinstance(count, str):
+            return count
+        made = counter(count)
+        self._counters[made.name] = made
+        return made.name
 
     def counter(self, name: str | None, model: Model) -> Counter:
         """Return a counter, always the same for the same name."""

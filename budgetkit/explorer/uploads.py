@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from budgetkit.budget.quoting import one_line
 from budgetkit.explorer.view import View
 
 LARGEST = 20 * 1024 * 1024  # bytes; the page refuses larger files before it sends them
@@ -28,7 +29,7 @@ class Uploads:
         part += data
         if len(part) > LARGEST:
             del self._parts[serial]
-            raise ValueError(f"{name} is larger than 20 MB; name the file by its path instead")
+            raise ValueError(f"{one_line(name)} is larger than 20 MB; name the file by its path instead")
         if len(part) >= size:
             self._do(purpose, name=name, content=bytes(self._parts.pop(serial)))
         while len(self._parts) > MOST:

@@ -16,19 +16,38 @@ import anywidget
 import traitlets as t
 
 from budgetkit.counters.encodings import replace_surrogates
+from budgetkit.files import extra
 
-_PARTS = ("dom", "plotly", "page", "courier", "bar", "handles", "window", "charts", "files", "panels", "reader", "view")
+_PARTS = (
+    "dom",
+    "plotly",
+    "page",
+    "courier",
+    "bar",
+    "handles",
+    "window",
+    "charts",
+    "files",
+    "panels",
+    "reader",
+    "card",
+    "view",
+)
 _FOLDER = Path(__file__).parent / "view"
+#: What the page's console and stacks call the view's script, which has no address of its own.
+SCRIPT = "budgetkit/view.js"
 
 
 def _source() -> str:
-    return "\n".join((_FOLDER / f"{part}.js").read_text("utf-8") for part in _PARTS)
+    parts = [(_FOLDER / f"{part}.js").read_text("utf-8") for part in _PARTS]
+    return "\n".join([*parts, f"//# sourceURL={SCRIPT}\n"])
 
 
 @cache
 def plotly_script() -> bytes:
     """Return plotly's JavaScript as it lies in the plotly package, compressed."""
-    import plotly
+    with extra("lab", "a figure"):
+        import plotly
 
     script = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
     return gzip.compress(script.read_bytes(), 6, mtime=0)

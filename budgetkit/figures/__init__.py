@@ -16,6 +16,7 @@ import sys
 from budgetkit import homes, lazily
 from budgetkit.figures.conversations import conversations
 from budgetkit.figures.errors import counter_error
+from budgetkit.figures.ledger import ledger
 from budgetkit.figures.palette import colour
 from budgetkit.figures.question import Question
 from budgetkit.figures.sections import sections

@@ -9,6 +9,7 @@ from budgetkit.accuracy.figures.headroom import rooms as rooms
 from budgetkit.accuracy.figures.speeds import speeds as speeds
 from budgetkit.figures.conversations import conversations as conversations
 from budgetkit.figures.errors import counter_error as counter_error
+from budgetkit.figures.ledger import ledger as ledger
 from budgetkit.figures.palette import colour as colour
 from budgetkit.figures.question import Question as Question
 from budgetkit.figures.sections import sections as sections

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec
 
 import pandas as pd
 
+from budgetkit.files import extra
+
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
@@ -68,7 +70,8 @@ class Question(Generic[P]):
 
     def __call__(self, *args: P.args, **options: P.kwargs) -> go.Figure:
         """Return plotly's figure; nothing is shown."""
-        import plotly.graph_objects as go
+        with extra("lab", "a figure of plotly's"):
+            import plotly.graph_objects as go
 
         spec = self.spec(*args, **options)
         title = {"text": self.title, "x": 0, "xref": "paper", "font": {"size": 17}}

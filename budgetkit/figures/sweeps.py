@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from budgetkit.budget.allocation import quoted
+from budgetkit.budget.quoting import quoted
 from budgetkit.figures.palette import ALARM, SLATE, colour
 from budgetkit.figures.question import Question, Spec, end_labels, layout, plain
 from budgetkit.plan.sweeps import LINES

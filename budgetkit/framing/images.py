@@ -46,7 +46,7 @@ def tile_tokens(width: int, height: int, detail: str = "high", base: int = 85, t
     return base + tile * ceil(width * scale / 512) * ceil(height * scale / 512)
 
 
-def patch_tokens(width: int, height: int, cap: int | None = 1536, multiplier: float | str = 1) -> int:
+def patch_tokens(width: int, height: int, cap: int | None = 1536, multiplier: float = 1) -> int:
     """Price an image for OpenAI's models that see it in patches of 32 pixels square.
 
     Parameters
@@ -55,7 +55,7 @@ def patch_tokens(width: int, height: int, cap: int | None = 1536, multiplier: fl
         In pixels.
     cap : int or None
         Most patches; a larger image is shrunk until it has no more. ``None`` never shrinks.
-    multiplier : float or str
+    multiplier : float
         Tokens a patch, e.g. 1.62 for gpt-4.1-mini.
 
     Returns
@@ -76,7 +76,7 @@ def patch_tokens(width: int, height: int, cap: int | None = 1536, multiplier: fl
         wide, high = width * shrink / 32, height * shrink / 32
         shrink *= min(floor(wide) / wide, floor(high) / high)
         columns, rows = ceil(round(width * shrink / 32, 6)), ceil(round(height * shrink / 32, 6))
-    return ceil(columns * rows * Fraction(str(multiplier)))
+    return ceil(columns * rows * float(multiplier))  # the provider rounds floats: 300 patches at 1.62 are 487
 
 
 def square_tokens(width: int, height: int, side: int = 28) -> int:

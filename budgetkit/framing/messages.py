@@ -9,20 +9,36 @@ each number is a field here, and each system's set of them an entry of ``FRAMING
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
-from budgetkit.framing.images import tile_tokens
-from budgetkit.framing.tools import ToolConstants, declaration_tokens, json_tokens
+from budgetkit.framing.charges import Charge, Count, sizes
+from budgetkit.framing.image_prices import ASSUMED_SIDE, image_price, sized
+from budgetkit.framing.request import Request
+from budgetkit.framing.tools import ToolConstants, declaration_charge, json_charge
 from budgetkit.message import Image, Message, ToolCall
 
-__all__ = ["Framing"]
+__all__ = ["Framing", "Rules"]
 
-Count = Callable[[str], int]
 AnyMessage = Message | Mapping[str, Any]
 _RESULT_ROLES = ("tool", "function")
-_ASSUMED_SIDE = 1024
+
+
+class Rules(Protocol):
+    """What a provider's own rules offer: from a request to all that it bills."""
+
+    def charges(self, request: Request) -> list[Charge]:
+        """List what a request bills."""
+        ...
+
+    def answer(self, message: Message) -> list[Charge]:
+        """List what an answer bills as output."""
+        ...
+
+    def image(self, image: Image) -> int:
+        """Price one image, in tokens."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +71,8 @@ class Framing:
         How tool schemas are counted, see :mod:`budgetkit.framing.tools`.
     scope : {"text", "message"}
         Whether each text of a message is counted by itself, or all of them as one text, role included.
+    rules : Rules, optional
+        A provider's own rules, which then decide all of the above.
     counter : str
         Name of the counter that the framing's own system uses with it; a fact about that system, read by no rule.
     source : str
@@ -79,6 +97,7 @@ class Framing:
     per_image: int | None = None
     tools: Literal["declaration", "json"] | ToolConstants = "json"
     scope: Literal["text", "message"] = "text"
+    rules: Rules | None = None
     counter: str = "gpt-4o"
     source: str = ""
 
@@ -105,7 +124,8 @@ class Framing:
         Parameters
         ----------
         messages : iterable of Message or Mapping
-            In OpenAI's chat format.
+            In OpenAI's chat format. A provider that merges several tool calls and their results into one text
+            counts them so where all of them are among these.
         count : callable
             From text to tokens. Its method ``many`` is used where it has one.
 
@@ -114,12 +134,35 @@ class Framing:
         list of int
             In tokens, one number a message.
         """
-        read = [message if isinstance(message, Message) else Message(message) for message in messages]
-        texts = [self._texts(message) for message in read]
-        sizes = iter(_count_many([text for each in texts for text in each], count))
-        return [
-            self._fixed(message) + sum(next(sizes) for _ in each) for message, each in zip(read, texts, strict=True)
-        ]
+        read = _read(messages)
+        charges = [charge for charge in self.charges(Request("chat", messages=read)) if charge.message is not None]
+        found = [0] * len(read)
+        for charge, size in zip(charges, sizes(charges, count), strict=True):
+            found[charge.message or 0] += size
+        return found
+
+    def answers(self, messages: Iterable[AnyMessage], count: Count) -> list[int]:
+        """Count what the model's answers bill as output; without a provider's rules, what they count as messages.
+
+        Parameters
+        ----------
+        messages : iterable of Message or Mapping
+            In OpenAI's chat format.
+        count : callable
+            From text to tokens.
+
+        Returns
+        -------
+        list of int
+            In tokens, one number a message; 0 for those that are no answers. Reasoning is not among it.
+        """
+        read = _read(messages)
+        if self.rules is None:
+            sized = zip(read, self.messages(read, count), strict=True)
+            return [size if message.role == "assistant" else 0 for message, size in sized]
+        listed = [self.rules.answer(message) if message.role == "assistant" else [] for message in read]
+        counted = iter(sizes([charge for charges in listed for charge in charges], count))
+        return [sum(next(counted) for _ in charges) for charges in listed]
 
     def request(
         self, messages: Sequence[AnyMessage], count: Count, tools: Sequence[Mapping[str, Any]] | None = None
@@ -140,11 +183,12 @@ class Framing:
         int
             In tokens.
         """
-        read = [message if isinstance(message, Message) else Message(message) for message in messages]
-        with_system = any(message.role == "system" for message in read)
-        return self.priming + sum(self.messages(read, count)) + self.schemas(tools or (), count, with_system)
+        request = Request("chat", messages=_read(messages), tools=tuple(tools or ()))
+        return sum(sizes(self.charges(request), count))
 
-    def schemas(self, tools: Sequence[Mapping[str, Any]], count: Count, with_system: bool = True) -> int:
+    def schemas(
+        self, tools: Sequence[Mapping[str, Any]], count: Count, messages: Sequence[AnyMessage] | None = None
+    ) -> int:
         """Count tool schemas.
 
         Parameters
@@ -153,19 +197,28 @@ class Framing:
             As a request carries them.
         count : callable
             From text to tokens.
-        with_system : bool
-            Whether the request has a system message.
+        messages : sequence of Message or Mapping, optional
+            The request's messages: some providers let the tools follow the first system text. A system message
+            that ends with a full stop when left out.
 
         Returns
         -------
         int
             In tokens; 0 without tools.
         """
-        if isinstance(self.tools, ToolConstants):
-            return self.tools.tokens(tools, count)
-        return (
-            declaration_tokens(tools, count, with_system) if self.tools == "declaration" else json_tokens(tools, count)
-        )
+        read = _read([{"role": "system", "content": "."}] if messages is None else messages)
+        bare, armed = (self.charges(Request("chat", messages=read, tools=each)) for each in ((), tuple(tools)))
+        return sum(sizes(armed, count)) - sum(sizes(bare, count)) if tools else 0
+
+    def charges(self, request: Request) -> list[Charge]:
+        """List what a request bills, each charge still to be counted: its own, its messages', its tools'."""
+        if self.rules is not None:
+            return self.rules.charges(request)
+        return [
+            Charge("framing", "request", fixed=self.priming),
+            *(charge for index, each in enumerate(request.messages) for charge in self._charged(each, index)),
+            *self._tools(request),
+        ]
 
     def image(self, image: Image) -> int:
         """Price one image.
@@ -185,9 +238,24 @@ class Framing:
         >>> Framing().image(Image()), Framing().image(Image(detail="low")), Framing(per_image=250).image(Image())
         (765, 85, 250)
         """
+        if self.rules is not None:
+            return self.rules.image(image)
         if self.per_image is not None:
             return self.per_image
-        return tile_tokens(image.width or _ASSUMED_SIDE, image.height or _ASSUMED_SIDE, image.detail)
+        width, height = sized(image) or (ASSUMED_SIDE, ASSUMED_SIDE)
+        return image_price("", width, height, image.detail)
+
+    def _charged(self, message: Message, index: int) -> Iterator[Charge]:
+        yield Charge("message", message.role, self._texts(message), self._fixed(message), message=index)
+        yield from (Charge("image", "", fixed=self.image(image), message=index) for image in message.images)
+
+    def _tools(self, request: Request) -> Iterator[Charge]:
+        if request.tools and isinstance(self.tools, ToolConstants):
+            yield self.tools.charge(request.tools)
+        elif request.tools and self.tools == "declaration":
+            yield declaration_charge(request.tools, any(message.role == "system" for message in request.messages))
+        elif request.tools:
+            yield json_charge(request.tools)
 
     def _fixed(self, message: Message) -> int:
         """Add up what does not depend on the counter."""
@@ -197,7 +265,6 @@ class Framing:
             + (self.per_result if is_result else 0)
             + (self.per_name if self._named(message) else 0)
             + self.per_tool_call * len(message.tool_calls)
-            + sum(map(self.image, message.images))
         )
 
     def _texts(self, message: Message) -> tuple[str, ...]:
@@ -220,6 +287,5 @@ class Framing:
         return (*[call.name] * names, call.arguments)
 
 
-def _count_many(texts: list[str], count: Count) -> list[int]:
-    many = getattr(count, "many", None)
-    return list(many(texts)) if many is not None else [count(text) for text in texts]
+def _read(messages: Iterable[AnyMessage]) -> tuple[Message, ...]:
+    return tuple(message if isinstance(message, Message) else Message(message) for message in messages)

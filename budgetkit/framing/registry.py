@@ -15,9 +15,10 @@ from types import MappingProxyType
 from typing import Final
 
 from budgetkit.framing.messages import Framing
+from budgetkit.framing.openai_families import FAMILIES
+from budgetkit.framing.providers import OpenAIRules, rules_for
 from budgetkit.framing.tools import ToolConstants
 from budgetkit.models import Model
-from budgetkit.models import model as look_up
 
 __all__ = ["DEFAULT_FRAMING", "FRAMINGS", "framing_for"]
 
@@ -31,16 +32,30 @@ _COOKBOOK = Framing(
     tools=ToolConstants(),
     source="OpenAI cookbook, How to count tokens with tiktoken; read 2026-11-21",
 )
-_OPENAI = replace(
-    _COOKBOOK,
-    tool_calls="twice",
-    per_tool_call=5,
-    per_result=-1,
-    tools="declaration",
-    source="the cookbook's, exact on 7 of 7 recorded text-only calls of gpt-4o and gpt-4.1; tools as a declaration; "
-    "tool calls from one recorded call of gpt-3.5-turbo-0125; recordings of OpenTelemetry's tests 0.62.4, read "
-    "2026-11-21",
+_RECORDED = (
+    "recorded calls of public projects with the provider's usage, read 2026-11-21; see budgetkit.framing.openai_chat"
 )
+
+
+def _openai(family: str, counter: str = "gpt-4o") -> Framing:
+    """Make the framing of one of OpenAI's families: its own rules decide everything."""
+    return replace(_framed(OpenAIRules(FAMILIES[family])), counter=counter)
+
+
+def _framed(rules: OpenAIRules) -> Framing:
+    """Make the framing that a family's rules decide; its numbers are theirs for text."""
+    own = rules.family
+    return Framing(
+        per_message=own.per_message - 1,
+        count_role=True,
+        count_name=True,
+        per_name=own.per_name,
+        priming=own.request,
+        rules=rules,
+        source=f"{own.name}: {_RECORDED}",
+    )
+
+
 _LITELLM = replace(
     _COOKBOOK,
     tool_calls="arguments",
@@ -52,7 +67,7 @@ _LITELLM = replace(
 FRAMINGS: Final[Mapping[str, Framing]] = MappingProxyType(
     {
         "text": Framing(source="nothing but the text, as document 004 (astro-anchor 0.2.0) counts"),
-        "octopus": Framing(per_message=4, tool_calls="nothing", counter="chars/4", source="document 000 (Octopus)"),
+        "octopus": Framing(per_message=4, tool_calls="nothing", counter="utf16/4", source="document 000 (Octopus)"),
         "llama-index": Framing(
             per_message=3,
             count_role=True,
@@ -76,7 +91,11 @@ FRAMINGS: Final[Mapping[str, Framing]] = MappingProxyType(
         "cookbook-cl100k": replace(_COOKBOOK, tools=ToolConstants(per_function=10), counter="gpt-4"),
         "litellm": _LITELLM,
         "praisonai": Framing(
-            per_message=4, per_tool_call=10, priming=3, counter="chars/4", source="PraisonAI; read 2026-11-21"
+            per_message=4,
+            per_tool_call=10,
+            priming=3,
+            counter="chars/4 (minimum 0)",
+            source="PraisonAI; read 2026-11-21",
         ),
         "plan-195": replace(
             _LITELLM,
@@ -91,19 +110,12 @@ FRAMINGS: Final[Mapping[str, Framing]] = MappingProxyType(
             priming=3,
             source="document 001 (memory engine)",
         ),
-        "openai": _OPENAI,
-        "openai-reasoning": replace(
-            _OPENAI,
-            priming=2,
-            source="one token less than gpt-4o on 3 of 3 recorded calls of gpt-5; read 2026-11-21",
-        ),
-        "openai-0301": replace(
-            _OPENAI,
-            per_message=4,
-            per_name=-1,
-            counter="gpt-4",
-            source="OpenAI cookbook on gpt-3.5-turbo-0301",
-        ),
+        "openai": _openai("gpt-4o"),
+        "openai-cl100k": _openai("gpt-4", "gpt-4"),
+        "openai-0613": _openai("gpt-4-0613", "gpt-4"),
+        "openai-0301": _openai("gpt-3.5-turbo-0301", "gpt-4"),
+        "openai-o": _openai("o"),
+        "openai-reasoning": _openai("gpt-5"),
     }
 )
 
@@ -121,21 +133,24 @@ def framing_for(model: Model | str) -> Framing:
     Returns
     -------
     Framing
-        The one that the model table names; OpenAI's where it names none, since no other provider publishes its
-        own.
+        What its provider bills, by the same rules as :func:`budgetkit.count_request`: OpenAI's own, or the estimate
+        of the model's family; or, of a model that was given another framing, that one.
 
     Examples
     --------
-    >>> framing_for("gpt-4o").priming, framing_for("gpt-5-mini").priming
-    (3, 2)
+    >>> framing_for("gpt-4o").priming, framing_for("gpt-5-mini").priming, framing_for("claude-sonnet-4-5").priming
+    (3, 2, 6)
     """
-    name = _named(model) if isinstance(model, str) else model.framing
-    return FRAMINGS[name] if name else DEFAULT_FRAMING
+    if isinstance(model, Model) and model.framing and not model.framing.startswith("openai"):
+        return FRAMINGS[model.framing]
+    return _of(model if isinstance(model, str) else model.name)
 
 
 @cache
-def _named(model: str) -> str | None:
-    try:
-        return look_up(model, unknown="raise").framing
-    except ValueError:
-        return None
+def _of(name: str) -> Framing:
+    rules = rules_for(name)
+    if isinstance(rules, OpenAIRules):
+        return _framed(rules)
+    own = rules.estimate
+    source = f"{own.family}: {own.source}, read {own.date}"
+    return Framing(priming=own.constants["request"], rules=rules, counter=f"calibrated:{name}", source=source)

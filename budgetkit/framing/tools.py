@@ -3,12 +3,11 @@
 Three ways to count them:
 
 declaration
-    OpenAI's models are shown a TypeScript-like declaration of each function. Its tokens, 5 around it, and 4
-    more where no system message is there to carry it. Of six recorded requests with tools (gpt-3.5-turbo-0125 and
-    gpt-4-0613, the OpenTelemetry project's test recordings, 0.62.4) five come out exactly and one is 1 too high.
+    OpenAI's snapshots of 2023 are shown a TypeScript-like declaration of each function. Its tokens, 5 around it, and
+    4 more where no system message is there to carry it: 8 of 9 recorded requests of gpt-4-0613 with tools come out
+    exactly. What later models are shown is in :mod:`budgetkit.framing.openai_tools`.
 constants
-    OpenAI's cookbook adds constants for a function, a property and an enumeration (:class:`ToolConstants`). The
-    same six come out 3 too low to 1 too high.
+    OpenAI's cookbook adds constants for a function, a property and an enumeration (:class:`ToolConstants`).
 json
     The schema's JSON as it stands, which is what systems count that know nothing better.
 """
@@ -16,13 +15,14 @@ json
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["ToolConstants", "declaration_tokens", "json_tokens"]
+from budgetkit.framing.charges import Charge, Count, sizes
 
-Count = Callable[[str], int]
+__all__ = ["ToolConstants", "declaration_charge", "json_charge"]
+
 Schema = Mapping[str, Any]
 _AROUND, _OWN_MESSAGE = 5, 4
 _DEEPEST = 40  # objects nested deeper than this are declared as "any"; nobody writes them, somebody may send them
@@ -68,24 +68,27 @@ class ToolConstants:
         int
             In tokens; 0 without tools.
         """
-        return sum(self._function(_function(tool), count) for tool in tools) + self.end if tools else 0
+        return sizes([self.charge(tools)], count)[0] if tools else 0
 
-    def _function(self, function: Schema, count: Count) -> int:
-        properties = _properties(function)
-        line = f"{_name(function)}:{_described(function)}"
-        tokens = self.per_function + count(line) + (self.properties if properties else 0)
-        return tokens + sum(self._property(name, schema, count) for name, schema in properties.items())
+    def charge(self, tools: Sequence[Schema]) -> Charge:
+        """Charge tool schemas: each function's line and its properties', and what ends them all."""
+        texts: list[str] = []
+        fixed = self.end
+        for function in map(_function, tools):
+            properties = _properties(function)
+            texts.append(f"{_name(function)}:{_described(function)}")
+            fixed += self.per_function + (self.properties if properties else 0)
+            for name, schema in properties.items():
+                choices = schema.get("enum")
+                choices = choices if isinstance(choices, list | tuple) else ()
+                texts += [f"{name}:{schema.get('type', 'any')}:{_described(schema)}", *map(str, choices)]
+                fixed += self.per_property + (self.enumeration + self.per_choice * len(choices) if choices else 0)
+        return Charge("tools", "constants", tuple(texts), fixed)
 
-    def _property(self, name: str, schema: Schema, count: Count) -> int:
-        choices = schema.get("enum") or ()
-        line = f"{name}:{schema.get('type', 'any')}:{_described(schema)}"
-        choosing = self.enumeration + sum(self.per_choice + count(str(choice)) for choice in choices) if choices else 0
-        return self.per_property + count(line) + choosing
 
-
-def declaration_tokens(tools: Sequence[Schema], count: Count, with_system: bool = True) -> int:
-    """Count tool schemas as the declaration that OpenAI's models are shown."""
-    return count(declaration(tools)) + _AROUND + (0 if with_system else _OWN_MESSAGE) if tools else 0
+def declaration_charge(tools: Sequence[Schema], with_system: bool = True) -> Charge:
+    """Charge tool schemas as the declaration that OpenAI's older models are shown; a system message carries it."""
+    return Charge("tools", "declaration", (declaration(tools),), _AROUND + (0 if with_system else _OWN_MESSAGE))
 
 
 def declaration(tools: Sequence[Schema]) -> str:
@@ -112,9 +115,9 @@ def declaration(tools: Sequence[Schema]) -> str:
     return "\n".join(["namespace functions {", "", *functions, "} // namespace functions"])
 
 
-def json_tokens(tools: Sequence[Schema], count: Count) -> int:
-    """Count tool schemas as JSON text."""
-    return count(json.dumps(list(tools), ensure_ascii=False, default=str)) if tools else 0
+def json_charge(tools: Sequence[Schema]) -> Charge:
+    """Charge tool schemas as JSON text."""
+    return Charge("tools", "JSON", (json.dumps(list(tools), ensure_ascii=False, default=str),))
 
 
 def _declared(function: Schema) -> Iterator[str]:

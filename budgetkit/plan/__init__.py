@@ -2,8 +2,9 @@
 
 from budgetkit.plan.decisions import Decision
 from budgetkit.plan.fitting import fit
+from budgetkit.plan.grant import Grant
 from budgetkit.plan.item import Item
-from budgetkit.plan.plan import Grant, Plan
+from budgetkit.plan.plan import Plan
 from budgetkit.plan.sweeps import cut_share, sweep
 from budgetkit.plan.walk import allocate, allocate_many
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -76,7 +77,11 @@ class RequestBatch:
         nothing = np.zeros(len(self.demand), dtype=np.int64)
         asked = {section: demands.get(section, nothing).astype(np.int64) for section in whole.sections}
         found: Columns = {}
-        steps = allocate_in_order(whole, asked, stacks.take, stacks.required_cap, np.minimum, np.maximum)
+
+        def raised(allocation: Allocation, cap: int) -> Any:
+            return cap if self._is_special(allocation) else stacks.required_cap(allocation, cap)
+
+        steps = allocate_in_order(whole, asked, stacks.take, raised, stacks.floor_of, np.minimum, np.maximum)
         for allocation, limit, granted in steps:
             demand = asked[allocation.section]
             limits = np.array(np.broadcast_to(np.asarray(limit, dtype=np.int64), demand.shape))
@@ -93,10 +98,12 @@ class RequestBatch:
     def _differ(self, budget: Budget, found: Columns, parted: Flags, special: list[Allocation]) -> Flags:
         """Tell which requests one search a section does not answer."""
         pooled = [a for a in budget.allocations if a.cap is None and not a.required]
-        if budget.compete == "item" and len(pooled) > 1:
+        if budget.competes and len(pooled) > 1:
             return np.ones(len(self.demand), dtype=np.bool_)
         lost = {section: each["cut"] > 0 for section, each in found.items()}
-        differ: Flags = parted & np.any([np.zeros_like(parted), *lost.values()], axis=0)
+        # Beyond the best few, an item without tokens is dropped as well, and its group with it.
+        some = any(a.limit_items is not None for a in budget.allocations)
+        differ: Flags = parted & np.any([np.full_like(parted, some), *lost.values()], axis=0)
         for allocation in special:
             differ |= lost[allocation.section]
         return differ

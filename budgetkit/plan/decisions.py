@@ -5,19 +5,23 @@ A plan of a million items has a million decisions; they are kept as numbers and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
+from budgetkit.budget.quoting import brief
 from budgetkit.plan.item import Item
 from budgetkit.plan.items import Ints, Items
 
 Outcome = Literal["kept", "cut", "dropped"]
-FITS, OVER_CAP, WINDOW_FULL, BEYOND_BEST, PAIR = range(5)
-REASONS = ("fits", "over its cap", "window full", "beyond the best", "its pair was dropped")
+FITS, OVER_CAP, WINDOW_FULL, BEYOND_BEST, PAIR, POOL_FULL, UNCUT = range(7)
+REASONS = (
+    *("fits", "over its cap", "window full", "beyond the best", "its pair was dropped"),
+    *("shared pool full", "no cut was given"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,3 +132,40 @@ class Decisions:
                 "reason": [REASONS[i] for i in self.reasons],
             }
         )
+
+
+def decisions_of(
+    items: Sequence[Item],
+    kept: Sequence[int],
+    reasons: Sequence[str],
+    cuts: Sequence[int],
+    texts: Mapping[str, Sequence[object]] | None = None,
+) -> Decisions:
+    """Make decisions of columns as a file has them; what no plan decides is refused.
+
+    >>> decisions_of([Item("history", 40)], [30], ["over its cap"], [0])[0].outcome
+    'cut'
+    """
+    said = texts or {"items": [None] * len(items), "cuts": [None] * len(cuts)}
+    if not len(items) == len(kept) == len(reasons) == len(said["items"]) or len(said["cuts"]) != len(cuts):
+        raise ValueError(
+            f"plan has {len(items)} items, {len(kept)} kept, {len(reasons)} reasons, {len(said['items'])} texts; "
+            f"{len(cuts)} cuts with {len(said['cuts'])} texts; there is one of each for each; save it again"
+        )
+    if [*cuts] != sorted({*cuts} & {*range(len(items))}):
+        raise ValueError(f"cuts is {brief(cuts)}; known are positions of {len(items):,} items, rising; save it again")
+    for item, tokens in zip(items, kept, strict=True):
+        if not 0 <= tokens <= item.tokens:
+            raise ValueError(
+                f"an item of {brief(item.section)} keeps {brief(tokens)} of {item.tokens:,} tokens; it keeps from 0 to "
+                "all of them; save it again"
+            )
+    numbers = np.array([REASONS.index(reason) for reason in reasons], dtype=np.int8)
+    whole = Items(replace(item, payload=payload) for item, payload in zip(items, said["items"], strict=True))
+    shorter = zip(cuts, said["cuts"], strict=True)
+    return Decisions(
+        whole,
+        np.array(kept, dtype=np.int64),
+        numbers,
+        {i: replace(items[i], tokens=kept[i], payload=payload) for i, payload in shorter},
+    )

@@ -7,15 +7,19 @@ which the window had no room are told apart, because they are mended differently
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import numpy as np
 
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation, Fill, Overflow
-from budgetkit.plan.decisions import BEYOND_BEST, FITS, OVER_CAP, PAIR, WINDOW_FULL, Decisions
+from budgetkit.budget.quoting import brief
+from budgetkit.plan.decisions import BEYOND_BEST, FITS, OVER_CAP, PAIR, UNCUT, WINDOW_FULL, Decisions
+from budgetkit.plan.grant import Grant
 from budgetkit.plan.item import Item
 from budgetkit.plan.items import Items
-from budgetkit.plan.plan import Grant, Plan
+from budgetkit.plan.losses import full
+from budgetkit.plan.plan import Plan
 from budgetkit.plan.selection import Ints, Units, select
 from budgetkit.plan.walk import allocate_in_order, raise_if_overrun, with_undeclared
 
@@ -59,17 +63,25 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
     >>> fit(budget.assign(retrieval={"fill": "skip"}), items)["retrieval"].granted
     1900
     """
+    if cut is not None and not callable(cut):
+        raise TypeError(f"cut is {brief(cut)}; known is a function of an item, a limit and an allocation; give one")
     columns = items if isinstance(items, Items) else Items(items)
     demand = columns.demand
     budget = with_undeclared(budget, demand, columns.roles)
     choice = _Choice(budget, columns, cut)
     asked = {s: demand.get(s, 0) for s in budget.sections}
     limits = {}
-    for allocation, limit, _ in allocate_in_order(budget, asked, choice.take, choice.required_cap):
+    for allocation, limit, _ in allocate_in_order(budget, asked, choice.take, choice.required_cap, choice.floor_of):
         limits[allocation.section] = limit
     choice.part_no_pair()
     grants = [Grant(s, asked[s], limits[s], int(choice.kept[columns.rows(s)].sum())) for s in budget.sections]
-    return raise_if_overrun(Plan(budget, tuple(grants), Decisions(columns, choice.kept, choice.reasons, choice.cuts)))
+    decisions = Decisions(columns, choice.kept, choice.reasons, choice.cuts)
+    plan = Plan(budget, tuple(grants), decisions, partial(fit, cut=cut))
+    for allocation in budget.allocations:  # only now is it known whether the window was full, or the pool alone
+        rows = columns.rows(allocation.section)
+        rows = rows[choice.reasons[rows] == WINDOW_FULL]
+        choice.reasons[rows] = full(budget, allocation, plan.free)
+    return raise_if_overrun(plan)
 
 
 class _Choice:
@@ -80,17 +92,21 @@ class _Choice:
         self.kept: Ints = np.zeros(len(columns), dtype=np.int64)
         self.reasons = np.zeros(len(columns), dtype=np.int8)
         self.cuts: dict[int, Item] = {}
-        self.pool = tuple(a for a in budget.asked if budget.compete == "item" and self._in_pool(a))
+        self.pool = tuple(a for a in budget.asked if budget.competes and self._in_pool(a))
         self.pool_is_served = False
 
     @staticmethod
     def _in_pool(allocation: Allocation) -> bool:
         return allocation.cap is None and not allocation.required
 
-    def required_cap(self, allocation: Allocation, cap: int | None) -> int | None:
+    def floor_of(self, allocation: Allocation, floor: int) -> int:
+        units = self.columns.units((allocation.section,), allocation.keep, (allocation.importance,))
+        return units.reaching(floor, allocation.limit_items)
+
+    def required_cap(self, allocation: Allocation, cap: int) -> int:
         # What is required never vanishes: its first item stays whole where nothing can cut it to the cap.
         rows = self.columns.rows(allocation.section)
-        if cap is None or not len(rows):
+        if not len(rows):
             return cap
         units = self.columns.units((allocation.section,), allocation.keep, (allocation.importance,))
         filled = np.flatnonzero(units.tokens[: allocation.limit_items])
@@ -119,7 +135,7 @@ class _Choice:
         self.reasons[rows] = reasons[units.unit]
         stays = self.reasons[rows] == FITS
         self.kept[rows] = np.where(stays, self.columns.tokens[rows], 0)
-        if self.cut is not None and first.granularity != "item":
+        if first.granularity != "item":
             room = limit - int(units.tokens[reasons == FITS].sum())
             total = int(units.tokens[reasons != BEYOND_BEST].sum())
             if room > 0 and not _drops_whole(first, total, limit, cap):
@@ -130,6 +146,8 @@ class _Choice:
         if not len(dropped):
             return
         members = rows[units.unit == dropped[0]]
+        if self.cut is None and self.columns.group[members[0]] < 0:
+            self.reasons[members] = UNCUT
         shorter = self._shorter(allocation, members, room)
         if shorter is not None:
             i = int(members[0])
@@ -140,12 +158,14 @@ class _Choice:
         if self.cut is None or allocation.granularity == "item" or self.columns.group[members[0]] >= 0:
             return None
         shorter = self.cut(self.columns.items[int(members[0])], room, allocation)
+        if shorter is not None and not isinstance(shorter, Item):
+            raise TypeError(f"cut returned {brief(shorter)}; known are an Item and None; give one of them back")
         if shorter is None or shorter.tokens == 0:
             return None
         if shorter.tokens > room:
             raise ValueError(
                 f"cut returned an item of {shorter.tokens:,} tokens for a limit of {room:,} in section "
-                f"{allocation.section!r}; a cut must stay within its limit; check its counter and marker"
+                f"{brief(allocation.section)}; a cut must stay within its limit; check its counter and marker"
             )
         return shorter
 
@@ -164,7 +184,7 @@ class _Choice:
         parted = sorted({self.columns.items[i].section for i in broken} & required)
         if parted:
             raise ValueError(
-                f"items of the required section {parted[0]!r} are grouped with items that were dropped; "
+                f"items of the required section {brief(parted[0])} are grouped with items that were dropped; "
                 "a group stays or goes together; make both sections required, or the roles put both into one"
             )
 

@@ -10,7 +10,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
-from budgetkit.budget.amounts import MOST_TOKENS
+from budgetkit.budget.amounts import MOST_TOKENS, whole_number
+from budgetkit.budget.quoting import brief
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +62,11 @@ count the item's text with a counter and pass that number
 
     def __post_init__(self) -> None:
         # The exact type is tested, not isinstance: True is an int, and True tokens are a mistake.
+        if type(self.tokens) is not int and (number := whole_number(self.tokens)) is not None:
+            object.__setattr__(self, "tokens", number)  # a number of numpy's, from a frame
         if type(self.tokens) is not int or not 0 <= self.tokens <= MOST_TOKENS:
             known = f"at most {MOST_TOKENS:,}" if type(self.tokens) is int and self.tokens > 0 else "at least 0"
             raise ValueError(
-                f"an item of section {self.section!r} was given {self.tokens!r} tokens; "
+                f"an item of section {brief(self.section)} was given {brief(self.tokens)} tokens; "
                 f"tokens are whole numbers of {known}; count the item's text with a counter and pass that number"
             )

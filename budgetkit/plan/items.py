@@ -7,13 +7,16 @@ matter of :mod:`budgetkit.plan.selection`.
 from __future__ import annotations
 
 import itertools
+import sys
 from collections import defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from budgetkit.budget.allocation import Keep
+from budgetkit.budget.quoting import brief
 from budgetkit.plan.item import Item
 from budgetkit.plan.selection import Flags, Floats, Ints, Units
 
@@ -35,8 +38,16 @@ class Items:
     """
 
     def __init__(self, items: Iterable[Item]) -> None:
+        if not isinstance(items, Iterable):
+            raise TypeError(f"items is {brief(items)}; known is an iterable of Item; give a list of them")
         self.items = tuple(items)
-        size, codes = len(self.items), _codes()
+        try:
+            self._fill(_codes())
+        except (AttributeError, TypeError, ValueError, OverflowError) as error:
+            raise _not_items(self.items) or error from None
+
+    def _fill(self, codes: dict[str, int]) -> None:
+        size = len(self.items)
         # Whoever plans once pays for these lines more than for the plan: one pass over the objects a column.
         self.tokens: Ints = np.fromiter([item.tokens for item in self.items], np.int64, size)
         self.scores: Floats = np.array([item.score for item in self.items], dtype=np.float64)
@@ -44,7 +55,7 @@ class Items:
         self.sections = tuple(codes)
         self.group = _group_codes([item.group for item in self.items])
         #: The role tables that the items were made with, each once.
-        self.roles = tuple({id(item.roles): item.roles for item in self.items}.values())
+        self.roles = _each_once([item.roles for item in self.items])
         self._rows = {name: np.flatnonzero(self.section == code) for name, code in codes.items()}
         self._units: dict[tuple[tuple[str, ...], Keep, tuple[int, ...]], Units] = {}
 
@@ -60,7 +71,10 @@ class Items:
     def _importance(self) -> Floats | None:
         """Importance of each item, missing where it has none of its own; None where no item has."""
         own = [item.importance for item in self.items]
-        return None if own.count(None) == len(own) else np.array(own, dtype=np.float64)
+        try:
+            return None if own.count(None) == len(own) else np.array(own, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise _not_items(self.items) or error from None
 
     def rows(self, *sections: str) -> Ints:
         """Return where the items of some sections stand.
@@ -115,6 +129,45 @@ class Items:
             np.maximum.at(top_weight, unit, weight)
             np.maximum.at(top_score, unit, self.scores[rows])
         return _falling(top_weight, top_score)
+
+
+def _not_items(items: tuple[Any, ...]) -> TypeError | None:
+    """Find the first item that is none; looked for only where columns cannot be made of them."""
+    for place, item in enumerate(items):
+        if not isinstance(item, Item):
+            return TypeError(f"item {place} is {brief(item)}; known is Item; make one: Item('history', 40)")
+        for name, known in _KNOWN.items():
+            value = getattr(item, name)
+            if not known(value):
+                kinds = "sections are texts, scores and importances numbers, groups what a dict can have as a key"
+                return TypeError(f"{name} of item {place} is {brief(value)}; {kinds}; mend that item")
+    return None
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, float | np.number) or (isinstance(value, int) and abs(value) <= sys.float_info.max)
+
+
+def _is_key(value: object) -> bool:
+    try:
+        return isinstance(hash(value), int)
+    except TypeError:
+        return False
+
+
+_KNOWN: dict[str, Callable[[Any], bool]] = {
+    "section": lambda value: isinstance(value, str),
+    "score": _is_number,
+    "importance": lambda value: value is None or _is_number(value),
+    "group": _is_key,
+}
+
+
+def _each_once(tables: list[Any]) -> tuple[Any, ...]:
+    """Return every table once; mostly all items share one, or have none."""
+    if not tables or tables.count(tables[0]) == len(tables):
+        return tuple(tables[:1])
+    return tuple({id(table): table for table in tables}.values())
 
 
 def _codes() -> defaultdict[str, int]:

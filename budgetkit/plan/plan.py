@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -9,42 +10,20 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.budget.validation import other_roles, unknown_section
-from budgetkit.plan.decisions import OVER_CAP, WINDOW_FULL, Decisions
+from budgetkit.budget.amounts import check_tokens
+from budgetkit.budget.colours import POOL
+from budgetkit.budget.html import block
+from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.budget.validation import OUTPUT, other_roles, unknown_section
+from budgetkit.plan.decisions import OVER_CAP, POOL_FULL, UNCUT, WINDOW_FULL, Decisions
+from budgetkit.plan.grant import Grant
+from budgetkit.plan.item import Item
 from budgetkit.plan.items import Items
+from budgetkit.plan.losses import Loss, losses, misspelt, overcommitted, sentence
 from budgetkit.plan.remainder import remainder
+from budgetkit.plan.why import Replan, Why, explain
 
-
-@dataclass(frozen=True, slots=True)
-class Grant:
-    """What one section asked for and got.
-
-    Parameters
-    ----------
-    section : str
-        Name of the section.
-    demand : int
-        What it asked for, in tokens.
-    limit : int
-        What it might have taken when it was asked, in tokens.
-    granted : int
-        What it took, in tokens.
-
-    Examples
-    --------
-    >>> Grant("history", 5_000, 3_000, 3_000).cut
-    2000
-    """
-
-    section: str
-    demand: int
-    limit: int
-    granted: int
-
-    @property
-    def cut(self) -> int:
-        """Demand less grant, in tokens."""
-        return self.demand - self.granted
+_DROPPED = {"dropped_by_cap": OVER_CAP, "dropped_by_window": WINDOW_FULL, "dropped_by_pool": POOL_FULL, "uncut": UNCUT}
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,10 +53,12 @@ class Plan:
     decisions: Decisions = field(
         default_factory=lambda: Decisions(Items(()), np.zeros(0, np.int64), np.zeros(0, np.int8))
     )
+    #: How to plan again, as it was planned; set by what makes the plan.
+    replan: Replan | None = field(default=None, repr=False)
 
     def __getitem__(self, section: str) -> Grant:
         for grant in self.grants:
-            if grant.section == section:
+            if isinstance(section, str) and grant.section == section:
                 return grant
         raise unknown_section([section], self.budget.sections)
 
@@ -131,37 +112,83 @@ class Plan:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Sentences on what does not fit and how to mend it."""
-        found = []
+        """Sentences on what is lost, what cannot be, and what would mend it; the most tokens first."""
+        lost = self.losses
+        found = [*self._overrun(lost), *(sentence(loss, self.budget, self.grants) for loss in lost)]
+        found += [*self._above_caps(), *self._long_answers(), *misspelt(self.budget, self.grants)]
+        moved = other_roles(self.decisions.columns.roles, self.budget.roles, self.budget.sections)
+        return tuple(found + ([moved[0].upper() + moved[1:] + "."] if moved else []))
+
+    @cached_property
+    def losses(self) -> list[Loss]:
+        """What is lost, by section and reason."""
+        return losses(self.budget, self.grants, self.decisions, self.free)
+
+    def _overrun(self, lost: list[Loss]) -> Iterator[str]:
+        budget = self.budget
         if self.free < 0:
-            needs = ", ".join(f"{g.section} {g.granted:,}" for g in self.grants if g.granted)
-            found.append(
-                f"The window ({self.budget.window:,}) is overrun by {-self.free:,} tokens: {needs}, "
+            needs = ", ".join(f"{one_line(g.section)} {g.granted:,}" for g in self.grants if g.granted)
+            yield (
+                f"The window ({budget.window:,}) is overrun by {-self.free:,} tokens: {needs}, "
                 f"reserves {self.reserved:,}; lower a reserve or a floor, or choose a larger window."
             )
-        if self.budget.unclaimed < 0:
-            found.append(
-                f"Reserves ({self.budget.reserved:,}) and caps ({self.budget.capped:,}) exceed the window "
-                f"({self.budget.window:,}) by {-self.budget.unclaimed:,} tokens; lower a cap or a reserve."
-            )
+        if budget.unclaimed < 0 and any(loss.reason in (WINDOW_FULL, POOL_FULL) for loss in lost):
+            yield overcommitted(budget)
+
+    def _above_caps(self) -> Iterator[str]:
         for grant in self.grants:
             cap = self.budget.caps[grant.section]
             if cap is not None and grant.granted > cap:
-                found.append(
-                    f"{grant.section} is required and needs {grant.granted:,} tokens, "
+                yield (
+                    f"{one_line(grant.section)} is required and needs {grant.granted:,} tokens, "
                     f"{grant.granted - cap:,} above its cap ({cap:,}); raise the cap, shorten the text, "
                     'or in code let it be cut inside, with granularity="line" and a cut for fit.'
                 )
-        for allocation in self.budget.allocations:
-            lost = self.decisions.dropped(allocation.section, OVER_CAP) if allocation.required else 0
-            if lost:
-                items = "item" if lost == 1 else "items"
-                found.append(
-                    f"{allocation.section} is required and loses {lost:,} whole {items} over its cap "
-                    f"({self.budget.caps[allocation.section]:,}); raise the cap, or shorten what stands before."
+
+    def _long_answers(self) -> Iterator[str]:
+        most = self.budget.max_output
+        for reserve in self.budget.reserves:
+            size = self.budget.sizes[reserve.name]
+            if reserve.serves == OUTPUT and most is not None and size > most:
+                yield (
+                    f"{one_line(reserve.name)} holds {size:,} tokens, and the model writes at most {most:,}: "
+                    f"{size - most:,} of them are never used; lower it to {most:,}."
                 )
-        moved = other_roles(self.decisions.columns.roles, self.budget.roles, self.budget.sections)
-        return tuple(found + ([moved[0].upper() + moved[1:] + "."] if moved else []))
+
+    def why(self, of: int | Item | str) -> Why:
+        """Say why an item was kept or lost, and which smallest single changes would keep it.
+
+        Parameters
+        ----------
+        of : int, Item or str
+            The item's place among `decisions`, the item itself, or a section's name.
+
+        Returns
+        -------
+        Why
+            The reasons in order, and the changes, each verified by planning again.
+
+        Raises
+        ------
+        LookupError
+            If the plan has no such item or section.
+        ValueError
+            If the plan was loaded from a saved state, which does not say how to plan again.
+
+        Examples
+        --------
+        >>> import budgetkit as bk
+        >>> budget = bk.Budget(1_000, [bk.Reserve("output", 200)], [bk.Allocation("history")])
+        >>> print(bk.allocate(budget, {"history": 900}).why("history"))
+        history asked for 900 tokens and got 800 of a limit of 800.
+        The limit is what was left of 800 usable tokens; sections asked before took none.
+        What would keep it:
+        - Lower the reserve output from 200 to 100 tokens.
+        - Take a larger window: from 1,000 to 1,100 tokens.
+        """
+        if self.replan is None:
+            raise ValueError("a loaded plan cannot be planned again; fit its items and ask that plan")
+        return explain(self, of, self.replan)
 
     def frame(self) -> pd.DataFrame:
         """Return the diagnostics, one row a section.
@@ -170,21 +197,60 @@ class Plan:
         -------
         DataFrame
             Columns section, cap (Int64, missing without one), demand, limit, granted, cut (int64, tokens),
-            and dropped_by_cap, dropped_by_window (int64, items).
+            and dropped_by_cap, dropped_by_window, dropped_by_pool, uncut (int64, items).
 
         Examples
         --------
         >>> import budgetkit as bk
-        >>> bk.allocate(bk.Budget(100, (), [bk.Allocation("system", 30)]), {"system": 40}).frame()
-          section  cap  demand  limit  granted  cut  dropped_by_cap  dropped_by_window
-        0  system   30      40     30       30   10               0                  0
+        >>> frame = bk.allocate(bk.Budget(100, (), [bk.Allocation("system", 30)]), {"system": 40}).frame()
+        >>> frame[["section", "cap", "demand", "limit", "granted", "cut", "dropped_by_cap"]]
+          section  cap  demand  limit  granted  cut  dropped_by_cap
+        0  system   30      40     30       30   10               0
         """
         rows = [(g.section, self.budget.caps[g.section], g.demand, g.limit, g.granted, g.cut) for g in self.grants]
         frame = pd.DataFrame(rows, columns=["section", "cap", "demand", "limit", "granted", "cut"])
-        for name, reason in (("dropped_by_cap", OVER_CAP), ("dropped_by_window", WINDOW_FULL)):
+        for name, reason in _DROPPED.items():
             frame[name] = [self.decisions.dropped(g.section, reason) for g in self.grants]
         return frame.astype({"cap": "Int64"})
 
     def __repr__(self) -> str:
         grants = ", ".join(f"{g.section}={g.granted}/{g.demand}" for g in self.grants)
         return f"Plan({grants}, free={self.free}, reserved={self.reserved}, window={self.budget.window})"
+
+    def _repr_html_(self) -> str:
+        rows = [(g.section, g.demand, g.limit, g.granted, g.cut or "") for g in self.grants]
+        return block(
+            f"Plan of {self.budget.window:,} tokens: {self.used:,} used, {self.reserved:,} reserved, "
+            f"{self.free:,} free",
+            [*((g.section, g.granted) for g in self.grants), (OUTPUT, self.reserved), (POOL, self.free)],
+            [("section", "asks for", "may take", "gets", "loses"), *rows],
+            self.warnings,
+        )
+
+
+def plan_of(budget: Budget, grants: Sequence[Grant], decisions: Decisions) -> Plan:
+    """Make a plan of parts as a file has them; what no walk grants is refused.
+
+    >>> plan_of(Budget(100), [], Plan(Budget(100), ()).decisions).free
+    100
+    """
+    if [grant.section for grant in grants] != [*budget.sections]:
+        raise ValueError(
+            f"plan has grants for {quoted(grant.section for grant in grants)}; the sections of its budget are "
+            f"{quoted(budget.sections)}; there is one grant for each, in order; save it again"
+        )
+    for grant in grants:
+        demand, limit, granted = (check_tokens(n, getattr(grant, n)) for n in ("demand", "limit", "granted"))
+        if granted > min(demand, limit):
+            raise ValueError(
+                f"grant of {brief(grant.section)} is {granted:,} of a demand of {demand:,} and a limit of {limit:,} "
+                "tokens; no section gets more than it asks for or may take; save it again"
+            )
+        rows = decisions.columns.rows(grant.section)
+        sums = int(decisions.columns.tokens[rows].sum()), int(decisions.kept[rows].sum())
+        if len(decisions) and sums != (demand, granted):
+            raise ValueError(
+                f"items of {brief(grant.section)} have {sums[0]:,} tokens and keep {sums[1]:,}; its grant says "
+                f"{demand:,} and {granted:,}; a plan of items sums them; save it again"
+            )
+    return Plan(budget, tuple(grants), decisions)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from budgetkit.budget import Budget
+from budgetkit.budget.quoting import quoted
 
 
 def remainder(
@@ -36,8 +37,7 @@ def remainder(
     own = budget.remainder
     if own is None:
         raise ValueError(
-            f"this budget names no remainder; its sections are {', '.join(budget.sections)}; "
-            "pass remainder=... to Budget"
+            f"this budget names no remainder; its sections are {quoted(budget.sections)}; pass remainder=... to Budget"
         )
     held, floors = budget.held, budget.floors
     asked = [allocation.section for allocation in budget.asked]

@@ -40,6 +40,11 @@ class Stack:
         last: Ints = self.sums[np.searchsorted(self.sums, goal, side="right") - 1]
         return last - self.base
 
+    def reaching(self, floor: int) -> Ints:
+        """Return how many tokens the first units have that together reach a floor."""
+        goal = self.base + np.minimum(floor, self.total)
+        return np.asarray(self.sums[np.searchsorted(self.sums, goal)] - self.base)
+
 
 class Stacks:
     """The sections of many requests; each stack is made once.
@@ -66,9 +71,13 @@ class Stacks:
             granted = np.where(granted <= limit, granted, within)
         return granted
 
-    def required_cap(self, allocation: Allocation, cap: int | None) -> Any:
+    def floor_of(self, allocation: Allocation, floor: int) -> Ints:
+        """Return what a floor comes to in whole units."""
+        return self.stack(allocation).reaching(floor)
+
+    def required_cap(self, allocation: Allocation, cap: int) -> Ints:
         """Return a required section's cap, raised to its first unit where that is larger."""
-        return None if cap is None else np.maximum(self.stack(allocation).first, cap)
+        return np.asarray(np.maximum(self.stack(allocation).first, cap))
 
     def stack(self, allocation: Allocation) -> Stack:
         """Return a section's units."""

@@ -61,6 +61,18 @@ class Units:
         """
         return int(np.searchsorted(self._ends, limit, side="right"))
 
+    def reaching(self, floor: int, best: int | None = None) -> int:
+        """Return the tokens of the first units, of the best few, that together reach a floor.
+
+        Examples
+        --------
+        >>> units = Units(np.array([3, 2, 4]), np.zeros(3), np.arange(3))
+        >>> units.reaching(4), units.reaching(40)
+        (5, 9)
+        """
+        ends = self._ends[:best]
+        return int(ends[min(int(np.searchsorted(ends, floor)), len(ends) - 1)]) if len(ends) else 0
+
 
 def select(units: Units, limit: int, how: Fill = "prefix") -> Flags:
     """Choose the units that stay within a limit.

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import product
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.budget.allocation import quoted
+from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.amounts import Amount
+from budgetkit.budget.quoting import quoted
 from budgetkit.plan.walk import allocate_columns
 
 Demand = Mapping[str, int] | pd.DataFrame
 #: Where a sweep's table keeps the names of the lines that were moved, in `DataFrame.attrs`.
 LINES = "lines"
+Unit = Literal["turns", "conversations"]
 _COLUMNS = ("section", "demand", "limit", "granted", "cut", "free", "shared_pool")
 
 
@@ -107,8 +109,8 @@ def _sizes(budget: Budget, point: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tokens[name] if tokens[name] is not None else pd.NA for name in point}
 
 
-def cut_share(swept: pd.DataFrame, by: str | list[str]) -> pd.DataFrame:
-    """Return in what share of the demands something is cut, and in which section.
+def cut_share(swept: pd.DataFrame, by: str | list[str], of: Unit = "turns") -> pd.DataFrame:
+    """Return in what share of the turns, or of the conversations, something is cut, and in which section.
 
     Parameters
     ----------
@@ -116,12 +118,20 @@ def cut_share(swept: pd.DataFrame, by: str | list[str]) -> pd.DataFrame:
         What `sweep` returned for a frame of many demands.
     by : str or list of str
         The lines that were moved.
+    of : {"turns", "conversations"}
+        What is counted: every row of the demand, or every conversation once, which is cut where any of its turns is.
+        A conversation is what the demand's index says beside "turn"; a frame without turns has one a row.
 
     Returns
     -------
     DataFrame
         One row for each value and section, and one with section "any". Columns: the lines, section, cut_share
-        (float64, 0 to 1), cut (float64, mean tokens).
+        (float64, 0 to 1), cut (float64, mean tokens; of a conversation, what the turn that loses most loses).
+
+    Raises
+    ------
+    ValueError
+        If `of` is neither.
 
     Examples
     --------
@@ -133,10 +143,14 @@ def cut_share(swept: pd.DataFrame, by: str | list[str]) -> pd.DataFrame:
     0    1000        0.5
     2    2000        0.0
     """
+    check_choice("of", of, get_args(Unit))
     keys = [by] if isinstance(by, str) else list(by)
     rows = [name for name in swept.columns if name not in _COLUMNS and name not in keys]
     whole = swept.groupby([*keys, *rows], sort=False, as_index=False)["cut"].sum().assign(section="any")
     both = pd.concat([whole, swept[[*keys, *rows, "section", "cut"]]])
+    if of == "conversations":
+        each = [*keys, *(name for name in rows if name != "turn"), "section"]
+        both = both.groupby(each, sort=False, as_index=False)["cut"].max()
     grouped = both.assign(is_cut=both["cut"] > 0).groupby([*keys, "section"], sort=True)
     shares: pd.DataFrame = grouped.agg(cut_share=("is_cut", "mean"), cut=("cut", "mean")).reset_index()
     return shares

@@ -3,6 +3,10 @@
     limit   = min(cap, room less the floors of those still waiting, the pool)     never below its own floor
     granted = what it takes of that limit; the rest flows down to the next
 
+A section with a weight may take, beyond its floor, its part of a level at which the room is used up (water-filling):
+
+    sum over all weighted sections still waiting of min(what it wants, weight * level) = room
+
 `allocate` walks over numbers (sections that can be cut anywhere), `fit` over whole items, `allocate_many`
 over many demands at once. All three are the same function with another answer to the question.
 
@@ -14,7 +18,7 @@ break it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,11 +26,13 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.budget.allocation import Allocation
+from budgetkit.budget.allocation import Allocation, check_all
 from budgetkit.budget.amounts import MOST_TOKENS, check_tokens
+from budgetkit.budget.quoting import brief
 from budgetkit.budget.validation import other_roles, unknown_section
+from budgetkit.plan.grant import Grant
 from budgetkit.plan.items import Ints
-from budgetkit.plan.plan import Grant, Plan
+from budgetkit.plan.plan import Plan
 
 
 def allocate(budget: Budget, demand: Mapping[str, int]) -> Plan:
@@ -59,13 +65,14 @@ def allocate(budget: Budget, demand: Mapping[str, int]) -> Plan:
     >>> bk.allocate(budget, {"system": 300, "history": 900})
     Plan(system=300/300, history=500/900, free=0, reserved=200, window=1000)
     """
+    check_all("demand", [demand], Mapping)  # type: ignore[type-abstract]
     budget = with_undeclared(budget, demand)
-    asked = {s: check_tokens(f"demand of {s!r}", demand.get(s, 0)) for s in budget.sections}
+    asked = {s: check_tokens(f"demand of {brief(s)}", demand.get(s, 0)) for s in budget.sections}
     grants: dict[str, Grant] = {}
     for allocation, limit, granted in allocate_in_order(budget, asked, _granted()):
         section = allocation.section
         grants[section] = Grant(section, asked[section], limit, granted)
-    return raise_if_overrun(Plan(budget, tuple(grants[s] for s in budget.sections)))
+    return raise_if_overrun(Plan(budget, tuple(grants[s] for s in budget.sections), replan=allocate))
 
 
 def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
@@ -92,6 +99,7 @@ def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
     2    0  history      50    100       50    0
     3    1  history     150    100      100   50
     """
+    check_all("demands", [demands], pd.DataFrame)
     given = {str(name): demands[name].to_numpy() for name in demands.columns}
     columns = allocate_columns(budget, given, len(demands), [demands.attrs.get("roles")])
     index = demands.index if any(demands.index.names) else demands.index.rename("row")
@@ -116,9 +124,9 @@ def allocate_columns(
     rows = max((len(column) for column in demands.values()), default=rows)
     given = {s: np.asarray(demands.get(s, np.zeros(rows, np.int64))) for s in budget.sections}
     for section, column in given.items():
-        if not ((column >= 0) & (column <= MOST_TOKENS) & (column % 1 == 0)).all():
+        if not _all_tokens(column):
             raise ValueError(
-                f"the demand of {section!r} has a number that is negative, missing, not whole or too large; "
+                f"the demand of {brief(section)} has a number that is negative, missing, not whole or too large; "
                 f"demands are tokens from 0 to {MOST_TOKENS:,}; check that column of the frame"
             )
     asked = {section: column.astype(np.int64) for section, column in given.items()}
@@ -136,24 +144,43 @@ def allocate_columns(
     return {section: found[section] for section in budget.sections}
 
 
+def _all_tokens(column: Ints) -> bool:
+    try:
+        inside = bool(np.isrealobj(column) and ((column >= 0) & (column <= MOST_TOKENS)).all())
+        return inside and bool((column.astype(np.int64) == column).all())
+    except (TypeError, ValueError):  # a column of texts, of lists, of what is missing
+        return False
+
+
 def allocate_in_order(
     budget: Budget,
     demand: Mapping[str, Any],
-    take: Callable[[Allocation, Any, int | None, Any], Any],
-    required_cap: Callable[[Allocation, int | None], int | None] = lambda allocation, cap: cap,
+    take: Callable[[Allocation, Any, Any, Any], Any],
+    required_cap: Callable[[Allocation, Any], Any] = lambda allocation, cap: cap,
+    floor_of: Callable[[Allocation, int], Any] = lambda allocation, floor: floor,
     least: Callable[[Any, Any], Any] = min,
     most: Callable[[Any, Any], Any] = max,
 ) -> Iterator[tuple[Allocation, Any, Any]]:
     """Ask every section once; numbers may be int or arrays, with `least` and `most` to match.
 
     A generator of (allocation, limit, granted): what is granted lowers the room before the next is asked.
+    `required_cap` and `floor_of` say what a cap and a floor come to where a section is made of whole items.
     """
     room: Any = budget.window - budget.reserved
     pool: Any = max(0, budget.unclaimed)
-    promised = {s: least(floor, demand[s]) if floor else 0 for s, floor in budget.floors.items()}
+    caps, floors = budget.caps, budget.floors
+
+    def wants(section: str) -> Any:
+        cap = caps[section]
+        return demand[section] if cap is None else least(demand[section], cap)
+
+    promised: dict[str, Any] = dict.fromkeys(floors, 0)
+    for allocation in budget.allocations if any(floors.values()) else ():
+        if floor := floors[allocation.section]:
+            promised[allocation.section] = least(floor_of(allocation, floor), wants(allocation.section))
+    weighted = [a for a in budget.asked if a.weight]
     waiting: Any = sum(promised.values())
     waiting_uncapped: Any = sum(promised[s] for s, cap in budget.caps.items() if cap is None)
-    weights = sum(a.weight for a in budget.allocations)
     for allocation in budget.asked:
         section = allocation.section
         cap, held = budget.caps[section], budget.held.get(section, 0)
@@ -164,17 +191,39 @@ def allocate_in_order(
             waiting_uncapped = waiting_uncapped - promised[section]
             limit = least(limit, pool - (waiting_uncapped if budget.pool == "together" else 0))
         if allocation.weight:
-            limit = limit * allocation.weight // weights  # the last one takes all that is left: no residue
-            weights -= allocation.weight
+            weighted.remove(allocation)
+            others = [(a.weight, most(wants(a.section) - promised[a.section], 0)) for a in weighted]
+            own = promised[section] + held
+            limit = own + by_weight(limit - own, allocation.weight, others)
         limit = most(limit, promised[section])
         if allocation.required:
-            cap, limit = required_cap(allocation, cap), most(limit, demand[section])
+            limit = most(limit, demand[section])
+            if cap is not None and not allocation.is_off:
+                cap = most(cap, demand[section]) if allocation.stands_whole else required_cap(allocation, cap)
         limit = most(limit if cap is None else least(limit, cap), 0)
         granted = take(allocation, limit, cap, demand[section])
         room = room - most(granted - held, 0)
         if uncapped and budget.pool == "together":
             pool = pool - most(granted - held, 0)
         yield allocation, limit, granted
+
+
+def by_weight(room: Any, weight: int, others: Sequence[tuple[int, Any]]) -> Any:
+    """Return one section's part of a room by weight, where others, (weight, wanted), take no more than they want.
+
+    Examples
+    --------
+    Of 100 tokens by 1 to 1, where the other wants 10, and where it wants all of it.
+
+    >>> by_weight(100, 1, [(1, 10)]), by_weight(100, 1, [(1, 100)])
+    (90, 50)
+    """
+    left, parts = room, weight + sum(each for each, _ in others)
+    for _ in others:  # whoever wants less than its part takes that, which raises the level for the rest
+        satisfied = [1 * (wanted * parts <= each * left) for each, wanted in others]
+        left = room - sum(wanted * yes for (_, wanted), yes in zip(others, satisfied, strict=True))
+        parts = weight + sum(each * (1 - yes) for (each, _), yes in zip(others, satisfied, strict=True))
+    return (2 * left * weight + parts) // (2 * parts)
 
 
 def _granted(
@@ -199,6 +248,8 @@ def with_undeclared(budget: Budget, sections: Iterable[str], tables: Iterable[ob
     >>> with_undeclared(Budget(100, undeclared="pool"), ["memory"]).sections
     ('memory',)
     """
+    if not isinstance(budget, Budget):
+        raise TypeError(f"budget is {brief(budget)}; known is Budget; give one, such as budgetkit.presets.chat(8_192)")
     known = budget.caps
     new = [s for s in sections if s not in known]
     if not new:

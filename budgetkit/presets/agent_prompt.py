@@ -7,8 +7,9 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from budgetkit.budget import Budget
-from budgetkit.budget.allocation import Allocation, Granularity, Keep, Reserve, check_choice, quoted
-from budgetkit.budget.amounts import Amount, Share, check_tokens
+from budgetkit.budget.allocation import Allocation, Granularity, Keep, Reserve, check_choice
+from budgetkit.budget.amounts import Amount, Share, check_tokens, exact_number
+from budgetkit.budget.quoting import brief, quoted
 from budgetkit.presets.window import Window, window_of
 
 PRIORITIES = {"required": 10, "high": 8, "medium": 5, "low": 2}
@@ -60,7 +61,7 @@ def agent_prompt(window: Window | None = None, *configurations: Mapping[str, Any
 
     Parameters
     ----------
-    window : int or Model, optional
+    window : int, Model or str, optional
         Total tokens, before the output reserve; without it the last configuration's ``total_tokens``.
     *configurations : mapping
         Laid over the system's defaults in order, such as an agent's own; each as the document writes it, bare,
@@ -99,17 +100,16 @@ def agent_prompt(window: Window | None = None, *configurations: Mapping[str, Any
             "and configurations follow; write agent_prompt(None, configuration)"
         )
     settings = _overlaid(configurations)
-    size, kind = window_of(check_tokens("total_tokens", settings["total_tokens"]) if window is None else window)
+    size = window_of(check_tokens("total_tokens", settings["total_tokens"]) if window is None else window)
     drops = settings["overflow_policy"] == "drop_low_priority"
     return Budget(
-        size,
-        [Reserve("output", _amount("output_reserve", settings["output_reserve"]) or 0, serves="output")],
-        [_allocation(section, rule, drops, settings["enabled"]) for section, rule in settings["allocations"].items()],
-        kind=kind,
+        reserves=[Reserve("output", _amount("output_reserve", settings["output_reserve"]) or 0, serves="output")],
+        allocations=[_allocation(s, rule, drops, settings["enabled"]) for s, rule in settings["allocations"].items()],
         deficit="signed",
         undeclared="pool",
         roles={role: section for role, section in ROLES.items() if section in settings["allocations"]},
         name="agent_prompt",
+        **size,
     )
 
 
@@ -143,9 +143,9 @@ def _inner(configuration: object) -> object:
 
 
 def _rule(section: object, rule: object) -> dict[str, Any]:
-    given = _mapping(f"section {section!r}", rule)
+    given = _mapping(f"section {brief(section)}", rule)
     cap = {"max_tokens": given["max_tokens"]} if "max_tokens" in given else {}  # None is no cap, not nothing said
-    return _given(f"section {section!r}", given, {"max_tokens", "priority", "enabled"}) | cap
+    return _given(f"section {brief(section)}", given, {"max_tokens", "priority", "enabled"}) | cap
 
 
 def _given(what: str, mapping: object, known: set[str]) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def _mapping(what: str, value: object) -> dict[Any, Any]:
         return {}
     if not isinstance(value, Mapping):
         raise ValueError(
-            f"{what} is {value!r}; known is a mapping, such as "
+            f"{what} is {brief(value)}; known is a mapping, such as "
             "{'sections': {'rag_memories': {'max_tokens': 600}}}; write one, or leave it empty"
         )
     return dict(value)
@@ -169,20 +169,20 @@ def _mapping(what: str, value: object) -> dict[Any, Any]:
 
 def _check_switch(what: str, value: object) -> None:
     if not isinstance(value, bool):
-        raise ValueError(f"{what} is {value!r}; known are true and false; write one of them, without quotes")
+        raise ValueError(f"{what} is {brief(value)}; known are true and false; write one of them, without quotes")
 
 
 def _allocation(section: str, rule: Mapping[str, Any], drops: bool, enabled: bool) -> Allocation:
     priority, shown = rule.get("priority", "medium"), rule.get("enabled", True)
-    check_choice(f"priority of {section!r}", priority, tuple(PRIORITIES))
-    _check_switch(f"enabled of section {section!r}", shown)
+    check_choice(f"priority of {brief(section)}", priority, tuple(PRIORITIES))
+    _check_switch(f"enabled of section {brief(section)}", shown)
     keep, granularity = KEEPS.get(section, ("first", "token"))
-    cap = _amount(f"max_tokens of {section!r}", rule.get("max_tokens", 500))
+    cap = _amount(f"max_tokens of {brief(section)}", rule.get("max_tokens", 500))
     return Allocation(
         section,
         0 if not shown else cap if enabled else None,
         importance=PRIORITIES[priority],
-        required=priority == "required" and shown,  # what is required keeps its first item, even over a cap of 0
+        required=priority == "required",
         when_full="drop" if drops and priority == "low" else "truncate",
         keep=keep,
         granularity=granularity,
@@ -194,13 +194,14 @@ def _amount(what: str, value: object) -> Amount | None:
         return value
     if isinstance(value, str) and value.strip().endswith("%"):
         return _percent(what, value.strip()[:-1])
-    raise ValueError(f"{what} is {value!r}; known are tokens (500), a percentage ('12.5%') and None; give one")
+    raise ValueError(f"{what} is {brief(value)}; known are tokens (500), a percentage ('12.5%') and None; give one")
 
 
 def _percent(what: str, number: str) -> Share:
+    exact = exact_number(number)
     try:
-        return Share(Decimal(number) / 100)
+        return Share(Decimal(number if exact is not None else "none") / 100)
     except (InvalidOperation, ValueError):
         raise ValueError(
-            f"{what} is '{number}%'; a percentage lies between 0% and 100%; write it like '12.5%'"
+            f"{what} is {brief(f'{number}%')}; a percentage lies between 0% and 100%; write it like '12.5%'"
         ) from None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
 from budgetkit.budget import Budget
-from budgetkit.budget.allocation import Allocation, Fill, Keep, Reserve, quoted
-from budgetkit.budget.amounts import Amount, Share
+from budgetkit.budget.allocation import Allocation, Fill, Keep, Reserve
+from budgetkit.budget.amounts import Amount, Share, amount_of
+from budgetkit.budget.quoting import quoted
 from budgetkit.presets.window import Window, window_of
 
 IMPORTANCE = {"system": 10, "memory": 8, "conversation": 7, "tool": 6, "retrieval": 5, "user": 9}
@@ -37,12 +38,12 @@ def chat(window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix"
 
     Parameters
     ----------
-    window : int or Model
+    window : int, Model or str
         Size of the context window, in tokens.
     output : float, int or Share, default 0.15
         Reserve for the answer: a part of the window, or tokens.
     fill : {"prefix", "skip", "knapsack"}
-        Prefix as anchor documents it, or skip as its code does it.
+        Prefix as anchor documents it, or skip as its code fills one source.
     **changes
         Other fields of `budgetkit.Budget`.
 
@@ -79,12 +80,12 @@ def rag(window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix",
 
     Parameters
     ----------
-    window : int or Model
+    window : int, Model or str
         Size of the context window, in tokens.
     output : float, int or Share, default 0.15
         Reserve for the answer: a part of the window, or tokens.
     fill : {"prefix", "skip", "knapsack"}
-        Prefix as anchor documents it, or skip as its code does it.
+        Prefix as anchor documents it, or skip as its code fills one source.
     **changes
         Other fields of `budgetkit.Budget`.
 
@@ -121,12 +122,12 @@ def agent(window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix
 
     Parameters
     ----------
-    window : int or Model
+    window : int, Model or str
         Size of the context window, in tokens.
     output : float, int or Share, default 0.15
         Reserve for the answer: a part of the window, or tokens.
     fill : {"prefix", "skip", "knapsack"}
-        Prefix as anchor documents it, or skip as its code does it.
+        Prefix as anchor documents it, or skip as its code fills one source.
     **changes
         Other fields of `budgetkit.Budget`.
 
@@ -164,12 +165,6 @@ def _application(
     fill: Fill,
     changes: Mapping[str, Any],
 ) -> Budget:
-    size, kind = window_of(window)
-    if unknown := [field for field in changes if field not in _SETTINGS]:
-        raise TypeError(
-            f"{name} has no setting {quoted(unknown)}; it has output, fill, {', '.join(_SETTINGS)}; "
-            "name one of them, or change a line with assign"
-        )
     sections = [
         Allocation(
             section,
@@ -182,21 +177,31 @@ def _application(
         for section in SECTIONS
         if section in caps or section == "user"
     ]
+    reserve = Reserve("output", amount_of("output", output), serves="output")
+    return with_pool(name, reserve, sections, window_of(window), changes)
+
+
+def with_pool(
+    name: str,
+    reserve: Reserve,
+    sections: Sequence[Allocation],
+    own: Mapping[str, Any],
+    changes: Mapping[str, Any],
+) -> Budget:
+    """Return anchor's kind of budget: sources without a cap share the pool, item by item."""
+    if unknown := [field for field in changes if field not in _SETTINGS]:
+        raise TypeError(
+            f"{name} has no setting {quoted(unknown)}; it has output, fill, {', '.join(_SETTINGS)}; "
+            "name one of them, or change a line with assign"
+        )
     settings: dict[str, Any] = {
-        "kind": kind,
-        "order": "pool",
+        "order": "pool by item",
         "deficit": "raise",
         "undeclared": "pool",
-        "pool": "together",
-        "compete": "item",
         "remainder": "conversation",
         "roles": ROLES,
         "name": name,
+        **own,
         **changes,
     }
-    return Budget(
-        size,
-        [Reserve("output", Share(output) if isinstance(output, float) else output, serves="output")],
-        sections,
-        **settings,
-    )
+    return Budget(reserves=[reserve], allocations=sections, **settings)

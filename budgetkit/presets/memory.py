@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 from budgetkit.budget.allocation import Allocation, Reserve
-from budgetkit.budget.amounts import Amount, Share
+from budgetkit.budget.amounts import Amount, Share, amount_of
 from budgetkit.budget.budget import Budget, WindowKind
+from budgetkit.budget.quoting import brief
 from budgetkit.presets.window import Window, window_of
 
 ROLES = {
@@ -38,11 +39,11 @@ MEMORY_ROLES = {
 def working_memory(
     window: Window = 100_000,
     *,
-    output: Amount = 4_096,
+    output: Amount | float = 4_096,
     current: Literal["actual", "fixed", "larger"] = "actual",
     incoming: int = 500,
-    knowledge: Amount = 3_000,
-    episodes: Amount = 1_000,
+    knowledge: Amount | float = 3_000,
+    episodes: Amount | float = 1_000,
     history_floor: int = 4_000,
     best: int | None = 3,
     kind: WindowKind | None = None,
@@ -57,15 +58,15 @@ def working_memory(
 
     Parameters
     ----------
-    window : int or Model, default 100,000
+    window : int, Model or str, default 100,000
         Size of the context window, in tokens.
-    output : int or Share, default 4,096
+    output : int, float or Share, default 4,096
         Reserve for the answer.
     current : {"actual", "fixed", "larger"}
         What the current message claims: what it counts, `incoming` tokens and no more, or the larger of both.
     incoming : int, default 500
         What "fixed" and "larger" hold back, in tokens.
-    knowledge, episodes : int or Share
+    knowledge, episodes : int, float or Share
         Caps of the retrieved sections.
     history_floor : int, default 4,000
         Promised to the history, in tokens, even where the window is overrun.
@@ -100,34 +101,42 @@ def working_memory(
     >>> bk.allocate(working_memory(150_000, kind="usable", current="fixed"), demand)["history"].limit
     146100
     """
-    size, own = window_of(window)
+    size = window_of(window) | ({} if kind is None else {"kind": kind})
     if current not in ("actual", "fixed", "larger"):
-        raise ValueError(f"current is {current!r}; known are actual, fixed, larger; choose one of them")
+        raise ValueError(f"current is {brief(current)}; known are actual, fixed, larger; choose one of them")
+    output, knowledge = amount_of("output", output), amount_of("knowledge", knowledge)
+    episodes = amount_of("episodes", episodes)
     held = [] if current == "actual" else [Reserve("incoming", incoming, serves="current")]
     return Budget(
-        size,
-        [Reserve("output", output, serves="output"), *held],
-        [
+        reserves=[Reserve("output", output, serves="output"), *held],
+        allocations=[
             Allocation("system", required=True, importance=10),
             Allocation("procedure", required=True, importance=9),
-            Allocation("knowledge", knowledge, required=True, importance=8, keep="best", limit_items=best),
+            Allocation(
+                "knowledge",
+                knowledge,
+                required=True,
+                importance=8,
+                keep="best",
+                limit_items=best,
+            ),
             Allocation("episodes", episodes, required=True, importance=7, keep="best", limit_items=best),
-            Allocation("history", floor=min(history_floor, size), importance=6, keep="newest"),
+            Allocation("history", floor=min(history_floor, size["window"]), importance=6, keep="newest"),
             Allocation("current", incoming if current == "fixed" else None, required=True, importance=10),
         ],
-        kind=own if kind is None else kind,
         deficit="signed",
         remainder="history",
         roles=ROLES,
         name="working_memory",
+        **size,
     )
 
 
 def memory_engine(
     window: Window,
     *,
-    output: Amount = Share(0.15, 500, 4_096),
-    safety: Amount = Share(0.05),
+    output: Amount | float = Share(0.15, 500, 4_096),
+    safety: Amount | float = Share(0.05),
     constrained_below: int = 1_000,
 ) -> Budget:
     """Memory engine: memory gets what the conversation and reserves derived from the model leave.
@@ -136,11 +145,11 @@ def memory_engine(
 
     Parameters
     ----------
-    window : int or Model
+    window : int, Model or str
         Size of the context window, in tokens.
-    output : int or Share
+    output : int, float or Share
         Reserve for the answer; 15 % of the window, from 500 to 4,096 tokens.
-    safety : int or Share
+    safety : int, float or Share
         Held back against a wrong count; 5 % of the window.
     constrained_below : int, default 1,000
         Memory counts as constrained below so many tokens.
@@ -161,19 +170,21 @@ def memory_engine(
     >>> bk.allocate(memory_engine(128_000), {"messages": 3})["memory"].limit
     117501
     """
-    size, kind = window_of(window)
+    output, safety = amount_of("output", output), amount_of("safety", safety)
     return Budget(
-        size,
-        [Reserve("output", output, serves="output"), Reserve("safety", safety)],
-        [
+        reserves=[
+            Reserve("output", output, serves="output"),
+            Reserve("safety", safety),
+        ],
+        allocations=[
             Allocation("directive", required=True, importance=10),
             Allocation("memory", importance=1, keep="best"),
             Allocation("messages", required=True, importance=9),
         ],
-        kind=kind,
         deficit="clamp",
         remainder="memory",
         constrained_below=constrained_below,
         roles=MEMORY_ROLES,
         name="memory_engine",
+        **window_of(window),
     )

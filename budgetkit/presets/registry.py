@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from budgetkit.budget import Budget
-from budgetkit.budget.allocation import quoted
+from budgetkit.budget.quoting import brief, quoted
 from budgetkit.presets.agent_prompt import agent_prompt
 from budgetkit.presets.application import agent, chat, rag
 from budgetkit.presets.memory import memory_engine, working_memory
@@ -103,5 +103,5 @@ def preset(name: str) -> Preset:
     'Chat with some retrieval'
     """
     if name not in PRESETS:
-        raise LookupError(f"no preset {name!r}; known are {quoted(PRESETS)}; choose one of them")
+        raise LookupError(f"no preset {brief(name)}; known are {quoted(PRESETS)}; choose one of them")
     return PRESETS[name]

@@ -1,22 +1,26 @@
-"""What a preset may be given as its window: tokens, or a model."""
+"""What a preset may be given as its window: tokens, a model, or a model's name."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from budgetkit.budget.amounts import check_tokens
-from budgetkit.budget.budget import WindowKind
-from budgetkit.models import Model
+from budgetkit.models import Model, model
 
-Window = int | Model
+Window = int | Model | str
 
 
-def window_of(window: Window) -> tuple[int, WindowKind]:
-    """Return a window's size and what it holds.
+def window_of(window: Window) -> dict[str, Any]:
+    """Return the fields of a budget that its window says: its size, what it holds, and the longest answer.
 
     Examples
     --------
     >>> window_of(8192)
-    (8192, 'shared')
+    {'window': 8192}
+    >>> window_of("gpt-4o")
+    {'window': 128000, 'kind': 'shared', 'max_output': 16384}
     """
-    if isinstance(window, Model):
-        return window.window, window.kind
-    return check_tokens("window", window), "shared"
+    known = model(window) if isinstance(window, str) else window
+    if isinstance(known, Model):
+        return {"window": known.window, "kind": known.kind, "max_output": known.max_output}
+    return {"window": check_tokens("window", known)}

@@ -8,9 +8,10 @@ however often they are pruned. What has left never comes back; each slot remembe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from typing import Any
 
 from budgetkit.pruning.policies import Floor
 
@@ -23,14 +24,22 @@ _Heap = list[tuple[int, int]]
 class Slots:
     """A conversation as numbers, one a message."""
 
-    tokens: Sequence[int]
-    unit: Sequence[int]
-    turn: Sequence[int]
-    is_result: Sequence[bool]
-    importance: Sequence[int]
+    tokens: list[int]
+    unit: list[int]
+    turn: list[int]
+    is_result: list[bool]
+    importance: list[int]
 
     def __len__(self) -> int:
         return len(self.tokens)
+
+    def add(self, tokens: int, unit: int, turn: int, is_result: bool, importance: int) -> None:
+        """Append one message, as a running conversation does."""
+        self.tokens.append(tokens)
+        self.unit.append(unit)
+        self.turn.append(turn)
+        self.is_result.append(is_result)
+        self.importance.append(importance)
 
 
 class History:
@@ -44,6 +53,8 @@ class History:
         For each slot what became of it, and the requests at which it shrank and left (`NEVER` if not).
     first_change : int
         The lowest slot that changed since `begin`.
+    changed : list of int
+        The messages that shrank or left since `begin`.
 
     Examples
     --------
@@ -66,37 +77,77 @@ class History:
         self.in_turn: dict[int, int] = {}  # messages of each turn
         self.oldest: _Heap = []
         self.least: _Heap = []
+        self.rank: dict[int, int] = {}  # of each unit, the importance of its most important message so far
         self.results: list[int] = []
         self.whole_results: set[int] = set()
-        self._closed: set[int] = set()
+        self.closed: set[int] = set()
         self._tree = [0] * (count + 1)
         self.begin(0)
 
     def begin(self, request: int) -> None:
         """Start a request: what changes from here on changes at this one."""
         self.request, self.first_change = request, len(self.slots)
+        self.changed: list[int] = []
         self.dropped_tokens = self.dropped_messages = self.shrunk_messages = 0
+
+    def grow(self) -> None:
+        """Make room for the messages that the slots were given since."""
+        for slot in range(len(self.size), len(self.slots)):
+            self.size.append(0)
+            self.state.append(WAITING)
+            self.shrunk.append(NEVER)
+            self.gone.append(NEVER)
+            place = slot + 1
+            self._tree.append(self.before(slot) - self.before(place & (place - 1)))
 
     def enter(self, slot: int) -> None:
         """Let a message in; what it belongs to may have left already, and then it leaves at once."""
         slots = self.slots
         unit = slots.unit[slot]
-        self._resize(slot, slots.tokens[slot])
+        self.resize(slot, slots.tokens[slot])
         self.state[slot] = WHOLE
         self.messages += 1
         self.in_turn[slots.turn[slot]] = self.in_turn.get(slots.turn[slot], 0) + 1
-        if unit in self._closed:
+        if unit in self.closed:
             self._remove(slot, DROPPED)
             return
         if slots.is_result[slot]:
             heappush(self.results, slot)
             self.whole_results.add(slot)
-        if unit in self.members:
-            self.members[unit].append(slot)
-            return
-        self.members[unit] = [slot]
-        heappush(self.oldest, (unit, unit))
-        heappush(self.least, (slots.importance[unit], unit))
+        if unit not in self.members:
+            heappush(self.oldest, (unit, unit))
+        self.members[unit] = [*self.members.get(unit, ()), slot]
+        if slots.importance[slot] > self.rank.get(unit, slots.importance[slot] - 1):
+            self._rank(unit, slots.importance[slot])
+
+    def take_up(
+        self,
+        size: list[int],
+        state: list[int],
+        gone: list[int],
+        summaries: dict[int, int],
+        closed: list[int],
+        whole_results: list[int],
+    ) -> None:
+        """Go on where another history stopped, of which these slots are what is left."""
+        for slot, became in enumerate(state):
+            if became in (WHOLE, SHRUNK):
+                self.enter(slot)
+            elif slot in summaries:
+                self.place_summary(slot, size[slot], summaries[slot])
+            self.resize(slot, size[slot])
+        for slot in gone:
+            self.gone[slot] = self.request
+        self.state, self.closed = list(state), set(closed)
+        self.whole_results = set(whole_results)
+
+    def saved(self) -> dict[str, Any]:
+        """Return all that changes, to go back to where something fails on the way."""
+        return {name: value if name == "slots" else copy(value) for name, value in vars(self).items()}
+
+    def go_back(self, saved: dict[str, Any]) -> None:
+        """Take up what `saved` returned."""
+        vars(self).update(saved)
 
     def before(self, slot: int) -> int:
         """Return the tokens in all slots below one."""
@@ -109,7 +160,7 @@ class History:
     def next_unit(self, by_importance: bool = False) -> int | None:
         """Return the unit that goes next; None in an empty history."""
         heap = self.least if by_importance else self.oldest
-        while heap and heap[0][1] not in self.members:
+        while heap and (heap[0][1] not in self.members or (by_importance and heap[0][0] != self.rank[heap[0][1]])):
             heappop(heap)
         return heap[0][1] if heap else None
 
@@ -144,30 +195,42 @@ class History:
         held = self.tokens
         if unit in self.summaries:
             del self.summaries[unit]
-            self._resize(unit, 0)
+            self.resize(unit, 0)
         else:
             for slot in self.members[unit]:
                 self._remove(slot, how)
-            self._closed.add(unit)
-        del self.members[unit]
+            self.closed.add(unit)
+        del self.members[unit], self.rank[unit]
         if how == DROPPED:
             self.dropped_tokens += held - self.tokens
         return held - self.tokens
+
+    def take_out(self, slot: int) -> None:
+        """Take out one message, whatever goes with it; nothing where it has left already."""
+        if self.state[slot] not in (WHOLE, SHRUNK):
+            return
+        unit = self.slots.unit[slot]
+        self._remove(slot, DROPPED)
+        self.members[unit] = [each for each in self.members[unit] if each != slot]
+        if not self.members[unit]:
+            del self.members[unit], self.rank[unit]
+            self.closed.add(unit)
 
     def shrink(self, slot: int, placeholder: int) -> None:
         """Leave a placeholder of a tool result."""
         self.dropped_tokens += self.size[slot] - placeholder
         self.shrunk_messages += 1
         self.state[slot], self.shrunk[slot] = SHRUNK, self.request
-        self._resize(slot, placeholder)
+        self.changed.append(slot)
+        self.resize(slot, placeholder)
 
     def place_summary(self, place: int, tokens: int, last_turn: int) -> None:
         """Put a summary into a slot that was left."""
-        self._resize(place, tokens)
+        self.resize(place, tokens)
         self.summaries[place] = last_turn
         self.members[place] = [place]
         heappush(self.oldest, (place, place))
-        heappush(self.least, (self.slots.importance[place], place))
+        self._rank(place, self.slots.importance[place])
 
     def next_result(self, intact: int) -> int | None:
         """Take the oldest tool result that is still whole, or None if only those to be left intact are."""
@@ -178,14 +241,19 @@ class History:
         self.whole_results.remove(self.results[0])
         return heappop(self.results)
 
+    def _rank(self, unit: int, importance: int) -> None:
+        self.rank[unit] = importance
+        heappush(self.least, (importance, unit))
+
     def _turns_emptied(self, members: list[int]) -> int:
         turns = [self.slots.turn[slot] for slot in members]
         return sum(self.in_turn[turn] == turns.count(turn) for turn in set(turns))
 
     def _remove(self, slot: int, how: int) -> None:
         self.whole_results.discard(slot)
-        self._resize(slot, 0)
+        self.resize(slot, 0)
         self.state[slot], self.gone[slot] = how, self.request
+        self.changed.append(slot)
         self.messages -= 1
         self.dropped_messages += 1
         turn = self.slots.turn[slot]
@@ -193,7 +261,8 @@ class History:
         if not self.in_turn[turn]:
             del self.in_turn[turn]
 
-    def _resize(self, slot: int, tokens: int) -> None:
+    def resize(self, slot: int, tokens: int) -> None:
+        """Let a message hold so many tokens from now on."""
         change = tokens - self.size[slot]
         if self.state[slot] != WAITING:
             self.first_change = min(self.first_change, slot)

@@ -8,7 +8,7 @@ since a running system has thrown it away, and a summary cannot be unmade.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
 from budgetkit.budget.amounts import Share
@@ -16,6 +16,7 @@ from budgetkit.pruning.history import DROPPED, SUMMARISED, History, Slots
 from budgetkit.pruning.policies import Cut, Policy, PruningContext, SummaryRule
 
 Measure = Callable[[list[int]], int | None]
+Asked = Generator[list[int], int | None, None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class Visit:
     room: PruningContext
     entering: Sequence[int]
     boundary: int
+    leaving: Sequence[int] = ()  # what the recorded session itself took out
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,40 +64,72 @@ def retain(slots: Slots, visits: Sequence[Visit], policy: Policy, measure: Measu
     history, kept = History(slots), Kept()
     for request, visit in enumerate(visits):
         history.begin(request)
-        for slot in visit.entering:
-            history.enter(slot)
-        calls = _Calls(request, kept, measure)
-        for stage in policy.stages:
-            for cut in stage.cuts(_now(visit.room, history)):
-                _carry_out(cut, history, policy, calls)
-        _carry_out(policy.last_resort(_now(visit.room, history)), history, policy, calls)
-        _refuse(history, visit.room, policy)
-        _record(kept, history, visit, calls)
+        steps = prune(history, policy, visit.room, visit.entering, visit.leaving)
+        _record(kept, history, visit, _finished(steps, measure))
     kept.state[:], kept.shrunk[:], kept.gone[:] = history.state, history.shrunk, history.gone
     return kept
 
 
 @dataclass(slots=True)
-class _Calls:
-    """The summaries of one request."""
+class Summaries:
+    """The summaries of one request: how many, what they read and wrote, and (place, tokens, replaced) of each."""
 
-    request: int
-    kept: Kept
-    measure: Measure | None
     made: int = 0
     read: int = 0
     wrote: int = 0
+    written: list[tuple[int, int, tuple[int, ...]]] = field(default_factory=list)
+
+
+Steps = Generator[list[int], int | None, Summaries]
+
+
+def prune(
+    history: History, policy: Policy, room: PruningContext, entering: Sequence[int], leaving: Sequence[int] = ()
+) -> Steps:
+    """Visit a history at one request: the one walk of a replay and of a running conversation.
+
+    A generator: it gives the messages to be summarised, and is sent the tokens of their summary, or None where its
+    length goes by the rule. What it returns is the request's summaries.
+
+    Examples
+    --------
+    >>> from budgetkit.pruning.policies import OldestFirst
+    >>> history = History(Slots([5, 7], [0, 1], [1, 2], [False] * 2, [0] * 2))
+    >>> [*prune(history, OldestFirst(), PruningContext(0, limit=7), [0, 1])], history.tokens
+    ([], 7)
+    """
+    summaries = Summaries()
+    for slot in entering:
+        history.enter(slot)
+    for slot in leaving:
+        history.take_out(slot)
+    for stage in policy.stages:
+        for cut in stage.cuts(_now(room, history)):
+            yield from _carry_out(cut, history, policy, summaries)
+    yield from _carry_out(policy.last_resort(_now(room, history)), history, policy, summaries)
+    _refuse(history, room, policy)
+    return summaries
+
+
+def _finished(steps: Steps, measure: Measure | None) -> Summaries:
+    try:
+        replaced = next(steps)
+        while True:
+            replaced = steps.send(None if measure is None else measure(replaced))
+    except StopIteration as stop:
+        summaries: Summaries = stop.value
+        return summaries
 
 
 def _now(room: PruningContext, history: History) -> PruningContext:
     return PruningContext(history.tokens, room.limit, room.others, room.usable, room.window, room.turn)
 
 
-def _carry_out(cut: Cut, history: History, policy: Policy, calls: _Calls) -> None:
+def _carry_out(cut: Cut, history: History, policy: Policy, summaries: Summaries) -> Asked:
     if cut.order == "results":
         _shrink_results(cut, history)
     elif cut.rounds is not None:
-        _summarise(cut, cut.rounds, history, policy, calls)
+        yield from _summarise(cut, cut.rounds, history, policy, summaries)
     else:
         _drop(cut, history, policy)
 
@@ -120,7 +154,7 @@ def _shrink_results(cut: Cut, history: History) -> None:
             history.shrink(slot, cut.placeholder)
 
 
-def _summarise(cut: Cut, rounds: SummaryRule, history: History, policy: Policy, calls: _Calls) -> None:
+def _summarise(cut: Cut, rounds: SummaryRule, history: History, policy: Policy, summaries: Summaries) -> Asked:
     while history.tokens > cut.down_to:
         oldest, besides = history.oldest_message()
         if oldest is None or not history.may_leave(oldest, policy.floor, besides):
@@ -128,13 +162,19 @@ def _summarise(cut: Cut, rounds: SummaryRule, history: History, policy: Policy, 
         before = history.tokens
         replaced, last_turn = _taken(rounds, history, policy)
         read = before - history.tokens
-        wrote = _length(rounds, read, replaced, calls)
+        counted = yield replaced
+        by_rule = rounds.size.of(read) if isinstance(rounds.size, Share) else rounds.size
+        wrote = by_rule if counted is None else counted
         if wrote >= read:  # a summary that saves nothing is not written: what it would replace is gone
             history.dropped_tokens += read
             continue
         history.place_summary(replaced[0], wrote, last_turn)
-        calls.made, calls.read, calls.wrote = calls.made + 1, calls.read + read, calls.wrote + wrote
-        calls.kept.written.append((calls.request, replaced[0], wrote, tuple(replaced)))
+        summaries.made, summaries.read, summaries.wrote = (
+            summaries.made + 1,
+            summaries.read + read,
+            summaries.wrote + wrote,
+        )
+        summaries.written.append((replaced[0], wrote, tuple(replaced)))
 
 
 def _taken(rounds: SummaryRule, history: History, policy: Policy) -> tuple[list[int], int]:
@@ -155,13 +195,6 @@ def _taken(rounds: SummaryRule, history: History, policy: Policy) -> tuple[list[
     return slots, last_turn
 
 
-def _length(rounds: SummaryRule, read: int, replaced: list[int], calls: _Calls) -> int:
-    counted = calls.measure(replaced) if calls.measure is not None else None
-    if counted is not None:
-        return counted
-    return rounds.size.of(read) if isinstance(rounds.size, Share) else rounds.size
-
-
 def _refuse(history: History, room: PruningContext, policy: Policy) -> None:
     over = history.tokens - max(0, room.limit)
     if over > 0 and policy.floor.conflict == "raise":
@@ -173,7 +206,7 @@ def _refuse(history: History, room: PruningContext, policy: Policy) -> None:
         )
 
 
-def _record(kept: Kept, history: History, visit: Visit, calls: _Calls) -> None:
+def _record(kept: Kept, history: History, visit: Visit, calls: Summaries) -> None:
     equal_to = min(visit.boundary, history.first_change)
     kept.tokens.append(history.tokens)
     kept.over.append(max(0, history.tokens - max(0, visit.room.limit)))
@@ -183,5 +216,6 @@ def _record(kept: Kept, history: History, visit: Visit, calls: _Calls) -> None:
     kept.summaries.append(calls.made)
     kept.summary_input.append(calls.read)
     kept.summary_output.append(calls.wrote)
+    kept.written.extend((history.request, *each) for each in calls.written)
     kept.equal_to.append(equal_to)
     kept.equal.append(history.before(equal_to))

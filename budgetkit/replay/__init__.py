@@ -1,13 +1,14 @@
 """A conversation over its turns: a trace through a budget, a pruning policy and a prompt cache."""
 
 from budgetkit.replay.losses import evidence_shares, losses
-from budgetkit.replay.outlook import outlook, spent, turn_sizes
+from budgetkit.replay.outlook import contexts, outlook, spent, turn_sizes
 from budgetkit.replay.replaying import replay
 from budgetkit.replay.requests import requests_of
 from budgetkit.replay.results import Replay, rank_policies
 
 __all__ = [
     "Replay",
+    "contexts",
     "evidence_shares",
     "losses",
     "outlook",

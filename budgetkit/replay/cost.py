@@ -17,6 +17,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from budgetkit.budget.quoting import brief
+from budgetkit.files import extra
 from budgetkit.plan.items import Floats, Ints
 
 MILLION = 1_000_000
@@ -161,7 +163,7 @@ def prices(
     (True, Price(base=1.0, tiers=()))
     """
     if strange := [name for name in overrides if name not in PRICED]:
-        raise TypeError(f"no price {strange[0]!r}; there are {', '.join(PRICED)}; use one of them")
+        raise TypeError(f"no price {brief(strange[0])}; there are {', '.join(PRICED)}; use one of them")
     found = _listed(model, on, provider, hour)
     given: dict[str, Any] = {
         name: Price(float(p)) if isinstance(p, int | float) else p for name, p in overrides.items()
@@ -220,7 +222,8 @@ def _times(tokens: Ints, price: Price | None, sent: Ints) -> Floats:
 
 def _listed(model: str, on: date | None, provider: str | None, hour: bool) -> Prices:
     """Ask genai-prices; what it does not know stays missing."""
-    from genai_prices.data_snapshot import get_snapshot
+    with extra("lab", "a price list"):
+        from genai_prices.data_snapshot import get_snapshot
 
     day = datetime.now(UTC) if on is None else datetime(on.year, on.month, on.day, tzinfo=UTC)
     release = f"genai-prices {version('genai-prices')}"

@@ -1,8 +1,13 @@
 """What comes if it goes on like this: conversations drawn from the sizes of past turns.
 
-    context(t) = start + sum of t turn sizes, each drawn anew from those seen (the bootstrap; B. Efron, 1979)
+    context(t) = start + pace x sum of t turn sizes
+    sizes      drawn anew, path by path, from a resample of those seen (the bootstrap, twice; B. Efron, 1979)
+    pace       lognormal around 1, standard deviation of its logarithm sqrt(0.36 + 1.2 / turns seen)
 
-Turns are drawn one by one, so that trends and lulls are lost; a seed makes the draw the same every time.
+Turns are drawn one by one, so that trends and lulls are lost: the pace stands for them, one for each path. Its two
+numbers were learned on 2026-11-22 from 152 conversations of 6 turns and more, of eight public sources (chats,
+retrieval, agents): they are the round ones with which the middle 90 % of paths held nine in ten of them at a quarter,
+half and the end. A seed makes the draw the same every time.
 """
 
 from __future__ import annotations
@@ -17,21 +22,53 @@ from budgetkit.plan.items import Floats, Ints
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _DROP = 0.25
+_PACE, _FEW = 0.36, 1.2  # variance of the logarithm of the pace: of conversations, and of few turns seen
 
 
-def paths(sizes: Sequence[int] | Ints, turns: int, start: int = 0, samples: int = 1_000, seed: int = 0) -> Ints:
-    """Draw conversations.
+def paths(
+    sizes: Sequence[int] | Ints, turns: int, start: int = 0, samples: int = 1_000, seed: int = 0, widen: float = 1.0
+) -> Ints:
+    """Draw conversations; with a `widen` of 0 they go on as if the turns seen said all.
 
     Examples
     --------
-    >>> paths([100], 3, start=50, samples=2).tolist()
+    >>> paths([100], 3, start=50, samples=2, widen=0).tolist()
     [[150, 250, 350], [150, 250, 350]]
     """
     seen = np.asarray(sizes, dtype=np.int64)
-    if not len(seen):
+    drawn, pace = draws(len(seen), turns, samples, seed, widen)
+    return np.asarray(start + np.rint(np.cumsum(seen[drawn], axis=1) * pace).astype(np.int64))
+
+
+def draws(seen: int, turns: int, samples: int, seed: int = 0, widen: float = 1.0) -> tuple[Ints, Floats]:
+    """Draw which of the turns seen come next on each path, and the pace of each.
+
+    Examples
+    --------
+    >>> turns, pace = draws(1, 3, samples=2, widen=0)
+    >>> turns.tolist(), pace.tolist()
+    ([[0, 0, 0], [0, 0, 0]], [[1.0], [1.0]])
+    """
+    if not seen:
         raise ValueError("no turn was seen; a forecast draws from past turns; give the sizes of at least one")
-    drawn = np.random.default_rng(seed).choice(seen, size=(check_tokens("samples", samples), turns))
-    return np.asarray(start + np.cumsum(drawn, axis=1))
+    random = np.random.default_rng(seed)
+    chosen = random.integers(0, seen, size=(check_tokens("samples", samples), turns))
+    if not widen:
+        return chosen, np.ones((samples, 1))
+    again = random.integers(0, seen, size=(samples, seen))
+    pace = np.exp(random.normal(0, widen * np.sqrt(_PACE + _FEW / seen), (samples, 1)))
+    return np.take_along_axis(again, chosen, axis=1), pace
+
+
+def straight_line(sizes: Sequence[int] | Ints, turns: int, start: int = 0) -> Floats:
+    """Return the contexts of a conversation that goes on at the mean size of the turns seen.
+
+    Examples
+    --------
+    >>> straight_line([100, 300], 3, start=50).tolist()
+    [250.0, 450.0, 650.0]
+    """
+    return np.asarray(start + np.mean(sizes) * np.arange(1, turns + 1))
 
 
 def fan(drawn: Ints | Floats, first: int = 1) -> pd.DataFrame:
@@ -39,7 +76,7 @@ def fan(drawn: Ints | Floats, first: int = 1) -> pd.DataFrame:
 
     Examples
     --------
-    >>> fan(paths([100], 2))["median"].tolist()
+    >>> fan(paths([100], 2, widen=0))["median"].tolist()
     [100.0, 200.0]
     """
     ends = np.quantile(drawn, QUANTILES, axis=0)
@@ -52,7 +89,7 @@ def first_over(drawn: Ints | Floats, limits: Mapping[str, float], first: int = 1
 
     Examples
     --------
-    >>> first_over(paths([600], 20), {"window": 4_900}).values.tolist()
+    >>> first_over(paths([600], 20, widen=0), {"window": 4_900}).values.tolist()
     [['window', 4900.0, 1.0, 9, 9, 9]]
     """
     rows = []

@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
+from budgetkit.budget.quoting import quoted
+from budgetkit.plan.items import Flags, Ints
 from budgetkit.pruning.history import NEVER
 from budgetkit.pruning.policies import Policy
 from budgetkit.replay.evidence import evidence
@@ -30,9 +32,10 @@ def losses(outcome: Replay, found: pd.DataFrame | None = None) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a request. Columns request, turn, needed, present (int64, pairs of messages), share (float64,
-        missing where nothing is needed) and source. A tool result of which a placeholder is left, and a message
-        that a summary replaced, count as absent.
+        One row a request. Columns request, turn, needed, present, possible (int64, pairs of messages), share
+        (float64, missing where nothing is needed) and source. Possible is what hindsight could have held: the most
+        pairs whose earlier messages fit into the history's limit together. A tool result of which a placeholder is
+        left, and a message that a summary replaced, count as absent; one that was brought back is there.
 
     Examples
     --------
@@ -52,24 +55,49 @@ def losses(outcome: Replay, found: pd.DataFrame | None = None) -> pd.DataFrame:
     sent = ~outcome.placed.unsent[needs]
     gone, shrunk = (np.array(column, dtype=np.int64)[needs] for column in (outcome.kept.gone, outcome.kept.shrunk))
     there = sent & ((gone == NEVER) | (gone > at)) & ((shrunk == NEVER) | (shrunk > at))
+    there |= _came_back(outcome, needs, at)
     needed = np.bincount(at[in_time], minlength=len(sents))
     present = np.bincount(at[in_time & there], minlength=len(sents))
+    possible = _possible(outcome, needs[in_time], at[in_time])
     return pd.DataFrame(
         {
             "request": np.arange(1, len(sents) + 1),
             "turn": [request.number for request in outcome.placed.requests],
             "needed": needed,
             "present": present,
+            "possible": possible,
             "share": np.where(needed > 0, present / np.maximum(needed, 1), np.nan),
             "source": pairs["source"].iloc[0] if len(pairs) else "none found",
         }
     )
 
 
+def _came_back(outcome: Replay, needs: Ints, at: Ints) -> Flags:
+    back = [set(found) for found in outcome.returned]
+    pairs = zip(needs.tolist(), at.tolist(), strict=True)
+    return np.array([request < len(back) and slot in back[request] for slot, request in pairs], dtype=np.bool_)
+
+
+def _possible(outcome: Replay, needs: Ints, at: Ints) -> Ints:
+    """Fill each request's limit with what it needs, cheapest pair first; the last one counts by the part that fits."""
+    limits, tokens = outcome.columns[outcome.section]["limit"], outcome.placed.tokens
+    found = np.zeros(len(limits), dtype=np.int64)
+    for request in np.unique(at).tolist():
+        slots, pairs = np.unique(needs[at == request], return_counts=True)
+        size = np.where(outcome.placed.prunable[slots], tokens[slots], 0)
+        order = np.argsort(size / pairs, kind="stable")
+        room = float(max(0, limits[request]))
+        ends = np.cumsum(size[order])
+        part = np.clip((room - (ends - size[order])) / np.maximum(size[order], 1), 0, 1)
+        part[size[order] == 0] = 1
+        found[request] = int((part * pairs[order]).sum() + 1e-9)
+    return found
+
+
 def evidence_shares(
     trace: Trace,
     budget: Budget,
-    policies: Mapping[str, Policy],
+    policies: Mapping[str, Policy | str] | Iterable[str],
     caps: Iterable[int],
     found: pd.DataFrame | None = None,
     **options: Any,
@@ -82,8 +110,8 @@ def evidence_shares(
         The conversation.
     budget : Budget
         Its remainder is given every cap in turn.
-    policies : mapping of str to Policy
-        By the name they are to have.
+    policies : mapping of str to Policy, or names
+        By the name they are to have; or names of `budgetkit.pruning.policies.NAMED`.
     caps : iterable of int
         History budgets, in tokens.
     found : DataFrame, optional
@@ -94,8 +122,8 @@ def evidence_shares(
     Returns
     -------
     DataFrame
-        One row a policy and cap. Columns policy, cap, needed, present, share, cached_share, relative_cost and
-        source.
+        One row a policy and cap. Columns policy, cap, needed, present, share, possible (the share that hindsight
+        could have kept), cached_share, relative_cost and source.
 
     Raises
     ------
@@ -112,18 +140,20 @@ def evidence_shares(
     True
     """
     if budget.remainder is None:
-        names = ", ".join(budget.sections)
+        names = quoted(budget.sections)
         raise ValueError(f"this budget names no remainder; its sections are {names}; pass remainder=... to Budget")
     pairs = evidence(trace) if found is None else found
+    by_name = policies if isinstance(policies, Mapping) else {name: name for name in policies}
     rows = []
     for cap in caps:
         # What the floor of a preset promises may not exceed the cap that is tried.
         capped = budget.assign(**{budget.remainder: {"cap": cap, "floor": min(cap, budget.floors[budget.remainder])}})
-        for name, policy in policies.items():
+        for name, policy in by_name.items():
             outcome = replay(trace, capped, policy, **options)
             lost, totals = losses(outcome, pairs), outcome.totals()
             needed, present = int(lost["needed"].sum()), int(lost["present"].sum())
             share = present / needed if needed else float("nan")
+            possible = lost["possible"].sum() / needed if needed else float("nan")
             rows.append(
                 (
                     name,
@@ -131,10 +161,11 @@ def evidence_shares(
                     needed,
                     present,
                     share,
+                    possible,
                     totals["cached_share"],
                     totals["relative_cost"],
                     lost["source"].iloc[0],
                 )
             )
-    columns = ["policy", "cap", "needed", "present", "share", "cached_share", "relative_cost", "source"]
+    columns = ["policy", "cap", "needed", "present", "share", "possible", "cached_share", "relative_cost", "source"]
     return pd.DataFrame(rows, columns=columns)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -10,13 +12,18 @@ import pandas as pd
 from budgetkit.budget import Budget
 from budgetkit.counters import counter
 from budgetkit.framing import Framing
+from budgetkit.message import Message
 from budgetkit.models import Model
 from budgetkit.plan.items import Floats, Ints
+from budgetkit.plan.walk import allocate_columns, with_undeclared
 from budgetkit.replay.cost import MILLION, Prices
-from budgetkit.replay.forecast import first_over, paths
-from budgetkit.trace import Trace
+from budgetkit.replay.forecast import draws, first_over, paths
+from budgetkit.trace import DEFAULT_ROLES, Ledger, Trace, Turn
+from budgetkit.trace.sections import Roles, past_section
 
 Preset = Callable[[Model], Budget]
+Count = Callable[[str], int]
+_AT_ONCE: Final = 100  # paths whose requests are planned at once, so that memory stays small
 
 
 def turn_sizes(trace: Trace, count: Callable[[str], int], framing: Framing | None = None) -> Ints:
@@ -58,20 +65,22 @@ def outlook(
 ) -> pd.DataFrame:
     """Forecast three turns for each model: the first cut, the full window, and the end of the money.
 
+    What has happened already is said as it was: then all three turns are that one.
+
     Parameters
     ----------
     trace : Trace
-        The conversation so far; its turns are drawn from, and it goes on from its start.
+        The conversation so far; it goes on from its present size, with turns drawn from its own.
     models : iterable of Model
         Their windows, and the encodings that count for them.
     preset : callable
-        From a model to the budget that it is used with; its remainder says when something is cut.
+        From a model to the budget that it is used with; what it leaves its history says when something is cut.
     prices : callable, optional
         From a model's name to its prices, such as :func:`budgetkit.replay.cost.prices`.
     money : float, optional
         What may be spent, in US dollars; every request reads the last one from the cache and writes what is new.
     turns : int, default 1,000
-        How far to look.
+        How far to look beyond the turns seen.
     samples : int, default 500
         How many conversations to draw.
     seed : int, default 0
@@ -80,7 +89,8 @@ def outlook(
     Returns
     -------
     DataFrame
-        One row a model and event. Columns model, then those of :func:`budgetkit.replay.forecast.first_over`.
+        One row a model and event. Columns model, then those of :func:`budgetkit.replay.forecast.first_over`; the
+        limit of the first cut is what the history may take at the last turn seen.
 
     Examples
     --------
@@ -91,19 +101,106 @@ def outlook(
     """
     frames = []
     for model in models:
-        budget = preset(model)
-        count = counter(model)
-        sizes = turn_sizes(trace, count)
-        start = int(trace.counts(count)[: trace.turns[0].start].sum())
-        drawn = paths(sizes, turns, start, samples, seed)
-        found = first_over(drawn, {"first cut": budget.usable, "window full": budget.window})
-        if prices is not None and money is not None:
-            cost = spent(drawn, prices(model.name))
-            if cost is not None:
-                found = pd.concat([found, first_over(cost, {"money spent": money})], ignore_index=True)
-        found.insert(0, "model", model.name)
-        frames.append(found)
+        budget, count = preset(model), counter(model)
+        drawn = contexts(trace, count, turns, samples, seed)
+        found = [first_cut(trace, budget, count, turns, samples, seed)]
+        found.append(first_over(drawn, {"window full": budget.window}))
+        cost = spent(drawn, prices(model.name)) if prices is not None and money is not None else None
+        if cost is not None and money is not None:
+            found.append(first_over(cost, {"money spent": money}))
+        table = pd.concat(found, ignore_index=True)
+        table.insert(0, "model", model.name)
+        frames.append(table)
     return pd.concat(frames, ignore_index=True)
+
+
+def contexts(
+    trace: Trace, count: Count, turns: int, samples: int = 500, seed: int = 0, framing: Framing | None = None
+) -> Ints:
+    """Return the size of conversations after each turn: as it was up to the last one seen, then as it is drawn."""
+    sizes = turn_sizes(trace, count, framing)
+    start = int(trace.counts(count, framing)[: trace.turns[0].start].sum())
+    known = start + np.cumsum(sizes)
+    return followed(known, paths(sizes, turns, int(known[-1]), samples, seed))
+
+
+def followed(known: Ints, drawn: Ints) -> Ints:
+    """Put what is known before every drawn path.
+
+    Examples
+    --------
+    >>> followed(np.array([1, 2]), np.array([[3], [4]])).tolist()
+    [[1, 2, 3], [1, 2, 4]]
+    """
+    return np.concatenate((np.broadcast_to(known, (len(drawn), len(known))), drawn), axis=1)
+
+
+def first_cut(
+    trace: Trace,
+    budget: Budget,
+    count: Count,
+    turns: int,
+    samples: int = 500,
+    seed: int = 0,
+    roles: Roles | None = None,
+    framing: Framing | None = None,
+) -> pd.DataFrame:
+    """Return at which turn the history first asks for more than the budget leaves it, which is when a replay cuts."""
+    roles = (budget.roles or DEFAULT_ROLES) if roles is None else roles
+    if not budget.roles and budget.undeclared == "error":
+        budget = replace(budget, undeclared="pool")
+    user = next((message for message in trace.messages if message.role == "user"), Message({"role": "user"}))
+    section = past_section(user, roles)
+    asked = _Asked.of(trace.ledger(count, roles, framing), trace.turns, section)
+    known, limit = asked.over(budget, asked.known)
+    drawn, pace = draws(len(trace.turns), turns, samples, seed)
+    parts = [slice(start, start + _AT_ONCE) for start in range(0, samples, _AT_ONCE)]
+    ahead = [asked.over(budget, asked.drawn(drawn[part], pace[part]))[0] for part in parts]
+    found = first_over(followed(known, np.concatenate(ahead)), {"first cut": 0})
+    return found.assign(limit=float(limit[-1]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What each turn asks of every section while it lasts, and what it leaves there; both by section."""
+
+    section: str
+    known: Mapping[str, Ints]
+    lasting: Mapping[str, Ints]
+    left: Mapping[str, Ints]
+    total: Mapping[str, int]
+
+    @classmethod
+    def of(cls, ledger: Ledger, turns: Sequence[Turn], section: str) -> _Asked:
+        frame = ledger.demand(turns, [section])
+        known = {str(name): frame[name].to_numpy() for name in frame.columns if frame[name].any() or name == section}
+        edges = [turn.start for turn in turns] + [turns[-1].end]
+        sums = {name: _running(ledger, name)[edges] for name in known}
+        lasting = {name: column - sums[name][:-1] for name, column in known.items()}
+        left = {name: np.diff(column) for name, column in sums.items()}
+        return cls(section, known, lasting, left, {name: int(column[-1]) for name, column in sums.items()})
+
+    def drawn(self, turns: Ints, pace: Floats) -> dict[str, Ints]:
+        """Return what drawn turns ask for: what is there, what those before left, and what they bring themselves."""
+        return {
+            name: self.total[name]
+            + np.rint((np.cumsum(left[turns], axis=1) - left[turns]) * pace).astype(np.int64)
+            + self.lasting[name][turns]
+            for name, left in self.left.items()
+        }
+
+    def over(self, budget: Budget, demands: Mapping[str, Ints]) -> tuple[Ints, Ints]:
+        """Return by how much the history asks for more than its limit, and the limit."""
+        shape = demands[self.section].shape
+        flat = {name: np.maximum(column, 0).ravel() for name, column in demands.items()}
+        budget = with_undeclared(replace(budget, deficit="signed"), flat)
+        column = allocate_columns(budget, flat, int(np.prod(shape)))[self.section]
+        return (column["demand"] - column["limit"]).reshape(shape), column["limit"].reshape(shape)
+
+
+def _running(ledger: Ledger, section: str) -> Ints:
+    own = [item.tokens if item.section == section else 0 for item in ledger.past]
+    return np.concatenate(([0], np.cumsum(own, dtype=np.int64)))
 
 
 def spent(drawn: Ints, prices: Prices) -> Floats | None:

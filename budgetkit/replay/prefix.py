@@ -31,6 +31,7 @@ class PrefixLayout:
     requests: Sequence[Turn]
     prunable: Flags
     entry: Ints
+    leave: Ints
 
     @property
     def starts(self) -> Ints:
@@ -80,7 +81,9 @@ def place(ledger: Ledger, requests: Sequence[Turn], section: str, unsent: Sequen
     sents = np.array([r.sent for r in requests], dtype=np.int64)
     index = np.arange(len(later))
     entry = np.where(now, np.searchsorted(sents, index, "right"), np.searchsorted(starts, index, "right"))
-    return PrefixLayout(section, ledger, requests, later, np.where(later, entry, len(requests)))
+    leave = np.full(len(later), len(requests)) if ledger.gone is None else np.searchsorted(sents, ledger.gone, "right")
+    entry = np.where(later & (entry < leave), entry, len(requests))
+    return PrefixLayout(section, ledger, requests, later, entry, np.where(entry < len(requests), leave, len(requests)))
 
 
 def boundaries(placed: PrefixLayout, columns: Mapping[str, Mapping[str, Ints]]) -> Ints:
@@ -92,6 +95,9 @@ def boundaries(placed: PrefixLayout, columns: Mapping[str, Mapping[str, Ints]]) 
     same_turn = starts[1:] == starts[:-1]
     gone = np.where(same_turn, passages[1:] != passages[:-1], passages[:-1] > 0)
     limits[1:] = np.where(gone, starts[:-1], sents[:-1])
+    if (taken := placed.ledger.gone) is not None:  # what a recorded compaction takes out breaks the prefix there
+        for at in np.unique(taken[taken < len(taken)]).tolist():
+            limits[np.searchsorted(placed.sents, at, "right") :][:1] = np.flatnonzero(taken == at)[0]
     for section, column in columns.items():
         if section != placed.section:
             changed = _recut(column)

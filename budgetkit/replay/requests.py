@@ -18,6 +18,7 @@ from budgetkit.plan.items import Floats, Ints
 from budgetkit.trace import Trace, Turn
 
 By = Literal["turn", "request"]
+_LATEST = 1e15  # in the year 33,658, in milliseconds; a number beyond it is no time
 
 
 def requests_of(trace: Trace, by: By = "turn") -> tuple[Turn, ...]:
@@ -59,13 +60,12 @@ def _answered(messages: Sequence[Message], turn: Turn) -> list[Turn]:
     return [Turn(turn.number, turn.start, sent, turn.end) for sent in asked]
 
 
-def answers(messages: Sequence[Message], tokens: Ints, requests: Sequence[Turn], by: By) -> Ints:
-    """Return how long the model's answers to each request are."""
-    own = np.array([message.role == "assistant" for message in messages]) * tokens
-    sums = np.concatenate(([0], np.cumsum(own)))
+def answers(billed: Ints, requests: Sequence[Turn], by: By) -> Ints:
+    """Return what the model's answers to each request bill, of what every message bills as output."""
+    sums = np.concatenate(([0], np.cumsum(billed)))
     if by == "turn":
         return np.array([sums[r.end] - sums[r.start] for r in requests], dtype=np.int64)
-    ends = [min(r.sent + 1, len(messages)) for r in requests]
+    ends = [min(r.sent + 1, len(billed)) for r in requests]
     return np.array([sums[end] - sums[min(r.sent, end)] for r, end in zip(requests, ends, strict=True)], dtype=np.int64)
 
 
@@ -80,7 +80,7 @@ def pauses(messages: Sequence[Message], requests: Sequence[Turn]) -> Floats:
 
 def _seconds(raw: Mapping[str, Any]) -> float:
     stamp = raw.get("timestamp")
-    if isinstance(stamp, int | float) and not isinstance(stamp, bool):
+    if isinstance(stamp, int | float) and not isinstance(stamp, bool) and abs(stamp) < _LATEST:
         return stamp / 1000 if stamp > 1e11 else float(stamp)
     try:
         return datetime.fromisoformat(str(stamp)).timestamp()

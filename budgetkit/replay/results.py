@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
+from budgetkit.budget.html import block
+from budgetkit.budget.quoting import brief
 from budgetkit.plan.items import Floats, Ints
 from budgetkit.pruning.history import NEVER, SHRUNK, SUMMARISED
 from budgetkit.pruning.policies import Policy
@@ -40,6 +42,8 @@ class Replay:
     over, equal, cached, written, output : int64 array, shape (requests,)
         Tokens above the limit, in the longest prefix equal to the last request's, read from and written to the
         cache, and answered.
+    returned : tuple of tuple of int
+        For each request the messages that had left and came back to it alone, by index.
 
     Examples
     --------
@@ -64,6 +68,7 @@ class Replay:
     written: Ints
     output: Ints
     prices: Prices | None = None
+    returned: tuple[tuple[int, ...], ...] = ()
 
     @property
     def section(self) -> str:
@@ -247,7 +252,20 @@ class Replay:
             )
 
     def __repr__(self) -> str:
-        return f"Replay({self.policy!r} on {self.trace.id!r}, {len(self.over)} requests)"
+        return f"Replay({self.policy!r} on {brief(self.trace.id)}, {len(self.over)} requests)"
+
+    def _repr_html_(self) -> str:
+        totals = self.totals()
+        shown = [(name, int(totals[name])) for name in ("cached", "written", "fresh", "dropped", "over", "output")]
+        rows = [(name, tokens, f"{tokens / max(1, totals['sent']):.0%} of what was sent") for name, tokens in shown]
+        cost = [f"Cost: {totals['cost']:,.4f}"] if self.prices is not None and not np.isnan(totals["cost"]) else []
+        return block(
+            f"Replay of {brief(self.trace.id)}: {self.policy!r}, {len(self.over):,} requests, "
+            f"{int(totals['sent']):,} tokens sent",
+            shown[:3],
+            [("tokens", "all requests", ""), *rows],
+            cost,
+        )
 
 
 def rank_policies(replays: Mapping[str, Replay]) -> pd.DataFrame:

@@ -1,30 +1,47 @@
 """Budgets and plans as JSON and YAML, and back, exactly.
 
-A saved state is data and is read as data only. It names its version and what it holds; an unknown key or
-version is an error, so that nothing is lost in silence. The texts behind the items of a plan are saved where that is
-asked for, and then the plan comes back equal; without them it has all its numbers and no messages to send.
+    {"budgetkit": 1, "budget": {"window": 8192, ...}}    or    {"budgetkit": 1, "plan": {"budget": ..., "grants": ...}}
+
+It is read as data only, by the fields of the dataclasses. An unknown key or version is an error: nothing is lost in
+silence. The texts behind a plan's items are saved where that is asked for; without them it has no messages to send.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from typing import Any
+import sys
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any, Literal
 
 import yaml
+from pydantic import BeforeValidator, PlainValidator, TypeAdapter, WithJsonSchema
 
 from budgetkit.budget import Budget
-from budgetkit.plan import Plan
-from budgetkit.state.budgets import budget_from, budget_to
-from budgetkit.state.plain import keys, plain
-from budgetkit.state.plans import plan_from, plan_to
-from budgetkit.state.reading import from_json_text, from_yaml_text
+from budgetkit.budget.allocation import Allocation, Reserve
+from budgetkit.budget.orders import with_order
+from budgetkit.budget.quoting import brief
+from budgetkit.message import Message
+from budgetkit.plan.decisions import REASONS, decisions_of
+from budgetkit.plan.grant import Grant
+from budgetkit.plan.item import Item
+from budgetkit.plan.plan import Plan, plan_of
+from budgetkit.state.plain_data import (
+    TOKENS,
+    changed,
+    json_data,
+    list_of,
+    plain,
+    read,
+    schema_of,
+    shape,
+    shape_of,
+    yaml_data,
+)
 
-__all__ = ["from_dict", "from_json", "from_yaml", "to_dict", "to_json", "to_yaml"]
+__all__ = ["from_dict", "from_json", "from_yaml", "schema", "to_dict", "to_json", "to_yaml"]
 
 VERSION = 1
-_HALVES = re.compile("[\ud800-\udfff]")
-_NEXT_LINE = "\x85"
 
 
 def to_dict(value: Budget | Plan, texts: bool = False) -> dict[str, Any]:
@@ -56,12 +73,10 @@ def to_dict(value: Budget | Plan, texts: bool = False) -> dict[str, Any]:
     {'budgetkit': 1, 'budget': {'window': 8192, 'reserves': [{'name': 'output', 'size': {'ratio': '0.15'}}]}}
     """
     if isinstance(value, Budget):
-        return {"budgetkit": VERSION, "budget": plain(budget_to(value), "this budget")}
+        return {"budgetkit": VERSION, "budget": plain(changed(value), "this budget")}
     if isinstance(value, Plan):
-        return {"budgetkit": VERSION, "plan": plain(plan_to(value, texts), "this plan")}
-    raise TypeError(
-        f"a {type(value).__name__} was to be saved; known are Budget and Plan; pass explorer.budget or explorer.plan"
-    )
+        return {"budgetkit": VERSION, "plan": plain(_parts(value, texts), "this plan")}
+    raise TypeError(f"a {type(value).__name__} was to be saved; known are Budget and Plan; pass one of these")
 
 
 def from_dict(data: object) -> Budget | Plan:
@@ -87,20 +102,13 @@ def from_dict(data: object) -> Budget | Plan:
     >>> from_dict({"budgetkit": 1, "budget": {"window": 8192}})
     Budget(window=8192, shared_pool=8192)
     """
-    top = keys("saved state", data, {"budgetkit", "budget", "plan"})
-    if type(top.get("budgetkit")) is not int or top["budgetkit"] != VERSION:  # true == 1, and is no version
+    version = data.get("budgetkit") if isinstance(data, Mapping) else VERSION
+    if type(version) is not int or version != VERSION:  # true == 1, and is no version
         raise ValueError(
-            f"saved state has version {top.get('budgetkit')!r}; this budgetkit reads {VERSION}; "
-            "save it again with this version"
+            f"saved state has version {brief(version)}; this budgetkit reads {VERSION}; save it again with this version"
         )
-    if ("budget" in top) == ("plan" in top):
-        raise ValueError("saved state holds both or none of 'budget' and 'plan'; one is known; keep one of them")
-    try:
-        return budget_from(top["budget"]) if "budget" in top else plan_from(top["plan"])
-    except (TypeError, AttributeError, LookupError, ArithmeticError, RecursionError) as error:
-        raise ValueError(
-            f"saved state cannot be read: {error}; it was made by to_json or to_yaml; copy the whole text"
-        ) from error
+    found: Budget | Plan = read(_reader(), data)
+    return found
 
 
 def to_json(value: Budget | Plan, texts: bool = False) -> str:
@@ -108,10 +116,8 @@ def to_json(value: Budget | Plan, texts: bool = False) -> str:
 
     Parameters
     ----------
-    value : Budget or Plan
-        What is saved.
-    texts : bool, default False
-        Save what a plan's items stand for too: messages, texts, plain data. They may be private, and are long.
+    value, texts
+        As `to_dict` takes them.
 
     Returns
     -------
@@ -128,9 +134,7 @@ def to_json(value: Budget | Plan, texts: bool = False) -> str:
       }
     }
     """
-    text = json.dumps(to_dict(value, texts), indent=2, ensure_ascii=False)
-    # Half a surrogate pair is a character to Python, and to no file.
-    return _HALVES.sub(lambda half: f"\\u{ord(half.group()):04x}", text)
+    return json.dumps(to_dict(value, texts), indent=2, ensure_ascii=False)
 
 
 def from_json(text: str) -> Budget | Plan:
@@ -149,14 +153,14 @@ def from_json(text: str) -> Budget | Plan:
     Raises
     ------
     ValueError
-        If it is no JSON or no saved state, or a key stands twice.
+        As `from_dict`; also if it is no JSON or has a key twice.
 
     Examples
     --------
     >>> from_json('{"budgetkit": 1, "budget": {"window": 8192}}').window
     8192
     """
-    return from_dict(from_json_text(text))
+    return from_dict(json_data(text))
 
 
 def to_yaml(value: Budget | Plan, texts: bool = False) -> str:
@@ -164,10 +168,8 @@ def to_yaml(value: Budget | Plan, texts: bool = False) -> str:
 
     Parameters
     ----------
-    value : Budget or Plan
-        What is saved.
-    texts : bool, default False
-        Save what a plan's items stand for too: messages, texts, plain data. They may be private, and are long.
+    value, texts
+        As `to_dict` takes them.
 
     Returns
     -------
@@ -187,8 +189,8 @@ def to_yaml(value: Budget | Plan, texts: bool = False) -> str:
     """
     data = to_dict(value, texts)
     text: str = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
-    # YAML reads this one as the end of a line, although it was written as it is.
-    return text if _NEXT_LINE not in text else yaml.safe_dump(data, sort_keys=False)
+    # YAML reads a next line (U+0085) as the end of a line, although it was written as it is.
+    return text if "\x85" not in text else yaml.safe_dump(data, sort_keys=False)
 
 
 def from_yaml(text: str) -> Budget | Plan:
@@ -207,11 +209,104 @@ def from_yaml(text: str) -> Budget | Plan:
     Raises
     ------
     ValueError
-        If it is no YAML or no saved state, or a key stands twice.
+        As `from_dict`, and if it is no YAML, has an alias or a tag, or a key stands twice.
 
     Examples
     --------
     >>> from_yaml("budgetkit: 1\nbudget: {window: 8192}").window
     8192
     """
-    return from_dict(from_yaml_text(text))
+    return from_dict(yaml_data(text))
+
+
+def schema() -> dict[str, Any]:
+    """Return the schema that every saved state satisfies.
+
+    Returns
+    -------
+    dict
+        JSON Schema, draft 2020-12.
+
+    Examples
+    --------
+    >>> sorted(schema()["properties"])
+    ['budget', 'budgetkit', 'plan']
+    """
+    one = {"oneOf": [{"required": ["budget"]}, {"required": ["plan"]}]}
+    return schema_of(_reader()) | {"title": "budgetkit saved state"} | one
+
+
+def _parts(plan: Plan, texts: bool) -> dict[str, Any]:
+    decisions = plan.decisions
+    whole, cut = decisions.columns.items, [decisions.cuts[i] for i in sorted(decisions.cuts)]
+    parts: dict[str, Any] = {
+        "budget": changed(plan.budget),
+        "grants": changed(plan.grants),
+        "items": changed(whole),
+        "kept": decisions.kept.tolist(),
+        "reasons": [REASONS[i] for i in decisions.reasons],
+        "cuts": sorted(decisions.cuts),
+    }
+    if texts:
+        parts["texts"] = {"items": [_text(item) for item in whole], "cuts": [_text(item) for item in cut]}
+    return parts
+
+
+def _text(item: Item) -> dict[str, Any]:
+    kind, value = ("message", item.payload.raw) if isinstance(item.payload, Message) else ("value", item.payload)
+    return {kind: plain(value, f"the {kind} of an item of section {brief(item.section)}")}
+
+
+@cache
+def _reader() -> TypeAdapter[Any]:
+    """Return what reads saved states."""
+    lines = {"reserves": list_of(shape_of(Reserve)), "allocations": list_of(shape_of(Allocation, importance=int))}
+    budget: Any = Annotated[shape_of(Budget, **lines, name=str), BeforeValidator(with_order)]
+    number = Annotated[Any, WithJsonSchema({"type": "number"})]
+    kinds = {"type": ["string", "number", "boolean", "null", "array"]}
+    group = Annotated[Any, PlainValidator(_group), WithJsonSchema(kinds)]
+    item = shape_of(Item, _item, importance=int | None, score=number, group=group, payload=None, roles=None)
+    said = list_of(shape("text", {"message": dict[str, Any], "value": Any}, _payload, ("message", "value")))
+    plan = {
+        "budget": budget,
+        "grants": list_of(shape_of(Grant)),
+        "items": list_of(item),
+        "kept": list_of(TOKENS),
+        "reasons": list_of(Literal[REASONS]),
+        "cuts": list_of(TOKENS),
+        "texts": shape("texts", {"items": said, "cuts": said}, dict),
+    }
+    whole = {"budgetkit": Literal[VERSION], "budget": budget, "plan": shape("plan", plan, _plan, ("texts",))}
+    return TypeAdapter(shape("saved state", whole, _one, ("budget", "plan")))
+
+
+def _one(budgetkit: int, **found: Budget | Plan) -> Budget | Plan:
+    if len(found) != 1:
+        raise ValueError("saved state holds both or none of 'budget' and 'plan'; one is known; keep one of them")
+    return next(iter(found.values()))
+
+
+def _item(score: object = 0.0, **rest: Any) -> Item:
+    """Make an item of a file; `Item` itself is made too often to look at every score."""
+    if type(score) not in (int, float) or (type(score) is int and abs(score) > sys.float_info.max):
+        raise ValueError(f"score is {brief(score)}; scores are numbers such as 0.85; give one, or leave it out")
+    return Item(score=score, **rest)  # type: ignore[arg-type]
+
+
+def _group(group: Any) -> Any:
+    """Read a group, whose tuples are saved as lists."""
+    if isinstance(group, list):
+        return tuple(map(_group, group))
+    if isinstance(group, Mapping):
+        raise ValueError(f"group of an item is {brief(group)}; groups are texts, numbers and lists of them; write one")
+    return group
+
+
+def _payload(**found: Any) -> object:
+    if len(found) != 1:
+        raise ValueError("text of an item holds both or none of 'message' and 'value'; one is known; keep one of them")
+    return Message(found["message"]) if "message" in found else found["value"]
+
+
+def _plan(budget: Budget, grants: list[Grant], texts: Any = None, **items: Any) -> Plan:
+    return plan_of(budget, grants, decisions_of(texts=texts, **items))

@@ -3,7 +3,8 @@
 from budgetkit.message import Message
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.ledger import Ledger
-from budgetkit.trace.loading import iter_traces, load_trace, load_traces, shipped_traces
+from budgetkit.trace.loading import iter_traces, list_traces, load_trace, load_traces, shipped_traces
+from budgetkit.trace.objects import messages_of
 from budgetkit.trace.provider_usage import readings, unpaired
 from budgetkit.trace.saving import to_line, usage_frame
 from budgetkit.trace.sections import DEFAULT_ROLES
@@ -16,8 +17,10 @@ __all__ = [
     "Trace",
     "Turn",
     "iter_traces",
+    "list_traces",
     "load_trace",
     "load_traces",
+    "messages_of",
     "readings",
     "shipped_traces",
     "to_line",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -10,21 +10,28 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from budgetkit.budget.html import block
+from budgetkit.budget.quoting import brief
+from budgetkit.counters import count_of
 from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.message import Message, Passage
+from budgetkit.models import Model
 from budgetkit.plan.item import Item
-from budgetkit.trace.ledger import Counted, Ledger, count_all, ledger
+from budgetkit.trace.importers.formats import label
+from budgetkit.trace.ledger import Counted, Ledger, count_all, gone, ledger
+from budgetkit.trace.objects import messages_of
 from budgetkit.trace.sections import DEFAULT_ROLES, Roles, roles_key
 from budgetkit.trace.turns import Turn, turns
 
 __all__ = ["Trace"]
 
 Count = Callable[[str], int]
+Counts = str | Model | Count
 Made = TypeVar("Made")
 _MOST_KEPT = 32
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Trace:
     """Hold one conversation.
 
@@ -35,8 +42,9 @@ class Trace:
     ----------
     id : str
         Its name.
-    messages : tuple of Message
-        In order; at least one.
+    messages : sequence
+        In order, at least one: messages, dictionaries in OpenAI's chat format, or objects of OpenAI's SDK or of
+        LangChain. They are kept as a tuple of Message.
     tools : tuple of Mapping
         Schemas of the tools the assistant may call.
     contexts : Mapping
@@ -52,6 +60,8 @@ class Trace:
     ------
     ValueError
         If there are no messages.
+    TypeError
+        If something is no message.
 
     Examples
     --------
@@ -70,7 +80,7 @@ class Trace:
     """
 
     id: str
-    messages: tuple[Message, ...]
+    messages: tuple[Message, ...] = ()
     tools: tuple[Mapping[str, Any], ...] = ()
     contexts: Mapping[int, tuple[Passage, ...]] = field(default_factory=dict)
     meta: Mapping[str, Any] = field(default_factory=dict)
@@ -79,10 +89,37 @@ class Trace:
     # Counting is slow and a trace never changes, so what was counted is kept beside it.
     _memory: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
+    def __repr__(self) -> str:
+        parts = {"messages": len(self.messages), "tools": len(self.tools)}
+        parts["passages"] = sum(len(found) for found in self.contexts.values())
+        named = ", ".join(f"{n:,} {name[:-1] if n == 1 else name}" for name, n in parts.items() if n)
+        return f"Trace({brief(self.id)}, {named})"
+
+    def _repr_html_(self) -> str:
+        texts: dict[str, list[int]] = {}
+        for message in self.messages:
+            texts.setdefault(message.role, []).append(len(message.text))
+        rows = [(role, len(sizes), sum(sizes)) for role, sizes in texts.items()]
+        return block(
+            f"Trace {self.id}: {len(self.turns):,} turns",
+            [(role, characters) for role, _, characters in rows],
+            [("role", "messages", "characters"), *rows],
+            [f"With {len(self.tools):,} tools, and passages for {len(self.contexts):,} messages."],
+        )
+
     def __post_init__(self) -> None:
+        if not isinstance(self.id, str):
+            raise TypeError(f"a trace named {brief(self.id)}; its name stands first; write Trace('mine', messages)")
+        if isinstance(self.messages, str | bytes | Mapping) or not isinstance(self.messages, Iterable):
+            raise TypeError(
+                f"messages are {brief(self.messages)}; known is a list of them; put one message into a list"
+            )
+        given = tuple(self.messages)
+        own = all(isinstance(message, Message) for message in given)
+        object.__setattr__(self, "messages", given if own else messages_of(given))
         if not self.messages:
             raise ValueError(
-                f"an empty trace, {self.id!r}; a trace has at least one message with a role; "
+                f"an empty trace, {brief(self.id)}; a trace has at least one message with a role; "
                 "look whether its messages stand under 'messages'"
             )
 
@@ -92,12 +129,58 @@ class Trace:
         return self._once("turns", lambda: turns(self.messages))
 
     @property
+    def format(self) -> str:
+        """The format it was read from, such as "ChatGPT export"; "OpenAI chat" where the file says no other."""
+        return label(str(self.fields.get("format") or "openai-chat"))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the file holds and nobody counts here, a sentence each; first, that there is nothing to count at all."""
+        told = self.fields.get("warnings")
+        notes = [note for note in told if isinstance(note, str)] if isinstance(told, list | tuple) else []
+        if self.is_silent:
+            empty = f"there is no text in any message of this {self.format}, of which there are {len(self.messages):,}"
+            notes.insert(0, f"{empty}; nothing that was said is counted; export it with what was said")
+        if self.uncounted:
+            notes.append(
+                f"parts whose tokens nobody can tell from the outside are not counted: {', '.join(self.uncounted)}"
+            )
+        return tuple(notes)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether there is nothing to count: no text, no tool call and no picture in any message."""
+        return not any(m.text.strip() or m.tool_calls or m.images for m in self.messages)
+
+    @property
+    def gone(self) -> npt.NDArray[np.int64]:
+        """For each message the index of the summary with which a recorded compaction took it out of later requests."""
+        return self._once("gone", lambda: gone(self.messages, self.fields.get("compactions")))
+
+    @property
     def uncounted(self) -> tuple[str, ...]:
         """The kinds of content in it whose tokens nobody can tell from the outside, such as sound and files."""
         return tuple(sorted({kind for message in self.messages for kind in message.uncounted}))
 
-    def counts(self, count: Count, framing: Framing | None = None) -> npt.NDArray[np.int64]:
+    def counts(self, count: Counts, framing: Framing | None = None) -> npt.NDArray[np.int64]:
         """Count every message once; asked again, the same counts come from memory.
+
+        Parameters
+        ----------
+        count : callable or str
+            From text to tokens, or the name of a counter.
+        framing : Framing, optional
+            What a message costs beyond its text; OpenAI's when left out.
+
+        Returns
+        -------
+        numpy.ndarray
+            Of shape (messages,), int64, in tokens; not to be written to.
+        """
+        return self._counted(count_of(count), framing or DEFAULT_FRAMING).messages
+
+    def answers(self, count: Counts, framing: Framing | None = None) -> npt.NDArray[np.int64]:
+        """Count what each answer bills as output, once; asked again, the same counts come from memory.
 
         Parameters
         ----------
@@ -109,17 +192,27 @@ class Trace:
         Returns
         -------
         numpy.ndarray
-            Of shape (messages,), int64, in tokens; not to be written to.
+            Of shape (messages,), int64, in tokens; 0 for messages that are no answers. Not to be written to.
         """
-        return self._counted(count, framing or DEFAULT_FRAMING).messages
+        count, framing = count_of(count), framing or DEFAULT_FRAMING
 
-    def demand(self, count: Count, roles: Roles | None = None, framing: Framing | None = None) -> pd.DataFrame:
+        def counted() -> npt.NDArray[np.int64]:
+            if framing.rules is None:  # an answer bills what its message counts, and that is known
+                found = self.counts(count, framing) * [message.role == "assistant" for message in self.messages]
+            else:
+                found = np.array(framing.answers(self.messages, count), dtype=np.int64)
+            found.flags.writeable = False
+            return found
+
+        return self._once(("answers", count, framing), counted)
+
+    def demand(self, count: Counts, roles: Roles | None = None, framing: Framing | None = None) -> pd.DataFrame:
         """Say what every turn's request asks of each section.
 
         Parameters
         ----------
-        count : callable
-            From text to tokens.
+        count : callable or str
+            From text to tokens, or the name of a counter.
         roles : mapping or callable, optional
             A role table (see :mod:`budgetkit.trace.sections`), or a function from a message to its section.
         framing : Framing, optional
@@ -137,15 +230,15 @@ class Trace:
         found.attrs["roles"] = None if callable(roles) else dict(roles)
         return found
 
-    def items(self, turn: int, count: Count, roles: Roles | None = None, framing: Framing | None = None) -> list[Item]:
+    def items(self, turn: int, count: Counts, roles: Roles | None = None, framing: Framing | None = None) -> list[Item]:
         """List what stands to be kept or cut at one turn.
 
         Parameters
         ----------
         turn : int
             From 1 to the number of turns.
-        count : callable
-            From text to tokens.
+        count : callable or str
+            From text to tokens, or the name of a counter.
         roles : mapping or callable, optional
             A role table (see :mod:`budgetkit.trace.sections`), or a function from a message to its section.
         framing : Framing, optional
@@ -183,15 +276,16 @@ class Trace:
         ValueError
             If the conversation has no such turn.
         """
-        return self.messages[: self._turn(turn).sent]
+        sent = self._turn(turn).sent
+        return tuple(m for m, last in zip(self.messages[:sent], self.gone[:sent].tolist(), strict=True) if last >= sent)
 
-    def ledger(self, count: Count, roles: Roles | None = None, framing: Framing | None = None) -> Ledger:
+    def ledger(self, count: Counts, roles: Roles | None = None, framing: Framing | None = None) -> Ledger:
         """Place every message in its section, counted once, for those who walk through all turns.
 
         Parameters
         ----------
-        count : callable
-            From text to tokens.
+        count : callable or str
+            From text to tokens, or the name of a counter.
         roles : mapping or callable, optional
             A role table (see :mod:`budgetkit.trace.sections`), or a function from a message to its section.
         framing : Framing, optional
@@ -204,16 +298,16 @@ class Trace:
             same object when asked again.
         """
         roles = DEFAULT_ROLES if roles is None else roles
-        framing = framing or DEFAULT_FRAMING
+        count, framing = count_of(count), framing or DEFAULT_FRAMING
         return self._once(
             ("ledger", count, framing, roles_key(roles)),
-            lambda: ledger(self.messages, self.contexts, self.tools, self._counted(count, framing), roles),
+            lambda: ledger(self.messages, self.contexts, self.tools, self._counted(count, framing), roles, self.gone),
         )
 
     def _turn(self, number: int) -> Turn:
         if not 1 <= number <= len(self.turns):
             raise ValueError(
-                f"turn {number} of trace {self.id!r} was asked for; it has turns 1 to {len(self.turns)}; "
+                f"turn {number} of trace {brief(self.id)} was asked for; it has turns 1 to {len(self.turns)}; "
                 "take one of these"
             )
         return self.turns[number - 1]

@@ -12,6 +12,8 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
+from budgetkit.budget.quoting import brief
+
 __all__ = ["LONGEST_LINE", "MOST_BLANK", "Numbered", "LocatedMessage", "Progress", "values"]
 
 #: Bytes of the longest line, or of a document over many lines, that is read.
@@ -22,7 +24,11 @@ MOST_BLANK = 2_000_000
 Numbered = tuple[int, Any]
 Progress = Callable[[int, int], object]
 _MEGABYTE = 1 << 20
-_READ = ("role", "content", "messages", "tool_calls", "tool_call_id")
+_READ = (
+    *("role", "content", "messages", "tool_calls", "tool_call_id", "tools", "functions", "contexts", "meta", "system"),
+    *("instructions", "contents", "parts", "request", "response", "mapping", "usage"),
+)
+_DEEPEST = 100
 _OPENERS = ("{", "[", "[{")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -122,7 +128,7 @@ def _decoded(line: bytes, name: str, number: int) -> str:
 
 def _parsed(text: str, name: str, number: int) -> Any:
     try:
-        return json.loads(text, object_pairs_hook=_object)
+        return _refuse_deep(json.loads(text, object_pairs_hook=_object), text)
     except json.JSONDecodeError:
         raise
     except RecursionError:
@@ -133,6 +139,21 @@ def _parsed(text: str, name: str, number: int) -> Any:
         raise ValueError(f"{name}, line {number}: not readable as JSON; {error}; look what wrote it") from None
 
 
+def _refuse_deep(value: Any, text: str) -> Any:
+    """Refuse what is nested so deeply that walking through it would end in an error of Python's own."""
+    level = [value] if isinstance(value, dict | list) and text.count("[") + text.count("{") > _DEEPEST else []
+    for _ in range(_DEEPEST):
+        level = [
+            inner
+            for each in level
+            for inner in (each.values() if isinstance(each, dict) else each)
+            if isinstance(inner, dict | list)
+        ]
+    if level:
+        raise RecursionError
+    return value
+
+
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Refuse an object that says twice what is read here; what a tool's answer holds is its own business."""
     found = dict(pairs)
@@ -140,7 +161,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = [name for name, _ in pairs]
         for name in _READ:
             if names.count(name) > 1:
-                raise ValueError(f"{name!r} stands twice in one object, and nobody knows which counts")
+                raise ValueError(f"{brief(name)} stands twice in one object, and nobody knows which counts")
     return found
 
 

@@ -24,10 +24,11 @@ from budgetkit.plan.item import Item
 from budgetkit.trace.sections import Roles, past_section, present_section
 from budgetkit.trace.turns import Turn, opening
 
-__all__ = ["Counted", "Ledger", "count_all", "ledger"]
+__all__ = ["Counted", "Ledger", "count_all", "gone", "ledger"]
 
 Count = Callable[[str], int]
 Tokens = npt.NDArray[np.int64]
+_NEVER = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,8 @@ class Ledger:
         From the index of a message to the passages retrieved for it.
     priming : int
         What every request costs beyond its messages and schemas, in tokens.
+    gone : numpy.ndarray, optional
+        Of shape (messages,), int64: the index of the message from which on a compaction has taken it away.
     """
 
     opening: int
@@ -64,6 +67,7 @@ class Ledger:
     schemas: list[Item]
     retrieved: Mapping[int, list[Item]]
     priming: int = 0
+    gone: Tokens | None = None
 
     def items(self, turn: Turn) -> list[Item]:
         """List one turn's items in the order of its request.
@@ -79,7 +83,14 @@ class Ledger:
             Opening system messages, tool schemas, earlier turns, passages, this turn. The turn's first message
             carries the priming.
         """
-        past, present = self.past[: turn.start], self.present[turn.start : turn.sent]
+        past, present = (
+            [
+                item
+                for item, last in zip(items[edge : edge + size], self._last(edge, edge + size), strict=True)
+                if last >= turn.sent
+            ]
+            for items, edge, size in ((self.past, 0, turn.start), (self.present, turn.start, turn.sent - turn.start))
+        )
         if (carrier := self._carrier(turn)) is not None:
             primed = replace(carrier, tokens=carrier.tokens + self.priming)
             past, present = (past, [primed, *present[1:]]) if present else ([*past[:-1], primed], present)
@@ -110,6 +121,7 @@ class Ledger:
             table[section] += sums[starts]
         for section, sums in lasting.items():
             table[section] += sums[sents] - sums[starts]
+        self._take_gone(table, starts, sents)
         for row, item in extras:
             table[item.section][row] += item.tokens
         for row, turn in enumerate(turns):
@@ -117,11 +129,26 @@ class Ledger:
                 table[carrier.section][row] += self.priming
         return pd.DataFrame(table, index=pd.RangeIndex(1, len(turns) + 1, name="turn"))
 
+    def _last(self, start: int, end: int) -> Sequence[int]:
+        return [_NEVER] * (end - start) if self.gone is None else self.gone[start:end].tolist()
+
+    def _take_gone(self, table: Mapping[str, Tokens], starts: Tokens, sents: Tokens) -> None:
+        """Take out of each request what a compaction before its end has taken away."""
+        for at in [] if self.gone is None else np.unique(self.gone[self.gone < _NEVER]).tolist():
+            rows = sents > at
+            for section, sums in _running(self.past, self.gone == at).items():
+                table[section][rows] -= sums[starts[rows]]
+            for section, sums in _running(self.present, self.gone == at).items():
+                table[section][rows] -= (sums[sents] - sums[starts])[rows]
+
     def _carrier(self, turn: Turn) -> Item | None:
         """Find what carries the priming: the turn's first message, the last before a turn without any, or nothing."""
-        if turn.start < turn.sent:
-            return self.present[turn.start]
-        return self.past[turn.start - 1] if turn.start else None
+        last = self._last(0, turn.sent)
+        there = next((index for index in range(turn.start, turn.sent) if last[index] >= turn.sent), None)
+        if there is not None:
+            return self.present[there]
+        before = next((index for index in reversed(range(turn.start)) if last[index] >= turn.sent), None)
+        return None if before is None else self.past[before]
 
     def _found(self, turn: Turn) -> list[Item]:
         return [item for index in range(turn.start, turn.sent) for item in self.retrieved.get(index, ())]
@@ -141,8 +168,8 @@ def count_all(
     counted.flags.writeable = False
     rest = iter(sizes[len(messages) :])
     retrieved = {index: [next(rest) for _ in found] for index, found in contexts.items()}
-    with_system = any(message.role == "system" for message in messages)
-    return Counted(counted, retrieved, framing.schemas(tools, count, with_system), framing.priming)
+    system = [message for message in messages if message.role in ("system", "developer")][:1]
+    return Counted(counted, retrieved, framing.schemas(tools, count, system), framing.priming)
 
 
 def ledger(
@@ -151,6 +178,7 @@ def ledger(
     tools: Sequence[Mapping[str, Any]],
     counted: Counted,
     roles: Roles,
+    gone: Tokens | None = None,
 ) -> Ledger:
     """Place a counted conversation in sections."""
     table = dict(roles) if isinstance(roles, Mapping) else None
@@ -167,7 +195,22 @@ def ledger(
         [Item(past_section(schemas, roles), counted.tools, payload=schemas, roles=table)] if tools else [],
         {index: _retrieved(found, counted.passages[index], roles, table) for index, found in contexts.items()},
         counted.priming,
+        None if gone is None or (gone == _NEVER).all() else gone,
     )
+
+
+def gone(messages: Sequence[Message], compactions: Any) -> Tokens:
+    """Say of each message from which one on a recorded compaction has taken it away; opening system messages stay."""
+    last = np.full(len(messages), _NEVER, dtype=np.int64)
+    for each in compactions if isinstance(compactions, list | tuple) else ():
+        at, kept = (each.get(name) for name in ("at", "first_kept")) if isinstance(each, Mapping) else (None, None)
+        if type(at) is int and type(kept) is int and 0 <= kept <= at < len(messages):
+            besides = each.get("kept")
+            stay = [slot for slot in besides if type(slot) is int] if isinstance(besides, list) else []
+            index = np.arange(opening(messages), kept)
+            index = index[(last[index] == _NEVER) & ~np.isin(index, stay)]
+            last[index] = at
+    return last
 
 
 def _retrieved(
@@ -198,9 +241,9 @@ def _groups(messages: Sequence[Message]) -> list[Hashable]:
     return groups
 
 
-def _running(items: Sequence[Item]) -> dict[str, Tokens]:
+def _running(items: Sequence[Item], only: npt.NDArray[np.bool_] | None = None) -> dict[str, Tokens]:
     """Return for each section the tokens before each item, and after the last."""
-    tokens = np.array([item.tokens for item in items], dtype=np.int64)
+    tokens = np.array([item.tokens for item in items], dtype=np.int64) * (1 if only is None else only)
     names = np.array([item.section for item in items], dtype=object)
     sections = dict.fromkeys(item.section for item in items)
     return {section: np.concatenate(([0], np.cumsum(np.where(names == section, tokens, 0)))) for section in sections}

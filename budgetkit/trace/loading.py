@@ -1,11 +1,9 @@
-"""Conversations from files: OpenAI's chat format as JSONL or JSON, read line by line.
+"""Conversations from files and values: what :func:`load_trace` takes, one after the other, each named by its format.
 
     {"messages": [...], "tools": [...], "contexts": [...], "meta": {...}}   one conversation a line
-    [{"role": "user", "content": "..."}, ...]                                the same without the rest
     {"role": "user", "content": "..."}                                       one message a line
 
-Passages stand under ``contexts``, on the message they were retrieved for or on the conversation; there they
-belong to the message whose index is ``meta.contexts_apply_to_message``, else to the last one of the user.
+All other formats stand in data/formats.toml.
 """
 
 from __future__ import annotations
@@ -13,20 +11,28 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
-from itertools import chain, count
+from itertools import count
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO
+from typing import Any
+from warnings import warn
 
+import pandas as pd
+
+from budgetkit.budget.quoting import brief, one_line
 from budgetkit.files import data_files, data_path
-from budgetkit.message import Message, Passage
+from budgetkit.trace.containers import Part, opened
 from budgetkit.trace.conversation import Trace
-from budgetkit.trace.importers import converted, session
-from budgetkit.trace.jsonl import LocatedMessage, Numbered, Progress, values
+from budgetkit.trace.door import made_trace
+from budgetkit.trace.importers import label
+from budgetkit.trace.jsonl import LocatedMessage, Progress
+from budgetkit.trace.objects import plain
+from budgetkit.trace.shapes import conversations
+from budgetkit.trace.tables import frame_rows
 
-__all__ = ["iter_traces", "load_trace", "load_traces", "shipped_traces"]
+__all__ = ["iter_traces", "list_traces", "load_trace", "load_traces", "shipped_traces"]
 
-Source = str | os.PathLike[str] | BinaryIO
-_BESIDE = ("id", "messages", "tools", "functions", "contexts", "meta")
+#: A path, a shipped trace's name, an open file, a frame, or messages and bodies as values.
+Source = Any
 
 
 def shipped_traces() -> tuple[str, ...]:
@@ -46,22 +52,30 @@ def shipped_traces() -> tuple[str, ...]:
     return tuple(sorted(file.stem for file in files if file.suffix == ".jsonl"))
 
 
-def load_trace(source: Source, conversation: int | str = 0, progress: Progress | None = None) -> Trace:
+def load_trace(
+    source: Source,
+    conversation: int | str = 0,
+    progress: Progress | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> Trace:
     """Load one conversation.
 
     Parameters
     ----------
-    source : str, path or binary file
-        Name of a shipped trace, path of a JSONL or JSON file, or an open file.
+    source : str, path, binary file, or values
+        A shipped trace's name, a file's path in any known format, an open file; or messages as a list of
+        dictionaries or of an SDK's objects, a request's body, a pandas frame.
     conversation : int or str
-        Which one of a file with several: its place from 0 on, or its id.
+        Which one of several: its place from 0 on, its id or its title.
     progress : callable, optional
         Called with bytes read and bytes in all, about once a megabyte and at the end.
+    columns : mapping, optional
+        For a table: which column is the "role", the "content" and the "conversation".
 
     Returns
     -------
     Trace
-        The conversation.
+        The conversation; its `format` says what the file was, its `warnings` what is not counted.
 
     Raises
     ------
@@ -69,33 +83,37 @@ def load_trace(source: Source, conversation: int | str = 0, progress: Progress |
         If there is no such shipped trace or conversation, or the file is not what it should be.
     FileNotFoundError
         If there is no such file.
+    ImportError
+        If reading the file needs an extra that is not installed.
 
     Examples
     --------
     >>> len(load_trace("support-chat").turns) >= 60
     True
+    >>> load_trace([{"type": "human", "content": "Hello world"}]).format
+    'LangChain messages'
     """
     known: list[str] = []
-    for place, trace in enumerate(iter_traces(source, progress)):
-        if conversation in (place, trace.id):
+    for place, trace in enumerate(iter_traces(source, progress, columns)):
+        if conversation in (place, trace.id, _title(trace.fields)):
             return trace
         known.append(trace.id)
-    ids = ", ".join(known[:5]) + (", ..." if len(known) > 5 else "")
+    ids = ", ".join(map(one_line, known[:5])) + (", ..." if len(known) > 5 else "")
     raise ValueError(
-        f"conversation {conversation!r} of {_name(source)} was asked for; "
+        f"conversation {brief(conversation)} of {_name(source)} was asked for; "
         f"it has {len(known)}, 0 to {len(known) - 1}, with the ids {ids}; take one of these"
     )
 
 
-def load_traces(source: Source, progress: Progress | None = None) -> list[Trace]:
+def load_traces(
+    source: Source, progress: Progress | None = None, columns: Mapping[str, str] | None = None
+) -> list[Trace]:
     """Load every conversation of a file.
 
     Parameters
     ----------
-    source : str, path or binary file
-        Name of a shipped trace, path of a JSONL or JSON file, or an open file.
-    progress : callable, optional
-        Called with bytes read and bytes in all, about once a megabyte and at the end.
+    source, progress, columns
+        As in :func:`load_trace`.
 
     Returns
     -------
@@ -104,57 +122,121 @@ def load_traces(source: Source, progress: Progress | None = None) -> list[Trace]
 
     Raises
     ------
-    ValueError
-        If the file is not what it should be; the error names the line.
-    FileNotFoundError
-        If there is no such file.
+    ValueError, FileNotFoundError, ImportError
+        As :func:`load_trace`; an error about a file names the line.
 
     Examples
     --------
     >>> [(trace.id, len(trace.turns)) for trace in load_traces("mixed-language")]
     [('mixed-language', 35)]
     """
-    return list(iter_traces(source, progress))
+    return list(iter_traces(source, progress, columns))
 
 
-def iter_traces(source: Source, progress: Progress | None = None) -> Iterator[Trace]:
+def list_traces(source: Source, columns: Mapping[str, str] | None = None) -> pd.DataFrame:
+    """List the conversations of a file with title and size, for choosing; nothing is counted or checked.
+
+    Parameters
+    ----------
+    source, columns
+        As in :func:`load_trace`.
+
+    Returns
+    -------
+    DataFrame
+        One row a conversation, in the file's order: id, title, format, messages, characters (of text).
+
+    Raises
+    ------
+    ValueError, FileNotFoundError, ImportError
+        As :func:`load_trace`.
+
+    Examples
+    --------
+    >>> list_traces("support-chat")[["id", "format"]].to_dict("records")
+    [{'id': 'support-chat', 'format': 'OpenAI chat'}]
+    """
+    rows = [
+        (
+            str(id if value.get("id") is None else value["id"]),
+            _title(value),
+            label(str(value.get("format") or "openai-chat")),
+            len(said),
+            sum(map(_length, said)),
+        )
+        for id, value, _ in _named(source, None, columns)
+        for said in [value["messages"] if isinstance(value["messages"], list) else []]
+    ]
+    return pd.DataFrame(rows, columns=["id", "title", "format", "messages", "characters"])
+
+
+def iter_traces(
+    source: Source, progress: Progress | None = None, columns: Mapping[str, str] | None = None
+) -> Iterator[Trace]:
     """Load a file's conversations one after the other, holding one at a time.
 
     Parameters
     ----------
-    source : str, path or binary file
-        Name of a shipped trace, path of a JSONL or JSON file, or an open file.
-    progress : callable, optional
-        Called with bytes read and bytes in all, about once a megabyte and at the end.
+    source, progress, columns
+        As in :func:`load_traces`, which raises the same errors.
 
     Yields
     ------
     Trace
         At least one.
-
-    Raises
-    ------
-    ValueError
-        If the file is not what it should be; the error names the line.
-    FileNotFoundError
-        If there is no such file.
     """
-    name, stem = _name(source), PurePosixPath(_name(source)).stem
+    for id, value, where in _named(source, progress, columns):
+        yield made_trace(value, id, where)
+
+
+def _named(source: Source, progress: Progress | None, columns: Any) -> Iterator[tuple[str, Mapping[str, Any], str]]:
+    """Give each conversation with the id it has where it brings none, and where it stands."""
+    stem = PurePosixPath(_name(source)).stem
+    places = count()
+    empty: list[str] = []
+    refused: dict[str, str] = {}  # of an archive, files of other kinds are left out
     with _opened(source) as stream:
-        places = count()
-        for line, value in _conversations(values(stream, name, progress), name):
-            place = next(places)
-            yield _trace(value, stem if place == 0 else f"{stem}-{place + 1}", f"{name}, line {line}")
-        if next(places) == 0:
-            raise ValueError(
-                f"{name} is an empty trace; a trace has at least one message with a role; give a file that has one"
-            )
+        for name, numbered in _parts(stream, source, progress, columns):
+            try:
+                for line, value in conversations(numbered, name):
+                    where = f"{name}, line {line}"
+                    if value.get("format") and value["messages"] == []:
+                        empty.append(f"{where}: {label(str(value['format']))} without a message")
+                        continue
+                    place = next(places)
+                    yield stem if place == 0 else f"{stem}-{place + 1}", value, where
+            except ValueError as error:
+                if name == _name(source) or not hasattr(stream, "read"):
+                    raise
+                refused[name] = str(error)
+    if next(places) == 0:
+        told = next(iter([*empty, *refused.values()]), f"{_name(source)} is an empty trace")
+        raise ValueError(f"{told}; a trace has at least one message with a role; give a file that has one")
+    if refused:
+        left = ", ".join(list(refused)[:3])
+        warn(f"files of {_name(source)} that hold no conversation are left out: {len(refused):,}, {left}", stacklevel=3)
 
 
 def _name(source: Source) -> str:
     if isinstance(source, str | os.PathLike):
-        return Path(source).name
-    return Path(str(getattr(source, "name", "the uploaded file"))).name
+        return one_line(Path(source).name)
+    if not hasattr(source, "read"):
+        return "conversation"
+    return one_line(Path(str(getattr(source, "name", "the uploaded file"))).name)
+
+
+def _title(value: Mapping[str, Any]) -> str:
+    title = next((value[name] for name in ("title", "name") if isinstance(value.get(name), str)), "")
+    return " ".join(title.split())
+
+
+def _length(said: Any) -> int:
+    """Return the characters of text in a message that nobody has checked."""
+    raw = said.value if isinstance(said, LocatedMessage) else said
+    content = raw.get("content") if isinstance(raw, Mapping) else None
+    parts = content if isinstance(content, list) else [content]
+    texts = (part.get("text") if isinstance(part, Mapping) else part for part in parts)
+    return sum(len(text) for text in texts if isinstance(text, str))
 
 
 def _opened(source: Source) -> Any:
@@ -167,122 +249,20 @@ def _opened(source: Source) -> Any:
     if path.is_file():
         return path.open("rb")
     if len(path.parts) == 1 and not path.suffix:
-        raise ValueError(f"no trace {str(source)!r}; shipped are {shipped}; use one of these, or the path of a file")
+        raise ValueError(
+            f"no trace {brief(str(source))}; shipped are {shipped}; use one of these, or the path of a file"
+        )
     found = "that is a folder" if path.is_dir() else "there is none"
-    raise FileNotFoundError(f"a trace file {path} was asked for; {found}; correct the path, or use one of {shipped}")
-
-
-def _conversations(numbered: Iterator[Numbered], name: str) -> Iterator[Numbered]:
-    """Give each conversation with the line it starts on, whichever of the shapes the file has."""
-    first = next(numbered, None)
-    if first is None:
-        return
-    everything = chain([first], numbered)
-    if isinstance(first[1], Mapping) and "role" in first[1]:
-        yield first[0], {"messages": [LocatedMessage(line, value) for line, value in everything]}
-        return
-    if (read := session(first[1])) is not None:
-        yield from read(everything)
-        return
-    for line, value in everything:
-        yield from ((line, each) for each in _split(value, f"{name}, line {line}"))
-
-
-def _split(value: Any, where: str) -> list[Mapping[str, Any]]:
-    """Take one JSON value as conversations: an object, a list of messages, or a list of either."""
-    native = converted(value)
-    if native is not None:
-        return [native]
-    if isinstance(value, Mapping) and "messages" in value:
-        return [value]
-    if isinstance(value, list) and any(
-        isinstance(each, list) or (isinstance(each, Mapping) and "role" not in each) for each in value
-    ):
-        return [conversation for each in value for conversation in _split(each, where)]
-    if isinstance(value, list):
-        return [{"messages": value}]
-    has = ", ".join(map(repr, value)) if isinstance(value, Mapping) else type(value).__name__
-    raise ValueError(
-        f"{where}: no conversation; it has {has or 'nothing'}; "
-        "a conversation is an object with 'messages' or a list of messages, a message an object with 'role'"
+    raise FileNotFoundError(
+        f"a trace file {one_line(str(path))} was asked for; {found}; correct the path, or use one of {shipped}"
     )
 
 
-def _trace(value: Mapping[str, Any], default_id: str, where: str) -> Trace:
-    """Read one conversation; every error says where it is."""
-    written = value["messages"]
-    if not isinstance(written, list) or not written:
-        raise ValueError(
-            f"{where}: an empty trace; 'messages' is {'an empty list' if written == [] else type(written).__name__}; "
-            "give it a list of at least one message with a role"
-        )
-    places = [_place(each, number, where) for number, each in enumerate(written, start=1)]
-    messages = tuple(_message(each, place) for each, place in zip(written, places, strict=True))
-    _refuse_orphans(messages, places)
-    meta = value.get("meta") if isinstance(value.get("meta"), Mapping) else None
-    return Trace(
-        id=str(value["id"]) if value.get("id") is not None else default_id,
-        messages=messages,
-        tools=_tools(value, where),
-        contexts=_contexts(messages, value.get("contexts"), meta or {}, where),
-        meta=meta or {},
-        source=where,
-        fields={key: field for key, field in value.items() if key not in _BESIDE},
-    )
-
-
-def _place(value: Any, number: int, where: str) -> str:
-    if isinstance(value, LocatedMessage):
-        return f"{where.rpartition(', line ')[0]}, line {value.line}"
-    return f"{where}, message {number}"
-
-
-def _message(value: Any, where: str) -> Message:
-    try:
-        message = Message(value.value if isinstance(value, LocatedMessage) else value)
-        message.contexts  # noqa: B018 - passages are read here, so that a broken one is refused with its place
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
-    return message
-
-
-def _refuse_orphans(messages: tuple[Message, ...], places: list[str]) -> None:
-    """Refuse a tool result that answers no earlier call: no provider takes it, and no group would hold it."""
-    called: set[str] = set()
-    for place, message in zip(places, messages, strict=True):
-        called.update(call.id for call in message.tool_calls)
-        if message.role == "tool" and (message.tool_call_id is None or message.tool_call_id not in called):
-            known = ", ".join(sorted(called)[:5]) or "none"
-            raise ValueError(
-                f"{place}: a tool result for call {message.raw.get('tool_call_id')!r}; "
-                f"the calls before it are {known}; put the assistant message with that call before it, or leave it out"
-            )
-
-
-def _tools(value: Mapping[str, Any], where: str) -> tuple[Mapping[str, Any], ...]:
-    tools = value.get("tools") or value.get("functions") or []
-    if not isinstance(tools, list) or not all(isinstance(tool, Mapping) for tool in tools):
-        raise ValueError(
-            f"{where}: tools of type {type(tools).__name__}; tools are a list of schemas, each an object; write them so"
-        )
-    return tuple(tools)
-
-
-def _contexts(
-    messages: tuple[Message, ...], given: Any, meta: Mapping[str, Any], where: str
-) -> dict[int, tuple[Passage, ...]]:
-    """Collect the passages by message, the conversation's own at the message they apply to."""
-    found = {index: message.contexts for index, message in enumerate(messages) if message.raw.get("contexts")}
-    if given:
-        users = (index for index in reversed(range(len(messages))) if messages[index].role == "user")
-        index = meta.get("contexts_apply_to_message", next(users, len(messages) - 1))
-        if not isinstance(index, int) or not 0 <= index < len(messages):
-            raise ValueError(
-                f"{where}: contexts for message {index!r}; the conversation has messages 0 to {len(messages) - 1}; "
-                "correct meta.contexts_apply_to_message"
-            )
-        try:
-            found[index] = (*found.get(index, ()), *map(Passage.of, given))
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"{where}: {error}") from None
-    return found
+def _parts(stream: Any, source: Source, progress: Progress | None, columns: Any) -> Iterator[Part]:
+    """Give the values in what was given: a file's, or the given values themselves."""
+    if hasattr(stream, "read"):
+        yield from opened(stream, _name(source), progress, columns)
+    elif hasattr(stream, "to_dict") and hasattr(stream, "columns"):
+        yield "the frame", frame_rows(stream, columns)
+    else:
+        yield "the given value", iter([(1, plain(stream))])

@@ -73,8 +73,8 @@ def readings(trace: Trace, count: Callable[[str], int], framing: Framing | None 
     Returns
     -------
     DataFrame
-        One row a reading: message_index (of the answer), counted (everything sent before it, tool schemas and
-        priming included) and billed (int64, in tokens).
+        One row a reading: message_index (of the answer), counted (everything sent before it and not compacted away,
+        tool schemas and priming included) and billed (int64, in tokens).
 
     Examples
     --------
@@ -85,9 +85,10 @@ def readings(trace: Trace, count: Callable[[str], int], framing: Framing | None 
     framing = DEFAULT_FRAMING if framing is None else framing
     tokens = trace.counts(count, framing).copy()
     tokens[unpaired(trace)] = 0
-    before = np.concatenate(([0], np.cumsum(tokens)))
-    with_system = any(message.role == "system" for message in trace.messages)
-    fixed = framing.priming + framing.schemas(trace.tools, count, with_system)
+    taken = np.bincount(np.minimum(trace.gone, len(tokens)), tokens, len(tokens) + 1)[: len(tokens)].astype(np.int64)
+    before = np.concatenate(([0], np.cumsum(tokens - taken)))
+    system = [message for message in trace.messages if message.role in ("system", "developer")][:1]
+    fixed = framing.priming + framing.schemas(trace.tools, count, system)
     usage = usage_frame(trace)
     index = usage["message_index"].to_numpy(dtype=np.int64)
     return pd.DataFrame(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -55,7 +56,17 @@ def to_line(trace: Trace) -> str:
         record["tools"] = list(trace.tools)
     if meta:
         record["meta"] = meta
-    return json.dumps({**record, **trace.fields}, ensure_ascii=False)
+    line = json.dumps({**record, **trace.fields}, ensure_ascii=False)
+    return line if _is_whole(line) else json.dumps({**record, **trace.fields})
+
+
+def _is_whole(line: str) -> bool:
+    """Say whether a text has no half of a character, which no file can hold but as an escape."""
+    try:
+        line.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _last_user(trace: Trace) -> int:
@@ -83,5 +94,14 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
     >>> usage_frame(bk.load_trace("support-chat")).empty
     True
     """
-    rows = trace.fields.get("usage") or []
+    listed = trace.fields.get("usage")
+    rows = [
+        row for row in (listed if isinstance(listed, list | tuple) else ()) if _is_reading(row, len(trace.messages))
+    ]
     return pd.DataFrame([{name: row.get(name) for name in _COLUMNS} for row in rows], columns=list(_COLUMNS))
+
+
+def _is_reading(row: Any, messages: int) -> bool:
+    """Say whether a usage record tells of a message that is here how large its prompt was."""
+    index, context = map(row.get, ("message_index", "context_tokens")) if isinstance(row, Mapping) else (None, None)
+    return type(index) is int and type(context) is int and 0 <= index < messages and 0 <= context < 1 << 53

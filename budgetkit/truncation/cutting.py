@@ -10,12 +10,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from budgetkit.budget.quoting import brief
+from budgetkit.counters import count_of
+from budgetkit.models import Model
 from budgetkit.truncation.boundaries import Boundaries, By
 from budgetkit.truncation.measures import Count, Measure, measured
 
-__all__ = ["By", "Keep", "truncate"]
+__all__ = ["By", "Keep", "MarkerAt", "truncate"]
 
 Keep = Literal["head", "tail", "middle"]
+MarkerAt = Literal["cut", "end"]
+
+Counts = Count | str | Model
 
 MARKERS: dict[str, str] = {
     "head": "\n[the rest is left out]",
@@ -31,11 +37,12 @@ _FAR = 8  # tokens; to shorten a text by a character frees one or two
 def truncate(
     text: str,
     limit: int,
-    count: Count,
+    count: Counts,
     keep: Keep = "head",
     by: By = "token",
     marker: str | None = None,
     marker_inside: bool = True,
+    marker_at: MarkerAt = "cut",
 ) -> str:
     r"""Cut a text to a number of tokens.
 
@@ -45,8 +52,8 @@ def truncate(
         Any string. One that fits is returned as it is, without a marker.
     limit : int
         Most tokens that `count` may find in the result, at least 0. Only ``""`` is there for a limit of 0.
-    count : callable
-        From text to tokens: any counter, exact or not.
+    count : callable or str
+        From text to tokens: any counter, exact or not, or its name.
     keep : {"head", "tail", "middle"}
         What stays: the beginning, the end, or as much of both with the middle left out.
     by : {"token", "line", "sentence"}
@@ -57,6 +64,8 @@ def truncate(
         leaves no room for any text it is left out too.
     marker_inside : bool
         Whether the marker counts inside the limit. Document 003 adds it after the cut, and so exceeds the limit.
+    marker_at : {"cut", "end"}
+        Whether the marker stands where text was left out, or after all that stays, as document 003 has it.
 
     Returns
     -------
@@ -77,17 +86,32 @@ def truncate(
     >>> truncate("first line\nsecond line\nthird line", 5, words, keep="tail", by="line", marker="[...]\n")
     '[...]\nsecond line\nthird line'
     """
-    _check(limit, keep, by)
+    _check(limit, keep, by, marker_at)
+    count = count_of(count)
     measure = measured(text, count)
     if measure.fits(limit, keep != "tail", keep != "head"):
         return text
     marker, boundaries = MARKERS[keep] if marker is None else marker, Boundaries(text)
     if not marker_inside:
         return _Cut(measure, boundaries, limit, keep, by, "").longest + marker
-    for way, mark in dict.fromkeys([(by, marker), ("token", marker), ("token", "")]):
-        if longest := _Cut(measure, boundaries, limit, keep, way, mark).longest:
+    if marker_at == "end" and keep != "head":
+        return _marked_at_the_end(text, limit, count, keep, by, marker)
+    ways = dict.fromkeys((keep, way, mark) for way, mark in [(by, marker), ("token", marker), ("token", "")])
+    if keep == "middle":  # where one end has no room beside the other, one of them may still have it alone
+        ways |= dict.fromkeys((end, "token", mark) for mark in (marker, "") for end in ("head", "tail"))
+    for way in ways:
+        if longest := _Cut(measure, boundaries, limit, *way).longest:
             return longest
     return ""
+
+
+def _marked_at_the_end(text: str, limit: int, count: Count, keep: Keep, by: By, marker: str) -> str:
+    """Cut without a marker to what the marker leaves, and a token or two less where the two grow together."""
+    for room in range(limit - count(marker), 0, -1):
+        kept = truncate(text, room, count, keep, by, "")
+        if count(kept + marker) <= limit:
+            return kept + marker
+    return truncate(text, limit, count, keep, by, "")
 
 
 @dataclass(frozen=True)
@@ -170,11 +194,14 @@ class _Cut:
         return fits
 
 
-def _check(limit: int, keep: str, by: str) -> None:
+def _check(limit: int, keep: str, by: str, marker_at: str) -> None:
     if type(limit) is not int or limit < 0:
         raise ValueError(
-            f"a limit of {limit!r} tokens was asked for; a limit is a whole number of at least 0; give one"
+            f"a limit of {brief(limit)} tokens was asked for; a limit is a whole number of at least 0; give one"
         )
-    for parameter, value, known in (("keep", keep, get_args(Keep)), ("by", by, get_args(By))):
+    choices = (("keep", keep, get_args(Keep)), ("by", by, get_args(By)), ("marker_at", marker_at, get_args(MarkerAt)))
+    for parameter, value, known in choices:
         if value not in known:
-            raise ValueError(f"{parameter} {value!r} was asked for; known are {', '.join(known)}; use one of these")
+            raise ValueError(
+                f"{parameter} {brief(value)} was asked for; known are {', '.join(known)}; use one of these"
+            )

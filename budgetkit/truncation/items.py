@@ -7,11 +7,12 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
+from budgetkit.counters import count_of
 from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.message import Message
 from budgetkit.plan.item import Item
 from budgetkit.truncation.boundaries import By
-from budgetkit.truncation.cutting import Keep, truncate
+from budgetkit.truncation.cutting import Counts, Keep, MarkerAt, truncate
 
 __all__ = ["MARKERS", "Cutting", "cutter"]
 
@@ -43,7 +44,10 @@ class Cutting(Protocol):
 
 
 def cutter(
-    count: Count, framing: Framing | None = None, markers: Mapping[str, str] = MARKERS
+    count: Counts,
+    framing: Framing | None = None,
+    markers: Mapping[str, str] = MARKERS,
+    marker_at: MarkerAt = "cut",
 ) -> Callable[[Item, int, Cutting], Item | None]:
     r"""Return a function that cuts one item to a number of tokens.
 
@@ -51,12 +55,14 @@ def cutter(
 
     Parameters
     ----------
-    count : callable
-        From text to tokens; the one that the items were counted with.
+    count : callable or str
+        From text to tokens, or the name of a counter; the one that the items were counted with.
     framing : Framing, optional
         What a message costs beyond its text; the one that the items were counted with, OpenAI's when left out.
     markers : Mapping
         What stands where text was left out, for each of "newest", "best" and "first".
+    marker_at : {"cut", "end"}
+        Whether it stands there, or after what stays, as document 003 has it.
 
     Returns
     -------
@@ -74,7 +80,7 @@ def cutter(
     >>> shorter.tokens, shorter.payload.text
     (6, '[...]\n four five')
     """
-    framing = DEFAULT_FRAMING if framing is None else framing
+    count, framing = count_of(count), DEFAULT_FRAMING if framing is None else framing
 
     def cut(item: Item, limit: int, allocation: Cutting) -> Item | None:
         holder = _holder(item.payload, count, framing)
@@ -83,22 +89,23 @@ def cutter(
         text, cost, held = holder
         by: By = "line" if allocation.granularity == "line" else "token"
         keep, marker = _STAYS[allocation.keep], markers[allocation.keep]
-        kept = _truncated(text, limit, count, cost, keep, by, marker)
-        if not kept or not (kept == text or (kept.startswith if keep == "tail" else kept.endswith)(marker)):
+        kept = _truncated(text, limit, count, cost, keep, by, marker, marker_at)
+        at_start = keep == "tail" and marker_at == "cut"
+        if not kept or not (kept == text or (kept.startswith if at_start else kept.endswith)(marker)):
             return None
         return replace(item, tokens=cost(kept), payload=held(kept))
 
     return cut
 
 
-def _truncated(text: str, limit: int, count: Count, cost: Count, keep: Keep, by: By, marker: str) -> str:
+def _truncated(text: str, limit: int, count: Count, cost: Count, keep: Keep, by: By, marker: str, at: MarkerAt) -> str:
     """Cut a text by its own tokens where what surrounds it always costs the same, else by what both cost."""
     around = cost(marker) - count(marker)
     if around < limit and hasattr(count, "fresh"):
-        kept = truncate(text, limit - around, count, keep, by, marker)
+        kept = truncate(text, limit - around, count, keep, by, marker, marker_at=at)
         if cost(kept) <= limit:
             return kept
-    return truncate(text, limit, cost, keep, by, marker)
+    return truncate(text, limit, cost, keep, by, marker, marker_at=at)
 
 
 def _holder(payload: Any, count: Count, framing: Framing) -> tuple[str, Count, Callable[[str], Any]] | None:

@@ -1,6 +1,7 @@
 """A real JupyterLab in the machine's Chromium, one for all tests; each test gets a fresh notebook and kernel.
 
-A test fails when the page asks for anything that is not on this machine, or when a script on it fails.
+A test fails when the page asks for anything that is not on this machine, or when a script on it fails (but for one
+fault of JupyterLab's own, which faults.py names). No test waits for a time: each waits for a state, with patience.
 """
 
 import json
@@ -17,7 +18,10 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Locator, Page, Request, WebSocket, sync_playwright
+from playwright.sync_api import Browser, FloatRect, Locator, Page, Request, WebSocket, expect, sync_playwright
+
+from tests.browser.faults import complaint, watch
+from tests.browser.states import ALL_HAVE_RUN, CELL_ERRORS, CHARTS_REST, HAS_THEME, IS_READY
 
 CHECKOUT = Path(__file__).parents[2]
 BROWSER_NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -31,22 +35,12 @@ BROWSER_ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+# Deadlines are for what hangs, not for what is slow: one core with other work on it takes its time.
+PATIENCE = 120  # seconds until a state must have come
+RUN = 600  # seconds until a notebook must have run
+expect.set_options(timeout=1_000 * PATIENCE)
 # JupyterLab asks its makers for news and updates unless told not to.
 NO_NEWS = {"fetchNews": "false", "checkForUpdates": False}
-
-KERNEL_IS_IDLE = """() =>
-    window.jupyterapp?.shell.currentWidget?.context?.sessionContext?.session?.kernel?.status === "idle" """
-ALL_HAVE_RUN = """() => {
-    const panel = jupyterapp.shell.currentWidget;
-    const code = [...panel.content.model.cells].filter(cell => cell.type === "code");
-    return panel.context.sessionContext.session.kernel.status === "idle"
-        && code.every(cell => cell.executionCount || !cell.sharedModel.getSource().trim());
-}"""
-CELL_ERRORS = """() => [...jupyterapp.shell.currentWidget.content.model.cells]
-    .filter(cell => cell.type === "code")
-    .flatMap(cell => cell.outputs.toJSON())
-    .filter(output => output.output_type === "error")
-    .map(output => `${output.ename}: ${output.evalue}`)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,27 +58,34 @@ class Notebook:
     def __init__(self, page: Page, server: Server, name: str) -> None:
         self.page = page
         page.goto(f"{server.address}lab/tree/notebooks/{name}?token={server.token}&reset")
-        self.wait_for_kernel()
+        self.wait()
         self.set_theme("light")
 
-    def wait_for_kernel(self) -> None:
-        self.page.wait_for_function(KERNEL_IS_IDLE, timeout=60_000)
+    def wait(self) -> None:
+        """Wait until the kernel is idle and the page can be used."""
+        self.page.wait_for_function(IS_READY)
+
+    def wait_for_charts(self, least: int = 2) -> None:
+        """Wait until this many charts or more are drawn as they will stay."""
+        self.page.wait_for_function(CHARTS_REST, arg=least)
 
     def command(self, name: str, **arguments: object) -> None:
-        self.page.evaluate("([name, given]) => jupyterapp.commands.execute(name, given)", [name, arguments])
+        self.page.evaluate(
+            "([name, given]) => jupyterapp.commands.execute(name, given).then(() => {})", [name, arguments]
+        )
 
-    def run_all(self, timeout: float = 120) -> None:
-        """Run > Run All Cells; wait, at most `timeout` seconds, until all have run; no cell may fail."""
+    def run_all(self) -> None:
+        """Run > Run All Cells; wait until all have run; no cell may fail."""
         self.command("notebook:clear-all-cell-outputs")  # or the counts of an earlier run would count as run
         self.page.evaluate("() => { jupyterapp.commands.execute('notebook:run-all-cells') }")
-        self.page.wait_for_function(ALL_HAVE_RUN, timeout=1_000 * timeout)
+        self.page.wait_for_function(ALL_HAVE_RUN, timeout=1_000 * RUN)
         assert self.page.evaluate(CELL_ERRORS) == []
 
     def reload(self) -> None:
         """Reload the page in the browser; the kernel lives on."""
         self.command("docmanager:save")
         self.page.reload()
-        self.wait_for_kernel()
+        self.wait()
 
     def execute(self, code: str) -> None:
         """Run code in the kernel, beside the cells, and wait until it is done."""
@@ -114,14 +115,21 @@ class Notebook:
         return self.control(label).locator(".widget-readout").inner_text()
 
     def set_theme(self, theme: str) -> None:
-        """Switch JupyterLab to "light" or "dark", and wait until the page is."""
+        """Switch JupyterLab to "light" or "dark", and wait until the page is and can be used again."""
         name = f"JupyterLab {theme.title()}"
         if self.page.evaluate("document.body.dataset.jpThemeName") != name:
             self.command("apputils:change-theme", theme=name)
-        self.page.wait_for_function("name => document.body.dataset.jpThemeName === name", arg=name)
+        self.page.wait_for_function(HAS_THEME, arg=name)
 
     def resize(self, width: int, height: int = 980) -> None:
         self.page.set_viewport_size({"width": width, "height": height})
+
+    def place_of(self, locator: Locator) -> FloatRect:
+        """Return where something lies once it has come to rest there."""
+        locator.element_handle().wait_for_element_state("stable")
+        box = locator.bounding_box()
+        assert box is not None
+        return box
 
     def violations(self, selector: str) -> list[str]:
         """Ask axe what is seriously wrong inside a part of the page; one line for each rule broken."""
@@ -177,8 +185,17 @@ def server(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
     try:
         yield listening(process, home, root)
     finally:
-        process.terminate()
-        process.wait(30)
+        end(process)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Ask a server to go; one that does not is killed, and that is a failure."""
+    process.terminate()
+    try:
+        process.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
 
 
 def lab_command(root: Path) -> list[str]:
@@ -200,7 +217,7 @@ def lab_environment(home: Path) -> dict[str, str]:
     return os.environ | {variable: str(home / folder) for variable, folder in folders.items()}
 
 
-def listening(process: subprocess.Popen[bytes], home: Path, root: Path, seconds: float = 60) -> Server:
+def listening(process: subprocess.Popen[bytes], home: Path, root: Path, seconds: float = PATIENCE) -> Server:
     """Wait for the note that a Jupyter server leaves once it listens."""
     note = home / "runtime" / f"jpserver-{process.pid}.json"
     end = time.monotonic() + seconds
@@ -216,10 +233,9 @@ def opened_tab(chromium: Browser, server: Server) -> Iterator[Page]:
     """Open an empty tab that no request leaves and on which no script fails."""
     context = chromium.new_context(viewport={"width": 1360, "height": 980})
     context.grant_permissions(["clipboard-read", "clipboard-write"], origin=server.address)
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(1_000 * PATIENCE)
     page = context.new_page()
     outside: list[str] = []
-    errors: list[str] = []
     own = (server.address, server.address.replace("http", "ws", 1), "data:", "blob:", "about:")
 
     def note(asked: Request | WebSocket) -> None:
@@ -228,11 +244,12 @@ def opened_tab(chromium: Browser, server: Server) -> Iterator[Page]:
 
     context.on("request", note)
     page.on("websocket", note)
-    page.on("pageerror", lambda error: errors.append(f"{error}\n{error.stack}"))
+    faults = watch(page)
     yield page
+    complaints = complaint(faults, lambda script: context.request.get(script).text())
     context.close()
     assert outside == [], "the page asked for something that is not on this machine"
-    assert errors == [], "a script on the page failed"
+    assert not complaints, complaints
 
 
 @pytest.fixture

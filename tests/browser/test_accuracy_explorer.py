@@ -15,15 +15,7 @@ from budgetkit.state import from_yaml
 from tests.browser.conftest import CHECKOUT, Notebook, Server, opened_tab
 
 NAME = "05-counter-accuracy.ipynb"
-ALL_DRAWN = """() => {
-    const cards = [...document.querySelectorAll(".bk-charts > .bk-card")];
-    return cards.length === 7 && cards.every(card => card.dataset.drawn && card.querySelector(".main-svg"));
-}"""
-SETTLED = """() => {
-    const serial = document.querySelector(".bk-head").dataset.serial;
-    return [...document.querySelectorAll(".bk-charts")].every(charts => !charts.getAttribute("aria-busy"))
-        && document.querySelector(".bk-card[data-key=strip]").dataset.drawn;
-}"""
+CHARTS = 7
 AS_AT_FIRST = "explorer.view.opened = []; explorer.controls.corpus.value = 'my texts'; explorer.reset()"
 TOO_WIDE = """() => [...document.querySelectorAll(".bk-kpi b, .bk-explorer, .bk-card, .bk-plot")]
     .filter(node => node.scrollWidth > node.clientWidth + 1).length"""
@@ -38,7 +30,7 @@ def notebook_05(chromium: Browser, server: Server) -> Iterator[Notebook]:
         page.evaluate("jupyterapp.shell.collapseLeft()")
         found.run_all()
         page.locator(".bk-kpis").scroll_into_view_if_needed()
-        page.wait_for_function(ALL_DRAWN)
+        found.wait_for_charts(CHARTS)
         yield found
         found.shut_down()
 
@@ -53,6 +45,7 @@ def lab(notebook_05: Notebook) -> Notebook:
     notebook_05.page.locator(".bk-kpis").scroll_into_view_if_needed()
     expect(notebook_05.page.locator(".bk-kpi[data-key=mape]")).to_contain_text("chars/4 (estimate)")
     expect(notebook_05.page.locator(".bk-card details[open]")).to_have_count(0)
+    notebook_05.wait_for_charts(CHARTS)
     return notebook_05
 
 
@@ -70,8 +63,7 @@ def expect_kpi(page: Page, key: str, value: str) -> None:
 def test_risk_moved_by_keys_moves_buffer_and_copied_text(lab: Notebook, buffers: dict[float, float]) -> None:
     page = lab.page
     expect_kpi(page, "buffer", f"{100 * buffers[0.05]:.1f} %")
-    page.get_by_role("slider", name="Risk, %").focus()
-    page.keyboard.press("ArrowRight")  # from 5 % to 10 %
+    page.get_by_role("slider", name="Risk, %").press("ArrowRight")  # from 5 % to 10 %
     expect_kpi(page, "buffer", f"{100 * buffers[0.1]:.1f} %")
     expect(page.locator(".bk-card[data-key=buffers] .bk-note")).to_contain_text("At a risk of 10 %")
     reserve = accuracy.Buffer(buffers[0.1], 0, 1, 0.1, 8_192, 2, "chars/4").reserve
@@ -95,13 +87,11 @@ def test_a_class_that_is_chosen_leaves_its_documents_alone(lab: Notebook) -> Non
 
 def test_a_clicked_point_is_read_token_by_token(lab: Notebook) -> None:
     page = lab.page
-    page.wait_for_function(SETTLED)
     title = page.locator(".bk-reader h3")
     before = title.inner_text()
     points = page.locator(".bk-card[data-key=strip] .points").first.locator("path.point")
     points.nth(points.count() // 2).scroll_into_view_if_needed()
-    box = points.nth(points.count() // 2).bounding_box()
-    assert box is not None
+    box = lab.place_of(points.nth(points.count() // 2))
     page.mouse.move(box["x"] + box["width"] / 2 - 3, box["y"] + box["height"] / 2)
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     expect(page.locator(".bk-card[data-key=strip] .hoverlayer")).to_contain_text("tokens; chars/4 estimates")
@@ -138,8 +128,7 @@ def test_nothing_serious_stands_in_the_way_of_anybody(lab: Notebook, theme: str)
     lab.set_theme(theme)
     page.locator(".bk-card[data-key=strip] summary").click()
     expect(page.locator(".bk-card[data-key=strip] tbody tr").first).to_be_visible()
-    tick = "getComputedStyle(document.querySelector('.bk-plot .xtick text')).fill"
-    page.wait_for_function(f"dark => ({tick} === 'rgb(255, 255, 255)') === dark", arg=theme == "dark")
+    lab.wait_for_charts(CHARTS)
     assert lab.violations(".bk-explorer") == []
     lab.shoot(f"accuracy-{theme}")
 
@@ -148,6 +137,7 @@ def test_at_640_pixels_the_key_figures_come_first_and_nothing_is_too_wide(lab: N
     page = lab.page
     lab.resize(640, 1_200)
     page.wait_for_function("document.querySelector('.bk-controls').getBoundingClientRect().left < 200")
+    lab.wait_for_charts(CHARTS)
     tops = [page.locator(place).first.bounding_box() for place in (".bk-kpis", ".bk-controls", ".bk-charts")]
     places = [box["y"] for box in tops if box is not None]
     assert places == sorted(places)
@@ -159,8 +149,7 @@ def test_a_reloaded_page_shows_and_moves_as_before(lab: Notebook, buffers: dict[
     page = lab.page
     lab.reload()
     page.locator(".bk-kpis").scroll_into_view_if_needed()
-    page.wait_for_function(ALL_DRAWN)
+    lab.wait_for_charts(CHARTS)
     expect_kpi(page, "buffer", f"{100 * buffers[0.05]:.1f} %")
-    page.get_by_role("slider", name="Risk, %").focus()
-    page.keyboard.press("ArrowRight")
+    page.get_by_role("slider", name="Risk, %").press("ArrowRight")
     expect_kpi(page, "buffer", f"{100 * buffers[0.1]:.1f} %")

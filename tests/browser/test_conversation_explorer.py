@@ -19,10 +19,7 @@ explorer.view.opened = []
 while explorer.view.state["actions"]["undo"]:
     explorer.undo()
 """
-ALL_DRAWN = """() => {
-    const cards = [...document.querySelectorAll(".bk-charts > .bk-card")];
-    return cards.length === 6 && cards.every(card => card.dataset.drawn && card.querySelector(".main-svg"));
-}"""
+CHARTS = 6
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +31,7 @@ def notebook_06(chromium: Browser, server: Server) -> Iterator[Notebook]:
         page.evaluate("jupyterapp.shell.collapseLeft()")
         found.run_all()
         show(page)
-        page.wait_for_function(ALL_DRAWN)
+        found.wait_for_charts(CHARTS)
         yield found
         found.shoot("conversation-explorer")
         found.shut_down()
@@ -59,6 +56,7 @@ def lab(notebook_06: Notebook) -> Notebook:
     notebook_06.execute(AS_AT_FIRST)
     show(notebook_06.page)
     expect_kpi(notebook_06.page, "first", "turn 12")
+    notebook_06.wait_for_charts(CHARTS)
     return notebook_06
 
 
@@ -69,8 +67,7 @@ def expect_kpi(page: Page, key: str, value: str) -> None:
 def test_a_scrub_by_keys_moves_key_figures_marks_and_messages(lab: Notebook) -> None:
     page = lab.page
     expect(page.locator(".bk-reader h3")).to_contain_text("request 85 (turn 27)")
-    lab.slider("Request").focus()
-    page.keyboard.press("Home")
+    lab.slider("Request").press("Home")
     expect_kpi(page, "now", "624")
     expect(page.locator(".bk-reader h3")).to_have_text("What does request 1 (turn 1) send, and what is missing?")
     expect(page.locator(".bk-reader .bk-note")).to_contain_text("nothing has left before")
@@ -92,10 +89,9 @@ def test_two_policies_side_by_side_cost_what_the_notebook_says(lab: Notebook) ->
     expect_kpi(page, "cost", "$1.67")
     names = page.locator(".bk-card[data-key=spending] .annotation-text")
     expect(names).to_have_count(3)
-    labels = " ".join(names.all_text_contents())
-    assert all(name in labels for name in ("down to a mark", "oldest first", "last turns"))
-    lab.slider("turns").focus()
-    page.keyboard.press("ArrowLeft")
+    for name in ("down to a mark", "oldest first", "last turns"):
+        expect(names.filter(has_text=name)).to_have_count(1)
+    lab.slider("turns").press("ArrowLeft")
     expect(page.locator(".bk-code")).to_contain_text("budgetkit: 1")
     page.get_by_role("button", name="Python", exact=True).click()
     expect(page.locator(".bk-code")).to_contain_text("policy = SlidingWindow(9)")
@@ -105,8 +101,7 @@ def test_a_click_in_the_timeline_goes_to_its_request(lab: Notebook) -> None:
     page = lab.page
     plot = page.locator(".bk-card[data-key=caching] .nsewdrag").first
     plot.scroll_into_view_if_needed()
-    box = plot.bounding_box()
-    assert box is not None
+    box = lab.place_of(plot)
     plot.click(position={"x": box["width"] / 2, "y": box["height"] / 2})
     expect(page.locator(".bk-reader h3")).to_contain_text("request 43 ")
 
@@ -131,29 +126,29 @@ def test_an_uploaded_session_is_shown_and_can_be_taken_back(lab: Notebook, tmp_p
 
 def test_a_reloaded_page_shows_and_moves_as_before(lab: Notebook) -> None:
     page = lab.page
-    lab.slider("Request").focus()
-    page.keyboard.press("Home")
+    lab.slider("Request").press("Home")
     expect_kpi(page, "now", "624")
     lab.reload()
     show(page)
-    page.wait_for_function(ALL_DRAWN)
+    lab.wait_for_charts(CHARTS)
     expect_kpi(page, "now", "624")
-    lab.slider("Request").focus()
-    page.keyboard.press("ArrowRight")
+    lab.slider("Request").press("ArrowRight")
     expect(page.locator(".bk-reader h3")).to_contain_text("request 2 (turn 1)")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_nothing_serious_stands_in_the_way_of_anybody(lab: Notebook, theme: str) -> None:
     lab.set_theme(theme)
-    lab.page.wait_for_timeout(300)
+    lab.wait_for_charts(CHARTS)
     assert lab.violations(".bk-explorer") == []
     lab.shoot(f"conversation-{theme}")
 
 
 def test_at_640_pixels_the_key_figures_come_first_and_nothing_is_wider_than_the_page(lab: Notebook) -> None:
-    lab.resize(640)
     page = lab.page
+    lab.resize(640)
+    page.wait_for_function("document.querySelector('.bk-controls').getBoundingClientRect().left < 200")
+    lab.wait_for_charts(CHARTS)
     order = page.evaluate("""() => [".bk-kpis", ".bk-controls", ".bk-charts", ".bk-reader"]
         .map(name => document.querySelector(name).getBoundingClientRect().top)""")
     assert order == sorted(order)

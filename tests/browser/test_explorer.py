@@ -26,16 +26,23 @@ while explorer.view.state["actions"]["undo"]:
     explorer.undo()
 """
 SHELF = "globalThis[Symbol.for('budgetkit.plotly')]"
-ALL_DRAWN = """() => {
-    const cards = [...document.querySelectorAll(".bk-charts > .bk-card")];
-    return cards.length > 1 && cards.every(card => card.dataset.drawn && card.querySelector(".main-svg"));
+CHART_IS_NEW = """() => document.querySelector(".bk-card[data-key=waterfall]").dataset.drawn
+    === document.querySelector(".bk-head").dataset.serial"""
+# What the page sends from now on, in bytes.
+WEIGH = """() => {
+    const send = WebSocket.prototype.send;
+    window.sent = 0;
+    WebSocket.prototype.send = function (data) {
+        window.sent += data.byteLength ?? data.length;
+        return send.call(this, data);
+    };
 }"""
 
 
 def explored(notebook: Notebook) -> Notebook:
     """Run all cells, and wait until every chart is drawn."""
     notebook.run_all()
-    notebook.page.wait_for_function(ALL_DRAWN)
+    notebook.wait_for_charts()
     return notebook
 
 
@@ -59,6 +66,7 @@ def lab(notebook_04: Notebook) -> Notebook:
     notebook_04.page.mouse.move(0, 0)
     notebook_04.page.locator(".bk-kpis").scroll_into_view_if_needed()
     expect_kpi(notebook_04.page, "pool", "3,279")
+    notebook_04.wait_for_charts()
     return notebook_04
 
 
@@ -79,7 +87,8 @@ def expect_kpi(page: Page, key: str, value: str) -> None:
 
 
 def copied(page: Page) -> Budget:
-    """Press Copy and read the clipboard: the YAML that is shown."""
+    """Press Copy and read the clipboard: the YAML that is shown, which comes with the charts, after the key figures."""
+    page.wait_for_function(CHART_IS_NEW)
     page.locator(".bk-takeaway").get_by_role("button", name="Copy").click()
     expect(page.locator(".bk-status")).to_contain_text("Copied as YAML.")
     budget = from_yaml(page.evaluate("navigator.clipboard.readText()"))
@@ -120,10 +129,8 @@ def test_a_slider_moved_by_keys_moves_bar_key_figures_and_copied_text(lab: Noteb
 
 def test_a_handle_dragged_by_mouse_gives_and_takes_from_the_pool(lab: Notebook) -> None:
     page = lab.page
-    bar = page.locator("svg.bk-bar").bounding_box()
-    knob = handle(page, "retrieval").locator(".bk-knob").bounding_box()
-    assert bar is not None
-    assert knob is not None
+    bar = lab.place_of(page.locator("svg.bk-bar"))
+    knob = lab.place_of(handle(page, "retrieval").locator(".bk-knob"))
     x, y = knob["x"] + knob["width"] / 2, knob["y"] + knob["height"] / 2
     page.mouse.move(x, y)
     page.mouse.down()
@@ -146,8 +153,7 @@ def test_a_handle_is_a_slider_for_the_keyboard(lab: Notebook) -> None:
     expect(knob).to_have_attribute("role", "slider")
     expect(knob).to_have_attribute("aria-valuenow", "3276")
     expect(knob).to_have_attribute("aria-valuetext", "3,276 tokens, 20.0 % of the window")
-    knob.focus()
-    page.keyboard.press("ArrowRight")
+    knob.press("ArrowRight")
     expect(knob).to_have_attribute("aria-valuenow", "3326")
     page.keyboard.press("Shift+ArrowRight")
     expect(knob).to_have_attribute("aria-valuenow", "3826")
@@ -189,14 +195,16 @@ def test_a_file_over_20_megabytes_is_refused_before_it_is_sent(lab: Notebook, tm
     page = lab.page
     large = tmp_path / "large.jsonl"
     large.write_bytes(b" " * (20 * 1024 * 1024 + 1))
-    sent: list[int] = []
-    page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(len(frame))))
+    page.evaluate(WEIGH)
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="Open a conversation").click()
     chooser.value.set_files(large)
     expect(page.locator(".bk-status.bk-is-error")).to_contain_text('type the file\'s path into "File" instead')
     expect(page.locator(".bk-source")).to_contain_text("support-chat")
-    assert sum(sent) < 1_000_000
+    assert page.evaluate("window.sent") < 1_000_000
+    lab.slider("output").press("ArrowRight")
+    expect_kpi(page, "usable", "13,845")
+    assert page.evaluate("window.sent") > 0, "had it been sent, it would have been weighed"
 
 
 def test_a_broken_file_is_said_with_its_line_and_nothing_else_changes(lab: Notebook, tmp_path: Path) -> None:
@@ -213,8 +221,7 @@ def test_a_broken_file_is_said_with_its_line_and_nothing_else_changes(lab: Noteb
 
 def test_too_much_is_drawn_past_the_windows_end_and_says_how_to_mend_it(lab: Notebook) -> None:
     page = lab.page
-    handle(page, "output").focus()
-    page.keyboard.press("End")
+    handle(page, "output").press("End")
     expect(page.locator(".bk-status.bk-is-over")).to_contain_text("lower a cap or a reserve")
     expect(page.locator(".bk-end text")).to_contain_text("the window ends at 16,384")
     expect_kpi(page, "pool", "\u221210,648")  # 3,279 less 16,384 instead of 2,457
@@ -236,21 +243,16 @@ def test_plotly_reaches_a_page_once_and_outlives_the_explorer_that_asked(noteboo
     page = own.page
     page.on("websocket", note)
     own.reload()
-    own.run_all()
-    page.wait_for_function(ALL_DRAWN)
+    explored(own)
     assert page.locator(".bk-explorer").count() == 2
     assert page.evaluate(f"{SHELF}.transfers") == 1
     assert len([size for size in frames if size > 1_000_000]) == 1
     page.evaluate("""() => { const content = jupyterapp.shell.currentWidget.content; content.activeCellIndex = 1; }""")
     own.command("notebook:delete-cell")
     expect(page.locator(".bk-explorer")).to_have_count(1)
-    own.slider("output").focus()
-    page.keyboard.press("ArrowRight")
+    own.slider("output").press("ArrowRight")
     expect(page.locator(".bk-legend li[data-key=output] b")).to_have_text("19,840")
-    serial = page.locator(".bk-head").get_attribute("data-serial")
-    page.wait_for_function(
-        "serial => document.querySelector('.bk-card[data-key=waterfall]').dataset.drawn === serial", arg=serial
-    )
+    page.wait_for_function(CHART_IS_NEW)
 
 
 def test_a_view_asks_for_itself_when_the_one_that_asked_is_gone(notebook: Open, tmp_path: Path) -> None:
@@ -258,8 +260,7 @@ def test_a_view_asks_for_itself_when_the_one_that_asked_is_gone(notebook: Open, 
     own.page.evaluate(f"""() => {{
         {SHELF} = {{ library: null, asker: () => false, since: performance.now(), transfers: 0, waiting: new Set() }};
     }}""")
-    own.run_all()
-    own.page.wait_for_function(ALL_DRAWN)
+    explored(own)
     assert own.page.evaluate(f"{SHELF}.transfers") == 1
 
 
@@ -287,7 +288,7 @@ def test_nothing_serious_stands_in_the_way_of_anybody(lab: Notebook, theme: str)
     lab.set_theme(theme)
     page.locator(".bk-card[data-key=turns] summary").click()
     expect(page.locator(".bk-card[data-key=turns] tbody tr")).to_have_count(75)
-    page.wait_for_timeout(500)  # the charts are drawn again in the theme's colours
+    lab.wait_for_charts()  # they are drawn again in the theme's colours
     assert lab.violations(".bk-explorer") == []
     lab.shoot(f"explorer-{theme}")
 
@@ -299,6 +300,7 @@ def test_dark_follows_jupyterlab_at_once(lab: Notebook) -> None:
     light = page.evaluate(f"[{ink}, {tick}]")
     lab.set_theme("dark")
     page.wait_for_function(f"light => {ink} !== light[0] && {tick} !== light[1]", arg=light)
+    lab.wait_for_charts()
     assert page.evaluate(ink).startswith("rgba(255, 255, 255")
     assert page.evaluate(tick) == "rgb(255, 255, 255)"
     assert page.evaluate("getComputedStyle(document.querySelector('.bk-plot .main-svg')).backgroundColor") in (
@@ -311,6 +313,7 @@ def test_at_640_pixels_the_key_figures_and_the_bar_come_first(lab: Notebook) -> 
     page = lab.page
     lab.resize(640, 1_200)
     page.wait_for_function("document.querySelector('.bk-controls').getBoundingClientRect().left < 200")
+    lab.wait_for_charts()
     tops = [page.locator(place).first.bounding_box() for place in (".bk-kpis", ".bk-bar", ".bk-controls", ".bk-charts")]
     places = [box["y"] for box in tops if box is not None]
     assert places == sorted(places)
@@ -330,6 +333,14 @@ OUTSIDE = """() => [...document.querySelectorAll(".bk-plot")].flatMap(plot => {
 })"""
 
 
+# JupyterLab has taken in how wide the page is and whether the file browser is open.
+LAID_OUT = """([width, files]) => {
+    const side = document.querySelector("#jp-left-stack").offsetWidth;
+    const { left, right } = document.querySelector(".jp-NotebookPanel").getBoundingClientRect();
+    return files === side > 0 && left >= side && right <= width && right > width - 60;
+}"""
+
+
 @pytest.mark.parametrize(("width", "files"), [(640, True), (640, False), (1_280, False), (1_600, False)])
 def test_no_letter_of_a_chart_is_cut_off(lab: Notebook, width: int, files: bool) -> None:
     """Also beside JupyterLab's file browser, which leaves the explorer fewer than 300 pixels of 640."""
@@ -338,9 +349,9 @@ def test_no_letter_of_a_chart_is_cut_off(lab: Notebook, width: int, files: bool)
     lab.resize(width, 1_200)
     page.evaluate(f"jupyterapp.shell.{'expand' if files else 'collapse'}Left()")
     try:
-        page.wait_for_timeout(500)
-        page.wait_for_function("!document.querySelector('[aria-busy=true]')")
-        page.wait_for_function(f"({OUTSIDE})().length === 0", timeout=5_000)
+        page.wait_for_function(LAID_OUT, arg=[width, files])
+        lab.wait_for_charts()
+        assert page.evaluate(OUTSIDE) == []
         cut = "[...document.querySelectorAll('.bk-kpi b, .bk-controls input[type=number]')]"
         assert page.evaluate(f"{cut}.filter(node => node.scrollWidth > node.clientWidth + 1).length") == 0
     finally:
@@ -350,8 +361,7 @@ def test_no_letter_of_a_chart_is_cut_off(lab: Notebook, width: int, files: bool)
 
 def test_a_finger_moves_a_handle_to_the_side_and_scrolls_the_page_up_and_down(lab: Notebook) -> None:
     page = lab.page
-    knob = handle(page, "retrieval").locator(".bk-knob").bounding_box()
-    assert knob is not None
+    knob = lab.place_of(handle(page, "retrieval").locator(".bk-knob"))
     x, y = knob["x"] + knob["width"] / 2, knob["y"] + knob["height"] / 2
     touch = page.context.new_cdp_session(page)
     for kind, at in (("touchStart", x), ("touchMove", x - 30), ("touchMove", x - 60), ("touchEnd", None)):
@@ -370,21 +380,16 @@ def test_files_are_opened_and_changes_taken_back_without_a_mouse(lab: Notebook, 
     files = [spoken, saved]
     page.on("filechooser", lambda chooser: chooser.set_files(files.pop(0)))
     for name, key in (("Open a conversation…", "Enter"), ("Load a set-up…", "Space")):
-        page.get_by_role("button", name=name).focus()
-        page.keyboard.press(key)
+        page.get_by_role("button", name=name).press(key)
         expect(page.locator(".bk-source")).to_contain_text("coding-agent.jsonl")
     expect_kpi(page, "usable", "6,964")
-    lab.slider("output").focus()
-    page.keyboard.press("ArrowRight")
+    lab.slider("output").press("ArrowRight")
     expect_kpi(page, "usable", "6,923")  # 15.5 % of 8,192 is 1,269
-    page.get_by_role("button", name="Undo", exact=True).focus()
-    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Undo", exact=True).press("Enter")
     expect_kpi(page, "usable", "6,964")
-    page.get_by_role("button", name="Redo", exact=True).focus()
-    page.keyboard.press("Space")
+    page.get_by_role("button", name="Redo", exact=True).press("Space")
     expect_kpi(page, "usable", "6,923")
-    page.get_by_role("button", name="Reset", exact=True).focus()
-    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Reset", exact=True).press("Enter")
     expect_kpi(page, "window", "128,000")
 
 
@@ -392,13 +397,12 @@ def test_charts_and_rows_may_go_while_they_are_drawn_and_have_the_focus(lab: Not
     """No script fails on what has left the page, and what comes back is drawn as before."""
     page = lab.page
     for preset in ("agent", "working_memory", "memory_engine", "chat"):
-        lab.slider("output").focus()
-        page.keyboard.press("ArrowRight")
+        lab.slider("output").press("ArrowRight")
         lab.execute("explorer.controls.trace.value = None")
         lab.execute(f"explorer.controls.trace.value, explorer.controls.preset.value = 'support-chat', {preset!r}")
-    page.wait_for_function(ALL_DRAWN)
     expect(page.locator(".bk-charts > .bk-card")).to_have_count(4)
-    assert lab.slider("retrieval").count() == 1
+    expect(lab.slider("retrieval")).to_have_count(1)
+    lab.wait_for_charts(4)
 
 
 def test_hovering_a_section_fades_the_others_everywhere(lab: Notebook) -> None:
@@ -414,18 +418,17 @@ def test_hovering_a_section_fades_the_others_everywhere(lab: Notebook) -> None:
 
 def test_a_reloaded_page_shows_and_moves_as_before(lab: Notebook) -> None:
     page = lab.page
-    lab.slider("output").focus()
-    page.keyboard.press("ArrowRight")
+    lab.slider("output").press("ArrowRight")
     expect_kpi(page, "usable", "13,845")  # 15.5 % of 16,384 is 2,539
     lab.reload()
-    page.wait_for_function(ALL_DRAWN)
+    lab.wait_for_charts()
     expect_kpi(page, "usable", "13,845")
-    handle(page, "output").focus()
-    page.keyboard.press("ArrowRight")
+    handle(page, "output").press("ArrowRight")
     expect_kpi(page, "usable", "13,795")
     assert page.evaluate(f"{SHELF}.transfers") == 1
 
 
+IMAGE_FAILS = "() => new Promise(done => Object.assign(new Image(), { onerror: done, src: 'x' }))"
 EVIL = '<img src=x onerror="window.hit = 1">'
 
 
@@ -445,6 +448,7 @@ def test_names_of_sections_models_and_files_are_never_read_as_markup(notebook: O
     expect(page.locator(".bk-status")).to_contain_text(f"no model {EVIL!r}")
     page.locator(".bk-legend li").first.hover()
     page.locator(".bk-card[data-key=sections] summary").click()
-    page.wait_for_timeout(300)
+    expect(page.locator(".bk-card[data-key=sections] tbody tr").first).to_be_visible()
+    page.evaluate(IMAGE_FAILS)  # what was asked for before has failed by then
     assert page.evaluate("window.hit") is None
     assert page.locator(".bk-explorer img").count() == 0

@@ -85,12 +85,14 @@ def test_markup_in_texts_and_names_is_shown_as_text_and_code_in_them_never_runs(
     expect(measured.locator(".bk-reader")).to_contain_text(re.compile("|".join(map(re.escape, HOSTILE))))
     for text in HOSTILE:
         expect(said.locator(".bk-reader")).to_contain_text(text)
+    expect(page.locator(".jp-RenderedPlotly .nsewdrag")).to_have_count(2)
+    expect(page.locator(".jp-RenderedHTML table.dataframe")).to_have_count(3)
+    lab.wait_for_charts()  # of all three
     page.evaluate("document.querySelectorAll('.bk-explorer summary').forEach(summary => summary.click())")
     budget.locator(".bk-legend li").nth(1).hover()
     for figure in page.locator(".jp-RenderedPlotly .nsewdrag").all():
         figure.hover(force=True)
     assert page.locator(".jp-RenderedPlotly .main-svg.hl, .jp-RenderedPlotly .infolayer").count() >= 2
-    assert page.locator(".jp-RenderedHTML table.dataframe").count() == 3
     lab.shoot("hostile")
     assert page.evaluate(TRACES) == []
 

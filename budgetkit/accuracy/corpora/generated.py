@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import Final
 
+from budgetkit.budget.quoting import brief
+
 __all__ = ["RECIPES", "generate"]
 
 _EMOJI: Final = (
@@ -54,7 +56,7 @@ def generate(recipe: str, seed: int, characters: int = 1_000) -> str:
     'e84b355657a25ccd'
     """
     if recipe not in RECIPES:
-        raise ValueError(f"no recipe {recipe!r}; there are {', '.join(RECIPES)}; use one of them")
+        raise ValueError(f"no recipe {brief(recipe)}; there are {', '.join(RECIPES)}; use one of them")
     random = Random(f"{recipe} {seed}")
     text = ""
     for part in RECIPES[recipe](random, characters):

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from budgetkit.accuracy.corpora.document import Corpus, Document
 from budgetkit.accuracy.corpora.reading import LANGUAGES, files, text_of
+from budgetkit.files import missing
 
 __all__ = ["chatterbot", "packages", "standard_library"]
 
@@ -113,9 +114,7 @@ def chatterbot() -> Corpus:
 
     place = find_spec("chatterbot_corpus")
     if place is None or place.origin is None:
-        raise ImportError(
-            "asked for chatterbot-corpus, which is not installed; it is an extra; run: pip install 'budgetkit[corpora]'"
-        )
+        raise ImportError(missing("chatterbot-corpus", "corpora", "this corpus"))
     root = Path(place.origin).parent / "data"
     source = f"chatterbot-corpus {metadata.version('chatterbot-corpus')}"
     documents = []

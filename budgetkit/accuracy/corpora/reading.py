@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from budgetkit.accuracy.corpora.document import Corpus, Document, Problem
+from budgetkit.budget.quoting import brief, one_line, quoted
 
 __all__ = ["LANGUAGES", "MOST_BYTES", "files", "folder", "rows", "text_of"]
 
@@ -77,7 +78,9 @@ def folder(
     """
     root = Path(path)
     if not root.exists():
-        raise FileNotFoundError(f"asked to read {str(path)!r}; nothing is there; give a folder, a file or a glob in it")
+        raise FileNotFoundError(
+            f"asked to read {brief(str(path))}; nothing is there; give a folder, a file or a glob in it"
+        )
     if root.is_file():
         return files([root], root.parent.name or str(root.parent), root.parent, kind, language, most)
     if (root / "MANIFEST.csv").is_file() and pattern == "**/*":
@@ -133,12 +136,13 @@ def rows(path: str | Path, column: str = "text", kind: str = "text", language: s
     ...     _ = (Path(mine) / "talk.jsonl").write_text('{"text": "Hello"}\n{"other": 1}\n')
     ...     corpus = rows(Path(mine) / "talk.jsonl")
     >>> corpus.texts, corpus.problems[0].reason
-    (['Hello'], "no text in 'text'; it has other")
+    (['Hello'], "no text in 'text'; it has 'other'")
     """
     path = Path(path)
     if path.suffix not in (".jsonl", ".csv", ".tsv"):
         raise ValueError(
-            f"asked for rows of {path.name}; rows are read from .jsonl, .csv and .tsv; use folder() for others"
+            f"asked for rows of {one_line(path.name)}; rows are read from .jsonl, .csv and .tsv; "
+            "use folder() for others"
         )
     text = text_of(path, most)
     if isinstance(text, Problem):
@@ -198,7 +202,7 @@ def _lines(text: str, suffix: str) -> Iterator[object]:
     for line in text.splitlines():
         try:
             yield json.loads(line)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):  # no JSON, a number of thousands of digits, lists in lists without end
             yield None
 
 
@@ -206,7 +210,7 @@ def _row(row: object, name: str, column: str, kind: str, language: str, source: 
     if not isinstance(row, dict):
         return Problem(name, "not JSON")
     if not isinstance(row.get(column), str):
-        return Problem(name, f"no text in {column!r}; it has {', '.join(map(str, row))}")
+        return Problem(name, f"no text in {brief(column)}; it has {quoted(row)}")
     return Document(row[column], kind, language or row.get("lang") or row.get("language") or "text", source, name)
 
 

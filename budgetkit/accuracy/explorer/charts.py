@@ -41,7 +41,7 @@ def _depends(name: str, found: Results) -> tuple[Hashable, ...]:
     """Return what a figure depends on beside the errors."""
     now, document = found.settings, found.document
     if name in ("rooms", "buffers"):
-        return (now.budget.preset, now.budget.model, now.budget.window, id(now.budget.own), now.risk, now.together)
+        return (now.budget.preset, now.budget.model, now.budget.window, id(now.budget.own), now.risk, now.window_mix)
     return {"speeds": (), "tax": (found.budget.window,)}.get(name, (document,))
 
 
@@ -67,7 +67,7 @@ def _table(name: str, found: Results, library: Texts) -> pd.DataFrame:
 
 def ratios(found: Results) -> dict[str, float]:
     """Return how many tokens an estimated one really is, in a window in the middle and in one at the risk."""
-    ratio = found.filled.ratios
+    ratio = found.filled.at(found.settings.risk)
     worst = float(np.quantile(ratio, 1 - found.settings.risk, method="higher"))
     return {
         "really, typical": float(np.median(ratio)),
@@ -79,7 +79,7 @@ def risks(found: Results) -> pd.DataFrame:
     """Return the buffer of several risks, the accepted one among them, read off the same windows."""
     window, rows = found.buffer.window, []
     for risk in sorted({*RISKS, found.settings.risk}, reverse=True):
-        buffer = read_off(found.filled, found.errors, window, risk, found.settings.together)
+        buffer = read_off(found.filled, found.errors, window, risk, found.settings.window_mix)
         row = {"counter": buffer.counter, "risk": risk, "buffer": buffer.share, "low": buffer.low, "high": buffer.high}
         rows.append(row | {"tokens": round(buffer.share * window), "warning": buffer.warning})
     return pd.DataFrame(rows)

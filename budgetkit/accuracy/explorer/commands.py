@@ -8,13 +8,14 @@ from dataclasses import replace
 from budgetkit.accuracy.explorer.library import Texts
 from budgetkit.accuracy.explorer.results import Results
 from budgetkit.accuracy.explorer.settings import Settings
-from budgetkit.budget.allocation import quoted
+from budgetkit.accuracy.simulation import MIXED
 from budgetkit.budget.amounts import check_tokens
+from budgetkit.budget.quoting import brief, quoted
 from budgetkit.explorer.budget.results import known_model
 from budgetkit.explorer.budget.settings import OWN
 from budgetkit.presets import preset
 
-TOGETHER = ("class", "language", "source")
+WINDOW_MIXES = (MIXED, "class", "language", "source")
 
 
 def choose_counter(settings: Settings, found: Results, library: Texts, name: str) -> Settings:
@@ -52,7 +53,9 @@ def choose_classes(settings: Settings, found: Results, library: Texts, names: Se
     """Look at documents of these classes alone; all of them, or none, are every document."""
     known = list(dict.fromkeys(found.every["class"]))
     if strange := [name for name in names if name not in known]:
-        raise LookupError(f"no class {strange[0]!r} in these texts; they have {quoted(known)}; choose some of them")
+        raise LookupError(
+            f"no class {brief(strange[0])} in these texts; they have {quoted(known)}; choose some of them"
+        )
     every = not names or set(names) == set(known)
     return replace(settings, classes=None if every else tuple(name for name in known if name in names))
 
@@ -72,18 +75,20 @@ def accept_risk(settings: Settings, found: Results, library: Texts, chance: floa
     return replace(settings, risk=round(float(chance), 6))
 
 
-def fill_together(settings: Settings, found: Results, library: Texts, column: str | None) -> Settings:
-    """Say what all texts of one window have in common; None mixes all kinds."""
-    if column is not None and column not in TOGETHER:
-        raise LookupError(f"windows of one {column!r} were asked for; known are {quoted(TOGETHER)}; choose one of them")
-    return replace(settings, together=column)
+def fill_mix(settings: Settings, found: Results, library: Texts, column: str | None) -> Settings:
+    """Say what a window is filled with; None is texts of one kind, "mixed" those of all."""
+    if column is not None and column not in WINDOW_MIXES:
+        raise LookupError(
+            f"windows of one {brief(column)} were asked for; known are {quoted(WINDOW_MIXES)}; choose one of them"
+        )
+    return replace(settings, window_mix=column)
 
 
 def read_document(settings: Settings, found: Results, library: Texts, document: int | None) -> Settings:
     """Read a document, by its place in the corpus; None is the one that is counted worst."""
     if document is not None and not 0 <= int(document) < len(found.every):
         last = len(found.every) - 1
-        raise LookupError(f"document {document} was asked for; there are 0 to {last:,}; choose one of them")
+        raise LookupError(f"document {brief(document)} was asked for; there are 0 to {last:,}; choose one of them")
     return replace(settings, document=None if document is None else int(document))
 
 
@@ -123,7 +128,7 @@ COMMANDS: dict[str, Callable[..., Settings]] = {
     "classes": choose_classes,
     "lengths": choose_lengths,
     "risk": accept_risk,
-    "together": fill_together,
+    "window_mix": fill_mix,
     "document": read_document,
     "model": choose_model,
     "preset": choose_preset,

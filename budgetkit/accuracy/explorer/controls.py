@@ -12,6 +12,7 @@ from budgetkit.accuracy.explorer.library import Texts
 from budgetkit.accuracy.explorer.results import Results
 from budgetkit.accuracy.explorer.settings import Settings
 from budgetkit.accuracy.figures.documents import percent
+from budgetkit.accuracy.simulation import MIXED
 from budgetkit.counters import RULES, encoding_names
 from budgetkit.counters.calibrated import calibrated_models
 from budgetkit.counters.encodings import replace_surrogates
@@ -24,8 +25,9 @@ CHEAP = ("chars/4", "chars/3.5", "bytes/4", "utf16/4", "words/0.75", *RULES)
 ESTIMATES = ("estimate:o200k_base", "estimate:cl100k_base")
 RISKS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 PIECES = (100, 200, 500, 1_000, 2_000, 5_000, 10_000)
-WHOLE, MIXED = 0, ""  # ipywidgets takes None for nothing chosen
-TOGETHER = (
+WHOLE, ONE_KIND = 0, ""  # ipywidgets takes None for nothing chosen
+WINDOW_MIXES = (
+    ("texts of one kind", ONE_KIND),
     ("texts of all kinds", MIXED),
     ("one class", "class"),
     ("one language", "language"),
@@ -41,8 +43,8 @@ class Controls:
 
     Attributes
     ----------
-    counter, exact, corpus, path, classes, pieces, length, risk, risk_box, together, model, preset, window, window_box,
-    document
+    counter, exact, corpus, path, classes, pieces, length, risk, risk_box, window_mix, model, preset, window,
+    window_box, document
         Widgets; setting the value of one from code is the same as doing it by hand.
     """
 
@@ -62,7 +64,7 @@ class Controls:
         self.risk_box = widgets.BoundedFloatText(
             min=0.01, max=99, step=0.1, tooltip="Windows of 100 that may overflow", **AUTO
         )
-        self.together = widgets.Dropdown(description="A window has", options=TOGETHER, **AUTO)
+        self.window_mix = widgets.Dropdown(description="A window has", options=WINDOW_MIXES, **AUTO)
         self.model = widgets.Combobox(description="Model", placeholder="type to search", **typed)
         self.model.options = tuple(known.name for known in models())
         self.preset = widgets.Dropdown(description="Preset", options=known_presets(), **AUTO)
@@ -74,12 +76,12 @@ class Controls:
 
     def _build(self) -> None:
         wide = [self.counter, self.exact, self.corpus, self.path, self.classes, self.pieces, self.length]
-        for widget in (*wide, self.together, self.model, self.preset, self.document):
+        for widget in (*wide, self.window_mix, self.model, self.preset, self.document):
             widget.add_class("bk-wide")
         groups = [
             group("Counting", self.counter, self.exact),
             group("Texts", self.corpus, self.path, self.classes, self.pieces, self.length),
-            group("Accepted overflows", row(self.risk, self.risk_box), self.together),
+            group("Accepted overflows", row(self.risk, self.risk_box), self.window_mix),
             group("Budget that feels it", self.model, self.preset, row(self.window, self.window_box)),
             group("Text to read, worst first", self.document),
         ]
@@ -94,7 +96,7 @@ class Controls:
         on(self.classes, "classes", "names")
         self.pieces.observe(lambda change: do("pieces", characters=change["new"] or None), "value")
         on(self.risk, "risk", "chance", "slider risk")
-        self.together.observe(lambda change: do("together", column=change["new"] or None), "value")
+        self.window_mix.observe(lambda change: do("window_mix", column=change["new"] or None), "value")
         on(self.model, "model", "name")
         on(self.preset, "preset", "name")
         on(self.window, "window", "tokens", "slider window")
@@ -121,7 +123,7 @@ class Controls:
         chances = sorted({*RISKS, settings.risk})
         options(self.risk, tuple((f"{100 * chance:g} %", chance) for chance in chances), settings.risk)
         self.risk_box.value = round(100 * settings.risk, 4)
-        self.together.value = settings.together or MIXED
+        self.window_mix.value = settings.window_mix or ONE_KIND
         self._project_budget(settings, found)
         self._project_documents(found)
 
@@ -130,6 +132,7 @@ class Controls:
         choices = tuple((f"{replace_surrogates(str(name))} ({n:,})", name) for name, n in many.items())
         chosen = tuple(many.index) if settings.classes is None else settings.classes
         if tuple(self.classes.options) != choices:
+            self.classes.value = ()  # or ipywidgets' script looks for those that were chosen among the new ones
             self.classes.options = choices
         self.classes.value = chosen
 

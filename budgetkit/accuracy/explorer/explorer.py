@@ -22,7 +22,7 @@ from budgetkit.accuracy.explorer.texts import texts
 from budgetkit.accuracy.explorer.tokens import reading
 from budgetkit.accuracy.explorer.view_state import FIGURES, scene
 from budgetkit.budget import Budget
-from budgetkit.counters import Counter
+from budgetkit.counters import Count
 from budgetkit.explorer.base import Explorer
 from budgetkit.explorer.budget.commands import taken
 from budgetkit.explorer.budget.settings import Settings as BudgetSettings
@@ -53,12 +53,13 @@ class AccuracyExplorer(Explorer[Settings, Results, Texts]):
 
     Parameters
     ----------
-    counter : str or Counter, default "chars/4"
-        The cheap counter: a name that `budgetkit.counter` takes, or a counter such as `budgetkit.calibrate` gives.
+    counter : str, Counter or callable, default "chars/4"
+        The cheap counter: a name that `budgetkit.counter` takes, a counter such as `budgetkit.calibrate` gives, or a
+        function from text to tokens.
     corpus : str, path or Corpus, default "mini-corpus"
         The texts: "mini-corpus", "odd text", "mini-corpus and odd text" or "Python's standard library"; a folder, a
         file or a glob; or a corpus that is read already.
-    exact : str or Counter, optional
+    exact : str, Counter or callable, optional
         The counter that is right; the model's own encoding where it is left out.
     risk : float, default 0.05
         Accepted chance that a window overflows, between 0 and 1.
@@ -90,10 +91,10 @@ class AccuracyExplorer(Explorer[Settings, Results, Texts]):
 
     def __init__(
         self,
-        counter: str | Counter = "chars/4",
+        counter: str | Count = "chars/4",
         corpus: str | Path | Corpus = SHIPPED,
         *,
-        exact: str | Counter | None = None,
+        exact: str | Count | None = None,
         risk: float = 0.05,
         budget: str | Budget = "chat",
         model: str = "gpt-4o",
@@ -104,9 +105,7 @@ class AccuracyExplorer(Explorer[Settings, Results, Texts]):
         held = taken(plain, budget) if isinstance(budget, Budget) else replace(plain, preset=budget)
         library = Texts(view.report, Settings(risk=risk, budget=held))
         name = library.add(OWN_TEXTS, corpus) if isinstance(corpus, Corpus) else library.open(str(corpus))
-        own = [
-            each if each is None or isinstance(each, str) else library.counter(each).name for each in (counter, exact)
-        ]
+        own = [each if each is None or isinstance(each, str) else library.given(each) for each in (counter, exact)]
         library.start = replace(library.start, corpus=name, counter=str(own[0]), exact=own[1])
         super().__init__(library.start, library, view, Controls(self._do, library))
 
@@ -138,7 +137,7 @@ class AccuracyExplorer(Explorer[Settings, Results, Texts]):
             "shortest": now.shortest,
             "longest": now.longest,
             "risk": now.risk,
-            "together": now.together,
+            "window_mix": now.window_mix,
             "document": self._found.document,
             "preset": now.budget.preset,
             "model": now.budget.model,

@@ -20,8 +20,8 @@ from budgetkit.accuracy.explorer.settings import Settings
 from budgetkit.accuracy.explorer.sources import KNOWN, read
 from budgetkit.accuracy.explorer.speed import speed
 from budgetkit.accuracy.simulation import FilledWindows, filled_windows
-from budgetkit.budget.allocation import quoted
-from budgetkit.counters import Counter, counter
+from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.counters import Count, Counter, counter
 
 Report = Callable[[str, float], None]
 Ints = npt.NDArray[np.int64]
@@ -48,7 +48,7 @@ class Texts:
         """Take in texts that are there already."""
         kept = corpus.where(lambda document: bool(document.text))
         if not kept.documents:
-            raise ValueError(f"{name} was to be counted; it has no text; give at least one document")
+            raise ValueError(f"{one_line(name)} was to be counted; it has no text; give at least one document")
         own = self._free(name, kept)
         self._corpora[own] = kept
         return own
@@ -76,6 +76,13 @@ class Texts:
         """Return the documents."""
         return self._once((chosen, "corpus"), lambda: self._cut(chosen))
 
+    def given(self, count: Count) -> str:
+        """Return the name under which a counter is known from now on; two that differ may not share one."""
+        made = counter(count)
+        if self._counters.setdefault(made.name, made) != made:
+            raise ValueError(f"two counters are called {brief(made.name)}; name one of the functions otherwise")
+        return made.name
+
     def counter(self, name: str | Counter) -> Counter:
         """Return a counter, always the same for the same name."""
         if not isinstance(name, str):
@@ -93,9 +100,9 @@ class Texts:
         """Compare two counters on every document."""
         return self._once((chosen, count.name, exact.name, "errors"), lambda: self._compared(chosen, count, exact))
 
-    def filled(self, key: Hashable, errors: pd.DataFrame, window: int, together: str | None) -> FilledWindows:
+    def filled(self, key: Hashable, errors: pd.DataFrame, window: int, window_mix: str | None) -> FilledWindows:
         """Fill windows with documents drawn at random, once for each choice of documents."""
-        return self.remember((key, window, together, "filled"), lambda: filled_windows(errors, window, together))
+        return self.remember((key, window, window_mix, "filled"), lambda: filled_windows(errors, window, window_mix))
 
     def speed(self, chosen: CorpusSelection, count: Counter) -> float:
         """Measure how fast a counter is on these texts, on this machine, once."""
@@ -122,7 +129,7 @@ class Texts:
         if chosen.corpus not in self._corpora:
             if chosen.corpus not in KNOWN:
                 known = quoted(self.names)
-                raise LookupError(f"no texts {chosen.corpus!r}; known are {known}; name one, or give a path")
+                raise LookupError(f"no texts {brief(chosen.corpus)}; known are {known}; name one, or give a path")
             self._corpora[chosen.corpus] = KNOWN[chosen.corpus]()
         whole = self._corpora[chosen.corpus]
         if chosen.pieces is None:
@@ -130,8 +137,8 @@ class Texts:
         cut = whole.pieces(chosen.pieces // 2, chosen.pieces * 3 // 2)
         if not cut.documents:
             raise ValueError(
-                f"pieces of about {chosen.pieces:,} characters were asked for; no document of {chosen.corpus} has "
-                f"{chosen.pieces // 2:,}; choose shorter pieces, or whole documents"
+                f"pieces of about {chosen.pieces:,} characters were asked for; no document of "
+                f"{one_line(chosen.corpus)} has {chosen.pieces // 2:,}; choose shorter pieces, or whole documents"
             )
         return cut
 

@@ -63,10 +63,10 @@ def results(settings: Settings, library: Texts) -> Results:
         raise ValueError(_none_left(settings, every))
     budget = settings.budget.budget(model)
     key = (chosen, count.name, exact.name, settings.classes, settings.shortest, settings.longest)
-    filled = library.filled(key, errors, budget.window, settings.together)
-    buffer = read_off(filled, errors, budget.window, settings.risk, settings.together)
+    filled = library.filled(key, errors, budget.window, settings.window_mix)
+    buffer = read_off(filled, errors, budget.window, settings.risk, settings.window_mix)
     safe = with_buffer(settings.budget, buffer).budget(model)
-    costs, safe_costs = (costs_of(each, errors, settings.together, key, library) for each in (budget, safe))
+    costs, safe_costs = (costs_of(each, errors, settings.window_mix, key, library) for each in (budget, safe))
     return Results(
         settings,
         model,
@@ -90,11 +90,11 @@ def results(settings: Settings, library: Texts) -> Results:
 
 
 def costs_of(
-    budget: Budget, errors: pd.DataFrame, together: str | None, key: Hashable, library: Texts
+    budget: Budget, errors: pd.DataFrame, window_mix: str | None, key: Hashable, library: Texts
 ) -> dict[str, Any]:
     """Return what counting so does to a budget."""
-    known = (key, budget.usable, budget.sizes.get("safety", 0), together, "costs")
-    return library.remember(known, lambda: _first(consequences(budget, errors, together)))
+    known = (key, budget.usable, budget.sizes.get("safety", 0), window_mix, "costs")
+    return library.remember(known, lambda: _first(consequences(budget, errors, window_mix)))
 
 
 def _first(rows: pd.DataFrame) -> dict[str, Any]:

@@ -21,6 +21,6 @@ class Settings:
     shortest: int | None = None
     longest: int | None = None
     risk: float = 0.05
-    together: str | None = None
+    window_mix: str | None = None
     document: int | None = None
     budget: BudgetSettings = field(default_factory=BudgetSettings)

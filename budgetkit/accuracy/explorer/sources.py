@@ -13,6 +13,7 @@ from typing import Final
 
 from budgetkit.accuracy.corpora import Corpus, Document, folder, odd, rows, shipped, standard_library
 from budgetkit.accuracy.explorer.settings import BOTH, LIBRARY, ODD, SHIPPED
+from budgetkit.budget.quoting import one_line
 from budgetkit.trace import load_traces
 
 #: Texts that every installation has.
@@ -49,7 +50,9 @@ def read(path: str) -> Corpus:
         corpus = folder(place)
     kept = corpus.where(lambda document: bool(document.text))
     if not kept.documents:
-        raise ValueError(f"{path} was to be read; {_nothing(corpus)}; give a folder, a text file, a table or a glob")
+        raise ValueError(
+            f"{one_line(path)} was to be read; {_nothing(corpus)}; give a folder, a text file, a table or a glob"
+        )
     return kept
 
 
@@ -57,7 +60,8 @@ def _nothing(corpus: Corpus) -> str:
     if not corpus.problems:
         return "no text is there"
     first, many = corpus.problems[0], len(corpus.problems)
-    return f"none of its {many:,} files or rows is text, the first: {Path(first.name).name}, {first.reason}"
+    name = one_line(Path(first.name).name)
+    return f"none of its {many:,} files or rows is text, the first: {name}, {one_line(first.reason)}"
 
 
 def _glob(place: Path) -> Corpus:
@@ -72,7 +76,10 @@ def _checked(path: Path) -> Corpus:
     try:
         return _table(path)
     except csv.Error as problem:
-        raise ValueError(f"{path} was to be read; a table has {problem}; save it as JSONL, one object a line") from None
+        raise ValueError(
+            f"{one_line(str(path))} was to be read; a table has {one_line(str(problem))}; save it as JSONL, "
+            "one object a line"
+        ) from None
 
 
 def _table(path: Path) -> Corpus:

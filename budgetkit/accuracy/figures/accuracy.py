@@ -80,12 +80,12 @@ def _buffers(
     errors: pd.DataFrame,
     window: int,
     risks: tuple[float, ...] = (0.2, 0.1, 0.05, 0.02, 0.01),
-    together: str | None = None,
+    window_mix: str | None = None,
 ) -> pd.DataFrame:
     rows = []
     for name, group in errors.groupby("counter", sort=False):
         for risk in risks:
-            found = buffer_for(group, window, risk, together)
+            found = buffer_for(group, window, risk, window_mix)
             row = {"counter": name, "risk": risk, "buffer": found.share, "low": found.low, "high": found.high}
             rows.append(row | {"tokens": round(found.share * window), "warning": found.warning})
     return pd.DataFrame(rows)

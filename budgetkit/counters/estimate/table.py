@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from budgetkit.budget.quoting import brief
 from budgetkit.counters.estimate.windows import BEFORE, WINDOW, Places, Windows, windows
 from budgetkit.files import data_files, read_bytes
 
@@ -90,7 +91,7 @@ def table(encoding: str) -> Table:
     if encoding not in table_names():
         known = ", ".join(table_names())
         raise ValueError(
-            f"no estimate of {encoding!r}; there are tables for {known}; use one of them, or count exactly"
+            f"no estimate of {brief(encoding)}; there are tables for {known}; use one of them, or count exactly"
         )
     with np.load(io.BytesIO(read_bytes(f"{_FOLDER}/{encoding}.npz")), allow_pickle=False) as stored:
         levels = {name.removeprefix("level_"): stored[name] for name in stored if name.startswith("level_")}

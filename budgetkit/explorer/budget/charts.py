@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from budgetkit import figures
+from budgetkit.budget.quoting import brief
 from budgetkit.explorer.budget.results import Results
 from budgetkit.explorer.drawing import chart
 from budgetkit.figures.question import Question, signed
@@ -41,7 +42,7 @@ def _tables(name: str, found: Results) -> tuple[Question[...], pd.DataFrame]:
         return figures.counter_error, figures.counter_error.table(budget, *found.compared[:2])
     if name == "conversations" and found.conversations is not None:
         return figures.conversations, figures.conversations.table(budget, found.conversations)
-    raise LookupError(f"no figure {name!r} for these settings; it needs a conversation")  # pragma: no cover
+    raise LookupError(f"no figure {brief(name)} for these settings; it needs a conversation")  # pragma: no cover
 
 
 def _waterfall_note(table: pd.DataFrame, found: Results) -> str:

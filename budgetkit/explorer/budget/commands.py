@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from budgetkit.budget import Budget
 from budgetkit.budget.amounts import Amount, Share, check_tokens
+from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.explorer.budget.amount_edits import amounts_of, shortest_ratio
 from budgetkit.explorer.budget.results import Results, known_model
 from budgetkit.explorer.budget.settings import OWN, Settings
@@ -66,7 +67,7 @@ def lock(settings: Settings, found: Results, library: Library, line: str, on: bo
         held = {line: settings.locks[line]} if line in settings.locks else {}
         return replace(settings, locks=kept, lines={**settings.lines, **held})
     if line not in sizes:
-        raise LookupError(f"line {line!r} was to be locked; the lines are {', '.join(sizes)}; name one of them")
+        raise LookupError(f"line {brief(line)} was to be locked; the lines are {quoted(sizes)}; name one of them")
     return replace(settings, locks={**settings.locks, line: sizes[line]})
 
 
@@ -100,13 +101,17 @@ def choose_turn(settings: Settings, found: Results, library: Library, turn: int)
     """Show another turn, from 1."""
     turns = 0 if found.demand is None else len(found.demand)
     if not 1 <= int(turn) <= turns:
-        raise ValueError(f"turn {int(turn):,} was asked for; the conversation has 1 to {turns:,}; choose one of them")
+        raise ValueError(
+            f"turn {brief(int(turn))} was asked for; the conversation has 1 to {turns:,}; choose one of them"
+        )
     return replace(settings, turn=int(turn))
 
 
 def type_demand(settings: Settings, found: Results, library: Library, section: str, tokens: int) -> Settings:
     """Let a section ask for a size that is typed in."""
-    return replace(settings, demand={**settings.demand, section: check_tokens(f"demand of {section!r}", int(tokens))})
+    return replace(
+        settings, demand={**settings.demand, section: check_tokens(f"demand of {brief(section)}", int(tokens))}
+    )
 
 
 def pin(settings: Settings, found: Results, library: Library) -> Settings:
@@ -132,7 +137,8 @@ def take_setup(settings: Settings, found: Results, library: Library, name: str, 
         return load(settings, found, library, content.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"{name} is not UTF-8 at byte {error.start:,}; a saved state is text in UTF-8; save it in that encoding"
+            f"{one_line(name)} is not UTF-8 at byte {error.start:,}; a saved state is text in UTF-8; save it "
+            "in that encoding"
         ) from None
 
 

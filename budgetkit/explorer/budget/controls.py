@@ -150,6 +150,8 @@ class Controls:
     def _project_conversation(self, settings: Settings, found: Results) -> None:
         names = [(TYPED_IN, None), *((name, name) for name in self._library.names)]
         options(self.trace, tuple(names), settings.trace)
+        if settings.trace is None:
+            self.trace.index = 0  # ipywidgets takes the value None for nothing chosen, and shows nothing
         self.path.value = settings.path  # one that could not be read goes, and the status has said so
         has_trace = found.demand is not None and settings.trace is not None
         show(self._asked, not has_trace)

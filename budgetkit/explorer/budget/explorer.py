@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import traitlets as t
 
 from budgetkit.budget import Budget
+from budgetkit.counters import Count
 from budgetkit.explorer.base import Explorer
 from budgetkit.explorer.budget.charts import charts
 from budgetkit.explorer.budget.commands import COMMANDS, taken
@@ -27,18 +28,18 @@ from budgetkit.state import to_dict
 from budgetkit.trace import Trace
 
 Data = dict[str, Any]
+#: The files that can be opened.
+OPENS = [
+    {"purpose": "file", "label": "Open a conversation…", "accept": ".jsonl,.json,.ndjson,.txt"},
+    {"purpose": "setup", "label": "Load a set-up…", "accept": ".yaml,.yml,.json"},
+]
 
 
 class BudgetView(View):
     """The window as a bar, and its figures."""
 
     figures = t.List(["waterfall", "sections", "turns", "errors", "conversations"]).tag(sync=True)
-    opens = t.List(
-        [
-            {"purpose": "file", "label": "Open a conversation…", "accept": ".jsonl,.json,.ndjson,.txt"},
-            {"purpose": "setup", "label": "Load a set-up…", "accept": ".yaml,.yml,.json"},
-        ]
-    ).tag(sync=True)
+    opens = t.List(OPENS).tag(sync=True)
     figure_waterfall = t.Dict().tag(sync=True)
     figure_sections = t.Dict().tag(sync=True)
     figure_turns = t.Dict().tag(sync=True)
@@ -58,8 +59,8 @@ class BudgetExplorer(Explorer[Settings, Results, Library]):
         ask for sizes that are typed in.
     model : str, default "gpt-4o"
         The model; its window holds for a preset.
-    counter : str, optional
-        What to count with; the model's own where it is left out.
+    counter : str, Counter or callable, optional
+        What to count with, by name or as it is; the model's own where it is left out.
     window : int, optional
         Another window than the model's, in tokens.
 
@@ -79,6 +80,7 @@ class BudgetExplorer(Explorer[Settings, Results, Library]):
     """
 
     commands = COMMANDS
+    view_class: ClassVar[type[View]] = BudgetView
 
     def __init__(
         self,
@@ -86,12 +88,12 @@ class BudgetExplorer(Explorer[Settings, Results, Library]):
         trace: str | Path | Trace | Sequence[Trace] | None = None,
         *,
         model: str = "gpt-4o",
-        counter: str | None = None,
+        counter: str | Count | None = None,
         window: int | None = None,
     ) -> None:
-        view = BudgetView()
+        view = self.view_class()
         library = Library(view.report)
-        settings = Settings(model=model, counter=counter)
+        settings = Settings(model=model, counter=library.given(counter))
         settings = taken(settings, budget) if isinstance(budget, Budget) else replace(settings, preset=budget)
         if window is not None:
             settings = replace(settings, window=window)
@@ -170,4 +172,4 @@ class BudgetExplorer(Explorer[Settings, Results, Library]):
     def __repr__(self) -> str:
         now = self._history.now
         name = now.preset if now.own is None else now.own.name or now.preset
-        return f"BudgetExplorer({name}, {now.model}, window={self.budget.window:,})"
+        return f"{type(self).__name__}({name}, {now.model}, window={self.budget.window:,})"

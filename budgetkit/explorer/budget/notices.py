@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from budgetkit.explorer.budget.results import Results
 from budgetkit.explorer.budget.settings import Settings
 from budgetkit.explorer.library import Library
 from budgetkit.plan import Grant, Plan
+from budgetkit.plan.losses import overcommitted
 
 Data = dict[str, Any]
 
@@ -16,11 +17,12 @@ Data = dict[str, Any]
 def status(found: Results) -> Data:
     """Return whether everything fits and, where it does not, how to mend it."""
     plan = found.plan
-    over = plan.free < 0 or plan.budget.unclaimed < 0
     lost = sorted((grant for grant in plan.grants if grant.cut > 0), key=lambda grant: -grant.cut)
-    said = [*plan.warnings, *([_lost(found, lost)] if lost else [])]
-    if not said:
-        said = [_fits(found)]
+    over = plan.free < 0 or plan.budget.unclaimed < 0
+    claimed = [overcommitted(plan.budget)] if plan.budget.unclaimed < 0 else []
+    said = [*dict.fromkeys([*plan.warnings[: plan.free < 0], *claimed, *plan.warnings])] or [_fits(found)]
+    if lost:
+        said.insert(int(over), _lost(found, lost))
     if plan.budget.constrained_below is not None and plan.is_constrained and not plan.warnings:
         said.append(_constrained(plan))
     more = [*said[1:], *([found.note] if found.note else [])]
@@ -47,36 +49,13 @@ def _fits(found: Results) -> str:
 def _lost(found: Results, lost: list[Grant]) -> str:
     where = f"Turn {found.turn:,} loses" if found.turn else "What is asked loses"
     parts = [_part(found.plan, grant) for grant in lost]
-    remedies = " ".join(_remedies(found.plan, lost))
-    return f"{where} {sum(g.cut for g in lost):,} tokens: {', '.join(parts)}. {remedies}"
+    return f"{where} {sum(g.cut for g in lost):,} tokens: {', '.join(parts)}."
 
 
 def _part(plan: Plan, grant: Grant) -> str:
     decided = plan.decisions
     items = sum(decided[int(i)].outcome != "kept" for i in decided.columns.rows(grant.section)) if len(decided) else 0
     return f"{grant.section} {grant.cut:,}" + (f" ({items} {'item' if items == 1 else 'items'})" if items else "")
-
-
-def _remedies(plan: Plan, lost: list[Grant]) -> list[str]:
-    """Say how to mend each loss, the largest first; sections that are mended alike share a sentence."""
-    best = {a.section: a.limit_items for a in plan.budget.allocations}
-    ways: dict[str, list[str]] = {}
-    for grant in lost:
-        cap = plan.budget.caps[grant.section]
-        by_cap = cap is not None and grant.demand > cap and grant.limit >= cap
-        way = "cap" if by_cap else "best" if grant.limit >= grant.demand else "window"
-        ways.setdefault(way, []).append(grant.section)
-    return [_remedy(way, sections, best) for way, sections in ways.items()]
-
-
-def _remedy(way: str, sections: list[str], best: Mapping[str, int | None]) -> str:
-    names, several = listed(sections), len(sections) > 1
-    if way == "cap":
-        return f"Raise the {'caps' if several else 'cap'} of {names}, or shorten {'them' if several else 'it'}."
-    if way == "best":  # there was room for all of it
-        kept = listed([f"{section} keeps its best {best[section]} items" for section in sections])
-        return f"There is room; {kept}: raise limit_items in code, or bring fewer."
-    return f"Lower a reserve or a cap to leave {names} more, or choose a larger window."
 
 
 def listed(names: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from budgetkit.budget import Budget
+from budgetkit.budget.quoting import brief, one_line
 from budgetkit.counters import Counter
 from budgetkit.explorer.budget.requests import Requests
 from budgetkit.explorer.budget.settings import Settings
@@ -70,8 +71,8 @@ def _with_trace(settings: Settings, library: Library, bare: Results) -> Results:
     traces = library.conversations(name)
     if not 0 <= which < len(traces):
         raise LookupError(
-            f"conversation {which} of {name} was asked for; it has {len(traces)}, from 0 to {len(traces) - 1}; "
-            "choose one of them"
+            f"conversation {brief(which)} of {one_line(name)} was asked for; it has {len(traces)}, from 0 to "
+            f"{len(traces) - 1}; choose one of them"
         )
     requests = Requests(library, name, budget, bare.counter, framing_for(bare.model.name))
     turns = requests.turns(which)

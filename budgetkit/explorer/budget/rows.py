@@ -31,7 +31,10 @@ class Row:
         self.slider.style.handle_color = colour(line)
         self.box = widgets.BoundedIntText(min=0, max=100, tooltip=f"{line}, in tokens", **AUTO).add_class("bk-number")
         self.lock = widgets.ToggleButton(description="", tooltip=f"Lock {line}", **AUTO).add_class("bk-lock")
-        self.widget = widgets.Box([self.slider, self.box, self.lock]).add_class("bk-row")
+        self.share = widgets.Label().add_class("bk-share")
+        self.widget = (
+            widgets.Box([self.slider, self.share, self.box, self.lock]).add_class("bk-row").add_class("bk-line")
+        )
         self.slider.observe(self._slid, "value")
         self.box.observe(lambda change: do("line", line=line, tokens=change["new"]), "value")
         self.lock.observe(lambda change: do("lock", line=line, on=change["new"]), "value")
@@ -51,6 +54,7 @@ class Row:
         # A value between two steps would come back from the page as a move to one of them.
         ratio = float(amount.ratio) if isinstance(amount, Share) else size / max(1, window)
         self.slider.value = min(100.0, round(100 * ratio / STEP) * STEP)
+        self.share.value = "pool" if tokens is None else f"{100 * size / max(1, window):.3g} %"
         bound(self.box, floor, window, size)
         self.slider.disabled = self.box.disabled = locked
         self.lock.value = locked
@@ -65,7 +69,7 @@ class Row:
 
     def close(self) -> None:
         """Take the widgets away for good."""
-        for widget in (self.slider, self.box, self.lock, self.widget):
+        for widget in (self.slider, self.share, self.box, self.lock, self.widget):
             widget.close()
 
 

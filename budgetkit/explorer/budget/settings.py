@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from budgetkit.budget import Budget
-from budgetkit.budget.allocation import quoted
 from budgetkit.budget.amounts import Amount, check_tokens
+from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.explorer.budget.amount_edits import amounts_of, moved, names, with_reserves
 from budgetkit.models import Model
 from budgetkit.presets import PRESETS, preset
@@ -53,7 +53,9 @@ class Settings:
             return replace(self, window=tokens)
         amounts = amounts_of(budget, base)
         if line not in amounts:
-            raise LookupError(f"no line {line!r} in this budget; its lines are {quoted(amounts)}; name one of them")
+            raise LookupError(
+                f"no line {brief(line)} in this budget; its lines are {quoted(amounts)}; name one of them"
+            )
         return self.next_amount(line, moved(amounts[line], tokens, budget.window, line in budget.caps))
 
     def next_amount(self, line: str, amount: Amount | None) -> Settings:
@@ -61,7 +63,7 @@ class Settings:
         if line in self.locks:
             held = self.locks[line]
             size = "without a cap" if held is None else f"at {held:,} tokens"
-            raise ValueError(f"{line} was to change; it is locked {size}; unlock it first")
+            raise ValueError(f"{one_line(line)} was to change; it is locked {size}; unlock it first")
         return replace(self, lines={**self.lines, line: amount})
 
 

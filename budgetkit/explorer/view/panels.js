@@ -3,7 +3,7 @@
 function paintKpis(list, kpis) {
   const make = () => element("li", { class: "bk-kpi" }, element("b"), element("span"), element("i"));
   keep(list, kpis, make, (node, kpi) => {
-    put(node, { class: `bk-kpi ${kpi.level ? `bk-${kpi.level}` : ""}`.trim(), title: kpi.tip });
+    put(node, { class: ["bk-kpi", kpi.level && `bk-${kpi.level}`, kpi.color && "bk-hero"].filter(Boolean).join(" "), title: kpi.tip, style: kpi.color ? `--bk-own:${kpi.color}` : null });
     const [value, label, change] = node.children;
     say(value, kpi.value);
     say(label, kpi.label);

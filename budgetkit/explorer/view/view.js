@@ -2,6 +2,17 @@
 
 const SETTLING = 100; // milliseconds between two looks whether a view is in the page
 
+// ipywidgets catches what fails while a change is shown and keeps one line of it: the page is to get it whole.
+function told(call) {
+  return (...given) => {
+    try {
+      call(...given);
+    } catch (error) {
+      reportError(error);
+    }
+  };
+}
+
 function render({ model, el }) {
   let gone = false; // a view that is scrolled away is out of the page for a while, and not gone
   const alive = () => !gone;
@@ -18,7 +29,8 @@ function render({ model, el }) {
   const actions = createActions(courier.post);
   const hasBar = Boolean(model.get("state").bar);
   const pane = hasBar ? createWindow(courier.post, actions) : null;
-  const head = element("div", { class: "bk-view bk-head" }, kpis, status, ...(pane ? pane.nodes : []));
+  const card = createCard(Boolean(model.get("state").strip), actions);
+  const head = element("div", { class: "bk-view bk-head" }, ...card.over, kpis, status, ...(pane ? pane.nodes : []), ...card.under);
 
   const source = element("p", { class: "bk-source" });
   const charts = createCharts(model, alive, courier.post, () => Boolean(pane?.isMoving()));
@@ -45,6 +57,7 @@ function render({ model, el }) {
     paintKpis(kpis, state.kpis);
     report(state.status);
     pane?.draw(state.bar);
+    card.paint(state);
     actions.paint(state.actions);
     say(source, state.source);
     charts.arrange(state.figures);
@@ -67,7 +80,7 @@ function render({ model, el }) {
     "msg:custom": receive,
   };
   for (const key of model.get("figures")) changes[`change:figure_${key}`] = () => charts.draw(key);
-  for (const [name, call] of Object.entries(changes)) model.on(name, call);
+  for (const [name, call] of Object.entries(changes)) model.on(name, (changes[name] = told(call)));
 
   const sizes = new ResizeObserver(redraw);
   sizes.observe(head);

@@ -8,7 +8,7 @@ function createWindow(post, actions) {
   const title = element("h3", {}, "What fills the window?");
   const hint = element("p", { class: "bk-note" }, "");
   const header = element("div", { class: "bk-header" }, title, actions.root);
-  const card = element("section", { class: "bk-card" }, header, hint, bar.svg, legend);
+  const card = element("section", { class: "bk-card bk-window" }, header, hint, bar.svg, legend);
   let hover = () => {};
   return {
     nodes: [card, bar.tip],

@@ -11,10 +11,20 @@ from budgetkit.pruning.policies.pruners import (
     Summarise,
     TriggerTarget,
 )
-from budgetkit.pruning.policies.systems import POLICIES, agent_framework, haystack, octopus, prompt_poet
+from budgetkit.pruning.policies.returning import BringBack
+from budgetkit.pruning.policies.systems import (
+    NAMED,
+    POLICIES,
+    agent_framework,
+    haystack,
+    octopus,
+    prompt_poet,
+)
 
 __all__ = [
+    "NAMED",
     "POLICIES",
+    "BringBack",
     "Chain",
     "Cut",
     "DropToolResults",

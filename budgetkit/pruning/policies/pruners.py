@@ -12,6 +12,7 @@ from typing import Any, get_args
 
 from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.amounts import Amount, Share, check_tokens
+from budgetkit.budget.quoting import brief
 from budgetkit.pruning.policies.policy import Base, Cut, Policy, PruningContext, SummaryRule
 
 
@@ -135,8 +136,8 @@ class TriggerTarget(Policy):
         low, high = (_ratio(amount) for amount in (self.target, self.trigger))
         if type(self.trigger) is type(self.target) and not 0 < low <= high:
             raise ValueError(
-                f"trigger {self.trigger!r} and target {self.target!r}; cutting goes from a high mark to a low one: "
-                "0 < target <= trigger; lower the target or raise the trigger"
+                f"trigger {brief(self.trigger)} and target {brief(self.target)}; cutting goes from a high "
+                "mark to a low one: 0 < target <= trigger; lower the target or raise the trigger"
             )
 
     def cuts(self, room: PruningContext) -> tuple[Cut, ...]:

@@ -6,11 +6,13 @@ Where a system rounds or groups in a way of its own, its function says what is l
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Final, Literal
 
 from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.amounts import Share
+from budgetkit.budget.quoting import brief, quoted
 from budgetkit.pruning.policies.policy import Floor, Policy
 from budgetkit.pruning.policies.pruners import (
     Chain,
@@ -132,3 +134,34 @@ POLICIES: Final[Mapping[str, Callable[[], Policy]]] = MappingProxyType(
         "prompt-poet": prompt_poet,
     }
 )
+
+#: Every policy that goes by a name: those of this kit at usual numbers, then those of systems.
+NAMED: Final[Mapping[str, Callable[[], Policy]]] = MappingProxyType(
+    {
+        "oldest first": OldestFirst,
+        "last turns": SlidingWindow,
+        "in blocks": partial(Step, 2_000),
+        "down to a mark": partial(TriggerTarget, target=Share(0.5)),
+        "summarise": Summarise,
+        "tool results first": DropToolResults,
+        **POLICIES,
+    }
+)
+
+
+def policy_of(given: Policy | str) -> Policy:
+    """Return a policy, given itself or by its name.
+
+    Examples
+    --------
+    >>> policy_of("in blocks")
+    Step(2000)
+    """
+    if isinstance(given, Policy):
+        return given
+    if not isinstance(given, str) or given not in NAMED:
+        raise LookupError(
+            f"no policy {brief(given)}; known by name are {quoted(NAMED)}; "
+            "name one, or write it, as in SlidingWindow(5)"
+        )
+    return NAMED[given]()

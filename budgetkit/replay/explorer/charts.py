@@ -13,6 +13,7 @@ from budgetkit.figures.palette import GREY
 from budgetkit.figures.question import Question, short
 from budgetkit.replay.explorer.results import Results
 from budgetkit.replay.explorer.view_state import FIGURES, dollars
+from budgetkit.replay.figures.outlook import LINE_NOTE
 
 Data = dict[str, Any]
 MARKED = ("timeline", "caching", "dropping")
@@ -110,7 +111,8 @@ def _fan_note(table: pd.DataFrame, found: Results) -> str:
         high = "later" if pd.isna(row["high"]) else f"{row['high']:,}"
         parts.append(f"{row['event']}{limit}: turn {row['median']:,} ({row['low']:,} to {high})")
     drawn = f"{len(found.drawn):,} conversations drawn from the {len(found.trace.turns):,} turns of this one, unpruned."
-    return f"{drawn} {'; '.join(parts).capitalize() if parts else 'No limit is reached in the turns drawn'}."
+    said = "; ".join(parts).capitalize() if parts else "No limit is reached in the turns drawn"
+    return f"{drawn} {said}. {LINE_NOTE}"
 
 
 NOTES = {

@@ -8,8 +8,8 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, Final
 
-from budgetkit.budget.allocation import quoted
 from budgetkit.budget.amounts import Share
+from budgetkit.budget.quoting import brief, quoted
 from budgetkit.pruning.policies import (
     POLICIES,
     DropToolResults,
@@ -85,7 +85,7 @@ def policy_of(
     if name in given:
         return given[name]
     if name not in CHOICES:
-        raise LookupError(f"no policy {name!r}; known are {quoted([*CHOICES, *given])}; choose from these")
+        raise LookupError(f"no policy {brief(name)}; known are {quoted([*CHOICES, *given])}; choose from these")
     return CHOICES[name].policy(parameters.get(name, {}), floor)
 
 
@@ -100,12 +100,12 @@ def number_of(policy: str, number: str, value: Any) -> int:
     known = CHOICES[policy].parameters if policy in CHOICES else {}
     if number not in known:
         has = f"its numbers are {quoted(known)}; set one of them" if known else "it has none; choose another policy"
-        raise LookupError(f"no number {number!r} of {policy!r}; {has}")
+        raise LookupError(f"no number {brief(number)} of {brief(policy)}; {has}")
     bounds = known[number]
     whole = isinstance(value, int | float) and value == value // 1
     if not (whole and bounds.low <= value <= bounds.high):
         raise ValueError(
-            f"{bounds.label} {value!r} was asked for of {policy!r}; it goes from {bounds.low:,} to {bounds.high:,} "
-            f"{bounds.unit}; give a whole number between them"
+            f"{bounds.label} {brief(value)} was asked for of {brief(policy)}; it goes from {bounds.low:,} to "
+            f"{bounds.high:,} {bounds.unit}; give a whole number between them"
         )
     return int(value)

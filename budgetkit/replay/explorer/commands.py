@@ -5,6 +5,7 @@ What concerns the budget, the model and the file is the budget explorer's own co
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,6 +13,7 @@ from datetime import date
 from math import isfinite
 from typing import Any
 
+from budgetkit.budget.quoting import brief
 from budgetkit.explorer.budget import commands as budgets
 from budgetkit.pruning.policies import Floor
 from budgetkit.replay.cost import PRICED
@@ -93,14 +95,14 @@ def set_day(settings: Settings, found: Results, library: Replays, text: str) -> 
     try:
         day = date.fromisoformat(text.strip()) if text.strip() else None
     except ValueError:
-        raise ValueError(f"prices of {text.strip()!r} were asked for; a day is YYYY-MM-DD; write it so") from None
+        raise ValueError(f"prices of {brief(text.strip())} were asked for; a day is YYYY-MM-DD; write it so") from None
     return replace(settings, on=day, given_prices=None)
 
 
 def type_price(settings: Settings, found: Results, library: Replays, of: str, text: str) -> Settings:
     """Type in a price in dollars for a million tokens; an empty text is the listed one."""
     if of not in PRICED:
-        raise LookupError(f"no price {of!r}; there are {', '.join(PRICED)}; use one of them")
+        raise LookupError(f"no price {brief(of)}; there are {', '.join(PRICED)}; use one of them")
     others = {name: price for name, price in settings.prices.items() if name != of}
     if not text.strip():
         return replace(settings, prices=others)
@@ -110,7 +112,7 @@ def type_price(settings: Settings, found: Results, library: Replays, of: str, te
         price = float("nan")
     if not (isfinite(price) and price >= 0):
         raise ValueError(
-            f"a price of {text.strip()!r} for {of.replace('_', ' ')}; prices are dollars for a million tokens, "
+            f"a price of {brief(text.strip())} for {of.replace('_', ' ')}; prices are dollars for a million tokens, "
             "from 0; type a number, or nothing for the listed price"
         )
     return replace(settings, prices={**others, of: price})
@@ -121,7 +123,7 @@ def choose_request(settings: Settings, found: Results, library: Replays, request
     number = int(request)
     if not 1 <= number <= found.requests:
         raise ValueError(
-            f"request {number:,} was asked for; the conversation makes 1 to {found.requests:,}; choose one of them"
+            f"request {brief(number)} was asked for; the conversation makes 1 to {found.requests:,}; choose one of them"
         )
     return replace(settings, request=number)
 
@@ -133,8 +135,8 @@ def set_horizon(settings: Settings, found: Results, library: Replays, turns: int
 
 def set_money(settings: Settings, found: Results, library: Replays, money: float) -> Settings:
     """Say what may be spent, in US dollars; 0 for no limit."""
-    if not (isinstance(money, int | float) and isfinite(money) and money >= 0):
-        raise ValueError(f"{money!r} was to be spent at most; that is US dollars, from 0; give such a number")
+    if not (isinstance(money, int | float) and 0 <= money <= sys.float_info.max):
+        raise ValueError(f"{brief(money)} was to be spent at most; that is US dollars, from 0; give such a number")
     return replace(settings, money=float(money))
 
 

@@ -11,12 +11,14 @@ import pandas as pd
 import traitlets as t
 
 from budgetkit.budget import Budget
+from budgetkit.counters import Count
 from budgetkit.explorer.base import Explorer
 from budgetkit.explorer.budget.commands import taken
 from budgetkit.explorer.budget.settings import Settings as BudgetSettings
 from budgetkit.explorer.undo import UndoStack
 from budgetkit.explorer.view import View
 from budgetkit.pruning.policies import Policy
+from budgetkit.pruning.policies.systems import policy_of
 from budgetkit.replay import Replay
 from budgetkit.replay.cost import Prices
 from budgetkit.replay.explorer.charts import charts
@@ -71,8 +73,8 @@ class ConversationExplorer(Explorer[Settings, Results, Replays]):
         The model; its window holds for a preset, its provider's prompt cache and its prices for the cost.
     window : int, optional
         Another window than the model's, in tokens.
-    counter : str, optional
-        What to count with; the model's own where it is left out.
+    counter : str, Counter or callable, optional
+        What to count with, by name or as it is; the model's own where it is left out.
     by : {"turn", "request"}, optional
         One request a turn, or one for each answer of the model; the latter for a conversation that calls tools.
     cache : str or PromptCache, optional
@@ -101,25 +103,27 @@ class ConversationExplorer(Explorer[Settings, Results, Replays]):
         self,
         trace: str | Path | Trace | Sequence[Trace] = "coding-agent",
         budget: str | Budget = "working_memory",
-        policies: Sequence[str] | Mapping[str, Policy] | None = None,
+        policies: Sequence[str] | Mapping[str, Policy | str] | None = None,
         *,
         model: str = "gpt-4o",
         window: int | None = None,
-        counter: str | None = None,
+        counter: str | Count | None = None,
         by: By | None = None,
         cache: str | PromptCache | None = None,
         prices: Prices | None = None,
     ) -> None:
-        base = BudgetSettings(model=model, counter=counter)
+        base = BudgetSettings(model=model)
         base = taken(base, budget) if isinstance(budget, Budget) else replace(base, preset=budget)
         base = base if window is None else replace(base, window=window)
         chosen = AT_FIRST if policies is None else tuple(policies)
         if not chosen:
             raise ValueError("no policy was given; a conversation is replayed under at least one; name one or more")
-        given = dict(policies) if isinstance(policies, Mapping) else {}
+        given = {name: policy_of(each) for name, each in policies.items()} if isinstance(policies, Mapping) else {}
         view = ConversationView()
         settings = Settings(base, chosen, chosen[0], given=given, by=by, rules=cache, given_prices=prices)
         library = Replays(view.report, settings)
+        base = replace(base, counter=library.given(counter))
+        library.start = replace(settings, base=base)
         settings = replace(settings, base=replace(base, trace=library.take(trace)))
         super().__init__(settings, library, view, Controls(self._do, library, settings))
 

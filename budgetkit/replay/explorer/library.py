@@ -18,12 +18,13 @@ from budgetkit.explorer.library import Library, Report
 from budgetkit.framing import Framing
 from budgetkit.plan.items import Ints
 from budgetkit.pruning.policies import Policy
-from budgetkit.replay import cost, replay, spent, turn_sizes
+from budgetkit.replay import cost, replay, spent
 from budgetkit.replay.cost import Prices
 from budgetkit.replay.evidence import evidence
 from budgetkit.replay.explorer.replayed import Compared, Replayed
 from budgetkit.replay.explorer.settings import Settings
-from budgetkit.replay.forecast import first_over, paths
+from budgetkit.replay.forecast import first_over
+from budgetkit.replay.outlook import contexts, first_cut
 from budgetkit.replay.prompt_cache import PromptCache
 from budgetkit.replay.requests import By
 from budgetkit.state import to_json
@@ -84,12 +85,11 @@ class Replays(Library):
         return self._keep((run.key, tuple(policies.items())), lambda: Compared(replays))
 
     def drawn(self, run: Run, turns: int) -> tuple[Ints, pd.DataFrame]:
-        """Return conversations drawn from the turns of this one, from its beginning on, and how they spread."""
+        """Return this conversation and what is drawn to follow it, and how that spreads."""
 
         def draw() -> tuple[Trace, Ints, pd.DataFrame]:
-            before = int(run.trace.counts(run.count, run.framing)[: run.trace.turns[0].start].sum())
-            found = paths(turn_sizes(run.trace, run.count, run.framing), turns, before, SAMPLES)
-            return run.trace, found, figures.fan.table(found)
+            found = contexts(run.trace, run.count, turns, SAMPLES, framing=run.framing)
+            return run.trace, found, figures.fan.table(found, known=len(run.trace.turns))
 
         return self._keep(("drawn", id(run.trace), run.count.name, run.framing, turns), draw)[1:]
 
@@ -97,14 +97,15 @@ class Replays(Library):
         """Return at which turn drawn conversations pass each limit."""
 
         def pass_them() -> tuple[Ints, pd.DataFrame]:
-            limits = {"first cut": run.budget.usable, "window full": run.budget.window}
-            found = [first_over(drawn, limits)]
+            turns = drawn.shape[1] - len(run.trace.turns)
+            found = [first_cut(run.trace, run.budget, run.count, turns, SAMPLES, 0, run.roles, run.framing)]
+            found.append(first_over(drawn, {"window full": run.budget.window}))
             cost = spent(drawn, run.prices) if money else None
             if cost is not None:
                 found.append(first_over(cost, {"money spent": money}))
             return drawn, pd.concat(found, ignore_index=True)
 
-        return self._keep((id(drawn), run.budget.usable, run.budget.window, run.prices, money), pass_them)[1]
+        return self._keep((id(drawn), to_json(run.budget), run.prices, money), pass_them)[1]
 
     def prices(self, model: str, on: date | None, hour: bool) -> Prices:
         """Return what a model costs."""

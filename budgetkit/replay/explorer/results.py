@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from budgetkit.budget import Budget
+from budgetkit.budget.quoting import brief, one_line
 from budgetkit.explorer.budget.results import Results as BudgetResults
 from budgetkit.explorer.budget.results import results as budget_results
 from budgetkit.framing import framing_for
@@ -90,7 +91,7 @@ class Results:
     @property
     def horizon(self) -> int:
         """How many turns the forecast draws."""
-        return int(self.drawn.shape[1])
+        return int(self.drawn.shape[1]) - len(self.run.trace.turns)
 
     @property
     def timed(self) -> bool:
@@ -105,8 +106,8 @@ def results(settings: Settings, library: Replays) -> Results:
     number = settings.base.conversation
     if not 0 <= number < len(traces):
         raise LookupError(
-            f"conversation {number} of {settings.base.trace} was asked for; it has {len(traces)}, from 0 to "
-            f"{len(traces) - 1}; choose one of them"
+            f"conversation {brief(number)} of {one_line(str(settings.base.trace))} was asked for; it has "
+            f"{len(traces)}, from 0 to {len(traces) - 1}; choose one of them"
         )
     rules, cache, note = prompt_cache(settings, bare.model)
     budget = bare.plan.budget if bare.plan.budget.roles else replace(bare.plan.budget, undeclared="pool")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
-from budgetkit.budget.allocation import quoted
+from budgetkit.budget.quoting import brief, quoted
 from budgetkit.models import Model
 from budgetkit.replay.explorer.settings import LIFETIMES, Settings
 from budgetkit.replay.prompt_cache import CACHES, PromptCache
@@ -44,10 +44,12 @@ def prompt_cache(settings: Settings, model: Model) -> tuple[str, PromptCache, st
         whose = model.provider or model.name
         note = f"No prompt cache is known for {whose}: an ideal one that finds any prefix stands in."
     if isinstance(rules, str) and rules not in CACHES:
-        raise LookupError(f"no prompt cache {rules!r}; known are {quoted(CACHES)}; choose one of them")
+        raise LookupError(f"no prompt cache {brief(rules)}; known are {quoted(CACHES)}; choose one of them")
     cache = CACHES[rules] if isinstance(rules, str) else rules
     if settings.lifetime is not None:
         if settings.lifetime not in LIFETIMES:
-            raise LookupError(f"no lifetime {settings.lifetime!r}; known are {quoted(LIFETIMES)}; choose one of them")
+            raise LookupError(
+                f"no lifetime {brief(settings.lifetime)}; known are {quoted(LIFETIMES)}; choose one of them"
+            )
         cache = replace(cache, lifetime=LIFETIMES[settings.lifetime])
     return rules if isinstance(rules, str) else OWN, cache, note

@@ -8,6 +8,7 @@ from datetime import date
 from types import MappingProxyType
 from typing import Final
 
+from budgetkit.budget.quoting import one_line
 from budgetkit.explorer.budget.settings import Settings as BudgetSettings
 from budgetkit.pruning.policies import Floor, Policy
 from budgetkit.replay.cost import Prices
@@ -47,7 +48,7 @@ class Settings:
         """Return the settings with one policy more, or less."""
         kept = tuple(each for each in self.chosen if each != name) + ((name,) if on else ())
         if not kept:
-            raise ValueError(f"{name} was to go, the last policy that is chosen; choose another one first")
+            raise ValueError(f"{one_line(name)} was to go, the last policy that is chosen; choose another one first")
         return replace(self, chosen=kept, main=self.main if self.main in kept else kept[0])
 
     def with_number(self, policy: str, name: str, value: int) -> Settings:

@@ -1,7 +1,10 @@
-"""Sessions of coding agents, an event a line: Claude Code, and pi, which writes much the same.
+"""Sessions of coding agents, an event a line: Claude Code, pi, which writes much the same, and Codex.
 
 Claude Code writes an answer in several lines, one for each block, all of one message id; they are joined. What
 its sub-agents said ("side chains") is a conversation of its own. Lines that hold no message are kept aside.
+
+A compaction takes what was said before out of all later requests, but for what it keeps, and puts a summary there. It
+stays where it stands: ``compactions`` lists the index of the summary and that of the first message kept.
 """
 
 from __future__ import annotations
@@ -9,55 +12,104 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from budgetkit.trace.importers.blocks import chat_messages
+from budgetkit.trace.importers.pairing import paired, placed
+from budgetkit.trace.importers.paths import found
+from budgetkit.trace.importers.records import Records, read_records
 from budgetkit.trace.importers.usage import usage_of
 from budgetkit.trace.jsonl import LocatedMessage, Numbered
 
 Raw = Mapping[str, Any]
-_EVENTS = ("user", "assistant", "system", "summary", "message", "session", "file-history-snapshot", "model_change")
-_BESIDE = ("message",)
+_EVENTS = (
+    *("user", "assistant", "system", "summary", "message", "session", "file-history-snapshot", "model_change"),
+    *("compaction", "queue-operation", "progress", "custom", "thinking_level_change"),
+)
+_CODEX = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
 
 
 def matches(value: Raw) -> bool:
-    """Say whether a line is an event of a session."""
-    return value.get("type") in _EVENTS and "role" not in value and "messages" not in value
+    """Say whether a line is an event of a session: it names one, and has no role itself."""
+    if value.get("type") in _CODEX:
+        return isinstance(value.get("payload"), Mapping)
+    if "type" not in value and {"id", "timestamp", "instructions"} <= value.keys():
+        return True  # the first line of Codex as it was until 2025
+    other = {
+        "role",
+        "messages",
+        "data",
+        "text",
+        "body",
+        *(() if "uuid" in value or "subtype" in value else ("content",)),
+    }
+    return value.get("type") in _EVENTS and not other & value.keys()
 
 
 def conversations(numbered: Iterable[Numbered]) -> Iterator[Numbered]:
-    """Read a session."""
-    events: list[tuple[int, Any]] = []
-    others: list[tuple[int, Any]] = []
-    for line, value in numbered:
-        holds = isinstance(value, Mapping) and isinstance(value.get("message"), Mapping)
-        (events if holds else others).append((line, value))
+    """Read a session: the main conversation with the line it starts on, then that of the side chains, if any."""
+    lines = [(line, value) for line, value in numbered]
+    if (
+        any(isinstance(value, Mapping) and value.get("type") in _CODEX for _, value in lines)
+        or "type" not in lines[0][1]
+    ):
+        yield lines[0][0], _codex(lines)
+        return
+    others = [value for _, value in lines if not _is_event(value)]
     for side in (False, True):
-        chain = [(line, event) for line, event in events if bool(event.get("isSidechain")) is side]
-        if chain:
-            yield chain[0][0], _conversation(chain, [] if side else [value for _, value in others], side)
+        chain = [(line, v) for line, v in lines if not _is_event(v) or bool(v.get("isSidechain")) is side]
+        first = next(((line, v) for line, v in chain if _is_event(v)), None)
+        if first is not None:
+            yield first[0], _conversation(chain, first[1], [] if side else others, side)
 
 
-def _conversation(events: list[tuple[int, Raw]], others: list[Any], side: bool) -> dict[str, Any]:
-    messages: list[LocatedMessage] = []
-    usage: list[dict[str, Any]] = []
-    for line, event, said in _joined(events):
-        messages += [LocatedMessage(line, {**message, **_about(event)}) for message in chat_messages(said)]
-        found = usage_of(said.get("usage"), len(messages) - 1, said.get("model"))
-        if found is not None and found["context_tokens"]:
-            usage.append(found)
-    first = {**events[0][1], **next((o for o in others if isinstance(o, Mapping) and o.get("type") == "session"), {})}
-    name = first.get("sessionId") or (first.get("id") if first.get("type") == "session" else None)
+def _is_event(value: Any) -> bool:
+    return isinstance(value, Mapping) and isinstance(value.get("message"), Mapping)
+
+
+def _conversation(lines: list[tuple[int, Any]], first: Raw, others: list[Any], side: bool) -> dict[str, Any]:
+    read, compactions, preserved = Records(), list[dict[str, Any]](), list[Any]()
+    places: dict[Any, int] = {}
+    for line, event, said in _joined(lines):
+        start = len(read.messages)
+        places |= {_key(event.get("id")): start, _key(event.get("uuid")): start, ("line", line): start}
+        if event.get("isCompactSummary") is True or (event.get("type") == "compaction" and not side):
+            kept = places.get(_key(event.get("firstKeptEntryId")), start)
+            if isinstance(at := event.get("firstKeptEntryIndex"), int):
+                kept = places.get(("line", lines[min(max(at, 0), len(lines) - 1)][0]), start)
+            besides = [places[_key(uuid)] for uuid in preserved if _key(uuid) in places]
+            compactions.append({"at": start, "first_kept": kept, **({"kept": besides} if besides else {})})
+        preserved = found(event, "compactMetadata.preservedMessages.uuids.*") or preserved
+        if said is None:
+            continue
+        counted = usage_of(said.pop("usage", None), 0, said.get("model"))
+        for message in read_records([said]).messages:
+            read.messages.append(LocatedMessage(line, {**placed(message)[1], **_about(event)}))
+        if counted and counted["context_tokens"] and len(read.messages) > start:
+            read.usage.append({**counted, "message_index": len(read.messages) - 1})
+    session = next((o for o in others if isinstance(o, Mapping) and o.get("type") == "session"), {})
+    name = {**first, **session}.get("sessionId") or session.get("id")
     id = f"{name} side chain" if name and side else name
-    return {"id": id, "messages": messages, "usage": usage, "other_lines": others, "format": "session"}
+    notes = paired(read.messages, strict=True)
+    found_compactions = {"compactions": compactions} if compactions else {}
+    return {
+        **{"id": id, "messages": read.messages, "usage": read.usage, "other_lines": others, "format": "session"},
+        **found_compactions,
+        **({"warnings": notes} if notes else {}),
+    }
 
 
-def _joined(events: list[tuple[int, Raw]]) -> Iterator[tuple[int, Raw, dict[str, Any]]]:
-    """Give each message once, with all of its blocks, and the role under its usual name."""
-    held: tuple[int, Raw, dict[str, Any]] | None = None
-    for line, event in events:
-        said = _named(event["message"])
-        id = said.get("id")
-        if held and id and held[2].get("id") == id and held[2].get("role") == said.get("role"):
-            held = (held[0], held[1], {**held[2], **said, "content": [*_list(held[2]), *_list(said)]})
+def _key(value: Any) -> Any:
+    return value if isinstance(value, str | int) else None
+
+
+def _joined(lines: list[tuple[int, Any]]) -> Iterator[tuple[int, Raw, dict[str, Any] | None]]:
+    """Give each event once, its message with all of its blocks; an event without a message has None."""
+    held: tuple[int, Raw, dict[str, Any] | None] | None = None
+    for line, event in lines:
+        if not isinstance(event, Mapping):
+            continue
+        said = _named(event)
+        id, before = (said or {}).get("id"), held[2] if held else None
+        if held and said and before and id and before.get("id") == id and before.get("role") == said.get("role"):
+            held = (held[0], held[1], {**before, **said, "content": [*_list(before), *_list(said)]})
             continue
         if held:
             yield held
@@ -66,16 +118,22 @@ def _joined(events: list[tuple[int, Raw]]) -> Iterator[tuple[int, Raw, dict[str,
         yield held
 
 
-def _named(message: Raw) -> dict[str, Any]:
-    if message.get("role") != "toolResult":
-        return dict(message)
-    result = {
-        "type": "tool_result",
-        "tool_use_id": message.get("toolCallId"),
-        "content": message.get("content"),
-        "is_error": message.get("isError"),
-    }
-    return {**message, "role": "user", "content": [result]}
+def _named(event: Raw) -> dict[str, Any] | None:
+    """Return an event's message with the role under its usual name; that of a compaction is its summary."""
+    message = event.get("message")
+    if event.get("type") in ("compaction", "branch_summary", "custom_message"):
+        told = event.get("summary", event.get("content"))
+        return {"role": "user", "content": told} if isinstance(told, str | list) else None
+    if not isinstance(message, Mapping):
+        return None
+    if message.get("role") == "toolResult":
+        result = {"tool_use_id": message.get("toolCallId"), "content": message.get("content")}
+        error = {"is_error": True} if message.get("isError") else {}
+        return {**message, "role": "user", "content": [{"type": "tool_result", **result, **error}]}
+    if message.get("role") == "bashExecution":
+        return {"role": "user", "content": "\n".join(str(message.get(name) or "") for name in ("command", "output"))}
+    content = message.get("content")
+    return {**message, "content": content if isinstance(content, str | list) else None}
 
 
 def _list(message: Raw) -> list[Any]:
@@ -85,5 +143,49 @@ def _list(message: Raw) -> list[Any]:
 
 def _about(event: Raw) -> dict[str, Any]:
     """Keep what an event says about its message: when, where, by whom."""
-    kept = {name: field for name, field in event.items() if name not in _BESIDE}
+    kept = {name: each for name, each in event.items() if name != "message"}
     return {"event": kept, **({"timestamp": kept["timestamp"]} if "timestamp" in kept else {})}
+
+
+def _codex(lines: list[tuple[int, Any]]) -> dict[str, Any]:
+    """Read Codex: items of OpenAI Responses in lines, the model and what was counted in others."""
+    read, compactions, others = Records(), [], []
+    about: dict[str, Any] = {}
+    for line, event in lines:
+        kind = event.get("type") if isinstance(event, Mapping) else None
+        payload = found(event, "payload") if kind in _CODEX else event
+        items = [payload] if kind == "response_item" or (kind not in _CODEX and "id" in about) else []
+        if kind == "compacted":
+            compactions.append({"at": len(read.messages), "first_kept": len(read.messages)})
+            items = found(event, "payload.replacement_history.*") or [
+                {"role": "assistant", "content": found(event, "payload.message")}
+            ]
+        elif not items:
+            others.append(event)
+        if kind == "session_meta" or (kind is None and "id" not in about):
+            about |= {"id": found(payload, "id"), "model": found(payload, "model")}
+            text = found(payload, "base_instructions.text|instructions")
+            items = [{"role": "system", "content": text}] if isinstance(text, str) and text else []
+        about |= {"model": found(payload, "model")} if kind == "turn_context" else {}
+        read = read_records(
+            [LocatedMessage(line, each) for each in items if _is_message(each)], None, about.get("model"), read
+        )
+        told = usage_of(found(payload, "info.last_token_usage"), _last_answer(read.messages), about.get("model"))
+        if told and told["message_index"] >= 0 and told["context_tokens"]:
+            read.usage = [*(u for u in read.usage if u["message_index"] != told["message_index"]), told]
+    notes = paired(read.messages, strict=False)
+    compactions = [each for each in compactions if each["at"] < len(read.messages)]
+    return {
+        **{"id": about.get("id"), "messages": read.messages, "usage": read.usage, "other_lines": others},
+        **{"format": "codex", **({"compactions": compactions} if compactions else {})},
+        **({"warnings": notes} if notes else {}),
+    }
+
+
+def _is_message(item: Any) -> bool:
+    return isinstance(item, Mapping) and ("role" in item or item.get("type") not in ("ghost_snapshot", None))
+
+
+def _last_answer(messages: list[Any]) -> int:
+    roles = [placed(each)[1].get("role") for each in messages[-20:]]
+    return next((len(messages) - 1 - i for i, role in enumerate(reversed(roles)) if role == "assistant"), -1)

@@ -1,7 +1,7 @@
 """What providers say they counted, under one set of names.
 
-Anthropic's ``input_tokens`` leaves out what was read from and written to the cache; OpenAI's and Gemini's
-contain it. ``context_tokens`` is the whole prompt in both cases.
+Some count what they read from and wrote to a cache inside the prompt, some beside it; ``context_tokens`` is the whole
+prompt in both cases, ``output_tokens`` the whole answer, thoughts among it.
 """
 
 from __future__ import annotations
@@ -9,18 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-_INPUT = ("input_tokens", "prompt_tokens", "promptTokenCount", "input")
-_OUTPUT = ("output_tokens", "completion_tokens", "candidatesTokenCount", "output")
-_READ = ("cache_read_input_tokens", "cache_read_tokens", "cacheRead")
-_WRITE = ("cache_creation_input_tokens", "cache_write_tokens", "cacheWrite")
-_INSIDE = ("cached_tokens", "cachedContentTokenCount", "cached")
+from budgetkit.budget.amounts import check_tokens
+from budgetkit.trace.importers.formats import table
+from budgetkit.trace.importers.paths import found
 
 
-def usage_of(raw: Any, message_index: int, model: str | None = None) -> dict[str, Any] | None:
-    """Read one usage record.
+def usage_of(raw: Any, message_index: int, model: Any = None) -> dict[str, Any] | None:
+    """Read one usage record, as a provider or an agent's log wrote it; None where no input was counted.
 
-    Examples
-    --------
     >>> usage_of({"input_tokens": 3, "cache_read_input_tokens": 900, "output_tokens": 5}, 1)["context_tokens"]
     903
     >>> usage_of({"prompt_tokens": 900, "prompt_tokens_details": {"cached_tokens": 800}}, 1)["context_tokens"]
@@ -28,23 +24,32 @@ def usage_of(raw: Any, message_index: int, model: str | None = None) -> dict[str
     """
     if not isinstance(raw, Mapping):
         return None
-    sent = _first(raw, _INPUT)
+    names = table("usage")
+    sent = _count(raw, names["input"])
+    if sent is None and found(raw, names["output"]) is None:
+        sent = _count(raw, "totalTokens")  # what Gemini says when it is asked to count
     if sent is None:
         return None
-    details = [raw.get(name) for name in ("prompt_tokens_details", "input_tokens_details")]
-    inside = _first(raw, _INSIDE) or next((_first(d, _INSIDE) for d in details if isinstance(d, Mapping)), None) or 0
-    read, write = _first(raw, _READ) or 0, _first(raw, _WRITE) or 0
+    # litellm adds what Anthropic counts beside the prompt to prompt_tokens, and leaves the fields standing
+    inside = "prompt_tokens" in raw
+    read, written = (_count(raw, names[f"{what}_beside"]) or 0 for what in ("read", "written"))
     return {
         "message_index": message_index,
-        "model": model,
+        "model": model if isinstance(model, str) else None,
         "input_tokens": sent,
-        "output_tokens": _first(raw, _OUTPUT) or 0,
-        "cache_read_tokens": read or inside,
-        "cache_write_tokens": write,
-        "context_tokens": sent + read + write,
+        "output_tokens": (_count(raw, names["output"]) or 0) + (_count(raw, names["thoughts"]) or 0),
+        "cache_read_tokens": read or _count(raw, names["read_inside"]) or 0,
+        "cache_write_tokens": written or _count(raw, names["written_inside"]) or 0,
+        "context_tokens": sent + (0 if inside else read + written),
     }
 
 
-def _first(raw: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
-    found = (raw.get(name) for name in names)
-    return next((value for value in found if isinstance(value, int) and not isinstance(value, bool)), None)
+def _count(raw: Mapping[str, Any], paths: str) -> int | None:
+    """Return the first whole number that stands at one of several paths."""
+    for path in paths.split("|"):
+        value = found(raw, path)
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return check_tokens(f"{path} of a provider's usage", value)
+    return None

@@ -1,0 +1,82 @@
+"""Foreign values in sentences: whatever a file, a page or a caller gave, an error quotes a line of it at most.
+
+A value from outside may be a million characters long, or a few hundred bytes that stand for gigabytes (YAML's aliases
+repeat what they name). So it is never written out whole and cut afterwards: no more of it is written than is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from reprlib import Repr
+
+_LINE = 120  # characters of a value
+_NAMES = 20  # names of a list
+_WRITTEN_OUT = 200  # bits of a whole number, about 60 digits
+
+
+class _Short(Repr):
+    """Python's own short repr, of kinds of lists and mappings too, and of numbers too large to be written out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel, self.maxstring, self.maxother = 3, 100, 80
+
+    def repr1(self, x: object, level: int) -> str:
+        if isinstance(x, int) and x.bit_length() > _WRITTEN_OUT:
+            return f"a whole number of about {x.bit_length() * 30_103 // 100_000:,} digits"
+        for kind in (str, list, tuple, set, frozenset, dict):
+            if isinstance(x, kind):
+                return str(getattr(self, f"repr_{kind.__name__}")(x, level))
+        if isinstance(x, Mapping):
+            return self.repr_dict(dict(islice(x.items(), self.maxdict + 1)), level)
+        return super().repr1(x, level)
+
+
+def brief(value: object) -> str:
+    """Return a value as an error shows it: in quotes where it is a text, on one line, and cut to that line.
+
+    Examples
+    --------
+    >>> brief("history"), brief([1.5, None])
+    ("'history'", '[1.5, None]')
+    >>> len(brief("a" * 1_000_000))
+    100
+    """
+    return one_line(repr(value) if type(value) is str and len(value) < _LINE else _Short().repr(value))
+
+
+def one_line(text: str) -> str:
+    r"""Return a text on one line and cut to that line, without quotes.
+
+    Examples
+    --------
+    >>> one_line("while parsing\n  a mapping")
+    'while parsing a mapping'
+    """
+    cut = text if len(text) <= _LINE else f"{text[: _LINE - 1]}…"
+    return cut if cut.isprintable() else " ".join(cut.split())
+
+
+def printable(text: str) -> str:
+    r"""Return a text that cannot command a terminal: control characters are replaced, but for the ends of lines.
+
+    Examples
+    --------
+    >>> print(printable("name\x1b[31m in red"))
+    name�[31m in red
+    """
+    return "".join(each if each.isprintable() or each == "\n" else "\N{REPLACEMENT CHARACTER}" for each in text)
+
+
+def quoted(names: Iterable[object]) -> str:
+    """Return names in quotes for a sentence.
+
+    Examples
+    --------
+    >>> print(quoted(["system", "history"]))
+    'system', 'history'
+    """
+    every = list(names)
+    more = [f"{len(every) - _NAMES:,} more"] if len(every) > _NAMES else []
+    return ", ".join([*map(brief, every[:_NAMES]), *more])

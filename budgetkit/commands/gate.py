@@ -1,0 +1,284 @@
+"""check(): a budget against prompts, tool schemas and recorded conversations, for a test or a pipeline.
+
+It fails where a section outgrows its cap, a request overruns the window, a floor is no longer there, or more
+conversations are cut than were agreed to. Each failure brings the plan and what would mend it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from budgetkit.budget import Budget
+from budgetkit.budget.quoting import one_line, quoted
+from budgetkit.counters import counter
+from budgetkit.framing import DEFAULT_FRAMING
+from budgetkit.models import Model
+from budgetkit.plan import Plan, allocate
+from budgetkit.plan.batch import RequestBatch
+from budgetkit.plan.findings import Finding, findings
+from budgetkit.pruning.policies import Policy
+from budgetkit.replay import replay
+from budgetkit.trace.conversation import Trace
+from budgetkit.trace.sections import DEFAULT_ROLES
+
+Count = Callable[[str], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One reason why a gate is closed.
+
+    Parameters
+    ----------
+    code : str
+        "cap", "overrun", "floor" or "cut".
+    where : str
+        The prompts, or the conversation and its turn.
+    sentence : str
+        What is wrong, with its numbers.
+    detail : str
+        The plan, and what would mend it.
+    """
+
+    code: str
+    where: str
+    sentence: str
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return "\n".join(filter(None, [f"{self.code}: {self.where}: {self.sentence}", self.detail]))
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a check found.
+
+    Parameters
+    ----------
+    failures : tuple of Failure
+        Why the gate is closed; empty where it is open.
+    findings : tuple of Finding
+        What is wrong with the budget itself.
+    sections : mapping
+        The most that each section asks for, in tokens.
+    conversations, cut : int
+        How many were looked at, and how many of them lose something.
+    """
+
+    failures: tuple[Failure, ...]
+    findings: tuple[Finding, ...]
+    sections: Mapping[str, int]
+    conversations: int = 0
+    cut: int = 0
+
+    @property
+    def passed(self) -> bool:
+        """Whether the gate is open."""
+        return not self.failures
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(str, self.failures)) or "nothing outgrows the budget"
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What is sent with every request, by section, in tokens."""
+
+    prompts: Mapping[str, int] = field(default_factory=dict)
+    tools: Mapping[str, int] = field(default_factory=dict)
+
+    def demand(self) -> dict[str, int]:
+        names = [*self.prompts, *self.tools]
+        return {name: self.prompts.get(name, 0) + self.tools.get(name, 0) for name in names}
+
+
+def check(
+    budget: Budget,
+    *,
+    prompts: Mapping[str, str] | None = None,
+    tools: Sequence[Mapping[str, Any]] = (),
+    traces: Iterable[Trace] = (),
+    count: Count | None = None,
+    model: Model | None = None,
+    policy: Policy | None = None,
+    most_cut: float | None = None,
+    floor: int | None = None,
+    thinking: int = 0,
+    today: date | None = None,
+) -> Checked:
+    """Check what is sent against a budget.
+
+    Parameters
+    ----------
+    budget : Budget
+        The budget that was agreed to.
+    prompts : mapping of str to str
+        The text that stands in a section of every request, by section; it takes the place of a conversation's own.
+    tools : sequence of mapping
+        Tool schemas of every request; they take the place of a conversation's own.
+    traces : iterable of Trace
+        Recorded conversations.
+    count : callable, optional
+        From text to tokens; o200k_base when left out.
+    model, policy, thinking, today
+        For the findings; see `budgetkit.plan.findings.findings`.
+    most_cut : float, optional
+        The greatest share of conversations that may lose something; not looked at when left out.
+    floor : int, optional
+        Least that is left for the budget's remainder, in tokens; its own floor when left out.
+
+    Returns
+    -------
+    Checked
+        The failures, the findings, and what each section asks for.
+
+    Raises
+    ------
+    LookupError
+        If a prompt's section, or one of a conversation, is not in the budget.
+    ValueError
+        If the share is none, or a floor is asked of a budget without a remainder.
+
+    Examples
+    --------
+    >>> from budgetkit import Allocation
+    >>> found = check(Budget(100, (), [Allocation("system", 5)]), prompts={"system": "Be brief. Be kind. Be right."})
+    >>> print(found.failures[0].sentence)
+    system asks for 13 tokens, 8 above its cap (5)
+    """
+    if most_cut is not None and not 0 <= most_cut <= 1:
+        raise ValueError(f"most_cut is {most_cut}; a share lies between 0 and 1; write 10 % as 0.1")
+    count = counter("o200k_base") if count is None else count
+    lines = replace(budget, deficit="signed")
+    floors = _floors(lines, floor)
+    given = _given(lines, prompts or {}, tools, count)
+    failures: list[Failure] = []
+    demands = [pd.DataFrame([given.demand()])] if given.demand() else []
+    for demand in demands:
+        failures += _failures(lines, demand, floors, "prompts and tools", {*given.demand()})
+    required = {a.section for a in lines.allocations if a.required} - {*given.demand()}
+    lost, seen, cut = [0], 0, 0
+    for trace in traces:
+        asked = _asked(lines, trace, given, tools, count)
+        demands.append(asked)
+        failures += _failures(lines, asked, floors, one_line(trace.id), required)
+        seen, cut = seen + 1, cut + _is_cut(lines, asked)
+        if policy is not None:
+            kept = replay(trace, replace(lines, undeclared="pool"), policy, count=count).kept
+            lost += [*kept.dropped_messages, 0]
+    if most_cut is not None and seen and cut > most_cut * seen:
+        told = f"{cut:,} of {seen:,} are cut, above the share of {most_cut:.0%}"
+        failures.append(Failure("cut", "conversations", told, "raise a cap or the window, or agree to a larger share"))
+    look = partial(findings, budget, model=model, policy=policy, thinking=thinking, today=today)
+    found = list(look(lost=lost, tools=sum(given.tools.values())))
+    for demand in demands:
+        known = {each.code for each in found}
+        found += [each for each in look(demand=demand) if each.code not in known]
+    return Checked(tuple(failures), tuple(found), _most(demands), seen, cut)
+
+
+def _floors(budget: Budget, floor: int | None) -> dict[str, int]:
+    if floor is None:
+        return dict(budget.floors)
+    if budget.remainder is None:
+        raise ValueError(f"a floor of {floor:,} was asked for; this budget names no remainder; leave the floor out")
+    return {**budget.floors, budget.remainder: floor}
+
+
+def _given(budget: Budget, prompts: Mapping[str, str], tools: Sequence[Any], count: Count) -> _Given:
+    """Count what is sent with every request."""
+    unknown = [section for section in prompts if section not in budget.sections]
+    if unknown and budget.undeclared == "error":
+        known = quoted(budget.sections)
+        raise LookupError(
+            f"no section {quoted(unknown)} for a prompt; the budget's sections are {known}; use one of them"
+        )
+    roles = budget.roles or DEFAULT_ROLES
+    sizes = {
+        section: DEFAULT_FRAMING.message({"role": "system", "content": text}, count)
+        for section, text in prompts.items()
+    }
+    told = {roles.get("tools", "tools"): DEFAULT_FRAMING.schemas(list(tools), count)} if tools else {}
+    return _Given(sizes, told)
+
+
+def _asked(budget: Budget, trace: Trace, given: _Given, tools: Sequence[Any], count: Count) -> pd.DataFrame:
+    """Say what a conversation asks for with the prompts and tools of today in place of its own."""
+    roles = budget.roles or DEFAULT_ROLES
+    asked = (replace(trace, tools=tuple(tools)) if tools else trace).demand(count, roles)
+    own = {roles.get("tools", "tools"): DEFAULT_FRAMING.schemas(trace.tools, count)} if not tools else given.tools
+    for section, tokens in given.prompts.items():
+        asked[section] = tokens + own.get(section, 0)
+    return asked.loc[:, [s for s in asked.columns if s in budget.sections or bool(asked[s].any())]]
+
+
+def _columns(budget: Budget, demand: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    return RequestBatch(demand).columns(budget)
+
+
+def _is_cut(budget: Budget, demand: pd.DataFrame) -> bool:
+    return any(bool(column["cut"].any()) for column in _columns(budget, demand).values())
+
+
+def _failures(
+    budget: Budget, demand: pd.DataFrame, floors: Mapping[str, int], where: str, fixed: set[str]
+) -> Iterator[Failure]:
+    """Give each failure once, at the request where it is worst."""
+    columns = _columns(budget, demand)
+    for section, column in columns.items():
+        cap = budget.caps.get(section)
+        over = column["demand"] - (column["limit"] if cap is None else cap)
+        if section in fixed and (worst := int(over.argmax())) >= 0 and over[worst] > 0:
+            limit = f"its cap ({cap:,})" if cap is not None else f"what is left for it ({column['limit'][worst]:,})"
+            told = f"{one_line(section)} asks for {column['demand'][worst]:,} tokens, {over[worst]:,} above {limit}"
+            yield _failure("cap", where, told, budget, demand, worst, section)
+    free = _free(budget, columns)
+    if (worst := int(free.argmin())) >= 0 and free[worst] < 0:
+        told = f"a request overruns the window ({budget.window:,}) by {-free[worst]:,} tokens"
+        yield _failure("overrun", where, told, budget, demand, worst)
+    for section, floor in floors.items():
+        limit = columns[section]["limit"]
+        if (worst := int(limit.argmin())) >= 0 and limit[worst] < floor:
+            told = f"{one_line(section)} has {max(0, limit[worst]):,} tokens left, below its floor ({floor:,})"
+            failure = _failure("floor", where, told, budget, demand, worst, section)
+            wide = (budget.caps[section] or floor) >= floor
+            mend = "lower a reserve, or shorten what is asked before it" if wide else f"raise its cap to {floor:,}"
+            yield replace(failure, detail=f"{failure.detail}\n- {mend[0].upper()}{mend[1:]}.")
+
+
+def _free(budget: Budget, columns: Mapping[str, Mapping[str, Any]]) -> Any:
+    """Return the tokens that each request leaves free, below 0 where it overruns the window."""
+    used = sum(column["granted"] for column in columns.values())
+    held = sum(np.minimum(columns[section]["granted"], tokens) for section, tokens in budget.held.items())
+    return budget.window - budget.reserved - used + held + np.zeros(1, dtype=np.int64)
+
+
+def _failure(
+    code: str, where: str, told: str, budget: Budget, demand: pd.DataFrame, row: int, section: str | None = None
+) -> Failure:
+    plan = allocate(budget, {str(name): int(demand[name].iloc[row]) for name in demand})
+    turn = f", turn {demand.index[row]}" if demand.index.name == "turn" else ""
+    return Failure(code, where + turn, told, explained(plan, section))
+
+
+def explained(plan: Plan, section: str | None = None) -> str:
+    """Write a plan as text, with its warnings and the single changes that would mend a section."""
+    rows = [f"  {one_line(g.section)}: {g.granted:,} of {g.demand:,}, limit {g.limit:,}" for g in plan.grants]
+    mends = [f"- {mend.sentence}" for mend in plan.why(section).mends] if section else []
+    return "\n".join([f"Plan of {plan.budget.window:,} tokens, {plan.free:,} free:", *rows, *plan.warnings, *mends])
+
+
+def _most(demands: Sequence[pd.DataFrame]) -> dict[str, int]:
+    """Return the most that each section ever asks for."""
+    most: dict[str, int] = {}
+    for demand in demands:
+        for section in demand:
+            most[str(section)] = max(most.get(str(section), 0), int(demand[section].max()))
+    return most

@@ -1,0 +1,121 @@
+"""What commands are given: budgets, conversations, tools and policies, each from a file, a name or standard input."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from budgetkit.budget import Budget
+from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.counters import Counter, counter
+from budgetkit.models import Model, model
+from budgetkit.plan import Plan
+from budgetkit.presets import PRESETS
+from budgetkit.pruning.policies import POLICIES, OldestFirst, Policy, SlidingWindow, TriggerTarget
+from budgetkit.state import from_json, from_yaml
+from budgetkit.trace.conversation import Trace
+from budgetkit.trace.loading import load_trace, load_traces
+
+PIPE: Final = "-"
+KNOWN_POLICIES: Final[Mapping[str, Callable[[], Policy]]] = {
+    "oldest-first": OldestFirst,
+    "sliding-window": SlidingWindow,
+    "trigger-target": TriggerTarget,
+    **POLICIES,
+}
+
+
+class Piped(io.BytesIO):
+    """Standard input, read whole, so that any format can be told from its first bytes."""
+
+    name = "standard input"
+
+
+def model_of(name: str | None) -> Model | None:
+    """Look a model up; an unknown one is an error here, where nobody sees what stands in."""
+    return None if name is None else model(name, unknown="raise")
+
+
+def counter_of(counter_name: str | None, model_name: str | None) -> Counter:
+    """Make the counter that was asked for: by its name, else the model's."""
+    return counter(counter_name or model_name or "o200k_base")
+
+
+def budget_of(given: str, window: int | None, model_name: str | None) -> Budget:
+    """Read a saved budget, or make a preset's."""
+    path = Path(given).expanduser()
+    if given == PIPE or path.is_file():
+        text = sys.stdin.read() if given == PIPE else path.read_text(encoding="utf-8")
+        saved = from_json(text) if text.lstrip().startswith("{") else from_yaml(text)
+        budget = saved.budget if isinstance(saved, Plan) else saved
+        return budget if window is None else budget.assign(window=window)
+    if given not in PRESETS:
+        raise ValueError(
+            f"no budget {brief(given)}; there is no such file, and presets are {quoted(PRESETS)}; give one"
+        )
+    found = model_of(model_name)
+    return PRESETS[given](window or found or 8_192)
+
+
+def trace_of(given: str, conversation: str) -> Trace:
+    """Load one conversation, by its place or its id."""
+    place = int(conversation) if conversation.isdecimal() else conversation
+    return load_trace(source_of(given), place)
+
+
+def traces_of(given: str) -> list[Trace]:
+    """Load every conversation of a file."""
+    return load_traces(source_of(given))
+
+
+def source_of(given: str) -> Any:
+    """Return what a trace is loaded from: a path, a shipped one's name, or what comes in by standard input."""
+    return Piped(sys.stdin.buffer.read()) if given == PIPE else given
+
+
+def tools_of(given: str) -> list[dict[str, Any]]:
+    """Read tool schemas: a list of them, a request with tools, or the answer of an MCP server to tools/list."""
+    where = "standard input" if given == PIPE else one_line(given)
+    text = sys.stdin.read() if given == PIPE else Path(given).expanduser().read_text(encoding="utf-8")
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{where} is no JSON ({error}); give tool schemas as JSON") from None
+    return tools_in(data, where)
+
+
+def tools_in(data: Any, where: str = "tools") -> list[dict[str, Any]]:
+    """List the tools in plain data; those of the Model Context Protocol become functions.
+
+    >>> tools_in({"result": {"tools": [{"name": "ping", "inputSchema": {"type": "object"}}]}})
+    [{'type': 'function', 'function': {'name': 'ping', 'description': '', 'parameters': {'type': 'object'}}}]
+    """
+    for field in ("result", "tools"):
+        data = data.get(field, data) if isinstance(data, Mapping) else data
+    listed = [data] if isinstance(data, Mapping) else data
+    if not isinstance(listed, list | tuple) or not all(isinstance(each, Mapping) for each in listed):
+        raise ValueError(f"{where} holds no tool schemas; they are a list, or stand under 'tools'; give such a file")
+    for each in listed:
+        if not (each.get("name") or each.get("type") or isinstance(each.get("function"), Mapping)):
+            raise ValueError(
+                f"{where} holds {brief(dict(each))}, which is no tool; a tool has a name; give tool schemas"
+            )
+    return [_function(each) for each in listed]
+
+
+def _function(tool: Mapping[str, Any]) -> dict[str, Any]:
+    if "inputSchema" not in tool:
+        return dict(tool)
+    told = {"description": str(tool.get("description") or ""), "parameters": tool["inputSchema"]}
+    return {"type": "function", "function": {"name": tool.get("name"), **told}}
+
+
+def policy_of(name: str) -> Policy:
+    """Make a policy by its name."""
+    if name not in KNOWN_POLICIES:
+        raise ValueError(f"no policy {brief(name)}; known are {quoted(KNOWN_POLICIES)}; choose one of them")
+    return KNOWN_POLICIES[name]()

@@ -1,0 +1,343 @@
+"""Tune a budget on conversations of your own, and say whether the gain holds on others.
+
+Conversations are split, not turns. The choice is made on one part and reported on the other, beside the present
+setting, with an interval from drawing conversations again. What is best on the part it was chosen on always looks
+good there; what counts is the other part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from random import Random
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from budgetkit.accuracy.dask import Client, answers
+from budgetkit.budget import Budget
+from budgetkit.budget.quoting import brief, quoted
+from budgetkit.pruning.policies import POLICIES, OldestFirst, Policy
+from budgetkit.replay import Replay, losses, replay
+from budgetkit.replay.cost import Prices
+from budgetkit.replay.evidence import evidence
+from budgetkit.trace import Trace
+
+Objective = Callable[[Replay], float]
+Floats = npt.NDArray[np.float64]
+_MOST = 2_000  # settings that are tried; of more, so many are drawn
+_DRAWS = 2_000
+_NOISE = 0.05  # share of the draws outside the interval
+
+
+def _cut(outcome: Replay) -> float:
+    others = sum(int(c["cut"].sum()) for s, c in outcome.columns.items() if s != outcome.section)
+    return float(np.sum(outcome.kept.dropped)) + others
+
+
+def _uncached(outcome: Replay) -> float:
+    return 1 - float(np.sum(outcome.cached)) / max(1, int(np.sum(outcome.sent)))
+
+
+def _cost(outcome: Replay) -> float:
+    return float(np.sum(outcome.cost))
+
+
+def _lost_evidence(outcome: Replay, found: pd.DataFrame | None = None) -> float:
+    table = losses(outcome, found)
+    return float(table["needed"].sum() - table["present"].sum())
+
+
+_IN_WORDS = {"cut": "tokens cut", "evidence": "evidence lost", "cost": "cost", "uncached": "input not cached"}
+#: What may be made small, by name: tokens cut, needed messages lost, US dollars, the share not read from a cache.
+OBJECTIVES: dict[str, Objective] = {
+    "cut": _cut,
+    "evidence": _lost_evidence,
+    "cost": _cost,
+    "uncached": _uncached,
+}
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The setting that was chosen, and what it gains on conversations that it was not chosen on.
+
+    Parameters
+    ----------
+    best : dict
+        The chosen values, by line; "policy" by name.
+    budget : Budget
+        The budget with them.
+    policy : Policy
+        The policy with them.
+    table : DataFrame
+        One row a setting: its values, then for each objective the mean over the conversations of both parts
+        (``cost``, ``cost held out``), and whether it is on the Pareto front of the part it was chosen on.
+    gain, low, high : float
+        Share by which the first objective is smaller than at the present setting, on the part held out, and its
+        95 % interval.
+    conversations : tuple of int
+        How many it was chosen on, and how many were held out.
+    objective : str
+        The first objective's name.
+    tried : int
+        Settings tried, of how many there are: `of`.
+    of : int
+        All settings there are.
+    """
+
+    best: dict[str, Any]
+    budget: Budget
+    policy: Policy
+    table: pd.DataFrame
+    gain: float
+    low: float
+    high: float
+    conversations: tuple[int, int]
+    objective: str
+    tried: int
+    of: int
+
+    @property
+    def holds_out(self) -> bool:
+        """Whether the gain is above 0 on conversations held out, with 95 % of the draws."""
+        return self.low > 0
+
+    @property
+    def front(self) -> pd.DataFrame:
+        """The settings that no other beats in all objectives."""
+        return self.table[self.table["front"]].reset_index(drop=True)
+
+    def __str__(self) -> str:
+        many = f"{self.conversations[1]} conversations that it was not chosen on"
+        between = f"95 % sure between {100 * self.low:.1f} and {100 * self.high:.1f} %"
+        what = _IN_WORDS.get(self.objective, self.objective)
+        values = ", ".join(f"{line} {value}" for line, value in self.best.items())
+        if not self.holds_out:
+            change = f"{what} changes by {0.0 - 100 * self.gain:+.1f} % on {many}"
+            return f"No gain that holds: {change} ({between}); {values}."
+        return f"{100 * self.gain:.1f} % less {what} on {many}, {between}: {values}."
+
+
+def tune(
+    traces: Sequence[Trace],
+    budget: Budget,
+    vary: Mapping[str, Iterable[Any]],
+    objective: str | Objective | Sequence[str | Objective] = "cut",
+    hold_out: float = 0.5,
+    *,
+    policy: Policy | None = None,
+    prices: Prices | None = None,
+    seed: int = 0,
+    workers: int = 1,
+    client: Client | None = None,
+    **options: Any,
+) -> Tuned:
+    """Choose the best setting of a few lines on some conversations, and measure it on the others.
+
+    Parameters
+    ----------
+    traces : sequence of Trace
+        At least four conversations.
+    budget : Budget
+        The present setting.
+    vary : mapping of str to iterable
+        What may change: "window", a reserve or a section with the sizes to try, in tokens or shares; "policy" with
+        names of :data:`budgetkit.pruning.policies.POLICIES`, or a mapping of your own names to policies.
+    objective : str, callable or sequence of both, default "cut"
+        What should be small: "cut" (tokens), "evidence" (needed messages lost), "cost" (US dollars), "uncached" (share
+        of what is sent) or any function from a `Replay` to a number. The first decides, the others are on the front.
+    hold_out : float, default 0.5
+        Share of the conversations that are kept to measure on.
+    policy : Policy, optional
+        The present policy; the oldest messages go first when left out.
+    prices : Prices, optional
+        What tokens cost; for "cost".
+    seed : int, default 0
+        The same seed splits and draws the same.
+    workers : int, default 1
+        Processes.
+    client : dask.distributed.Client, optional
+        A cluster to work on.
+    **options
+        What else :func:`budgetkit.replay.replay` takes: count, framing, by, cache.
+
+    Returns
+    -------
+    Tuned
+        The setting, and its gain on the part held out.
+
+    Raises
+    ------
+    ValueError
+        If there are too few conversations, nothing to vary, or no setting that can be planned.
+    LookupError
+        If a line, a policy or an objective is unknown.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> traces = bk.load_traces("mixed-language") * 4
+    >>> budget = bk.presets.working_memory(4_000, output=1_000, history_floor=0)
+    >>> found = tune(traces, budget, {"output": [500, 1_000]}, "cut")
+    >>> found.best, found.tried
+    ({'output': 500}, 2)
+    """
+    asked = [objective] if isinstance(objective, str) or callable(objective) else list(objective)
+    named = dict(_objective(each) for each in asked)
+    values = _values(budget, vary)
+    every = [dict(zip(values, point, strict=True)) for point in product(*values.values())]
+    settings = every if len(every) <= _MOST else Random(seed).sample(every, _MOST)
+    chosen_on, held = _split(len(traces), hold_out, seed)
+    work = partial(
+        _measured, budget, [{}, *settings], named, policy or OldestFirst(), values, {"prices": prices, **options}
+    )
+    scores = np.array(_answers(work, list(traces), workers, client))  # conversations x settings x objectives
+    table, best = _table(settings, list(named), scores, chosen_on, held, list(values))
+    gain, low, high = _gain(scores[held, 0, 0], scores[held, 1 + best, 0], seed)
+    changed, with_policy = _set(budget, settings[best], policy or OldestFirst(), values)
+    return Tuned(
+        settings[best],
+        changed,
+        with_policy,
+        table,
+        gain,
+        low,
+        high,
+        (len(chosen_on), len(held)),
+        next(iter(named)),
+        len(settings),
+        len(every),
+    )
+
+
+def _objective(asked: str | Objective) -> tuple[str, Objective]:
+    if callable(asked):
+        return getattr(asked, "__name__", "objective"), asked
+    if asked not in OBJECTIVES:
+        raise LookupError(
+            f"no objective {brief(asked)}; known are {quoted(OBJECTIVES)}; use one, or a function of a Replay"
+        )
+    return asked, OBJECTIVES[asked]
+
+
+def _values(budget: Budget, vary: Mapping[str, Iterable[Any]]) -> dict[str, dict[Any, Any]]:
+    """Return for each line what may be set, by the name it has in the table."""
+    found: dict[str, dict[Any, Any]] = {}
+    for line, given in vary.items():
+        listed = dict(given) if isinstance(given, Mapping) else {each: each for each in given}
+        if line == "policy":
+            unknown = [name for name, each in listed.items() if isinstance(each, str) and each not in POLICIES]
+            if unknown:
+                raise LookupError(
+                    f"no policy {quoted(unknown)}; known are {quoted(POLICIES)}; use these, or your own by name"
+                )
+            listed = {name: POLICIES[each]() if isinstance(each, str) else each for name, each in listed.items()}
+        if not listed:
+            raise ValueError(f"nothing to try for {brief(line)}; tuning needs at least one value a line; give some")
+        found[line] = listed
+    if not found:
+        raise ValueError(
+            "nothing to vary; tuning needs a line and the values to try; give {'output': [500, 1_000]}, say"
+        )
+    return found
+
+
+def _split(many: int, hold_out: float, seed: int) -> tuple[list[int], list[int]]:
+    held = round(many * hold_out)
+    if not 2 <= held <= many - 2:
+        raise ValueError(
+            f"{many} conversations with {hold_out:g} of them held out; at least 2 are needed on each side; "
+            "give more conversations, or another hold_out"
+        )
+    order = list(range(many))
+    Random(seed).shuffle(order)
+    return sorted(order[held:]), sorted(order[:held])
+
+
+def _set(
+    budget: Budget, setting: Mapping[str, Any], policy: Policy, values: Mapping[str, Any]
+) -> tuple[Budget, Policy]:
+    lines = {line: values[line][name] for line, name in setting.items() if line != "policy"}
+    own = values["policy"][setting["policy"]] if "policy" in setting else policy
+    return (budget.assign(**lines) if lines else budget), own
+
+
+def _measured(
+    budget: Budget,
+    settings: Sequence[Mapping[str, Any]],
+    objectives: Mapping[str, Objective],
+    policy: Policy,
+    values: Mapping[str, Any],
+    options: Mapping[str, Any],
+    trace: Trace,
+) -> list[list[float]]:
+    """Replay one conversation under every setting; what cannot be planned is not a number."""
+    found = evidence(trace) if "evidence" in objectives else None
+    measures = [
+        partial(_lost_evidence, found=found) if name == "evidence" else each for name, each in objectives.items()
+    ]
+    rows = []
+    for setting in settings:
+        try:
+            changed, own = _set(budget, setting, policy, values)
+            outcome = replay(trace, changed, own, **options)
+        except ValueError:
+            rows.append([float("nan")] * len(measures))
+            continue
+        rows.append([measure(outcome) for measure in measures])
+    return rows
+
+
+def _answers(work: Callable[[Trace], Any], traces: list[Trace], workers: int, client: Client | None) -> list[Any]:
+    if client is None and workers > 1:
+        with ProcessPoolExecutor(workers) as pool:
+            return list(pool.map(work, traces))
+    return list(answers(work, traces, client))
+
+
+def _table(
+    settings: Sequence[Mapping[str, Any]],
+    names: Sequence[str],
+    scores: Floats,
+    chosen_on: Sequence[int],
+    held: Sequence[int],
+    lines: Sequence[str],
+) -> tuple[pd.DataFrame, int]:
+    """Return all settings with their means on both parts, and which is best on the first."""
+    means = scores[chosen_on, 1:].mean(axis=0)
+    if np.isnan(means[:, 0]).all():
+        raise ValueError(
+            f"none of {len(settings):,} settings can be planned for every conversation; vary {quoted(lines)} less"
+        )
+    table = pd.DataFrame([dict(setting) for setting in settings])
+    for place, name in enumerate(names):
+        table[name], table[f"{name} held out"] = means[:, place], scores[held, 1:].mean(axis=0)[:, place]
+    table["front"] = _on_front(means)
+    return table, int(np.nanargmin(means[:, 0]))
+
+
+def _on_front(means: Floats) -> npt.NDArray[np.bool_]:
+    """Say which rows no other row beats: as good in all columns and better in one."""
+    return np.array(
+        [
+            not np.isnan(row).any() and not ((means <= row).all(axis=1) & (means < row).any(axis=1)).any()
+            for row in means
+        ],
+        dtype=np.bool_,
+    )
+
+
+def _gain(before: Floats, after: Floats, seed: int) -> tuple[float, float, float]:
+    """Return the share gained over all conversations, and its interval from drawing conversations again."""
+    draws = np.random.default_rng(seed).integers(0, len(before), (_DRAWS, len(before)))
+    sums = np.column_stack([before[draws].sum(axis=1), after[draws].sum(axis=1)])
+    shares = 1 - sums[:, 1] / np.where(sums[:, 0] == 0, np.inf, sums[:, 0])
+    low, high = np.quantile(np.where(sums[:, 0] == 0, 0.0, shares), [_NOISE / 2, 1 - _NOISE / 2])
+    whole = float(before.sum())
+    return (1 - float(after.sum()) / whole if whole else 0.0), float(low), float(high)

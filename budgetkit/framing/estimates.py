@@ -1,0 +1,254 @@
+"""What providers bill whose tokenizer is not public: estimates that say so.
+
+Each family of models is a row of ``data/calibrations.csv``: a slope over a public encoding, and constants in tokens for
+what a request holds beyond its text. All were fitted to recorded calls of public projects; rows carry source and date.
+
+- A request costs a constant, each change of speaker after the first another; a message itself costs nothing.
+- Tools bring a hidden prompt, a longer one where a tool must be called and a shorter one where calls at once are
+  forbidden; then each tool costs its JSON (Gemini: its names and descriptions, and constants for it and each property).
+- A call costs its name, its arguments as JSON and a constant that covers its result's frame.
+- An answer schema costs a constant and, but for Gemini and Mistral, its JSON; thinking switched on another constant.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Final
+
+from budgetkit.counters.calibrated import family_row
+from budgetkit.framing.charges import Charge
+from budgetkit.framing.image_prices import ASSUMED_SIDE, image_charges, image_price, sized
+from budgetkit.framing.openai_chat import is_system, parsed
+from budgetkit.framing.openai_tools import function_name
+from budgetkit.framing.request import Request
+from budgetkit.message import Image, Message
+
+__all__ = ["CONSTANTS", "Estimate", "EstimatedRules", "constants_of", "estimate_for"]
+
+#: The constants of a family, each a column of the table; README.md of data/ says what each is.
+CONSTANTS: Final = (
+    "request",
+    "turn",
+    "tools",
+    "forced",
+    "sequential",
+    "tool",
+    "property",
+    "call",
+    "schema",
+    "thinking",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Hold one family's row.
+
+    Parameters
+    ----------
+    family, pattern : str
+        What it is called, and what its models' names match.
+    counter : str
+        The public encoding that is counted with.
+    slope : float
+        The family's tokens for one of the encoding's.
+    constants : Mapping
+        From each of :data:`CONSTANTS` to tokens.
+    mark : float
+        Tokens for each punctuation mark.
+    tool_form : str
+        How tools are written: ``"json"`` or ``"words"``.
+    schema_shown : bool
+        Whether an answer schema's JSON is billed.
+    tool_times : float
+        How much more of their text is billed than of other text.
+    spread : Mapping
+        From ``"text"`` and ``"tools"`` to how far bills lay below and above the estimate, as shares of it.
+    source, date : str
+        Where it was fitted, and when that was read.
+    """
+
+    family: str
+    pattern: str
+    counter: str
+    slope: float
+    constants: Mapping[str, int] = field(hash=False)
+    mark: float = 0.0
+    tool_form: str = "json"
+    schema_shown: bool = True
+    tool_times: float = 1.0
+    spread: Mapping[str, tuple[float, float]] = field(default_factory=dict, hash=False)
+    source: str = ""
+    date: str = ""
+
+
+def estimate_for(model: str) -> Estimate:
+    """Return the family of a model; the last row is for any other.
+
+    >>> [estimate_for(name).family for name in ("us.anthropic.claude-sonnet-4-5", "anthropic/claude-4.5-haiku", "x")]
+    ['claude-4.5', 'claude-4.5', 'any other']
+    """
+    row = family_row(model)
+    return Estimate(
+        row["family"],
+        row["pattern"],
+        row["counter"],
+        float(row["slope"]),
+        {name: int(row[name]) for name in CONSTANTS},
+        float(row["mark"]),
+        row["tool_form"],
+        row["schema_shown"] == "yes",
+        float(row["tool_times"]),
+        {kind: (float(row[f"{kind}_low"]), float(row[f"{kind}_high"])) for kind in ("text", "tools")},
+        row["source"],
+        row["date"],
+    )
+
+
+def constants_of(request: Request) -> dict[str, int]:
+    """Count how often a request pays each constant."""
+    forced = bool(request.forced or request.required)
+    armed = bool(request.tools)
+    return {
+        "request": 1,
+        "turn": len(_turns(request)),
+        "tools": int(armed and not forced),
+        "forced": int(armed and forced),
+        "sequential": int(armed and request.sequential),
+        "tool": len(request.tools),
+        "property": sum(len(_schemas(_parameters(tool))) - 1 for tool in request.tools),
+        "call": sum(len(message.tool_calls) for message in request.messages),
+        "schema": int(request.schema is not None),
+        "thinking": int(request.thinking),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class EstimatedRules:
+    """Charge a request as one family bills it, to be counted by the family's calibrated counter."""
+
+    estimate: Estimate
+    model: str = ""
+
+    def charges(self, request: Request) -> list[Charge]:
+        """List what a request bills."""
+        cost, times = self.estimate.constants, constants_of(request)
+        hidden = ("tools", "forced", "sequential", "thinking")
+        named = {
+            "tools": "tools",
+            "forced": "a tool must be called",
+            "sequential": "one call at a time",
+            "thinking": "thinking",
+        }
+        each = cost["property"] * times["property"] + cost["tool"] * times["tool"]
+        return [
+            Charge("framing", "request", fixed=cost["request"]),
+            *self._messages(request),
+            *(self._tool(tool) for tool in request.tools),
+            *([Charge("tools", "frame", fixed=each)] if each else []),
+            *(Charge("hidden prompt", named[name], fixed=cost[name]) for name in hidden if times[name]),
+            *self._schema(request),
+        ]
+
+    def answer(self, message: Message) -> list[Charge]:
+        """List what an answer bills: its text, and a call its name, its arguments and the call's constant."""
+        cost = self.estimate.constants["call"]
+        calls = [
+            Charge("message", "call", (call.name, self._data(call.arguments)), cost) for call in message.tool_calls
+        ]
+        return [Charge("message", "answer", message.texts), *calls]
+
+    def image(self, image: Image) -> int:
+        """Price one image, in tokens."""
+        width, height = sized(image) or (ASSUMED_SIDE, ASSUMED_SIDE)
+        return image_price(self.model, width, height, image.detail)
+
+    def _messages(self, request: Request) -> Iterator[Charge]:
+        turns = _turns(request)
+        for index, message in enumerate(request.messages):
+            yield from image_charges(message, index, self.model or request.model)
+            fixed = self.estimate.constants["turn"] if index in turns else 0
+            texts = tuple(map(self._data, message.texts)) if message.role == "tool" else message.texts
+            yield Charge("message", message.role, texts, fixed, message=index)
+            for call in message.tool_calls:
+                texts, fixed = (call.name, self._data(call.arguments)), self.estimate.constants["call"]
+                yield Charge("message", f"call {call.name}", texts, fixed, message=index)
+
+    def _data(self, text: str) -> str:
+        """Write arguments and results as they are counted: as JSON, or as the words in it."""
+        return text if self.estimate.tool_form == "json" else " ".join(_leaves(parsed(text)))
+
+    def _schema(self, request: Request) -> Iterator[Charge]:
+        if request.schema is not None:
+            written = (_json(request.schema.get("schema")),) if self.estimate.schema_shown else ()
+            yield Charge("answer schema", "", written, self.estimate.constants["schema"])
+
+    def _tool(self, tool: Mapping[str, Any]) -> Charge:
+        return Charge("tools", function_name(tool), (self._written(tool),), times=self.estimate.tool_times)
+
+    def _written(self, tool: Mapping[str, Any]) -> str:
+        """Write a tool as JSON of name, description and parameters, or as all the words in it."""
+        function = _object(tool.get("function")) or tool
+        said = {"name": function.get("name"), "description": function.get("description") or ""}
+        if self.estimate.tool_form == "json":
+            return _json({**said, "input_schema": _parameters(tool)})
+        words = [name for schema in _schemas(_parameters(tool)) for name in _words(schema)]
+        return " ".join(map(str, [*said.values(), *words]))
+
+
+def _turns(request: Request) -> set[int]:
+    """Return where the speaker changes: between the model and whoever else, the system text apart."""
+    spoken = [(index, each.role == "assistant") for index, each in enumerate(request.messages) if not is_system(each)]
+    return {index for (_, one), (index, other) in pairwise(spoken) if one != other}
+
+
+def _parameters(tool: Mapping[str, Any]) -> Mapping[str, Any]:
+    function = _object(tool.get("function")) or tool
+    names = ("input_schema", "parameters", "parametersJsonSchema", "parameters_json_schema")
+    return next((function[name] for name in names if _object(function.get(name))), {})
+
+
+def _schemas(schema: object) -> list[Mapping[str, Any]]:
+    """List a schema and those of all its properties."""
+    found: list[Mapping[str, Any]] = []
+    waiting = [schema]
+    while waiting:
+        each = _object(waiting.pop())
+        found += [each] if each or not found else []
+        waiting += [*_object(each.get("properties")).values(), *([each["items"]] if _object(each.get("items")) else [])]
+    return found
+
+
+def _words(schema: Mapping[str, Any]) -> Iterator[str]:
+    """Name what of one schema costs words: its description, its choices, its properties' names."""
+    choices = schema.get("enum")
+    yield str(schema.get("description") or "")
+    yield from map(str, choices if isinstance(choices, list | tuple) else ())
+    yield from _object(schema.get("properties"))
+
+
+def _leaves(value: object) -> list[str]:
+    """List the keys and values of JSON, in no order that matters."""
+    found: list[str] = []
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, Mapping):
+            found += map(str, each)
+            waiting += each.values()
+        elif isinstance(each, list):
+            waiting += each
+        else:
+            found.append(str(each))
+    return found
+
+
+def _json(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

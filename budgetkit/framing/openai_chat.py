@@ -1,0 +1,168 @@
+"""What OpenAI's chat interface bills, rule by rule.
+
+The rules were derived from recorded calls of public projects (requests with the provider's usage; read 2026-11-21),
+beyond those for text, which are OpenAI's cookbook's. They hold for models since gpt-3.5-turbo-0125; older snapshots
+keep the form that :mod:`budgetkit.framing.tools` has. Each rule is a function below.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from budgetkit.framing.answer_schema import schema_block
+from budgetkit.framing.charges import Charge
+from budgetkit.framing.image_prices import image_charges
+from budgetkit.framing.openai_families import OpenAIFamily
+from budgetkit.framing.openai_tools import function_name, namespace, written_function
+from budgetkit.framing.request import Request
+from budgetkit.framing.tools import declaration_charge
+from budgetkit.message import Message, ToolCall
+
+__all__ = ["answer_charges", "chat_charges", "compact", "forced_tool", "is_system", "parsed"]
+
+SYSTEM = ("system", "developer")
+RESULTS = ("tool", "function")
+
+
+def chat_charges(request: Request, family: OpenAIFamily) -> list[Charge]:
+    """List what a request bills: once for itself, its messages, its tools and answer schema, a forced tool."""
+    return [
+        Charge("framing", "request", fixed=family.request),
+        *_messages(request, family),
+        *_blocks(request, family),
+        *forced_tool(request, family),
+    ]
+
+
+def answer_charges(message: Message) -> list[Charge]:
+    """List what an answer bills: its text; one call 6 and its name and arguments; several 10 and their one JSON."""
+    calls = message.tool_calls
+    said = [Charge("message", "answer", message.texts)] if message.text else []
+    if len(calls) == 1:
+        said.append(Charge("message", "call", (f"functions.{calls[0].name}", calls[0].arguments), 6))
+    elif calls:
+        said.append(Charge("message", f"{len(calls)} calls", (_uses(message),), 10))
+    return said
+
+
+def _messages(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
+    """List each message's: 4, a name's text and 1, each of its texts, images, calls, results."""
+    several = {call.id for message in request.messages if len(message.tool_calls) > 1 for call in message.tool_calls}
+    escaped = family.name != "gpt-4o" or "mini" in request.model
+    for index, message in enumerate(request.messages):
+        yield from image_charges(message, index, request.model)
+        if message.role in RESULTS and family.older_tools:
+            yield Charge("message", message.role, message.texts, 3, message=index)
+        elif message.role in RESULTS and message.tool_call_id in several:
+            yield Charge("message", message.role, (_listed([message], escaped),), message=index)
+        elif message.role in RESULTS:
+            yield Charge("message", message.role, message.texts, 5, message=index)  # its name went with the call
+        else:
+            yield _spoken(message, index, request, family)
+        if len(message.tool_calls) == 1 or (message.tool_calls and family.older_tools):
+            yield from (_call(call, index, family) for call in message.tool_calls)
+        elif message.tool_calls:
+            ids = {call.id for call in message.tool_calls}
+            yield _calls(message, index, [m for m in request.messages[index:] if m.tool_call_id in ids], escaped)
+
+
+def _spoken(message: Message, index: int, request: Request, family: OpenAIFamily) -> Charge:
+    """Charge a message's text and name; a name that repeats the role costs 1, an answer what its family says."""
+    named = message.name is not None
+    fixed = family.per_message + (family.per_name if named else 0)
+    texts = [*message.texts, *([message.name] if message.name and message.name != message.role else [])]
+    if message.role == "assistant" and message.tool_calls:
+        fixed += family.per_calling
+    elif message.role == "assistant":
+        fixed += family.per_answer
+        if request.schema and message.text:
+            fixed, texts = fixed + 2, [*texts, str(request.schema.get("name") or "")]
+    return Charge("message", message.role, tuple(texts), fixed, message=index)
+
+
+def _call(call: ToolCall, index: int, family: OpenAIFamily) -> Charge:
+    """Charge one call: its name with and without "functions.", its arguments as compact JSON, and 3."""
+    if family.older_tools:
+        return Charge("message", f"call {call.name}", (call.name, call.name, call.arguments), 3, message=index)
+    texts = (f"functions.{call.name}", call.name, compact(call.arguments))
+    return Charge("message", f"call {call.name}", texts, 3, message=index)
+
+
+def _calls(message: Message, index: int, results: Sequence[Message], escaped: bool) -> Charge:
+    """Charge several calls of one message as one JSON object, and all their results as one JSON list."""
+    each = tuple(_listed([result], escaped) for result in results)
+    texts = (_uses(message), _listed(results, escaped))
+    return Charge("message", f"{len(message.tool_calls)} calls", texts, 16, each, message=index)
+
+
+def _uses(message: Message) -> str:
+    """Write all calls of a message as one JSON object."""
+    uses = [
+        {"recipient_name": f"functions.{call.name}", "parameters": parsed(call.arguments)}
+        for call in message.tool_calls
+    ]
+    return compact({"tool_uses": uses})
+
+
+def _listed(results: Sequence[Message], escaped: bool) -> str:
+    """Write results as one JSON list, each parsed where it is JSON."""
+    return json.dumps([parsed(result.text) for result in results], ensure_ascii=escaped, default=str)
+
+
+def _blocks(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
+    """List tools and answer schema: blocks of text that follow the first system text after a blank line."""
+    if family.older_tools and request.tools:
+        yield declaration_charge(request.tools, any(is_system(message) for message in request.messages))
+    tools = [] if family.older_tools else list(request.tools)
+    written = [f"# Tools\n\n## functions\n\n{namespace(tools, family.plain_unions)}"] if tools else []
+    schema = [schema_block(request.schema)] if request.schema else []
+    if not written + schema:
+        return
+    system = next(("".join(message.texts) for message in request.messages if is_system(message)), None)
+    before = "" if system is None else f"{family.heading if tools else ''}{system}\n\n"
+    fixed = 4 if system is None else 0
+    joined, without = before, () if system is None else (system,)
+    each = [(function_name(tool), written_function(tool, family.plain_unions)) for tool in tools]
+    for text, kind in ((written, "tools"), (schema, "answer schema")):
+        if text:
+            joined += text[0]
+            parts = tuple(part for _, part in each) if kind == "tools" else ()
+            cost = fixed + (family.tools if kind == "tools" else 0)
+            yield from (Charge(kind, name, (part,)) for name, part in each if kind == "tools")
+            yield Charge(kind, "heading and seams" if parts else _named(request), (joined,), cost, without + parts)
+            without, joined, fixed = (joined,), f"{joined}\n\n", 0
+    if request.schema and family.schema_answer and not tools:
+        yield Charge("answer schema", "begins the answer", (_named(request),), 2)
+
+
+def _named(request: Request) -> str:
+    return str((request.schema or {}).get("name") or "")
+
+
+def forced_tool(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
+    """Charge a tool that must be called: its name after "functions.", and 6."""
+    if request.forced and family.forced_tool:
+        yield Charge("tools", "forced", (f"functions.{request.forced}",), 6)
+
+
+def is_system(message: Message) -> bool:
+    """Say whether a message instructs the model; developer and system are billed alike."""
+    return message.role in SYSTEM
+
+
+def parsed(text: str) -> Any:
+    """Read JSON, or leave the text as it is."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def compact(value: Any) -> str:
+    """Write JSON without blanks, a text that holds JSON too; other text stays as it is."""
+    read = parsed(value) if isinstance(value, str) else value
+    if isinstance(read, str):
+        return read if read == value else json.dumps(read, ensure_ascii=False)
+    return json.dumps(read, ensure_ascii=False, separators=(",", ":"), default=str)

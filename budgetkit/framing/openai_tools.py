@@ -1,0 +1,177 @@
+"""How OpenAI's models since gpt-3.5-turbo-0125 are shown tools: a TypeScript-like namespace.
+
+A rule a function below. They were derived from recorded calls of public projects (requests with the provider's
+usage; read 2026-11-21), and none is documented by OpenAI.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+__all__ = ["function_name", "namespace", "written_function"]
+
+Schema = Mapping[str, Any]
+_DEEPEST = 40  # schemas nested deeper, or that refer to themselves, are "any" from there on
+
+
+def namespace(tools: Sequence[Schema], plain: bool = False) -> str:
+    r"""Write tools as the namespace that the model is shown; unions are plain where they stand on one line.
+
+    >>> place = {"type": "string", "description": "Town and country"}
+    >>> parameters = {"properties": {"place": place, "days": {"type": "integer", "default": 3}}, "required": ["place"]}
+    >>> tool = {"name": "forecast", "description": "Look up the weather", "parameters": parameters}
+    >>> print(namespace([tool, {"name": "ping"}]))
+    namespace functions {
+    <BLANKLINE>
+    // Look up the weather
+    type forecast = (_: {
+    // Town and country
+    place: string,
+    days?: number, // default: 3
+    }) => any;
+    <BLANKLINE>
+    type ping = () => any;
+    <BLANKLINE>
+    } // namespace functions
+    """
+    functions = (written_function(tool, plain) for tool in tools)
+    return "\n".join(["namespace functions {", "", *functions, "} // namespace functions"])
+
+
+def written_function(tool: Schema, plain: bool = False) -> str:
+    """Write one function: its description as comment lines, its type, a blank line."""
+    function = _function(tool)
+    parameters = _mapping(function.get("parameters")) or _mapping(function.get("input_schema"))
+    root = _Root(parameters, plain)
+    schema = root.resolved(parameters)
+    takes = "_: " + "\n".join([*_comments(schema), root.object(schema, 0)])
+    called = f"type {function_name(tool)} = ({takes if _properties(schema) else ''}) => any;"
+    return "\n".join([*_lines(function.get("description")), called, ""])
+
+
+def function_name(tool: Schema) -> str:
+    """Return a tool's name, whichever way it is wrapped."""
+    function = _function(tool)
+    return str(function.get("name") or function.get("type") or "")
+
+
+class _Root:
+    """The schema of one function's parameters, in which its references are looked up."""
+
+    def __init__(self, schema: Schema, plain: bool) -> None:
+        self.plain = plain
+        self.definitions = {**_mapping(schema.get("definitions")), **_mapping(schema.get("$defs"))}
+
+    def resolved(self, schema: Schema) -> Schema:
+        """Follow ``$ref``; the keys that stand beside it win."""
+        for _ in range(_DEEPEST):
+            if not isinstance(schema.get("$ref"), str):
+                break
+            target = _mapping(self.definitions.get(schema["$ref"].rpartition("/")[2]))
+            schema = {**target, **{key: value for key, value in schema.items() if key != "$ref"}}
+        return schema
+
+    def object(self, schema: Schema, depth: int) -> str:
+        """Write an object: on one line where no property has a comment, a default or an object within."""
+        members = {name: self.resolved(_mapping(member)) for name, member in _properties(schema).items()}
+        required = schema.get("required")
+        required = required if isinstance(required, list | tuple) else ()
+        written = [self.member(name, member, name in required, depth) for name, member in members.items()]
+        if not any("\n" in each or "//" in each for each in written):
+            return f"{{ {' '.join(written).removesuffix(',')} }}"
+        return "\n".join(["{", *written, "}"])
+
+    def member(self, name: str, schema: Schema, required: bool, depth: int) -> str:
+        """Write one property: its comments above it, its name and type, what it defaults to behind it."""
+        typed = self.type(schema, depth)
+        described = isinstance(schema.get("type"), list | tuple) and schema.get("description")
+        colon = ":" if typed.startswith("\n") and not described else ": "
+        line = f"{name}{'' if required else '?'}{colon}{typed},{_trailing(schema)}"
+        return "\n".join([*_comments(schema), line])
+
+    def type(self, schema: Schema, depth: int) -> str:
+        """Write a type; a union stands on lines of its own."""
+        if depth > _DEEPEST:
+            return "any"
+        for joined in ("anyOf", "oneOf"):
+            if isinstance(schema.get(joined), list | tuple):
+                return self.union([self.resolved(_mapping(choice)) for choice in schema[joined]], depth)
+        kind = schema.get("type", "any")
+        if isinstance(kind, list | tuple):
+            return self.union([{**schema, "type": each} for each in kind], depth)
+        if isinstance(schema.get("enum"), list | tuple):
+            return " | ".join(_json(choice) for choice in schema["enum"])
+        if "const" in schema:
+            return _json(schema["const"])
+        return self.named(str(kind), schema, depth)
+
+    def union(self, choices: Sequence[Schema], depth: int) -> str:
+        """Write each choice on a line, its description behind it; gpt-5 is shown all of them on one."""
+        if self.plain:
+            return " | ".join(self.type(choice, depth + 1) for choice in choices)
+        lines = []
+        for choice in choices:
+            typed = self.type(choice, depth + 1)
+            said = "" if "\n" in typed or not choice.get("description") else f" // {choice['description']}"
+            lines.append(f" | {typed}{said}{_trailing(choice)}")
+        return "\n" + "\n".join(lines) + "\n"
+
+    def named(self, kind: str, schema: Schema, depth: int) -> str:
+        """Write a type that has a name: an array, an object, a number, or what it is called."""
+        if kind == "array":
+            return self.array(schema, depth)
+        if kind == "object" or (kind == "any" and _properties(schema)):
+            return self.object(schema, depth + 1) if _properties(schema) else "object"
+        return "number" if kind == "integer" else kind
+
+    def array(self, schema: Schema, depth: int) -> str:
+        """Write an array: ``T[]``, or with its items on lines of their own where they have comments."""
+        items = self.resolved(_mapping(schema.get("items")))
+        typed, comments = self.type(items, depth + 1), [*_comments(items)]
+        if comments or "\n" in typed:
+            return "\n".join(["Array<", *comments, typed, ">"])
+        return f"{typed}[]"
+
+
+def _comments(schema: Schema) -> Iterator[str]:
+    """Write title and description, a comment line for each of theirs."""
+    if schema.get("title"):
+        yield f"// {schema['title']}"
+        if schema.get("description"):
+            yield "//"
+    yield from _lines(schema.get("description"))
+
+
+def _lines(text: object) -> list[str]:
+    return [f"// {line.strip()}".rstrip() for line in str(text).splitlines()] if text else []
+
+
+def _trailing(schema: Schema) -> str:
+    """Write format and default behind a property; a default is bare where there are choices."""
+    said = []
+    if "format" in schema:
+        said.append(f"format: {schema['format']}")
+    if "default" in schema:
+        default = schema["default"]
+        said.append(f"default: {default if 'enum' in schema and isinstance(default, str) else _json(default)}")
+    return f" // {', '.join(said)}" if said else ""
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _function(tool: Schema) -> Schema:
+    """Unwrap ``{"type": "function", "function": {...}}``; newer requests leave the wrapping out."""
+    return _mapping(tool.get("function")) or tool
+
+
+def _properties(schema: Schema) -> Mapping[str, Any]:
+    return _mapping(schema.get("properties"))
+
+
+def _mapping(value: object) -> Schema:
+    """Take what should be an object as one: schemas come from outside, and a count never raises on them."""
+    return value if isinstance(value, Mapping) else {}

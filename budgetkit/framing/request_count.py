@@ -1,0 +1,222 @@
+"""RequestCount: what a provider bills for one request, with a ledger of everything that it bills for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from budgetkit.budget.quoting import brief
+from budgetkit.framing.charges import Charge, sizes
+from budgetkit.framing.estimates import EstimatedRules
+from budgetkit.framing.image_prices import image_price, sized
+from budgetkit.framing.providers import OpenAIRules, counter_for, rules_for
+from budgetkit.framing.request import Request
+from budgetkit.framing.requests import read_request
+from budgetkit.message import Message
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["LedgerRow", "RequestCount", "count_answer", "count_request"]
+
+_ASSUMED: Final = {"chat": "gpt-4o", "responses": "gpt-4o", "anthropic": "claude-4-5", "gemini": "gemini"}
+_LEAST, _MOST = (1, 1), (2_048, 768)  # sizes of images that cost least and most
+_NO_LESS = 1  # token that an estimate's interval reaches to either side
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerRow:
+    """Hold one thing that is billed.
+
+    Parameters
+    ----------
+    kind : str
+        ``"framing"``, ``"message"``, ``"image"``, ``"tools"``, ``"answer schema"`` or ``"hidden prompt"``.
+    part : str
+        What it is: a message's role, a tool's name.
+    message : int or None
+        Index of the message it belongs to, the system text of the request first.
+    tokens : int
+        What it costs; below 0 where things cost less together than each alone.
+    """
+
+    kind: str
+    part: str
+    message: int | None
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class RequestCount:
+    """Say what a provider bills for a request.
+
+    Parameters
+    ----------
+    model : str
+        The model that is counted for.
+    shape : str
+        ``"chat"``, ``"responses"``, ``"anthropic"``, ``"gemini"`` or ``"converse"``.
+    counted_by : str
+        The rules and the counter, and where both come from; says when a model was assumed.
+    exact : bool
+        Whether every rule is the provider's own, with its own encoding, and everything could be counted.
+    interval : tuple of int or None
+        Between which numbers 19 in 20 bills should lie, in tokens. The upper end is None where something cannot
+        be counted at all.
+    uncounted : tuple of str
+        What cannot be counted: server state, built-in tools, reasoning before a call, media.
+    ledger : tuple of LedgerRow
+        A row for everything that is billed.
+
+    Examples
+    --------
+    >>> count_request({"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello world"}]})
+    RequestCount(model='gpt-4o', tokens=9, exact=True)
+    """
+
+    model: str
+    shape: str
+    counted_by: str
+    exact: bool
+    interval: tuple[int, int | None]
+    uncounted: tuple[str, ...]
+    ledger: tuple[LedgerRow, ...]
+
+    @property
+    def tokens(self) -> int:
+        """All rows of the ledger together."""
+        return sum(row.tokens for row in self.ledger)
+
+    def frame(self) -> pd.DataFrame:
+        """Return the ledger as a table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for everything that is billed: kind, part, message and tokens.
+        """
+        import pandas as pd
+
+        columns = {name: [getattr(row, name) for row in self.ledger] for name in LedgerRow.__slots__}
+        return pd.DataFrame(columns).astype({"message": "Int64", "tokens": "int64"})
+
+    def __repr__(self) -> str:
+        between = "" if self.exact else f", interval={self.interval}"
+        missing = f", uncounted={self.uncounted}" if self.uncounted else ""
+        return f"RequestCount(model={self.model!r}, tokens={self.tokens}, exact={self.exact}{between}{missing})"
+
+    def _repr_html_(self) -> str:
+        """Show the total, what it rests on and the ledger."""
+        from html import escape
+
+        low, high = self.interval
+        between = "" if self.exact else f", {low:,} to {f'{high:,}' if high is not None else 'nobody can say how many'}"
+        missing = f" Not counted: {', '.join(self.uncounted)}." if self.uncounted else ""
+        head = f"<b>{self.tokens:,} tokens</b>, {'exact' if self.exact else 'an estimate'}{between}."
+        table = self.frame().to_html(index=False, na_rep="")
+        return f"<div>{head}{escape(missing)} {escape(self.counted_by)}</div>{table}"
+
+
+def count_request(request: Mapping[str, Any] | str | bytes, model: str | None = None) -> RequestCount:
+    """Count what a provider bills for a request: messages, tools, answer schema, images, framing and all.
+
+    Parameters
+    ----------
+    request : Mapping, str or bytes
+        The body as it is sent, as a dictionary or JSON: OpenAI chat or Responses, Anthropic Messages, Gemini or
+        Bedrock Converse.
+    model : str, optional
+        The model that answers; the one that the request names when left out. Where neither names one, the shape's
+        most common is assumed, and ``counted_by`` says so.
+
+    Returns
+    -------
+    RequestCount
+        The total, whether it is exact, an interval where it is not, what could not be counted, and the ledger.
+
+    Raises
+    ------
+    ValueError
+        If the request is no JSON object, has none of the known shapes, or a message has no role.
+
+    Examples
+    --------
+    >>> tool = {"type": "function", "function": {"name": "ping", "description": "Look whether a host answers"}}
+    >>> asked = {"model": "gpt-4o-mini", "messages": [{"role": "user", "content": "Is it up?"}], "tools": [tool]}
+    >>> counted = count_request(asked)
+    >>> counted.tokens, [row.tokens for row in counted.ledger]
+    (40, [3, 8, 14, 15])
+    """
+    if model is not None and (not isinstance(model, str) or not model.strip()):
+        raise ValueError(f"a model named {brief(model)}; names are texts such as 'gpt-4o'; give one, or leave it out")
+    read = read_request(request)
+    name = model or read.model or _ASSUMED.get(read.shape, "unknown")
+    rules = rules_for(name)
+    count = counter_for(name)
+    charges = rules.charges(replace(read, model=name))
+    ledger = tuple(
+        LedgerRow(charge.kind, charge.part, charge.message, tokens)
+        for charge, tokens in zip(charges, sizes(charges, count), strict=True)
+    )
+    assumed = "" if model or read.model else f"{name} assumed, since the request names no model: "
+    family = rules.family.name if isinstance(rules, OpenAIRules) else rules.estimate.family
+    uncounted = read.uncounted + _unsized(read)
+    return RequestCount(
+        name,
+        read.shape,
+        f"{assumed}rules of {family}, {count.name}",
+        isinstance(rules, OpenAIRules) and not uncounted and not assumed,
+        _interval(rules, replace(read, model=name), charges, sum(row.tokens for row in ledger)),
+        uncounted,
+        ledger,
+    )
+
+
+def count_answer(answer: Mapping[str, Any] | Message, model: str) -> int:
+    """Count what an answer bills; reasoning comes on top and is in the usage only.
+
+    Parameters
+    ----------
+    answer : Mapping or Message
+        An assistant's message in OpenAI's chat format.
+    model : str
+        The model that answered.
+
+    Returns
+    -------
+    int
+        In tokens.
+
+    Examples
+    --------
+    >>> call = {"id": "1", "function": {"name": "ping", "arguments": "{}"}}
+    >>> count_answer({"role": "assistant", "content": "Hello world"}, "gpt-4o")
+    2
+    >>> count_answer({"role": "assistant", "tool_calls": [call]}, "gpt-4o")
+    10
+    """
+    message = answer if isinstance(answer, Message) else Message(answer)
+    return sum(sizes(rules_for(model).answer(message), counter_for(model)))
+
+
+def _unsized(request: Request) -> tuple[str, ...]:
+    """Name images whose size nobody can read."""
+    images = [image for message in request.messages for image in message.images]
+    return ("image of unknown size",) if any(sized(image) is None for image in images) else ()
+
+
+def _interval(
+    rules: OpenAIRules | EstimatedRules, request: Request, charges: Sequence[Charge], tokens: int
+) -> tuple[int, int | None]:
+    """Return the ends: what an image of unknown size may cost, and what an estimate's family spreads."""
+    low = high = tokens
+    for image in (image for message in request.messages for image in message.images if sized(image) is None):
+        taken = rules.image(image)
+        low += min(0, image_price(request.model, *_LEAST, image.detail) - taken)
+        high += max(0, image_price(request.model, *_MOST, image.detail) - taken)
+    if isinstance(rules, EstimatedRules):
+        plain = all(charge.kind in ("framing", "message", "image") for charge in charges)
+        below, above = rules.estimate.spread["text" if plain else "tools"]
+        low, high = min(low - _NO_LESS, round(low * (1 + below))), max(high + _NO_LESS, round(high * (1 + above)))
+    return max(0, low), None if request.uncounted else high

@@ -1,0 +1,199 @@
+"""Engine: one request after the other, pruned, planned and written; :class:`Conversation` says who may ask when."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Generator
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+from zlib import crc32
+
+from budgetkit.budget import Budget
+from budgetkit.live.assembly import describe
+from budgetkit.live.request import Left, Request
+from budgetkit.live.running_ledger import Line, RunningLedger
+from budgetkit.live.saving import packed, unpack
+from budgetkit.live.shortening import fewer_passages, placeholder, shorten_results
+from budgetkit.message import Message
+from budgetkit.plan import Plan, allocate
+from budgetkit.plan.item import Item
+from budgetkit.plan.walk import with_undeclared
+from budgetkit.pruning.history import SHRUNK, SUMMARISED
+from budgetkit.pruning.policies import Policy, PruningContext
+from budgetkit.pruning.retention import Steps, prune
+
+Overrun = Literal["warn", "raise", "tell"]
+Asks = Generator[list[Message], str, Request]
+_ROOM = 256  # slots that what has left may take up
+
+
+@dataclass
+class Engine:
+    """Hold a running conversation between two requests."""
+
+    budget: Budget
+    policy: Policy
+    ledger: RunningLedger
+    tell: bool
+    shorten: bool
+    overrun: Overrun
+    standing: dict[int, Line] = field(default_factory=dict)
+    sent: list[int] = field(default_factory=list)
+    requests: int = 0
+
+    def __post_init__(self) -> None:
+        self.open = with_undeclared(replace(self.budget, deficit="signed"), [self.ledger.rules.section])
+
+    def next(self) -> Asks:
+        """Give the next request; asks for the texts of summaries on the way."""
+        ledger, history, section = self.ledger, self.ledger.history, self.ledger.rules.section
+        demand = ledger.demand()
+        self.open = with_undeclared(self.open, demand)
+        plan = allocate(self.open, demand)
+        entering = ledger.entering()
+        entered = ledger.entered + sum(history.slots.tokens[slot] for slot in entering)
+        pinned = demand[section] - entered
+        others = sum(g.granted for g in plan.grants if g.section != section) + pinned
+        limit = plan[section].limit - pinned
+        room = PruningContext(0, limit, others, self.open.usable, self.open.window, ledger.turn)
+        before, standing = history.saved(), dict(self.standing)
+        history.begin(self.requests)
+        try:
+            texts = yield from self._summarised(prune(history, self.policy, room, entering))
+        except BaseException:
+            history.go_back(before)
+            self.standing = standing
+            raise
+        self.requests += 1
+        ledger.enter(entering)
+        left = [*self._settled()]
+        return self._fitted(plan, demand, pinned, left, texts)
+
+    def _summarised(self, steps: Steps) -> Generator[list[Message], str, list[str]]:
+        """Put a summary wherever one is asked for; returns those that are shorter than what they replace."""
+        rules, lines = self.ledger.rules, self.ledger.lines
+        asked: list[tuple[int, int, str]] = []
+        try:
+            replaced = next(steps)
+            while True:
+                text = yield [(self.standing.get(slot) or lines[slot]).message for slot in replaced]
+                message = Message({"role": "assistant", "content": text})
+                tokens = rules.framing.message(message, rules.count)
+                self.ledger.stamps += 1
+                self.standing[replaced[0]] = Line(message, tokens, rules.section, rules.section, self.ledger.stamps)
+                asked.append((replaced[0], tokens, text))
+                replaced = steps.send(tokens)
+        except StopIteration as stop:
+            placed = [(place, tokens) for place, tokens, _ in stop.value.written]
+            return [text for place, tokens, text in asked if (place, tokens) in placed]
+
+    def _settled(self) -> Generator[Left, None, None]:
+        """Forget what left, and write placeholders."""
+        ledger, history = self.ledger, self.ledger.history
+        self.standing = {place: line for place, line in self.standing.items() if place in history.summaries}
+        for slot in sorted({*history.changed}):
+            was = ledger.lines[slot].message.raw
+            if history.gone[slot] >= 0:
+                del ledger.lines[slot]
+                yield Left(was, "summarised" if history.state[slot] == SUMMARISED else "dropped")
+            elif history.state[slot] == SHRUNK:
+                message = placeholder(ledger.lines[slot].message, history.size[slot], ledger.rules)
+                ledger.restamp(slot, message, history.size[slot])
+                yield Left(was, "shrunk")
+
+    def _fitted(self, plan: Plan, demand: Counter[str], pinned: int, left: list[Left], texts: list[str]) -> Request:
+        """Plan what is left, and cut inside what the window still has no room for."""
+        ledger, section = self.ledger, self.ledger.rules.section
+        if ledger.history.tokens + pinned != demand[section] or plan[section].cut:
+            plan = self._planned(demand, pinned)
+        if self.shorten and (_missing(plan) > 0 or any(g.cut for g in plan.grants if g.section != section)):
+            for grant in plan.grants:
+                if grant.section != section and grant.cut:
+                    kept = fewer_passages(ledger, self.budget, grant)
+                    left += [Left(each.payload.raw, "dropped") for each in ledger.passages if each not in kept]
+                    ledger.passages = kept
+                    shortage = ledger.demand()[grant.section] - grant.granted
+                    left += shorten_results(ledger, shortage, grant.section)
+            before = demand[section]
+            demand = ledger.demand()
+            pinned += demand[section] - before
+            plan = self._planned(demand, pinned)
+            if (missing := _missing(plan)) > 0:
+                left += shorten_results(ledger, missing)
+                pinned += ledger.demand()[section] - demand[section]
+                plan = self._planned(ledger.demand(), pinned)
+        return self._made(plan, left, texts)
+
+    def _planned(self, demand: Counter[str], pinned: int) -> Plan:
+        section, history = self.ledger.rules.section, self.ledger.history
+        asked = dict(demand) | {section: max(0, history.tokens + pinned)}
+        if self.policy.floor.conflict == "shrink" and allocate(self.open, asked)[section].cut:
+            return allocate(with_promise(self.open, section, asked[section]), asked)
+        return allocate(self.open, asked)
+
+    def _made(self, plan: Plan, left: list[Left], texts: list[str]) -> Request:
+        ledger = self.ledger
+        tokens, missing = sum(grant.demand for grant in plan.grants), _missing(plan)
+        told = [
+            f"section {g.section!r} holds {g.demand:,} tokens, {g.cut:,} above its limit of {g.limit:,}; it is sent "
+            "whole; raise the limit, or shorten the texts"
+            for g in plan.grants
+            if g.cut
+        ]
+        if missing > 0:
+            over = (
+                f"a request of {tokens:,} tokens exceeds what the window has for it by {missing:,}; nothing more may "
+                "leave: shorten the question or the system message, lower the floor, or take a larger window"
+            )
+            if self.overrun == "raise" or (self.overrun == "warn" and self.budget.deficit == "raise"):
+                raise ValueError(over)
+            if self.overrun == "warn":
+                warnings.warn(over, stacklevel=5)
+            told.insert(0, over)
+        lines = self._lines()
+        stamps = [line.stamp for line in lines]
+        same = (i for i, (old, new) in enumerate(zip(self.sent, stamps, strict=False)) if old != new)
+        stable = next(same, min(len(self.sent), len(stamps)))
+        self.sent = stamps
+        messages: list[dict[str, Any]] = [line.message.raw for line in lines]  # type: ignore[misc]  # read as dicts
+        if self.tell and (text := describe(plan, ledger.rules.count, framing=ledger.rules.framing)):
+            messages.append({"role": "system", "content": text})
+            tokens += ledger.rules.framing.message(messages[-1], ledger.rules.count)
+        waits = [Left(ledger.lines[slot].message.raw, "unanswered") for slot in sorted(ledger.apart)]
+        tools = [dict(each) for each in ledger.tools]
+        if len(ledger.history.slots) > _ROOM + 2 * len(ledger.lines):
+            self.standing = unpack(ledger, packed(ledger, self.standing))
+        return Request(
+            messages, tools, plan, tokens, max(0, missing), (*left, *waits), tuple(texts), stable, tuple(told)
+        )
+
+    def _lines(self) -> list[Line]:
+        """List what is sent in order: earlier turns and their summaries, passages, this turn."""
+        ledger = self.ledger
+        lines = ledger.lines if not self.standing else ledger.lines | self.standing
+        slots = sorted(lines.keys() - ledger.apart) if ledger.apart else sorted(lines)
+        found = [lines[slot] for slot in slots]
+        if ledger.passages:
+            edge = sum(slot < ledger.start for slot in slots)
+            found[edge:edge] = [_passage(item, ledger.turn) for item in ledger.passages]
+        return found
+
+
+def with_promise(budget: Budget, section: str, floor: int) -> Budget:
+    """Return the budget in which one section gives up nothing, and the others shrink for it."""
+    cap = budget.caps[section]
+    return budget.assign(
+        **{section: {"floor": floor, "importance": 5, "cap": None if cap is None else max(cap, floor)}}
+    )
+
+
+def _passage(item: Item, turn: int) -> Line:
+    """Write a passage as a message; in another turn it is another one."""
+    message = Message({"role": "system", "content": item.payload.text})
+    return Line(message, item.tokens, "", "", ~crc32(f"{turn} {message.text}".encode("utf-8", "replace")))
+
+
+def _missing(plan: Plan) -> int:
+    """Return how far what is sent exceeds the window; what a section asks for is sent whole."""
+    return sum(grant.cut for grant in plan.grants) - plan.free

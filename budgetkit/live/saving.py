@@ -1,0 +1,126 @@
+"""A running conversation as plain data and back: only what is still there, numbered anew, so that it stays small."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from budgetkit import state
+from budgetkit.budget import Budget
+from budgetkit.budget.quoting import brief, one_line
+from budgetkit.live.running_ledger import Line, RunningLedger
+from budgetkit.message import Message
+from budgetkit.plan.item import Item
+from budgetkit.pruning.history import NEVER, History, Slots
+
+VERSION = 1
+Standing = dict[int, Line]
+Filled = tuple[Standing, list[Message], list[int], int]
+_PLAIN = ("turn", "entered", "stamps", "carrier")
+
+
+def saved(
+    budget: Budget, ledger: RunningLedger, standing: Standing, inbox: Sequence[Message], sent: list[int], requests: int
+) -> str:
+    """Return a conversation as JSON."""
+    data = {
+        "budgetkit": VERSION,
+        "budget": state.to_dict(budget)["budget"],
+        "section": ledger.rules.section,
+        "tools": list(ledger.tools),
+        "conversation": packed(ledger, standing),
+        "inbox": [message.raw for message in inbox],
+        "sent": sent,
+        "requests": requests,
+    }
+    return json.dumps(data)
+
+
+def restored(text: str) -> tuple[Budget, Callable[[RunningLedger], Filled]]:
+    """Return the budget of a saved conversation, and a function that fills a ledger with what was said."""
+    try:
+        data = json.loads(text)
+        budget = state.from_dict({"budgetkit": VERSION, "budget": data["budget"]})
+        if data["budgetkit"] != VERSION or not isinstance(budget, Budget):
+            raise ValueError(f"version {brief(data['budgetkit'])} is not known, {VERSION} is")
+    except (ValueError, TypeError, LookupError) as error:
+        raise ValueError(
+            f"no saved conversation: {one_line(str(error))}; give the whole text that to_json made"
+        ) from error
+
+    def fill(ledger: RunningLedger) -> Filled:
+        if ledger.rules.section != data["section"]:
+            raise ValueError(
+                f"the saved conversation prunes {brief(data['section'])}, this one {brief(ledger.rules.section)}; "
+                "give the roles and the section that it had"
+            )
+        ledger.tools = data["tools"]
+        standing = unpack(ledger, data["conversation"])
+        ledger.count_schemas()
+        return standing, [Message(raw) for raw in data["inbox"]], data["sent"], data["requests"]
+
+    return budget, fill
+
+
+def packed(ledger: RunningLedger, standing: Standing) -> dict[str, Any]:
+    """Return what is still there as plain data, its messages numbered from 0 on."""
+    history, slots = ledger.history, ledger.history.slots
+    kept = {*ledger.lines, *standing, *ledger.this_turn, *([ledger.start] if ledger.start < len(slots) else [])}
+    kept |= {slots.unit[slot] for slot in kept}
+    order = sorted(kept)
+    new = {slot: number for number, slot in enumerate(order)}
+    columns = (slots.tokens, slots.turn, slots.is_result, slots.importance, history.size, history.state)
+    return {
+        "slots": [[new[slots.unit[slot]], *(column[slot] for column in columns)] for slot in order],
+        "gone": [new[slot] for slot in order if history.gone[slot] != NEVER],
+        "closed": [new[slot] for slot in order if slot in history.closed],
+        "results": [new[slot] for slot in order if slot in history.whole_results],
+        "summaries": [[new[place], turn] for place, turn in history.summaries.items()],
+        "lines": [[new[slot], *_line(line)] for slot, line in ledger.lines.items()],
+        "standing": [[new[slot], *_line(line)] for slot, line in standing.items()],
+        "this_turn": [[new[slot], *each] for slot, each in ledger.this_turn.items()],
+        "waiting": [new[slot] for slot in ledger.waiting],
+        "callers": {id: new[slot] for id, slot in ledger.callers.items() if slot in new},
+        "unanswered": [[new[slot], sorted(ids)] for slot, ids in ledger.unanswered.items() if slot in new],
+        "answers": [[new[slot], [new[each] for each in found]] for slot, found in ledger.results.items()],
+        "passages": [[p.section, p.tokens, p.score, p.payload.raw] for p in ledger.passages],
+        "system": [message.raw for message in ledger.system],
+        "past": dict(ledger.past),
+        "present": dict(ledger.present),
+        "start": bisect_left(order, ledger.start),
+        **{name: getattr(ledger, name) for name in _PLAIN},
+    }
+
+
+def unpack(ledger: RunningLedger, data: Mapping[str, Any]) -> Standing:
+    """Fill a ledger with what `packed` returned; the summaries that stand are returned."""
+    rows = data["slots"]
+    unit, tokens, turn, is_result, importance, size, became = ([row[i] for row in rows] for i in range(7))
+    history = ledger.history = History(Slots(tokens, unit, turn, is_result, importance))
+    history.take_up(size, became, data["gone"], dict(data["summaries"]), data["closed"], data["results"])
+    ledger.lines = {slot: _read(row) for slot, *row in data["lines"]}
+    ledger.apart = {slot for slot, line in ledger.lines.items() if not line.sent}
+    ledger.this_turn = {slot: (past, held) for slot, past, held in data["this_turn"]}
+    ledger.waiting, ledger.callers = list(data["waiting"]), dict(data["callers"])
+    ledger.unanswered = {slot: set(ids) for slot, ids in data["unanswered"]}
+    ledger.results = {slot: list(found) for slot, found in data["answers"]}
+    ledger.passages = [
+        Item(section, held, score=score, payload=Message(raw)) for section, held, score, raw in data["passages"]
+    ]
+    ledger.past, ledger.present, ledger.start = Counter(data["past"]), Counter(data["present"]), data["start"]
+    ledger.system = tuple(map(Message, data["system"]))
+    for name in _PLAIN:
+        setattr(ledger, name, data[name])
+    return {slot: _read(row) for slot, *row in data["standing"]}
+
+
+def _line(line: Line) -> list[Any]:
+    return [line.message.raw, line.tokens, line.past, line.present, line.stamp, line.sent]
+
+
+def _read(row: Sequence[Any]) -> Line:
+    raw, *rest = row
+    return Line(Message(raw), *rest)

@@ -1,0 +1,128 @@
+"""trim(): a list of messages made to fit, in one line and once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from budgetkit.budget import Allocation, Budget
+from budgetkit.counters import counter
+from budgetkit.framing import DEFAULT_FRAMING, Framing
+from budgetkit.live.conversation import Conversation
+from budgetkit.live.reading import read
+from budgetkit.live.running_ledger import Count
+from budgetkit.message import Message
+from budgetkit.models import Model
+from budgetkit.pruning.policies import Policy
+from budgetkit.trace import DEFAULT_ROLES
+from budgetkit.trace.turns import SYSTEM_ROLES
+
+__all__ = ["trim"]
+
+_TRIES = 4
+_FEW = 32
+# The steps of an agent's turn go like what was said before; the question that they serve stays.
+_ROLES = {**DEFAULT_ROLES, "step": "history"}
+
+
+def trim(
+    messages: Sequence[Any],
+    budget: int | Budget,
+    count: str | Model | Count = "o200k_base",
+    *,
+    tools: Sequence[Mapping[str, Any]] = (),
+    policy: Policy | None = None,
+    framing: Framing | None = None,
+) -> list[dict[str, Any]]:
+    """Return those messages that fit.
+
+    System messages and the last question stay. The oldest of the rest go first, a tool call with its results; a tool
+    result that is too large by itself is cut inside.
+
+    Parameters
+    ----------
+    messages : sequence
+        In any format that :func:`budgetkit.load_trace` reads, Messages, or an SDK's objects.
+    budget : int or Budget
+        Most tokens of the request, or a budget and its usable window.
+    count : str, Model or callable
+        From text to tokens: a counter, or the name of one or of a model.
+    tools : sequence of Mapping
+        Tool schemas that go with the request, counted in.
+    policy : Policy, optional
+        What leaves, where it is not the oldest first.
+    framing : Framing, optional
+        What a message costs beyond its text; OpenAI's when left out.
+
+    Returns
+    -------
+    list of dict
+        In OpenAI's chat format; with the schemas and the priming of the answer never more than the budget.
+
+    Raises
+    ------
+    ValueError
+        If system messages, question and schemas alone are too large.
+
+    Examples
+    --------
+    >>> said = [{"role": "user", "content": "one two three"}, {"role": "assistant", "content": "four"}]
+    >>> said.append({"role": "user", "content": "five"})
+    >>> trim(said, 14)
+    [{'role': 'assistant', 'content': 'four'}, {'role': 'user', 'content': 'five'}]
+    """
+    said = read([messages])
+    count = counter(count) if isinstance(count, str | Model) else count
+    if isinstance(budget, Budget):
+        budget = replace(budget, deficit="signed")
+    else:
+        lines = [Allocation("system", required=True), Allocation("current", required=True), Allocation("history")]
+        said = said if policy is not None else _recent(said, budget, count, framing or DEFAULT_FRAMING)
+        budget = Budget(budget, (), lines, undeclared="pool", deficit="signed", roles=_ROLES)
+    found, over = _counted_again(said, budget, count, tools, policy, framing)
+    if over:
+        asked = max((i for i, message in enumerate(said) if message.role == "user"), default=len(said) - 1)
+        kept = [message for i, message in enumerate(said) if i == asked or message.role in SYSTEM_ROLES]
+        found, over = _counted_again(kept, budget, count, tools, policy, framing)
+    if over:
+        raise ValueError(
+            f"system messages, the last question and tool schemas exceed what the window has for them by {over:,} "
+            "tokens; shorten them, or allow more"
+        )
+    return found
+
+
+def _counted_again(
+    said: list[Message],
+    budget: Budget,
+    count: Count,
+    tools: Sequence[Mapping[str, Any]],
+    policy: Policy | None,
+    framing: Framing | None,
+) -> tuple[list[dict[str, Any]], int]:
+    """Return what a conversation sends that begins and ends here, and by how much that is too large, counted again.
+
+    A framing may bill calls and results together, so that they cost more side by side; then there is less for all.
+    """
+    less = budget
+    for _ in range(_TRIES):
+        talk = Conversation(less, policy, count, tools=tools, framing=framing, overrun="tell")
+        talk.add(said)
+        found = talk.request()
+        again = (framing or DEFAULT_FRAMING).request(found.messages, count, tools)
+        excess = max(found.over, again - max(0, budget.usable))
+        if excess <= 0 or found.over:
+            break
+        less = replace(less, window=max(0, less.window - excess))
+    return found.messages, max(0, excess)
+
+
+def _recent(said: list[Message], most: int, count: Count, framing: Framing) -> list[Message]:
+    """Leave out what is so old that it cannot fit, so that it need not be counted."""
+    asked = max((i for i, message in enumerate(said) if message.role == "user"), default=len(said) - 1)
+    newest = _FEW
+    while newest < len(said) and sum(framing.messages(said[-newest:], count)) <= most:
+        newest *= 2
+    first = len(said) - newest
+    return [m for i, m in enumerate(said) if i >= first or i == asked or m.role in SYSTEM_ROLES]

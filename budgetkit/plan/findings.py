@@ -1,0 +1,248 @@
+"""findings(): what is wrong with a budget before any request is planned, each with a code, a sentence and the mend.
+
+    trigger reached   <=>  mark(trigger) < most that the base can hold
+    target holds      <=>  mark(target) > what stands there whatever is cut
+
+What one plan loses is said by its warnings; what is found here is wrong with the numbers themselves, or with a whole
+conversation. The shares below are choices of this module, not measurements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from budgetkit.budget import Budget
+from budgetkit.budget.amounts import Share
+from budgetkit.budget.quoting import one_line
+from budgetkit.budget.validation import OUTPUT
+
+__all__ = ["CODES", "Finding", "findings"]
+
+LEAST_USABLE: Final = Share("0.01")
+MOST_TOOLS: Final = Share("0.25")
+LONGEST_RUN: Final = 5  # requests one after the other that each lose something
+MOST_DAYS: Final = 365
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong with a budget.
+
+    Parameters
+    ----------
+    code : str
+        Its name, one of `CODES`.
+    sentence : str
+        What is wrong, with its numbers.
+    mend : str
+        What to do.
+    """
+
+    code: str
+    sentence: str
+    mend: str
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.sentence}; {self.mend}."
+
+
+@dataclass(frozen=True)
+class _Case:
+    """What is looked at; a check that lacks what it needs finds nothing."""
+
+    budget: Budget
+    model: Any = None
+    policy: Any = None
+    demand: pd.DataFrame = field(default_factory=pd.DataFrame)
+    lost: Sequence[int] = ()
+    tools: int = 0
+    thinking: int = 0
+    today: date | None = None
+
+    @property
+    def answer(self) -> int:
+        """Tokens reserved for the answer."""
+        return sum(self.budget.sizes[r.name] for r in self.budget.reserves if r.serves == OUTPUT)
+
+    def mark(self, amount: Any, of: str) -> tuple[int, int]:
+        """Return an amount of a base, and the most that the base can hold."""
+        cap = self.budget.caps.get(self.budget.remainder or "")
+        usable = max(0, self.budget.usable)
+        most = min(usable, cap) if of == "limit" and cap is not None else usable
+        base = self.budget.window if of == "window" else most
+        return (amount.of(base) if isinstance(amount, Share) else int(amount)), most
+
+
+def findings(
+    budget: Budget,
+    *,
+    model: Any = None,
+    policy: Any = None,
+    demand: pd.DataFrame | None = None,
+    lost: Sequence[int] = (),
+    tools: int = 0,
+    thinking: int = 0,
+    today: date | None = None,
+) -> tuple[Finding, ...]:
+    """Look a budget over.
+
+    Parameters
+    ----------
+    budget : Budget
+        The window and its lines.
+    model : budgetkit.models.Model, optional
+        The model that answers.
+    policy : budgetkit.pruning.policies.Policy, optional
+        What prunes the history.
+    demand : DataFrame, optional
+        What a conversation asks for: one row a request, one column a section, in tokens.
+    lost : sequence of int
+        How many messages leave before each request, as a replay says.
+    tools, thinking : int
+        Tokens of the tool schemas, and the most that the model may think.
+    today : date, optional
+        The day on which the facts about the model are used; their age is not looked at when left out.
+
+    Returns
+    -------
+    tuple of Finding
+        In the order of `CODES`; empty where nothing is wrong.
+
+    Examples
+    --------
+    >>> from budgetkit.budget import Allocation, Reserve
+    >>> budget = Budget(8_192, [Reserve("output", 8_191, serves="output")], [Allocation("history")])
+    >>> print(findings(budget)[0])
+    nothing-usable: the reserves (8,191) leave 1 of 8,192 tokens; lower a reserve, or choose a larger window.
+    """
+    shown = pd.DataFrame() if demand is None else demand
+    case = _Case(budget, model, policy, shown, lost, tools, thinking, today)
+    return tuple(Finding(code, *told) for code, check in _CHECKS.items() for told in check(case))
+
+
+def _above_output(case: _Case) -> Iterator[tuple[str, str]]:
+    most = getattr(case.model, "max_output", None)
+    if most is not None and case.answer > most:
+        name = one_line(case.model.name)
+        yield f"{case.answer:,} tokens are reserved for answers, and {name} writes {most:,}", f"lower it to {most:,}"
+
+
+def _nothing_usable(case: _Case) -> Iterator[tuple[str, str]]:
+    budget = case.budget
+    if budget.usable < max(1, LEAST_USABLE.of(budget.window)):
+        told = f"the reserves ({budget.reserved:,}) leave {budget.usable:,} of {budget.window:,} tokens"
+        yield told, "lower a reserve, or choose a larger window"
+
+
+def _unreachable(case: _Case) -> Iterator[tuple[str, str]]:
+    for stage in getattr(case.policy, "stages", ()):
+        if hasattr(stage, "trigger"):
+            mark, most = case.mark(stage.trigger, stage.of)
+            if mark > most:
+                told = f"{type(stage).__name__} waits for {mark:,} tokens, and there are never more than {most:,}"
+                yield told, f"lower its trigger below {most:,}, or a reserve"
+
+
+def _low_target(case: _Case) -> Iterator[tuple[str, str]]:
+    fixed = _fixed(case)
+    for stage in getattr(case.policy, "stages", ()):
+        if hasattr(stage, "target"):
+            mark, _ = case.mark(stage.target, stage.of)
+            stays = 1 if stage.of == "limit" else fixed
+            if mark <= stays:
+                told = f"{type(stage).__name__} cuts down to {mark:,} tokens, of which {stays:,} are never cut"
+                yield f"{told}: every cut empties the history", "raise its target, or shorten what is fixed"
+
+
+def _fixed(case: _Case) -> int:
+    """Return what the sections that nobody prunes hold at least: what they ask for, else their floors."""
+    budget, rest = case.budget, [s for s in case.budget.sections if s != case.budget.remainder]
+    if not len(case.demand):
+        return sum(budget.floors[s] for s in rest)
+    required = {a.section for a in budget.allocations if a.required}
+    return sum(int(case.demand[s].min()) if s in required else 0 for s in rest if s in case.demand)
+
+
+def _thrash(case: _Case) -> Iterator[tuple[str, str]]:
+    run = longest = 0
+    for lost in case.lost:
+        run = run + 1 if lost else 0
+        longest = max(longest, run)
+    if longest >= LONGEST_RUN:
+        told = f"{longest:,} requests one after the other each lose messages, so no prompt cache holds"
+        yield told, "prune to a lower mark at once, as TriggerTarget or Step do"
+
+
+def _order(case: _Case) -> Iterator[tuple[str, str]]:
+    sections, remainder = list(case.budget.sections), case.budget.remainder
+    if remainder is None or len(case.demand) < 3:
+        return
+    for section in sections[: sections.index(remainder)]:
+        column = case.demand[section].to_numpy() if section in case.demand else np.zeros(1)
+        if (changes := int((np.diff(column) != 0).sum())) * 2 > len(case.demand):
+            where = f"{one_line(section)} stands before {one_line(remainder)}"
+            told = (
+                f"{where} and changes at {changes:,} of {len(case.demand):,} requests, so no cache holds what follows"
+            )
+            yield told, f"let it stand after {one_line(remainder)}"
+
+
+def _wide_caps(case: _Case) -> Iterator[tuple[str, str]]:
+    budget = case.budget
+    for section, cap in budget.caps.items():
+        most = max(0, budget.usable) + budget.held.get(section, 0)
+        if cap is not None and cap > most:
+            told = f"the cap of {one_line(section)} ({cap:,}) is above all that the window has for it ({most:,})"
+            yield told, f"lower it to {most:,}, or lower a reserve"
+
+
+def _heavy_tools(case: _Case) -> Iterator[tuple[str, str]]:
+    if case.tools > (most := MOST_TOOLS.of(case.budget.window)):
+        told = f"the tool schemas have {case.tools:,} tokens, above a quarter of the window ({most:,})"
+        yield told, "send fewer tools, shorten their descriptions, or load them when they are needed"
+
+
+def _thinking(case: _Case) -> Iterator[tuple[str, str]]:
+    most = min(filter(None, (case.answer, getattr(case.model, "max_output", None))), default=0)
+    if case.thinking and most and case.thinking >= most:
+        told = f"thinking may take {case.thinking:,} tokens, and thinking and answer together have {most:,}"
+        yield told, f"lower thinking well below {most:,}, or raise the answer's reserve"
+
+
+def _old_facts(case: _Case) -> Iterator[tuple[str, str]]:
+    read = getattr(case.model, "date", "")
+    if read and case.today and (days := (case.today - date.fromisoformat(read)).days) > MOST_DAYS:
+        told = f"what is known of {one_line(case.model.name)} was read on {read}, {days:,} days ago"
+        yield told, "look its window up again, and bring budgetkit up to date"
+
+
+def _no_buffer(case: _Case) -> Iterator[tuple[str, str]]:
+    buffers = [r for r in case.budget.reserves if r.serves is None and case.budget.sizes[r.name]]
+    if case.model is not None and not case.model.encoding_is_own and not buffers:
+        told = (
+            f"{one_line(case.model.name)} is counted with a stand-in, {case.model.encoding}, and no reserve is a buffer"
+        )
+        yield told, 'add one, such as Reserve("safety", Share(0.1))'
+
+
+_CHECKS: Final[Mapping[str, Callable[[_Case], Iterator[tuple[str, str]]]]] = {
+    "reserve-above-output": _above_output,
+    "nothing-usable": _nothing_usable,
+    "trigger-never-reached": _unreachable,
+    "target-below-fixed": _low_target,
+    "cut-at-every-request": _thrash,
+    "order-breaks-cache": _order,
+    "cap-never-filled": _wide_caps,
+    "heavy-tools": _heavy_tools,
+    "thinking-fills-answer": _thinking,
+    "old-facts": _old_facts,
+    "stand-in-without-buffer": _no_buffer,
+}
+#: The codes of all findings.
+CODES: Final = tuple(_CHECKS)

@@ -1,0 +1,136 @@
+"""What a plan loses and why: by section and reason, each a sentence that says what would mend it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+import numpy as np
+
+from budgetkit.budget import Budget
+from budgetkit.budget.allocation import Allocation
+from budgetkit.budget.quoting import one_line
+from budgetkit.plan.decisions import BEYOND_BEST, OVER_CAP, POOL_FULL, UNCUT, WINDOW_FULL, Decisions
+from budgetkit.plan.grant import Grant
+
+_ALIKE = 0.8  # how close two names are before one is taken for a misspelling of the other
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What one section loses for one reason; `items` are those that are gone, `cut` those that are shorter."""
+
+    allocation: Allocation
+    demand: int
+    reason: int
+    tokens: int
+    items: int = 0
+    cut: int = 0
+
+
+def full(budget: Budget, allocation: Allocation, free: int) -> int:
+    """Tell a full window from a full pool beside which there is room: room that caps claim.
+
+    Examples
+    --------
+    >>> chat = Budget(100, (), [Allocation("system", 80), Allocation("notes")], order="pool together")
+    >>> full(chat, Allocation("notes"), free=70) == POOL_FULL, full(chat, Allocation("notes"), free=0) == WINDOW_FULL
+    (True, True)
+    """
+    in_pool = allocation.cap is None and budget.pool != "open"
+    return POOL_FULL if in_pool and free > 0 else WINDOW_FULL
+
+
+def losses(budget: Budget, grants: Iterable[Grant], decisions: Decisions, free: int) -> list[Loss]:
+    """List what is lost, the most tokens first."""
+    lines = {a.section: a for a in budget.allocations}
+    found: list[Loss] = []
+    for grant in grants:
+        allocation = lines[grant.section]
+        if len(decisions):
+            found += _of_items(allocation, grant, decisions)
+        elif grant.cut:
+            found += _of_numbers(allocation, grant, budget.caps[grant.section], full(budget, allocation, free))
+    return sorted(found, key=lambda loss: -loss.tokens)
+
+
+def _of_numbers(allocation: Allocation, grant: Grant, cap: int | None, full: int) -> Iterator[Loss]:
+    over = 0 if cap is None else max(0, grant.demand - cap)
+    over = grant.cut if over and allocation.overflow == "drop" else min(over, grant.cut)
+    for reason, tokens in ((OVER_CAP, over), (full, grant.cut - over)):
+        if tokens:
+            yield Loss(allocation, grant.demand, reason, tokens)
+
+
+def _of_items(allocation: Allocation, grant: Grant, decisions: Decisions) -> Iterator[Loss]:
+    rows = decisions.columns.rows(allocation.section)
+    reasons, lost = decisions.reasons[rows], decisions.columns.tokens[rows] - decisions.kept[rows]
+    is_cut = np.isin(rows, list(decisions.cuts))
+    for reason in np.unique(reasons[reasons != 0]).tolist():
+        mine = reasons == reason
+        cut = int((mine & is_cut).sum())
+        yield Loss(allocation, grant.demand, reason, int(lost[mine].sum()), int(mine.sum()) - cut, cut)
+
+
+def sentence(loss: Loss, budget: Budget, grants: Iterable[Grant]) -> str:
+    """Say what is lost, why, and what would mend it."""
+    allocation, cap = loss.allocation, budget.caps[loss.allocation.section]
+    rules = {OVER_CAP: allocation.overflow, WINDOW_FULL: allocation.when_full, POOL_FULL: allocation.when_full}
+    if loss.reason == OVER_CAP and cap == 0:
+        why = f"it is switched off by its cap of 0; give it a cap of {loss.demand:,}"
+    elif loss.reason == OVER_CAP:
+        why = f"it is over its cap ({cap:,}); raise the cap to {loss.demand:,}, or shorten it"
+    elif loss.reason == WINDOW_FULL:
+        why = (
+            f"the window ({budget.window:,}) has no room for it; lower a reserve, shorten another section, "
+            f"or choose a window larger by {loss.tokens:,}"
+        )
+    elif loss.reason == POOL_FULL:
+        why = f"the shared pool ({budget.shared_pool:,}) is full; {_idle(budget, grants)}"
+    elif loss.reason == BEYOND_BEST:
+        best = "item alone" if allocation.limit_items == 1 else f"{allocation.limit_items} items"
+        why = f"it keeps its best {best}; raise limit_items in code, or bring fewer"
+    elif loss.reason == UNCUT:
+        why = "it may be cut inside, and no cut was given; pass one, as in fit(budget, items, bk.cutter(count))"
+    else:
+        why = "what it is grouped with was dropped; mend that section"
+    whole = " whole, as drop says," if rules.get(loss.reason) == "drop" else ""
+    needed = " is required and" if allocation.required else ""
+    return f"{one_line(allocation.section)}{needed} loses {_amount(loss)}{whole} because {why}."
+
+
+def _amount(loss: Loss) -> str:
+    parts = [f"{n:,} {'item' if n == 1 else 'items'}{how}" for n, how in ((loss.items, ""), (loss.cut, " cut")) if n]
+    return f"{loss.tokens:,} of {loss.demand:,} tokens" + (f" ({', '.join(parts)})" if parts else "")
+
+
+def _idle(budget: Budget, grants: Iterable[Grant]) -> str:
+    """Name the caps whose room nobody uses, the largest first."""
+    left = {g.section: (budget.caps[g.section] or 0) - g.granted for g in grants}
+    idle = [
+        f"{one_line(s)} ({tokens:,})" for s, tokens in sorted(left.items(), key=lambda each: -each[1]) if tokens > 0
+    ]
+    mend = "lower one of these caps, or give it a cap of its own" if idle else "lower a cap or a reserve"
+    return f"unused under their caps stand {', '.join(idle)}; {mend}" if idle else mend
+
+
+def overcommitted(budget: Budget) -> str:
+    """Say by how much reserves and caps exceed the window."""
+    return (
+        f"Reserves ({budget.reserved:,}) and caps ({budget.capped:,}) exceed the window "
+        f"({budget.window:,}) by {-budget.unclaimed:,} tokens; lower a cap or a reserve."
+    )
+
+
+def misspelt(budget: Budget, grants: Iterable[Grant]) -> Iterator[str]:
+    """Name sections that draw on the pool because nobody declared them, and are called almost as one that is."""
+    plain = {a.section for a in budget.allocations if budget.undeclared == "pool" and a == Allocation(a.section)}
+    declared = [section for section in budget.sections if section not in plain]
+    for grant in grants:
+        alike = get_close_matches(grant.section, declared, 1, _ALIKE) if grant.section in plain and grant.demand else []
+        if alike:
+            yield (
+                f"{one_line(grant.section)} is declared nowhere and draws on the shared pool with {grant.demand:,} "
+                f"tokens; there is a section {one_line(alike[0])}; rename it if that is meant."
+            )

@@ -1,0 +1,261 @@
+"""Why something was not kept, and the smallest single change that would keep it.
+
+Every change is found by planning again: the last value that does not keep the item and the first that does stand
+side by side. Nothing is foretold by a formula, because what one section leaves flows down to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from budgetkit.budget import Allocation, Budget
+from budgetkit.budget.quoting import brief, one_line
+from budgetkit.budget.validation import unknown_section
+from budgetkit.plan.item import Item
+
+Plan = Any  # of plan.py, which imports this module
+Replan = Callable[[Budget, Any], Plan]
+_MOST_IMPORTANT = 10
+
+
+@dataclass(frozen=True)
+class Mend:
+    """One change that keeps what was lost.
+
+    Parameters
+    ----------
+    line : str
+        What changes: "window", a reserve, a section, "importance" of a section or an item, or "tokens" of the item.
+    before : int
+        Its value now, in tokens or importance.
+    after : int
+        The nearest value that keeps it; the value beside, nearer to the present one, does not.
+    sentence : str
+        The change in words.
+    budget : Budget, optional
+        The changed budget; None where the item itself changes.
+    """
+
+    line: str
+    before: int
+    after: int
+    sentence: str
+    budget: Budget | None = None
+
+
+@dataclass(frozen=True)
+class Why:
+    """Why an item or a section got what it got.
+
+    Parameters
+    ----------
+    section : str
+        Its section.
+    wanted : int
+        What it asked for, in tokens.
+    kept : int
+        What it got, in tokens.
+    reasons : tuple of str
+        The reasons in order, from the section's limit down to the item.
+    mends : tuple of Mend
+        The smallest single changes that would keep all of it, each verified by planning again.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> budget = bk.Budget(1_000, [bk.Reserve("output", 200)], [bk.Allocation("history", 500, keep="newest")])
+    >>> plan = bk.fit(budget, [bk.Item("history", 300), bk.Item("history", 400)])
+    >>> found = plan.why(0)
+    >>> [(mend.line, mend.before, mend.after) for mend in found.mends]
+    [('history', 500, 700), ('tokens', 300, 100)]
+    >>> print(found.mends[0].sentence)
+    Raise the cap of history from 500 to 700 tokens.
+    """
+
+    section: str
+    wanted: int
+    kept: int
+    reasons: tuple[str, ...]
+    mends: tuple[Mend, ...]
+
+    def __str__(self) -> str:
+        mends = [f"- {mend.sentence}" for mend in self.mends]
+        return "\n".join([*self.reasons, *(["What would keep it:", *mends] if mends else [])])
+
+
+def explain(plan: Plan, of: int | Item | str, replan: Replan) -> Why:
+    """Say why an item, or all of a section, was kept or lost, and what would keep it."""
+    if isinstance(of, str) or not len(plan.decisions):
+        return _of_section(plan, str(of), replan)
+    return _of_item(plan, _row(plan, of), replan)
+
+
+def _row(plan: Plan, of: int | Item) -> int:
+    items = plan.decisions.columns.items
+    if isinstance(of, Item) and of in items:
+        return int(items.index(of))
+    if isinstance(of, Item) or not -len(items) <= of < len(items):
+        raise LookupError(
+            f"no item {brief(of)} in this plan; it has {len(items):,}; give its place from 0 on, or itself"
+        )
+    return range(len(items))[of]
+
+
+def _of_section(plan: Plan, section: str, replan: Replan) -> Why:
+    if section not in plan.budget.caps:
+        raise unknown_section([section], plan.budget.sections)
+    grant = plan[section]
+    what: Any = plan.decisions.columns if len(plan.decisions) else {g.section: g.demand for g in plan.grants}
+    lost = _Lost(plan, section, replan, what, lambda other: other[section].cut == 0)
+    mends = tuple(lost.by_budget()) if grant.cut else ()
+    return Why(section, grant.demand, grant.granted, tuple(_limits(plan, section)), mends)
+
+
+def _of_item(plan: Plan, row: int, replan: Replan) -> Why:
+    decisions = plan.decisions
+    item, kept = decisions.columns.items[row], int(decisions.kept[row])
+    lost = _Lost(
+        plan, item.section, replan, decisions.columns, lambda other: int(other.decisions.kept[row]) >= item.tokens
+    )
+    mends = (*lost.by_budget(), *lost.by_item(row)) if kept < item.tokens else ()
+    return Why(item.section, item.tokens, kept, (*_limits(plan, item.section), *_among(plan, row)), mends)
+
+
+def _limits(plan: Plan, section: str) -> Iterator[str]:
+    """Say what a section asked for, which limit held, and who took the room before it."""
+    budget, grant, name = plan.budget, plan[section], one_line(section)
+    yield f"{name} asked for {grant.demand:,} tokens and got {grant.granted:,} of a limit of {grant.limit:,}."
+    cap = budget.caps[section]
+    if cap is not None and cap <= grant.limit:
+        yield f"The limit is its own cap, {cap:,} tokens."
+        return
+    order = [a.section for a in budget.asked]
+    before = [plan[s] for s in order[: order.index(section)] if plan[s].granted]
+    took = ", ".join(f"{one_line(g.section)} {g.granted:,}" for g in before)
+    yield f"The limit is what was left of {budget.usable:,} usable tokens; sections asked before took {took or 'none'}."
+
+
+def _among(plan: Plan, row: int) -> Iterator[str]:
+    """Say where an item stands among those of its section, and what was decided."""
+    decisions = plan.decisions
+    rows = decisions.columns.rows(decisions.columns.items[row].section)
+    kept = int((decisions.kept[rows] > 0).sum())
+    decided = decisions[row]
+    yield (
+        f"Of its {len(rows):,} items {kept:,} stay; this one, {decided.tokens:,} tokens, is {decided.outcome}: "
+        f"{decided.reason}."
+    )
+
+
+class _Lost:
+    """What was lost, and the single changes that may keep it."""
+
+    def __init__(self, plan: Plan, section: str, replan: Replan, what: Any, keeps: Callable[[Plan], bool]) -> None:
+        self.plan, self.section, self.what, self.keeps = plan, section, what, keeps
+        self._replan = replan
+        self._asked = max(sum(g.demand for g in plan.grants), plan.budget.window)
+
+    def by_budget(self) -> Iterator[Mend]:
+        """Change a line of the budget: the own cap, reserves, caps of others, the importance, the window."""
+        budget, name = self.plan.budget, one_line(self.section)
+        cap = budget.caps[self.section]
+        if cap is not None:
+            most = max(cap, self.plan[self.section].demand)
+            yield from self._line(self.section, cap, most, f"Raise the cap of {name}")
+        for reserve in budget.reserves:
+            yield from self._line(
+                reserve.name, budget.sizes[reserve.name], 0, f"Lower the reserve {one_line(reserve.name)}"
+            )
+        for grant in self.plan.grants:
+            other = budget.caps[grant.section]
+            if other is not None and grant.section != self.section and 0 < grant.granted <= other:
+                yield from self._line(grant.section, other, 1, f"Lower the cap of {one_line(grant.section)}")
+        yield from self._importance()
+        yield from self._line("window", budget.window, budget.reserved + self._asked, "Take a larger window:")
+
+    def by_item(self, row: int) -> Iterator[Mend]:
+        """Change the item itself: how much it matters, and how long it is."""
+        item = self.what.items[row]
+        weighs = (
+            item.importance if item.importance is not None else _allocation(self.plan.budget, item.section).importance
+        )
+        found = nearest(lambda n: self._with(row, importance=n), weighs, max(weighs + 1, _MOST_IMPORTANT))
+        if found is not None:
+            yield Mend("importance", weighs, found, f"Give the item importance {found} instead of {weighs}.")
+        found = nearest(lambda n: self._with(row, tokens=n), item.tokens, 1)
+        if found is not None:
+            shorter = item.tokens - found
+            yield Mend("tokens", item.tokens, found, f"Make the item {shorter:,} tokens shorter, {found:,} in all.")
+
+    def _importance(self) -> Iterator[Mend]:
+        own = _allocation(self.plan.budget, self.section)
+        if own.required:
+            return
+
+        def changed(importance: int) -> Budget | None:
+            return self._changed(self.section, {"importance": importance})
+
+        found = nearest(lambda n: self._kept_by(changed(n)), own.importance, max(own.importance + 1, _MOST_IMPORTANT))
+        if found is not None:
+            said = f"Raise the importance of {one_line(self.section)} from {own.importance} to {found}."
+            yield Mend("importance", own.importance, found, said, self._valid(changed(found)))
+
+    def _line(self, line: str, now: int, far: int, said: str) -> Iterator[Mend]:
+        found = None if far == now else nearest(lambda n: self._kept_by(self._changed(line, n)), now, far)
+        budget = None if found is None else self._valid(self._changed(line, found))
+        if found is not None and budget is not None:
+            yield Mend(line, now, found, f"{said} from {now:,} to {found:,} tokens.", budget)
+
+    def _changed(self, line: str, value: Any) -> Budget | None:
+        try:
+            budget: Budget = replace(self.plan.budget, deficit="signed")
+            return budget.assign(**{line: value})
+        except ValueError:
+            return None
+
+    def _valid(self, budget: Budget | None) -> Budget | None:
+        """Return the changed budget as the plan's own rules take it; None where they refuse it."""
+        try:
+            return None if budget is None else replace(budget, deficit=self.plan.budget.deficit)
+        except ValueError:
+            return None
+
+    def _kept_by(self, budget: Budget | None, what: Any = None) -> bool:
+        if budget is None:
+            return False
+        other = self._replan(budget, self.what if what is None else what)
+        return self.keeps(other) and bool(other.free >= min(self.plan.free, 0))
+
+    def _with(self, row: int, **changes: int) -> bool:
+        items = list(self.what.items)
+        items[row] = replace(items[row], **changes)
+        other = self._replan(replace(self.plan.budget, deficit="signed"), items)
+        kept = int(other.decisions.kept[row]) >= items[row].tokens
+        return kept and bool(other.free >= min(self.plan.free, 0))
+
+
+def _allocation(budget: Budget, section: str) -> Allocation:
+    return next((a for a in budget.allocations if a.section == section), Allocation(section))
+
+
+def nearest(keeps: Callable[[int], bool], near: int, far: int) -> int | None:
+    """Return a value between two at which something flips to true, seen from the first; None where the last fails.
+
+    The value is tested, and so is its neighbour on the near side, which fails.
+
+    Examples
+    --------
+    >>> nearest(lambda n: n >= 700, 500, 10_000), nearest(lambda n: n <= 100, 300, 1), nearest(lambda n: False, 0, 9)
+    (700, 100, None)
+    """
+    if not keeps(far):
+        return None
+    while abs(far - near) > 1:
+        middle = (near + far) // 2
+        if keeps(middle):
+            far = middle
+        else:
+            near = middle
+    return far

@@ -1,0 +1,284 @@
+"""Plain data: what JSON and YAML can both hold, their texts read strictly, and mappings read into dataclasses.
+
+Both languages keep the last of two equal keys without a word. YAML 1.1 does more that nobody means: an alias repeats
+what it names (a few in a row name gigabytes), a tag makes an object, ``010`` is 8, ``1:30`` is 90, and so are a
+million digits of either. All of that is refused here, or is the text that it looks like.
+
+A mapping is read by the fields of its dataclass. pydantic knows their types and the place of what is wrong; whether
+the values go together is asked of the dataclass itself, whose sentences are told with that place.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Hashable, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from decimal import Decimal
+from functools import cache, partial
+from typing import Annotated, Any, NotRequired, get_type_hints
+
+import numpy as np
+import yaml
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    FailFast,
+    Tag,
+    TypeAdapter,
+    ValidationError,
+    WithJsonSchema,
+)
+from pydantic.json_schema import GenerateJsonSchema
+from typing_extensions import TypedDict
+
+from budgetkit.budget.amounts import Amount, Share
+from budgetkit.budget.quoting import brief, one_line, quoted
+
+DEEPEST = 100  # levels of lists and mappings that are written; YAML's reader takes some 300
+_LARGEST = 10**4_000  # Python reads numbers of 4,300 digits
+_HALF = re.compile("[\ud800-\udfff]")
+# YAML writes exactly these; a member of an enumeration is one of them too.
+_EXACTLY: dict[type, Callable[..., Any]] = {str: str.__str__, int: int.__int__, float: float.__float__}
+
+
+def plain(value: object, where: str, depth: int = 0) -> Any:
+    """Return a value as JSON and YAML can hold it, or say why they cannot; `where` begins the sentence.
+
+    >>> plain({"group": ("call", np.int64(3))}, "item 1")
+    {'group': ['call', 3]}
+    """
+    value = value.item() if isinstance(value, np.generic) else value
+    if depth > DEEPEST:
+        raise ValueError(f"{where} is nested deeper than {DEEPEST} levels; known are some ten; save less of it")
+    if isinstance(value, str) and not value.isascii() and _HALF.search(value):
+        raise ValueError(f"{where} holds {brief(value)}, with half a character in it; files hold whole ones; mend it")
+    if isinstance(value, list | tuple):
+        return [plain(each, where, depth + 1) for each in value]
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        # A place of three names is enough to find it by.
+        inside = {key: f"{one_line(key)} of {where}" if depth < 3 else where for key in value}
+        return {plain(key, where): plain(each, inside[key], depth + 1) for key, each in value.items()}
+    if value is None or isinstance(value, bool):
+        return value
+    for kind, exactly in _EXACTLY.items():
+        if isinstance(value, kind) and not (isinstance(value, int) and abs(value) > _LARGEST):
+            return exactly(value)
+    raise ValueError(
+        f"{where} holds {brief(value)}, a {type(value).__name__}; texts, numbers, lists, and mappings whose keys are "
+        "texts can be saved; give one of these"
+    )
+
+
+def json_data(text: str) -> object:
+    """Return what a JSON text holds.
+
+    >>> json_data('{"window": 8192}')
+    {'window': 8192}
+    """
+    return _parsed("JSON", lambda: json.loads(text, object_pairs_hook=_once))
+
+
+def yaml_data(text: str) -> object:
+    r"""Return what a YAML text holds.
+
+    >>> yaml_data("window: 8192\nname: 0x10")
+    {'window': 8192, 'name': '0x10'}
+    """
+    return _parsed("YAML", lambda: yaml.load(text, Loader=_Reader))
+
+
+class _RefusedError(ValueError):
+    """What JSON or YAML allows, and plain data does not."""
+
+
+class _Reader(yaml.SafeLoader):
+    """YAML's reader of plain data, without what it does beyond that."""
+
+    yaml_implicit_resolvers = {}
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        if isinstance(event, yaml.AliasEvent):
+            known = "known are values written out; write what it stands for in its place"
+            raise _RefusedError(f"the alias *{one_line(str(event.anchor))}; {known}")
+        if event.tag is not None:
+            raise _RefusedError(f"the tag {one_line(event.tag)}; known are plain values; remove the tag")
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
+        if len(pairs := node.value) > len(found := super().construct_mapping(node, deep=deep)):
+            _once([(self.construct_object(key, deep=True), value) for key, value in pairs])
+        return found
+
+
+# Less than YAML 1.1 takes for a number, a truth value or null: what its writer leaves bare is read back as it was.
+for _kind, _pattern in {
+    "null": r"~|null|Null|NULL|",
+    "bool": r"yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF",
+    "int": r"[-+]?(0|[1-9][0-9_]{0,4000})",
+    "float": r"[-+]?[0-9][0-9_]*\.[0-9_]*([eE][-+][0-9]+)?|\.[0-9][0-9_]*([eE][-+][0-9]+)?"
+    r"|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
+}.items():
+    _Reader.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(f"^(?:{_pattern})$"), None)
+
+
+def _once(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
+    """Make a mapping, if no key stands twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise _RefusedError(f"{brief(twice)} twice in one mapping; each key is known once; remove one of them")
+    return found
+
+
+def _parsed(language: str, parse: Callable[[], object]) -> object:
+    try:
+        return parse()
+    except _RefusedError as error:
+        raise ValueError(f"saved state has {error}") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        first = one_line(str(error).splitlines()[0]) if str(error) else type(error).__name__
+        raise ValueError(
+            f"saved state is no {language} ({first}); it starts with 'budgetkit'; copy the whole text"
+        ) from None
+
+
+def changed(value: Any) -> Any:
+    """Return a dataclass as a mapping of its fields that differ from their defaults; no payload is saved.
+
+    >>> from budgetkit import Budget, Reserve
+    >>> changed(Budget(8192, [Reserve("output", Share(0.15))]))
+    {'window': 8192, 'reserves': [{'name': 'output', 'size': {'ratio': '0.15'}}]}
+    """
+    if isinstance(value, tuple):
+        return [changed(each) for each in value]
+    if isinstance(value, type) or not is_dataclass(value):
+        return value
+    kind: Any = type(value)
+    now = ((name, getattr(value, name), usual) for name, usual in _usual(kind))
+    found = {name: changed(field) for name, field, usual in now if field != usual}
+    return found | ({"ratio": str(Decimal(str(value.ratio)))} if isinstance(value, Share) else {})
+
+
+@cache
+def _usual(kind: Any) -> list[tuple[str, object]]:
+    """Return the fields that are saved, each with its default: no payload, and none that is no part of the value."""
+    saved = [f for f in fields(kind) if f.init and f.name != "payload" and (f.repr or f.compare)]
+    return [(f.name, f.default if f.default_factory is MISSING else f.default_factory()) for f in saved]
+
+
+TOKENS: Any = Annotated[int, WithJsonSchema({"type": "integer", "minimum": 0})]
+TEXT: Any = Annotated[str, WithJsonSchema({"type": "string", "minLength": 1})]
+
+
+@cache
+def _types() -> dict[Any, Any]:
+    """Return what is read for a field, by the type that its dataclass declares."""
+    simple = {int: TOKENS, int | None: TOKENS | None, str: TEXT, str | None: TEXT | None}
+    ratio = Annotated[Any, WithJsonSchema({"type": ["string", "number"]})]
+    limits = {"at_least": TOKENS, "at_most": TOKENS | None}
+    share = shape("share", {"ratio": ratio, **limits}, Share, limits)
+    amount: Any = Annotated[
+        Annotated[TOKENS, Tag("(tokens)")] | Annotated[share, Tag("(share)")],
+        Discriminator(lambda value: "(share)" if isinstance(value, Mapping) else "(tokens)"),
+    ]
+    return simple | {Amount: amount, Amount | None: amount | None, Mapping[str, str]: dict[str, TEXT]}
+
+
+def shape_of(kind: type, make: Callable[..., Any] | None = None, **given: Any) -> Any:
+    """Return the type of a mapping that is read into a dataclass.
+
+    `given` is the type of a field by its name, where it is not what the dataclass says; None is a field no file has.
+    """
+    own, types = get_type_hints(kind), _types()
+    init = [f for f in fields(kind) if f.init and given.get(f.name, f) is not None]
+    keys = {f.name: given.get(f.name, types.get(own[f.name], own[f.name])) for f in init}
+    optional = {f.name for f in init if f.default is not MISSING or f.default_factory is not MISSING}
+    return shape(kind.__name__.lower(), keys, make or kind, optional)
+
+
+def shape(name: str, keys: Mapping[str, Any], make: Callable[..., Any], optional: Collection[str] = ()) -> Any:
+    """Return the type of a mapping with these keys, of which `make` makes something.
+
+    >>> from pydantic import TypeAdapter
+    >>> TypeAdapter(shape("window", {"tokens": int}, lambda tokens: tokens)).validate_python({"tokens": 8192})
+    8192
+    """
+    read = {key: NotRequired[of] if key in optional else of for key, of in keys.items()}
+    make_type: Any = TypedDict  # a type checker knows no keys that are made here
+    typed = make_type(name, read)
+    typed.__pydantic_config__ = ConfigDict(strict=True, extra="forbid")
+    needed = sorted(keys.keys() - set(optional))
+    return Annotated[
+        typed, BeforeValidator(partial(_keyed, name, sorted(keys), needed)), AfterValidator(partial(_made, make))
+    ]
+
+
+def list_of(each: Any) -> Any:
+    """Return the type of a list, of which the first wrong element is told and no other."""
+    return Annotated[list[each], FailFast()]
+
+
+def _keyed(name: str, known: list[str], needed: list[str], data: object) -> dict[str, Any]:
+    if not isinstance(data, Mapping):
+        raise ValueError(f"{name} is a {type(data).__name__}; it has keys {quoted(known)}; write a mapping")
+    if unknown := sorted(str(key) for key in data if key not in known):
+        raise ValueError(f"{name} has unknown {quoted(unknown)}; known are {quoted(known)}; remove them")
+    if lacking := [key for key in needed if key not in data]:
+        raise ValueError(f"{name} lacks {quoted(lacking)}; it has {quoted(needed)}; save it again")
+    return dict(data)
+
+
+def _made(make: Callable[..., Any], found: dict[str, Any]) -> Any:
+    try:
+        return make(**found)
+    except (TypeError, AttributeError, ArithmeticError) as error:
+        raise ValueError(str(error)) from None
+
+
+_KINDS = {
+    "int_type": "a whole number",
+    "string_type": "a text",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "a mapping",
+}
+
+
+def schema_of(reader: TypeAdapter[Any]) -> dict[str, Any]:
+    """Return the JSON Schema of what is read, without a title on every field."""
+    return {"$schema": GenerateJsonSchema.schema_dialect} | reader.json_schema(schema_generator=_Untitled)
+
+
+class _Untitled(GenerateJsonSchema):
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+def read(reader: TypeAdapter[Any], data: object) -> Any:
+    """Return what plain data holds; whatever is wrong in it, a ValueError says so in words."""
+    try:
+        return reader.validate_python(data)
+    except ValidationError as problem:
+        raise ValueError(_told(problem)) from None
+    except RecursionError:
+        raise ValueError("saved state is nested without end; known are some ten levels; copy the whole text") from None
+
+
+def _told(problem: ValidationError) -> str:
+    """Say what is wrong first: where, what is known there, and what to do."""
+    first = problem.errors(include_url=False)[0]
+    where = ""
+    for part in first["loc"]:
+        tag = isinstance(part, str) and part.startswith("(")
+        where += f"[{part}]" if isinstance(part, int) else "" if tag else f".{one_line(part)}"
+    where, context = where.lstrip("."), first.get("ctx", {})
+    if "error" in context:
+        return f"{where}: {context['error']}" if len(first["loc"]) > 1 else str(context["error"])
+    if first["type"] == "literal_error":
+        return f"{where} is {brief(first['input'])}; known are {context['expected']}; choose one of them"
+    return f"{where} is {brief(first['input'])}; known is {_KINDS.get(first['type'], first['msg'])}; write one"

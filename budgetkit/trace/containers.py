@@ -1,0 +1,163 @@
+"""Containers: what a file is by its first bytes, and the JSON values, rows or texts in it.
+
+gzip, bzip2, xz, zip and zstandard are opened, UTF-16 is read as UTF-8, and text that is no JSON is tried as a table, as
+YAML and as a conversation written by speakers.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import PurePosixPath
+from typing import Any, BinaryIO, Final
+
+from budgetkit.files import extra
+from budgetkit.trace import tables, transcripts
+from budgetkit.trace.jsonl import LONGEST_LINE, Numbered, Progress, values
+
+__all__ = ["Part", "opened"]
+
+#: A name for errors, and the numbered values of one file in a container.
+Part = tuple[str, Iterator[Numbered]]
+_MEMBERS = (".json", ".jsonl", ".ndjson", ".chat", ".traj", ".md", ".txt", ".csv", ".tsv", ".yaml", ".yml", ".gz")
+_JSON_STARTS = b'{["'
+_PEEK = 4096
+_DEEPEST = 3
+
+
+def opened(
+    stream: BinaryIO, name: str, progress: Progress | None = None, columns: Any = None, depth: int = 0
+) -> Iterator[Part]:
+    """Give each file that stands in a stream, under a name, as numbered values."""
+    head = _head(stream)
+    unpack = next((unpack for magic, unpack in _PACKED.items() if head.startswith(magic)), None)
+    if unpack is not None and depth < _DEEPEST:
+        inner = unpack(stream, name)
+        yield from opened(inner, name.removesuffix(".gz"), None, columns, depth + 1)
+    elif head.startswith(b"PK\x03\x04") and depth < _DEEPEST:
+        yield from _members(stream, name, columns, depth)
+    elif kind := tables.kind(head, name):
+        yield name, tables.rows(_whole(stream, name), kind, name, columns)
+    elif encoding := _wide(head):
+        text = _whole(stream, name).decode(encoding, "replace")
+        yield from opened(io.BytesIO(text.encode("utf-8", "replace")), name, None, columns, depth + 1)
+    else:
+        yield name, _text(stream, head, name, progress, columns)
+
+
+def _text(stream: BinaryIO, head: bytes, name: str, progress: Progress | None, columns: Any) -> Iterator[Numbered]:
+    """Read UTF-8: JSON by its lines, else whatever else it is, else what JSON would have said of it."""
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    if start and start not in _JSON_STARTS and not _is_json_word(head) and PurePosixPath(name).suffix != ".jsonl":
+        written = _whole(stream, name)
+        with suppress(UnicodeDecodeError):
+            text = written.decode("utf-8-sig")
+            found = tables.text_rows(text, name, columns) or transcripts.read(text, name)
+            if found is not None:
+                return iter(found)
+        stream = io.BytesIO(written)
+    return values(stream, name, progress)
+
+
+def _is_json_word(head: bytes) -> bool:
+    return head.lstrip()[:1].isdigit() or head.lstrip().startswith((b"null", b"true", b"false", b"-"))
+
+
+def _head(stream: BinaryIO) -> bytes:
+    """Look at the first bytes without taking them."""
+    if isinstance(stream, io.BufferedReader):
+        return stream.peek(_PEEK)[:_PEEK]
+    here = stream.tell()
+    head = stream.read(_PEEK)
+    stream.seek(here)
+    return head
+
+
+def _whole(stream: BinaryIO, name: str) -> bytes:
+    written = stream.read(LONGEST_LINE + 1)
+    if len(written) > LONGEST_LINE:
+        raise ValueError(
+            f"{name}: more than {LONGEST_LINE >> 20} MiB in one piece; a conversation is less; give a part of it"
+        )
+    return written
+
+
+def _wide(head: bytes) -> str:
+    """Name the encoding of text of two bytes a character; "" for all other."""
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16"
+    if len(head) >= 4 and head[1] == head[3] == 0 and head[0]:
+        return "utf-16-le"
+    return "utf-16-be" if len(head) >= 4 and head[0] == head[2] == 0 and head[1] else ""
+
+
+def _members(stream: BinaryIO, name: str, columns: Any, depth: int) -> Iterator[Part]:
+    """Give the files of a zip that can hold conversations: of an export's, only those named so."""
+    try:
+        archive = zipfile.ZipFile(stream)
+    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+        raise ValueError(f"{name}: no zip that can be read; {error}; pack it again") from None
+    listed = [
+        each for each in archive.infolist() if not each.is_dir() and not each.filename.startswith(("__MACOSX", "."))
+    ]
+    if any(each.filename == "xl/workbook.xml" for each in listed):
+        stream.seek(0)
+        yield name, tables.rows(_whole(stream, name), "excel", name, columns)
+        return
+    named = [each for each in listed if PurePosixPath(each.filename).name.startswith("conversations")]
+    for member in named or [each for each in listed if PurePosixPath(each.filename).suffix in _MEMBERS]:
+        try:
+            inside = io.BufferedReader(_Told(archive.open(member), name))
+            yield from opened(inside, f"{name}/{member.filename}", None, columns, depth + 1)
+        except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+            raise ValueError(f"{name}/{member.filename}: cannot be unpacked; {error}; pack it again") from None
+
+
+def _zstandard(stream: BinaryIO, name: str) -> BinaryIO:
+    with extra("files", name):
+        import zstandard
+    return io.BufferedReader(_Told(zstandard.ZstdDecompressor().stream_reader(stream), name, zstandard.ZstdError))
+
+
+def _buffered(make: Callable[[BinaryIO], Any]) -> Callable[[BinaryIO, str], BinaryIO]:
+    return lambda stream, name: io.BufferedReader(_Told(make(stream), name))
+
+
+class _Told(io.RawIOBase):
+    """A stream that is unpacked as it is read, and says in a sentence that it is broken."""
+
+    def __init__(self, inner: Any, name: str, *errors: type[Exception]) -> None:
+        self._inner, self._name = inner, name
+        self._errors: tuple[type[Exception], ...] = (
+            OSError,
+            EOFError,
+            lzma.LZMAError,
+            zlib.error,
+            zipfile.BadZipFile,
+            *errors,
+        )
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            piece = self._inner.read(len(buffer))
+        except self._errors as error:
+            raise ValueError(f"{self._name}: cannot be unpacked; {error}; pack it again") from None
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+
+_PACKED: Final[dict[bytes, Callable[[BinaryIO, str], BinaryIO]]] = {
+    b"\x1f\x8b": _buffered(lambda stream: gzip.GzipFile(fileobj=stream)),
+    b"BZh": _buffered(bz2.BZ2File),
+    b"\xfd7zXZ\x00": _buffered(lzma.LZMAFile),
+    b"\x28\xb5\x2f\xfd": _zstandard,
+}

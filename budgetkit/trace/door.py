@@ -1,0 +1,113 @@
+"""The door: a conversation as a foreign dictionary, checked field by field and made a trace.
+
+Passages stand under ``contexts``, on the message they were retrieved for or on the conversation; there they
+belong to the message whose index is ``meta.contexts_apply_to_message``, else to the last one of the user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from warnings import warn
+
+from budgetkit.budget.quoting import brief, one_line
+from budgetkit.message import Message, Passage
+from budgetkit.trace.conversation import Trace
+from budgetkit.trace.jsonl import LocatedMessage
+
+__all__ = ["made_trace"]
+
+_BESIDE = ("id", "messages", "tools", "functions", "contexts", "meta")
+
+
+def made_trace(value: Mapping[str, Any], default_id: str, where: str) -> Trace:
+    """Read one conversation; every error says where it is."""
+    written = value["messages"]
+    written = list(written) if isinstance(written, tuple) else written
+    if not isinstance(written, list) or not written:
+        raise ValueError(
+            f"{where}: an empty trace; 'messages' is {'an empty list' if written == [] else type(written).__name__}; "
+            "give it a list of at least one message with a role"
+        )
+    places = [_place(each, number, where) for number, each in enumerate(written, start=1)]
+    messages = tuple(_message(each, place) for each, place in zip(written, places, strict=True))
+    _refuse_orphans(messages, places)
+    meta = value.get("meta") if isinstance(value.get("meta"), Mapping) else None
+    trace = Trace(
+        id=str(value["id"]) if value.get("id") is not None else default_id,
+        messages=messages,
+        tools=_tools(value, where),
+        contexts=_contexts(messages, value.get("contexts"), meta or {}, where),
+        meta=meta or {},
+        source=where,
+        fields={key: field for key, field in value.items() if key not in _BESIDE or (key == "meta" and meta is None)},
+    )
+    if trace.is_silent:
+        warn(f"{where}: {trace.warnings[0]}", stacklevel=2)
+    return trace
+
+
+def _place(value: Any, number: int, where: str) -> str:
+    if isinstance(value, LocatedMessage):
+        return f"{where.rpartition(', line ')[0]}, line {value.line}"
+    return f"{where}, message {number}"
+
+
+def _message(value: Any, where: str) -> Message:
+    try:
+        message = Message(value.value if isinstance(value, LocatedMessage) else value)
+        message.contexts  # noqa: B018 - passages are read here, so that a broken one is refused with its place
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{where}: {error}") from None
+    return message
+
+
+def _refuse_orphans(messages: tuple[Message, ...], places: list[str]) -> None:
+    """Refuse a tool result that answers no earlier call: no provider takes it, and no group would hold it."""
+    called: set[str] = set()
+    for place, message in zip(places, messages, strict=True):
+        called.update(call.id for call in message.tool_calls)
+        if message.role == "tool" and (message.tool_call_id is None or message.tool_call_id not in called):
+            known = ", ".join(map(one_line, sorted(called)[:5])) or "none"
+            raise ValueError(
+                f"{place}: a tool result for call {brief(message.raw.get('tool_call_id'))}; "
+                f"the calls before it are {known}; put the assistant message with that call before it, or leave it out"
+            )
+
+
+def _tools(value: Mapping[str, Any], where: str) -> tuple[Mapping[str, Any], ...]:
+    listed: list[Mapping[str, Any]] = []
+    for name in ("tools", "functions"):  # a body has both while it moves from the older form to the newer one
+        tools = value.get(name) or []
+        if not isinstance(tools, list) or not all(isinstance(tool, Mapping) for tool in tools):
+            kind = type(tools).__name__
+            raise ValueError(
+                f"{where}: {name} of type {kind}; {name} are a list of schemas, each an object; write them so"
+            )
+        listed += tools
+    return tuple(listed)
+
+
+def _contexts(
+    messages: tuple[Message, ...], given: Any, meta: Mapping[str, Any], where: str
+) -> dict[int, tuple[Passage, ...]]:
+    """Collect the passages by message, the conversation's own at the message they apply to."""
+    found = {index: message.contexts for index, message in enumerate(messages) if message.raw.get("contexts")}
+    if given and not isinstance(given, list | tuple):
+        kind = type(given).__name__
+        raise ValueError(
+            f"{where}: contexts of type {kind}; they are a list of passages, texts or objects; write them so"
+        )
+    if given:
+        users = (index for index in reversed(range(len(messages))) if messages[index].role == "user")
+        index = meta.get("contexts_apply_to_message", next(users, len(messages) - 1))
+        if not isinstance(index, int) or not 0 <= index < len(messages):
+            raise ValueError(
+                f"{where}: contexts for message {brief(index)}; the conversation has messages 0 to "
+                f"{len(messages) - 1}; correct meta.contexts_apply_to_message"
+            )
+        try:
+            found[index] = (*found.get(index, ()), *map(Passage.of, given))
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{where}: {error}") from None
+    return found

@@ -1,0 +1,94 @@
+"""Answers: what a provider sent back, in whichever shape, as the messages that follow what was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from budgetkit.trace.importers.formats import Format
+from budgetkit.trace.importers.parts import is_item
+from budgetkit.trace.importers.paths import found, unpacked
+from budgetkit.trace.importers.records import is_record, read_records
+from budgetkit.trace.importers.streams import assembled
+
+__all__ = ["answered", "model_of"]
+
+_ANSWERS = (
+    "choices.0.message|candidates.0.content|output.message|generations.0.0.message|generations.0.0.text|0.message"
+    "|0.content|message.content|messages|message|output|response|completion|answer|text|content"
+)
+_BODIES = ("choices", "candidates", "output", "message", "messages", "content", "generations", "usage")
+_ITEMS: Final = Format(name="", label="", items=True)
+_ROOM = 12
+
+
+def answered(answer: Any, asked: list[Any], row: Format) -> tuple[list[Any], Any]:
+    """Return the messages of an answer, and what it says was counted."""
+    answer = assembled(_unless_text(answer))
+    counted = (
+        found(answer, "usage|usageMetadata|usage_metadata|metadata.usage", unpack=True)
+        if isinstance(answer, Mapping)
+        else None
+    )
+    said = _records(answer)
+    read = read_records(said, row if row.of else _ITEMS).messages
+    if len(read) > len(asked) and read[: len(asked)] == asked:
+        read = read[len(asked) :]  # some logs keep the whole conversation as the answer
+    return read, counted
+
+
+def _records(answer: Any) -> list[Any]:
+    """Find what an answer says, in whichever provider's shape, as records."""
+    for _ in range(_ROOM):
+        answer = _unless_text(answer)
+        if isinstance(answer, str):
+            return [{"role": "assistant", "content": answer}] if answer else []
+        if isinstance(answer, list) and len(answer) == 1 and isinstance(answer[0], list):
+            answer = answer[0]
+        if isinstance(answer, list) and any(map(_is_message, answer)):
+            return [_as_said(each) for each in answer]
+        if isinstance(answer, Mapping) and (_is_said(answer) or is_item(answer)):
+            return [_as_said(answer)]
+        if isinstance(answer, list) and answer and all(isinstance(e, Mapping) and "type" in e for e in answer):
+            return [{"role": "assistant", "content": answer}]
+        inside = found(answer, _ANSWERS, unpack=True)
+        if inside is None:
+            return []
+        if isinstance(inside, list) and inside and not any(map(_is_message, inside)):
+            return [{"role": "assistant", "content": inside}]
+        answer = inside
+    return []
+
+
+def _unless_text(answer: Any) -> Any:
+    """Read an answer that a log wrote as JSON; what somebody answered may be JSON too, and stays a text."""
+    inside = unpacked(answer)
+    if inside is answer or (isinstance(inside, list) and inside and is_record(inside[0])):
+        return inside
+    is_body = isinstance(inside, Mapping) and any(isinstance(inside.get(name), list | Mapping) for name in _BODIES)
+    return inside if is_body or (isinstance(inside, Mapping) and "role" in inside) else answer
+
+
+def _is_message(each: Any) -> bool:
+    return isinstance(each, Mapping) and ("role" in each or (is_record(each) and not is_item(each)))
+
+
+def _is_said(answer: Mapping[str, Any]) -> bool:
+    return ("role" in answer and ("content" in answer or "tool_calls" in answer or "parts" in answer)) or (
+        is_record(answer) and "role" not in answer
+    )
+
+
+def _as_said(each: Any) -> Any:
+    """Give an answer that does not say who speaks the assistant's role."""
+    if isinstance(each, str):
+        return {"role": "assistant", "content": each}
+    if isinstance(each, Mapping) and each.get("role") is None and ("parts" in each or "content" in each):
+        return {**each, "role": "assistant"} if "type" not in each or "role" in each else each
+    return each
+
+
+def model_of(answer: Any, model: Any) -> Any:
+    """Return the model that an answer names, or the one that was asked."""
+    named = found(answer, "model|modelVersion", unpack=True) if isinstance(answer, Mapping) else None
+    return named if isinstance(named, str) else model

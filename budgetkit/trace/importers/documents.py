@@ -1,0 +1,293 @@
+"""Documents: a body, an export or a log in any format of the table, as conversations in OpenAI's chat format.
+
+What a format does not need stays beside the messages under its own name; a message that was made here carries what it
+was made of under ``native``. What could not be taken over is said under ``warnings``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from budgetkit.trace.importers.answers import answered, model_of
+from budgetkit.trace.importers.formats import Format, names, row_of
+from budgetkit.trace.importers.pairing import paired, placed
+from budgetkit.trace.importers.parts import is_item
+from budgetkit.trace.importers.paths import found, holds, nested, unpacked
+from budgetkit.trace.importers.records import is_record, read_records
+from budgetkit.trace.importers.usage import usage_of
+
+__all__ = ["converted"]
+
+Conversation = dict[str, Any]
+_STRICT = ("anthropic", "session")
+_IDS = "id|uuid|conversation_id|custom_id|request_id|trace_id|spanId|span_id|context.span_id|info.trace_id|instance_id"
+_QUESTIONS = "messages|input|contents|prompt|question|query|text|request"
+_ROOM = 12
+
+
+def _at(value: Any, path: str) -> Any:
+    return found(value, path, unpack=True)
+
+
+def converted(value: Any, depth: int = 0) -> list[Conversation] | None:
+    """Read one JSON value as conversations of a format known here; None for OpenAI's chat format, and for no format.
+
+    >>> body = {"contents": [{"role": "user", "parts": [{"text": "Hello world"}]}]}
+    >>> converted(body)[0]["messages"][0]["content"]
+    'Hello world'
+    """
+    value = _as_document(value)
+    if not isinstance(value, Mapping) or ("messages" in value and value.get("format") in names()):
+        return None
+    row = row_of(value)
+    if row is not None and row.refuse:
+        raise ValueError(f"{row.label}; {row.refuse}")
+    if row is not None and row.each:
+        return _inner(value, row, depth)
+    if row is not None:
+        return _by_row(value, row, depth)
+    if isinstance(value.get("messages"), list):
+        return _plainly(value)
+    return None
+
+
+def _as_document(value: Any) -> Any:
+    """Make one object of a list of messages or blocks, and of a span's flat attributes what they stand for."""
+    if isinstance(value, list):
+        raw = [placed(each)[1] for each in value]
+        if raw and all(isinstance(each, Mapping) and _is_block(each) for each in raw):
+            return {"messages": [{"role": "assistant", "content": raw}]}
+        first = next((each for each in raw if isinstance(each, Mapping)), None)
+        return {"messages": value} if first is not None and (is_record(first) or is_item(first)) else value
+    if not isinstance(value, Mapping):
+        return value
+    if any(isinstance(key, str) and key.startswith("attributes.") for key in value):
+        value = nested(value)
+    if isinstance(value.get("attributes"), list | Mapping):
+        value = {**value, "attributes": nested(value["attributes"])}
+    if isinstance(value.get("events"), list) and holds(value, "events.*.attributes"):
+        value = {**value, "events": [_event(each) for each in value["events"]]}
+    if isinstance(messages := value.get("messages"), list) and len(messages) == 1 and isinstance(messages[0], list):
+        value = {**value, "messages": messages[0]}  # LangChain sends a list of prompts
+    return value
+
+
+def _event(event: Any) -> Any:
+    """Read the attributes of an event, of which these are JSON where a log keeps text alone."""
+    if not isinstance(event, Mapping) or not isinstance(event.get("attributes"), list | Mapping):
+        return event
+    attributes = nested(event["attributes"])
+    whole = {name: unpacked(attributes[name]) for name in ("message", "tool_calls") if name in attributes}
+    return {**event, "attributes": {**attributes, **whole}}
+
+
+def _is_block(raw: Mapping[str, Any]) -> bool:
+    return "role" not in raw and raw.get("type") in ("text", "thinking", "tool_use", "tool_result", "redacted_thinking")
+
+
+def _inner(value: Mapping[str, Any], row: Format, depth: int) -> list[Conversation]:
+    """Read the documents that a document holds; those that hold no messages are left out and counted."""
+    inside = list(_flat(_at(value, row.each))) if depth < _ROOM else []
+    read: list[Conversation] = []
+    for each in inside:
+        made = converted(each, depth + 1)
+        read += [one for one in made or [] if one["messages"]]
+    if inside and len(read) < len(inside) and read:
+        told = f"of {len(inside):,} records in this {row.label}, {len(read):,} hold a conversation"
+        read[0]["warnings"] = [*read[0].get("warnings", ()), told]
+    return read or [{"messages": [], "format": row.name}]
+
+
+def _flat(value: Any, depth: int = 0) -> Iterator[Any]:
+    for each in value if isinstance(value, list) else []:
+        if isinstance(each, list) and depth < _ROOM:
+            yield from _flat(each, depth + 1)
+        else:
+            yield each
+
+
+def _plainly(value: Mapping[str, Any]) -> list[Conversation] | None:
+    """Read messages that say by themselves which form they have; None where all are in OpenAI's own."""
+    read = read_records(value["messages"], None, value.get("model"))
+    if not read.formats and not read.notes and not any("native" in _raw(m) for m in read.messages):
+        return None
+    name = next(iter(read.formats), "openai-responses")
+    return [_finished({**value, "messages": read.messages}, name, read.usage, read.notes)]
+
+
+def _raw(message: Any) -> Mapping[str, Any]:
+    raw = placed(message)[1]
+    return raw if isinstance(raw, Mapping) else {}
+
+
+def _by_row(value: Mapping[str, Any], row: Format, depth: int) -> list[Conversation]:
+    """Read a document whose messages, system text and answers stand where its row says."""
+    notes: list[str] = []
+    model = _at(value, row.model)
+    body = _body(value, row, depth, notes)
+    messages, usage = body["messages"], _told(body.get("usage"))
+    messages = [*_system(value, row), *messages]
+    shift = len(messages) - len(body["messages"])
+    usage = [{**told, "message_index": told["message_index"] + shift} for told in usage]
+    answers = [(path, answer) for path in row.answers if (answer := _at(value, path)) is not None]
+    read = _read_in_full(value, row)
+    rest = {key: each for key, each in value.items() if key not in read}
+    tools = _tools(_at(value, row.tools))
+    made: list[Conversation] = []
+    for path, answer in answers or [("", None)]:
+        said, counted = answered(answer, messages, row)
+        told = usage_of(_at(value, row.usage) or counted, len(messages) + len(said) - 1, model_of(answer, model))
+        conversation = {**{k: v for k, v in body.items() if k not in ("messages", "format")}, **rest}
+        if tools or "tools" not in conversation:
+            conversation["tools"] = tools
+        if len(row.answers) > 1:
+            id = _at(value, _IDS)
+            conversation |= {"title": path, **({} if id is None else {"id": f"{id} {path}"})}
+        all_usage = [*usage, told] if told else usage
+        made.append(_finished(conversation | {"messages": [*messages, *said]}, row.name, all_usage, notes))
+    return made
+
+
+def _told(usage: Any) -> list[dict[str, Any]]:
+    """List the usage records that say which message they are of."""
+    listed = usage if isinstance(usage, list) else []
+    return [each for each in listed if isinstance(each, dict) and type(each.get("message_index")) is int]
+
+
+def _read_in_full(value: Mapping[str, Any], row: Format) -> set[str]:
+    """Name the fields that are read in full, and so are not kept beside the messages."""
+    paths = [row.messages, row.system, row.tools, *(path for _, path in row.said if isinstance(value.get(path), str))]
+    used = [next((each for each in path.split("|") if _at(value, each) is not None), "") for path in paths if path]
+    return {path for path in used if "." not in path} | {"usage", "messages"}
+
+
+def _finished(value: Conversation, name: str, usage: list[dict[str, Any]], notes: list[str]) -> Conversation:
+    messages = list(value["messages"])
+    notes = [*notes, *paired(messages, name in _STRICT)]
+    kept = (_at(value, path) for path in ("previous_response_id", "prompt.id|request.prompt.id", "conversation.id"))
+    notes += [f"what {id:.60} holds is kept by the provider, and not counted" for id in kept if isinstance(id, str)]
+    notes = list(dict.fromkeys(notes))
+    finished = {**value, "messages": messages, "format": name}
+    if value.get("id") is None and isinstance(id := _at(value, _IDS), str | int):
+        finished["id"] = id
+    if usage:
+        finished["usage"] = usage
+    elif not isinstance(value.get("usage"), list):
+        finished.pop("usage", None)
+    if notes:
+        finished["warnings"] = notes
+    return finished
+
+
+def _body(value: Mapping[str, Any], row: Format, depth: int, notes: list[str]) -> Conversation:
+    """Read what stands where the messages are: messages, a tree of them, a text, or a body of another format."""
+    if row.said and not row.messages:
+        return {"messages": read_records([value], row).messages}
+    written = _at(value, row.messages) if row.messages else None
+    inside = unpacked(written)
+    if isinstance(written, str) and not _is_written(inside):
+        inside = written  # what somebody asked may be JSON
+    if isinstance(inside, Mapping) and (nodes := _nodes(inside)):
+        inside = _branch(nodes, _at(value, row.leaf) if row.leaf else None, notes)
+    if isinstance(inside, list) and len(inside) == 1 and isinstance(inside[0], list):
+        inside = inside[0]  # LangChain sends a list of prompts
+    if isinstance(inside, Mapping):
+        return _nested_body(inside, depth, notes)
+    if isinstance(inside, str):
+        return {"messages": [{"role": "user", "content": inside}]}
+    if not isinstance(inside, list):
+        return {"messages": []}
+    if row.order:
+        inside = sorted(inside, key=lambda each: _rank(_at(each, row.order)))
+    read = read_records(inside, row, _at(value, row.model))
+    notes += read.notes
+    return {"messages": read.messages, **({"usage": read.usage} if read.usage else {})}
+
+
+def _is_written(inside: Any) -> bool:
+    """Say whether text that is JSON is a conversation that a log wrote so."""
+    if isinstance(inside, Mapping):
+        return any(isinstance(inside.get(name), list) for name in ("messages", "contents", "input"))
+    return isinstance(inside, list) and bool(inside) and is_record(inside[0])
+
+
+def _rank(value: Any) -> float:
+    return float(value) if isinstance(value, int | float) and abs(value) < 1e15 else 0.0
+
+
+def _nested_body(inside: Mapping[str, Any], depth: int, notes: list[str]) -> Conversation:
+    made = converted(inside, depth + 1) if depth < _ROOM else None
+    if made:
+        notes += made[0].pop("warnings", ())
+        return made[0]
+    if isinstance(inside.get("messages"), list):
+        return {**inside, "messages": list(inside["messages"])}
+    question = _at(inside, _QUESTIONS)
+    if isinstance(question, list | Mapping) and depth < _ROOM:
+        return _nested_body({"messages": question} if isinstance(question, list) else question, depth + 1, notes)
+    texts = {key: each for key, each in inside.items() if isinstance(each, str)}
+    asked = question if isinstance(question, str) else next(iter(texts.values()), None)
+    if aside := ", ".join(key for key, each in texts.items() if each is not asked):
+        notes.append(f"of its inputs these are not counted: {aside:.200}")
+    return {"messages": [] if asked is None else [{"role": "user", "content": asked}]}
+
+
+def _nodes(inside: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Return the messages of a tree by id; nothing where this is none."""
+    nodes = {id: node for id, node in inside.items() if isinstance(node, Mapping)}
+    is_tree = nodes and len(nodes) == len(inside) and any("parent" in n or "parentId" in n for n in nodes.values())
+    return nodes if is_tree else {}
+
+
+def _branch(nodes: Mapping[str, Mapping[str, Any]], leaf: Any, notes: list[str]) -> list[Any]:
+    """Follow a tree from its last message to the first; messages of other branches are counted and left out."""
+    if not isinstance(leaf, str) or leaf not in nodes:
+        leaf = list(nodes)[-1]
+    followed: dict[str, Mapping[str, Any]] = {}
+    while isinstance(leaf, str) and leaf in nodes and leaf not in followed:
+        followed[leaf] = nodes[leaf]
+        leaf = _at(nodes[leaf], "parent|parentId")
+    aside = sum(_speaks(node) for id, node in nodes.items() if id not in followed)
+    if aside:
+        notes.append(f"messages of branches that were left are not counted: {aside:,}")
+    return [node for node in reversed(followed.values()) if _speaks(node)]
+
+
+def _speaks(node: Mapping[str, Any]) -> bool:
+    """Say whether a node of a tree holds a message with anything in it; exports keep empty ones."""
+    content = _at(node, "message.content|content")
+    parts = content.get("parts") if isinstance(content, Mapping) else content
+    return bool(parts) and parts != [""] if not isinstance(content, Mapping) or "parts" in content else True
+
+
+def _system(value: Mapping[str, Any], row: Format) -> list[dict[str, Any]]:
+    """Make a message of what stands beside the messages for the model to keep in mind."""
+    system = unpacked(_at(value, row.system)) if row.system else None
+    if isinstance(system, list) and system and all(is_record(each) and "role" in each for each in system):
+        return read_records(system).messages
+    if not system or not isinstance(system, str | list | Mapping):
+        return []
+    made = read_records([{"role": "system", "content": system}]).messages[0]
+    return [{**made, "native": system}]
+
+
+def _tools(tools: Any) -> Any:
+    """List the functions that tools declare, under the names that schemas have here; other tools stay as they are."""
+    tools = unpacked(tools)
+    if not isinstance(tools, list):
+        return [] if tools is None else tools
+    listed: list[Any] = []
+    for tool in map(unpacked, tools):
+        inside = _at(tool, "functionDeclarations|function_declarations") if isinstance(tool, Mapping) else None
+        listed += [_schema(each) for each in (inside if isinstance(inside, list) else [tool])]
+    return listed
+
+
+def _schema(tool: Any) -> Any:
+    if not isinstance(tool, Mapping):
+        return tool
+    if isinstance(spec := tool.get("toolSpec"), Mapping):
+        return {**{k: v for k, v in spec.items() if k != "inputSchema"}, "input_schema": _at(spec, "inputSchema.json")}
+    schema = _at(tool, "parametersJsonSchema|parameters_json_schema")
+    return {**tool, "parameters": schema} if isinstance(schema, Mapping) and "parameters" not in tool else tool

@@ -1,0 +1,130 @@
+"""Format: one row of the table of formats, and what else is needed to name one.
+
+The table itself is data/formats.toml. A row describes a document, a message, or both; parts of a message are read
+alike in all formats, by :mod:`budgetkit.trace.importers.parts`.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final
+
+from budgetkit.files import read_bytes
+from budgetkit.trace.importers.paths import holds
+
+__all__ = ["Format", "formats", "label", "names", "nearest", "record_rows", "role_names", "row_of", "table"]
+
+#: What is told apart without a row: files whose lines are events, tables and texts.
+OTHERS: Final[Mapping[str, str]] = {
+    "openai-chat": "OpenAI chat",
+    "session": "Claude Code or pi session",
+    "codex": "Codex session",
+    "table": "table",
+    "aider": "Aider chat history",
+    "cursor": "Cursor export",
+    "transcript": "text by speakers",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Format:
+    """One spelling of a conversation; see :mod:`budgetkit.trace.importers.paths` for paths and conditions."""
+
+    name: str
+    label: str
+    needs: tuple[str, ...] = ()  # what a document of it holds, one of these
+    each: str = ""  # the documents in this one
+    messages: str = ""  # the messages, a body that holds them, or a text
+    leaf: str = ""  # where messages are a tree: the last one
+    order: str = ""  # what messages are sorted by
+    items: bool = False  # whether what has a type and no role is an item of an answer
+    system: str = ""
+    tools: str = "tools"
+    answers: tuple[str, ...] = ()  # a conversation for each
+    usage: str = "usage|usageMetadata"
+    model: str = "model"
+    said: tuple[tuple[str, str], ...] = ()  # the fields that are a message each: role and path
+    of: str = ""  # what a message of it holds
+    role: str = "role"  # a path, or "=role"; "=" for a record that is no message
+    text: str = "content"  # where the parts are; "" where the record itself is one
+    besides: tuple[str, ...] = ()  # further parts: calls, attachments
+    call: tuple[str, ...] = ()  # where a record that is a call has its id, name and arguments
+    result: str = "tool_call_id|tool_call_ids.0"
+    to: str = ""  # whom a message goes to: one that goes to a tool is a call
+    roles: Mapping[str, str] = field(default_factory=dict)  # its own names; * stands for any ending
+    refuse: str = ""  # why it holds no conversation, and what to give instead
+
+
+@cache
+def table(part: str) -> Mapping[str, Any]:
+    """Return one part of the table: calls, results, thoughts, endings, roles or usage; "" is all of it."""
+    found: Mapping[str, Any] = table("")[part] if part else tomllib.loads(read_bytes("formats.toml").decode())
+    return found
+
+
+@cache
+def formats() -> tuple[Format, ...]:
+    """Read the rows, once."""
+    return tuple(Format(**{name: _frozen(value) for name, value in row.items()}) for row in table("")["format"])
+
+
+@cache
+def role_names() -> Mapping[str, str]:
+    """Return OpenAI's name of each role that others call something else."""
+    return {name: own for own, others in table("roles").items() for name in others}
+
+
+@cache
+def record_rows() -> tuple[Format, ...]:
+    """List the rows that describe a message."""
+    return tuple(row for row in formats() if row.of)
+
+
+def row_of(value: Mapping[str, Any]) -> Format | None:
+    """Return the first row that describes a document."""
+    return next((row for row in formats() if any(holds(value, needed) for needed in row.needs)), None)
+
+
+@cache
+def names() -> frozenset[str]:
+    """List what the field ``format`` of a conversation may say."""
+    return frozenset([*OTHERS, *(row.name for row in formats())])
+
+
+def label(name: str) -> str:
+    """Return what a format is called in a sentence.
+
+    >>> label("chatgpt")
+    'ChatGPT export'
+    """
+    return OTHERS.get(name) or next((row.label for row in formats() if row.name == name), name)
+
+
+def nearest(value: Any) -> str:
+    """Say which format a value of no format comes nearest to, and what one of it would hold; "" where none does."""
+    keys = {key for key in value if isinstance(key, str)} if isinstance(value, Mapping) else set[str]()
+    rated = [
+        (len(keys & _words(needed)) / len(_words(needed)), row, needed)
+        for row in formats()
+        for needed in row.needs
+        if _words(needed) - keys
+    ]
+    share, row, needed = max(rated, key=lambda each: each[0])
+    if not share:
+        return ""
+    missing = " and ".join(repr(word) for word in sorted(_words(needed) - keys))
+    return f"nearest is {row.label}, which would hold {missing} too; export it with these"
+
+
+@cache
+def _words(needed: str) -> frozenset[str]:
+    """Name the fields that a condition asks of a document itself."""
+    clauses = (clause for clause in needed.split(" & ") if not clause.startswith("!"))
+    return frozenset(clause.partition("=")[0].partition(".")[0] for clause in clauses)
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(_frozen(each) for each in value) if isinstance(value, list) else value

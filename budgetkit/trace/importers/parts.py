@@ -1,0 +1,151 @@
+"""Parts of a message in any provider's spelling: text, thoughts, tool calls, their results, pictures, all else.
+
+A part goes by its type or, where providers write none, by the field that is its kind. What a tool is asked and what
+it answers stand in the table of formats, one row a spelling; text and pictures are found by their fields. What has
+none of these keeps its kind, so that `Message.uncounted` can name it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from budgetkit.trace.importers.formats import table
+from budgetkit.trace.importers.paths import found, unpacked
+
+__all__ = ["Sorted", "content_of", "is_item", "plain_text", "sorted_part"]
+
+Kind = Literal["call", "result", "thought", "text", "nothing"]
+Sorted = tuple[Kind, Any]
+Raw = Mapping[str, Any]
+
+_NOTHING = ("step-start", "step-finish", "cachePoint", "cache_point")
+_TYPELESS = (
+    *("functionCall", "functionResponse", "function_response", "toolUse", "toolResult", "reasoningContent"),
+    *("cachePoint", "tool_call"),
+)
+_TEXT = (
+    "text.value|text|content|message_content.text|extracted_content|executableCode.code|codeExecutionResult.output"
+    "|json|result|value"
+)
+_TOLD = ("user_profile", "user_instructions")  # what ChatGPT is told of its user
+_MIME = (
+    "inlineData.mimeType|inline_data.mime_type|fileData.mimeType|file_data.mime_type|mediaType|mimeType|mime_type"
+    "|media_type|source.media_type"
+)
+_IMAGES = ("image", "image_url", "input_image", "image_file", "image_asset_pointer", "computer_screenshot")
+
+
+def sorted_part(part: Any) -> list[Sorted]:
+    """Say what a part is: the call, the result or both of a tool, thoughts, or content in OpenAI's form.
+
+    >>> sorted_part({"toolUse": {"toolUseId": "1", "name": "weather", "input": {}}})[0][1]["function"]
+    {'name': 'weather', 'arguments': '{}'}
+    """
+    if not isinstance(part, Mapping):
+        return [("text", {"type": "text", "text": part if isinstance(part, str) else json.dumps(part)})]
+    mark = _mark(part)
+    if mark in table("thoughts") or part.get("thought") is True or part.get("isThought") is True:
+        return [("thought", plain_text(found(part, table("thoughts").get(mark, "text"))))]
+    sorts: list[Sorted] = []
+    if mark in table("calls"):
+        sorts.append(("call", _call(part, mark)))
+    if mark in table("results") and (mark not in table("calls") or found(part, table("results")[mark][2]) is not None):
+        sorts.append(("result", _result(part, mark)))
+    if not sorts and mark in _NOTHING:
+        return [("nothing", None)]
+    return sorts or [("text", _content_part(part))]
+
+
+def is_item(value: Mapping[str, Any]) -> bool:
+    """Say whether a record without a role is a part by itself, as OpenAI Responses writes calls and their results."""
+    return "role" not in value and any(_mark(value) in table(name) for name in ("calls", "results", "thoughts"))
+
+
+def content_of(parts: list[dict[str, Any]]) -> Any:
+    """Keep one bare text bare; return None for nothing at all."""
+    if len(parts) == 1 and set(parts[0]) == {"type", "text"}:
+        return parts[0]["text"]
+    return parts or None
+
+
+def plain_text(value: Any) -> str:
+    r"""Return all text in a value that is text, an object with text, or a list of either.
+
+    >>> plain_text([{"type": "summary_text", "text": "Look."}, "Then act."])
+    'Look.\nThen act.'
+    """
+    if isinstance(value, list):
+        return "\n".join(filter(None, (plain_text(each) for each in value if not isinstance(each, list))))
+    at = found(value, _TEXT) if isinstance(value, Mapping) else value
+    return at if isinstance(at, str) else ""
+
+
+def _mark(part: Raw) -> str:
+    kind = part.get("type", part.get("content_type"))
+    if isinstance(kind, str) and kind:
+        if kind.startswith("tool-") and "toolCallId" in part and kind not in ("tool-call", "tool-result"):
+            return "dynamic-tool"  # the AI SDK names a tool it knows in the part's type
+        return next((mark for ending, mark in table("endings").items() if kind.endswith(ending)), kind)
+    if isinstance(part.get("function_call"), Mapping) and "role" not in part:
+        return "function_call_part"
+    if "toolCallId" in part and "toolName" in part:
+        return "tool-invocation"
+    if "name" in part and ("arguments" in part or "args" in part):
+        return "tool_call"
+    return next((name for name in _TYPELESS if isinstance(part.get(name), Mapping)), "")
+
+
+def _call(part: Raw, mark: str) -> dict[str, Any]:
+    id, name, arguments = (found(part, path) for path in table("calls")[mark])
+    if mark == "dynamic-tool" and name is None:
+        name = str(part.get("type")).removeprefix("tool-")
+    return {"id": _name(id), "type": "function", "function": {"name": _name(name), "arguments": _json(arguments)}}
+
+
+def _result(part: Raw, mark: str) -> dict[str, Any]:
+    id, name, output = (found(part, path) for path in table("results")[mark])
+    output = [output] if isinstance(output, Mapping) and "type" in output else output
+    kinds = [kind for each in output for kind in sorted_part(each)] if _is_content(output) else []
+    text = None if output is None else _json(output)
+    content = content_of([value for kind, value in kinds if kind == "text"]) if kinds else text
+    found_name = {"name": _name(name)} if isinstance(name, str) and name else {}
+    is_error = {"is_error": True} if part.get("is_error") or found(part, "toolResult.status") == "error" else {}
+    return {"role": "tool", "tool_call_id": _name(id), **found_name, "content": content, **is_error}
+
+
+def _is_content(output: Any) -> bool:
+    """Say whether what came back is a list of parts, as against any JSON."""
+    return isinstance(output, list) and all(
+        isinstance(each, Mapping) and ("text" in each or "type" in each or "json" in each or "image" in each)
+        for each in output
+    )
+
+
+def _content_part(part: Raw) -> dict[str, Any]:
+    if isinstance(wrapped := part.get("message_content"), Mapping):  # OpenInference wraps each part
+        return _content_part(wrapped)
+    kind, mime = part.get("type", part.get("content_type")), found(part, _MIME)
+    picture = kind in _IMAGES or part.get("modality") == "image" or str(mime).startswith("image/")
+    if picture or (not kind and isinstance(part.get("image"), Mapping | str)):
+        return {**part, "type": kind if kind in ("image_url", "input_image") else "image"}
+    text = found(part, _TEXT) or "\n".join(told for told in map(part.get, _TOLD) if isinstance(told, str)) or None
+    if isinstance(text, str) or part.get("text") == "":
+        return {**part, "type": kind if isinstance(kind, str) and kind else "text", "text": text or ""}
+    if not kind and isinstance(part.get("json"), dict | list):
+        return {"type": "text", "text": _json(part["json"])}
+    named = kind if isinstance(kind, str) and kind else str(mime or "").partition("/")[0]
+    inner = next((key for key, each in part.items() if isinstance(each, Mapping)), "unknown")
+    return {**part, "type": named or ("file" if "file_name" in part else inner)}
+
+
+def _name(value: Any) -> str:
+    return value if isinstance(value, str) else "" if value is None else str(unpacked(value))[:200]
+
+
+def _json(value: Any) -> str:
+    """Write what a prompt holds of arguments and answers: text as it is, all else as JSON."""
+    if isinstance(value, str):
+        return value
+    return "{}" if value is None else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,251 @@
+"""Records: what programs keep of one message, read into messages of OpenAI's chat format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from budgetkit.message import ROLES as OWN_ROLES
+from budgetkit.trace.importers.formats import Format, record_rows, role_names
+from budgetkit.trace.importers.pairing import placed
+from budgetkit.trace.importers.parts import Sorted, content_of, is_item, plain_text, sorted_part
+from budgetkit.trace.importers.paths import found, holds
+from budgetkit.trace.importers.usage import usage_of
+from budgetkit.trace.jsonl import LocatedMessage
+
+__all__ = ["Records", "is_record", "read_records"]
+
+Raw = Mapping[str, Any]
+_GENERIC: Final = Format(name="", label="")
+_NEW_ITEM: Final = Format(name="", label="", role="=assistant", text="")  # of a kind that nobody knows yet
+_PLAIN_PARTS = ("text", "image_url", "input_text", "output_text", "input_image", "input_audio", "refusal", "file")
+_ODD_FIELDS = ("parts", "toolInvocations", "data", "kwargs", "message", "tool_call_ids", "tool_calls")
+_TIME = "timestamp|created_at|create_time|message.create_time"
+_USAGE = (
+    "usage|usage_metadata|response_metadata.token_usage|kwargs.usage_metadata|data.usage_metadata|extra.response.usage"
+    "|tool_call_metadata.model_response.usage"
+)
+
+
+@dataclass(slots=True)
+class Records:
+    """What was read: messages, usage by message, the formats met, and what has to be said."""
+
+    messages: list[Any] = field(default_factory=list)
+    usage: list[dict[str, Any]] = field(default_factory=list)
+    formats: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def read_records(
+    records: Iterable[Any], row: Format | None = None, model: Any = None, read: Records | None = None
+) -> Records:
+    """Read records one after the other, behind those read before; those in OpenAI's own form stay as they are."""
+    read, skipped, last = Records() if read is None else read, 0, row
+    for record in records:
+        line, raw = placed(record)
+        spelling = _spelling(raw, last) or (_NEW_ITEM if row is not None and row.items and _is_roleless(raw) else None)
+        made = [raw] if spelling is None else _messages(raw, spelling)
+        for message in made:
+            if _joins(read.messages, message, is_piece=spelling is not None and is_item(raw)):
+                continue
+            read.messages.append(message if line is None else LocatedMessage(line, message))
+        if spelling is not None:
+            last, skipped = spelling, skipped + (not made)
+            read.formats += [spelling.name] if spelling.name else []
+        if made and _speaker(made[-1]) == "assistant" and (told := _usage(raw, len(read.messages) - 1, model)):
+            read.usage.append(told)
+    if skipped:
+        read.notes.append(f"records that hold no message are left out: {skipped:,}")
+    return read
+
+
+def is_record(value: Any) -> bool:
+    """Say whether a value is a message, in whichever form."""
+    return isinstance(value, Mapping) and ("role" in value or _spelling(value, None) is not None)
+
+
+def _speaker(message: Any) -> Any:
+    return message.get("role") if isinstance(message, Mapping) else None
+
+
+def _spelling(raw: Any, last: Format | None) -> Format | None:
+    """Find the row for a record; None where it is in OpenAI's own form, or in none."""
+    if not isinstance(raw, Mapping) or _is_plain(raw):
+        return None
+    if last is not None and last.said and not last.of:
+        return last
+    rows = record_rows() if last is None or not last.of else (last, *record_rows())
+    row = next((row for row in rows if holds(raw, row.of)), None)
+    return row or (_GENERIC if is_item(raw) or _is_odd(raw) else None)
+
+
+def _is_roleless(raw: Any) -> bool:
+    return isinstance(raw, Mapping) and "role" not in raw and isinstance(raw.get("type"), str)
+
+
+def _is_plain(raw: Raw) -> bool:
+    """Say at once of most messages that they are in OpenAI's own form."""
+    content = raw.get("content")
+    if raw.get("role") not in OWN_ROLES or any(raw.get(name) for name in _ODD_FIELDS):
+        return False
+    if isinstance(content, list):
+        return all(isinstance(p, dict) and p.get("type") == "text" and isinstance(p.get("text"), str) for p in content)
+    return isinstance(content, str) or (content is None and "content" in raw)
+
+
+def _is_odd(raw: Raw) -> bool:
+    """Say whether a message with a role has something that OpenAI's form has not."""
+    role, content, calls = raw.get("role"), raw.get("content"), raw.get("tool_calls")
+    if not isinstance(role, str):
+        return False
+    parts = [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
+    return (
+        (role not in OWN_ROLES and role.lower() in role_names())
+        or isinstance(content, Mapping)
+        or any(part.get("type") not in _PLAIN_PARTS or isinstance(part.get("text"), Mapping) for part in parts)
+        or (isinstance(calls, list) and any(isinstance(call, Mapping) and "args" in call for call in calls))
+        or (role == "tool" and "tool_call_id" not in raw and "tool_call_ids" in raw)
+    )
+
+
+def _messages(raw: Raw, row: Format) -> list[dict[str, Any]]:
+    """Read one record by its row: results of earlier calls first, then what is said, step by step."""
+    if row.role == "=":
+        return []
+    made = _fields(raw, row) if row.said else _sequence(raw, row)
+    time = found(raw, _TIME)
+    for message in made:
+        if isinstance(time, str | int | float) and not isinstance(time, bool):
+            message["timestamp"] = time
+    if made:
+        made[-1]["native"] = raw
+    return made
+
+
+def _fields(raw: Raw, row: Format) -> list[dict[str, Any]]:
+    """Read a record whose fields are a message each; neighbours of one role are one message."""
+    made: list[dict[str, Any]] = []
+    for role, path in row.said:
+        text = found(raw, path)
+        if not isinstance(text, str) or not text:
+            continue
+        if made and made[-1]["role"] == role:
+            made[-1]["content"] += "\n" + text
+        else:
+            made.append({"role": role, "content": text})
+    return made
+
+
+def _sequence(raw: Raw, row: Format) -> list[dict[str, Any]]:
+    role = _role(raw, row)
+    content = raw if not row.text or (row is _GENERIC and is_item(raw)) else found(raw, row.text)
+    parts = [sort for part in _listed(content) for sort in sorted_part(part)]
+    for path in row.besides:
+        parts += [sort for part in _listed(found(raw, path)) for sort in sorted_part(part)]
+    if row.call:
+        parts.append(("call", _called(raw, row)))
+    if row.to and role == "assistant" and (tool := found(raw, row.to)) not in (None, "all"):
+        parts = [("call", _addressed(raw, str(tool), parts))]
+    if role in ("tool", "function") and not any(kind in ("result", "call") for kind, _ in parts):
+        return [_result(raw, row, role, parts)]
+    return _steps(role, parts)
+
+
+def _steps(role: Any, parts: list[Sorted]) -> list[dict[str, Any]]:
+    early: list[dict[str, Any]] = []
+    steps: list[list[Sorted]] = [[]]
+    for kind, value in parts:
+        if kind == "result" and not any(each == "call" for step in steps for each, _ in step):
+            early.append(value)
+            continue
+        if kind != "result" and kind != "call" and any(each == "result" for each, _ in steps[-1]):
+            steps.append([])
+        steps[-1].append((kind, value))
+    made = early + [message for step in steps if step for message in _step(role, step)]
+    return made or [{"role": role, "content": None}]
+
+
+def _step(role: Any, step: list[Sorted]) -> list[dict[str, Any]]:
+    texts, thoughts, calls, results = (
+        [value for kind, value in step if kind == wanted] for wanted in ("text", "thought", "call", "result")
+    )
+    said: dict[str, Any] = {"role": role, "content": content_of(texts)}
+    if thoughts:
+        said["reasoning_content"] = "\n".join(thoughts)
+    if calls:
+        said["tool_calls"] = calls
+    return [said, *results] if texts or thoughts or calls else results
+
+
+def _result(raw: Raw, row: Format, role: str, parts: list[Sorted]) -> dict[str, Any]:
+    id, name = found(raw, row.result), found(raw, "name|message.author.name|tool_call_metadata.function_name")
+    content = content_of([value for kind, value in parts if kind == "text"])
+    named = {"name": name} if isinstance(name, str) and name else {}
+    return {"role": role, "tool_call_id": "" if id is None else str(id), **named, "content": content}
+
+
+def _called(raw: Raw, row: Format) -> dict[str, Any]:
+    id, name, arguments = (found(raw, path) for path in row.call)
+    if isinstance(arguments, Mapping):  # what was thought stands among the arguments, and was read as text
+        arguments = {key: value for key, value in arguments.items() if key != "thought"}
+    return _call(str(id or ""), str(name or ""), arguments)
+
+
+def _addressed(raw: Raw, tool: str, parts: list[Sorted]) -> dict[str, Any]:
+    return _call(str(found(raw, "id|message.id") or ""), tool, plain_text([v for kind, v in parts if kind == "text"]))
+
+
+def _call(id: str, name: str, arguments: Any) -> dict[str, Any]:
+    return next(value for _, value in sorted_part({"type": "tool_call", "id": id, "name": name, "args": arguments}))
+
+
+def _role(raw: Raw, row: Format) -> Any:
+    """Name the role as OpenAI does; a role that nobody knows stays."""
+    if row.role.startswith("="):
+        return row.role[1:]
+    said = found(raw, row.role)
+    if said is None and (is_item(raw) or row.roles):
+        said = raw.get("role") if row is _GENERIC and raw.get("role") else "" if row.roles else "assistant"
+    if not isinstance(said, str):
+        return "user" if said is None and row.name == "gemini" else said
+    own = next((name for pattern, name in row.roles.items() if fnmatchcase(said, pattern)), None)
+    return own or role_names().get(said.lower(), said)
+
+
+def _listed(content: Any) -> list[Any]:
+    """List the parts of what stands where content is: a text, an object with parts, a list."""
+    if content is None:
+        return []
+    if isinstance(content, Mapping) and isinstance(content.get("parts"), list):
+        content = content["parts"]
+    return [each for each in content if each is not None] if isinstance(content, list) else [content]
+
+
+def _joins(messages: list[Any], message: Any, is_piece: bool) -> bool:
+    """Join an item to the answer it is a piece of: calls to what was said, thoughts to what follows them."""
+    last = placed(messages[-1])[1] if messages and isinstance(message, dict) else None
+    if not (isinstance(last, dict) and last.get("role") == message.get("role") == "assistant"):
+        return False
+    if not is_piece and ("native" not in last or last.get("content") is not None or last.get("tool_calls")):
+        return False  # whatever stands after thoughts alone is what they led to
+    if "native" not in last:
+        last = {**last, "native": last}
+        messages[-1] = LocatedMessage(messages[-1].line, last) if isinstance(messages[-1], LocatedMessage) else last
+    if last.get("content") is not None and message.get("content") is not None:
+        return False
+    for name in ("content", "reasoning_content"):
+        if (said := message.get(name)) is not None:
+            last[name] = said if last.get(name) is None else f"{last[name]}\n{said}"
+    if calls := message.get("tool_calls"):
+        last["tool_calls"] = [*(last.get("tool_calls") or []), *calls]
+    natives = last["native"] if isinstance(last["native"], list) else [last["native"]]
+    last["native"] = [*natives, message.get("native", message)]
+    return True
+
+
+def _usage(raw: Any, place: int, model: Any) -> dict[str, Any] | None:
+    counted = usage_of(found(raw, _USAGE), place, model) if isinstance(raw, Mapping) else None
+    return counted if counted and counted["context_tokens"] else None

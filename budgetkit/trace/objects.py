@@ -1,0 +1,90 @@
+"""Objects of other libraries as plain values: messages of the SDKs of OpenAI, Anthropic and Google, of LangChain.
+
+Nothing of theirs is imported: a value that can write itself as a dictionary is asked to, one that has a role or a type
+and a content is read by these, and what is plain already stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from budgetkit.message import Message
+from budgetkit.trace.importers.documents import converted
+
+__all__ = ["messages_of", "plain"]
+
+_WRITERS = ("model_dump", "to_dict", "dict", "_asdict")
+_FIELDS = ("role", "type", "content", "parts", "name", "tool_calls", "tool_call_id", "additional_kwargs", "usage")
+_ROOM = 100
+
+
+def messages_of(values: Iterable[Any]) -> tuple[Message, ...]:
+    """Read messages, whichever library made them.
+
+    Parameters
+    ----------
+    values : iterable
+        Dictionaries in any known form, :class:`budgetkit.trace.Message`, or objects of an SDK or of LangChain.
+
+    Returns
+    -------
+    tuple of Message
+        In OpenAI's chat format. One value can be several messages, where an SDK keeps tool results in one.
+
+    Raises
+    ------
+    TypeError
+        If a value is no message of any kind.
+    ValueError
+        If a message has no role or a content that cannot be.
+
+    Examples
+    --------
+    >>> messages_of([{"type": "human", "content": "Hello world"}])
+    (Message(raw={'role': 'user', 'content': 'Hello world', 'native': {'type': 'human', 'content': 'Hello world'}}),)
+    """
+    raw = [plain(value) for value in values]
+    made = converted({"messages": raw})
+    return tuple(map(Message, made[0]["messages"] if made else raw))
+
+
+def plain(value: Any, room: int = _ROOM) -> Any:
+    """Write a value as dictionaries, lists, texts and numbers; TypeError says what it cannot be asked for.
+
+    >>> plain(Message({"role": "user", "content": ("Hello", "world")}))
+    {'role': 'user', 'content': ['Hello', 'world']}
+    """
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    if room == 0:
+        raise ValueError(
+            f"a value nested deeper than {_ROOM} levels; a conversation needs about ten; look what made it"
+        )
+    if isinstance(value, Message):
+        value = value.raw
+    if isinstance(value, Mapping):
+        return {str(key): plain(each, room - 1) for key, each in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(each, room - 1) for each in value]
+    if isinstance(value, bytes):
+        return {"type": "file", "bytes": len(value)}
+    return plain(_written(value), room - 1)
+
+
+def _written(value: Any) -> Any:
+    """Ask an object what it holds; fields without a value are left out."""
+    for name in _WRITERS:
+        if callable(write := getattr(value, name, None)) and not isinstance(value, type):
+            held = write()
+            return {key: each for key, each in held.items() if each is not None} if isinstance(held, Mapping) else held
+    held = {name: each for name in _FIELDS if (each := getattr(value, name, None)) is not None}
+    if "content" in held or "parts" in held:
+        return held
+    for name in ("item", "isoformat", "hex"):  # numpy's numbers, dates, identifiers
+        if callable(write := getattr(value, name, None)):
+            return write()
+    raise TypeError(
+        f"a value of type {type(value).__name__}; messages are dictionaries, or objects with a role and a content; "
+        "write it as one of these"
+    )

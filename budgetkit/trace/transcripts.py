@@ -1,0 +1,76 @@
+"""Conversations written as text: "User:" lines, Aider's chat history, exports of Cursor."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from budgetkit.trace.jsonl import Numbered
+
+__all__ = ["read"]
+
+_AIDER = re.compile(r"^# aider chat started at (.*)$", re.MULTILINE)
+_CURSOR = re.compile(r"^_Exported on .* from Cursor.*_\s*$", re.MULTILINE)
+_CURSOR_TURN = re.compile(r"^(?:---\s*\n+)?\*\*(User|Cursor)\*\*[ \t]*$", re.MULTILINE)
+_SPEAKER = re.compile(
+    r"^[ \t]*(?:#{1,6}[ \t]+|\*\*|__)?"
+    r"(user|human|you|me|customer|assistant|ai|bot|agent|chatgpt|gpt|claude|gemini|copilot|model|system)"
+    r"(?:\*\*|__)?[ \t]*(?::(?:\*\*|__)?|(?<=\*\*)$|(?<=__)$)[ \t]*",
+    re.MULTILINE | re.IGNORECASE,
+)
+_USERS, _SYSTEMS = ("user", "human", "you", "me", "customer"), ("system",)
+
+
+def read(text: str, name: str) -> list[Numbered] | None:
+    """Read a text as conversations; None for one in which nobody is named."""
+    if _AIDER.match(text.lstrip()):
+        return _aider(text)
+    if (exported := _CURSOR.search(text, 0, 2_000)) is not None:
+        return [
+            (1, {"title": text.splitlines()[0].strip("# "), **_said(text[exported.end() :], _CURSOR_TURN, "cursor")})
+        ]
+    first = _SPEAKER.search(text)
+    if first is None or text[: first.start()].strip():
+        return None
+    return [(1, _said(text, _SPEAKER, "transcript"))]
+
+
+def _said(text: str, turn: re.Pattern[str], format: str) -> dict[str, Any]:
+    """Part a text where another speaks; what stands before the first is left out and said."""
+    found = list(turn.finditer(text))
+    ends = [each.start() for each in found[1:]] + [len(text)]
+    messages = [
+        {"role": _role(each[1].lower()), "content": text[each.end() : end].strip().removesuffix("\n---").strip()}
+        for each, end in zip(found, ends, strict=True)
+    ]
+    before = text[: found[0].start()].strip(" \n-") if found else ""
+    warnings = [f"{len(before):,} characters before the first speaker are left out"] if before else []
+    return {"messages": messages, "format": format, **({"warnings": warnings} if warnings else {})}
+
+
+def _role(speaker: str) -> str:
+    return "user" if speaker in _USERS else "system" if speaker in _SYSTEMS else "assistant"
+
+
+def _aider(text: str) -> list[Numbered]:
+    """Read Aider's history: "####" is the user, ">" Aider itself, which no model reads, all else the model."""
+    starts = [*_AIDER.finditer(text)]
+    ends = [each.start() for each in starts[1:]] + [len(text)]
+    found: list[Numbered] = []
+    for start, end in zip(starts, ends, strict=True):
+        messages: list[dict[str, str]] = []
+        aside = 0
+        for line in text[start.end() : end].splitlines():
+            role = "user" if line.startswith("#### ") else "aside" if line.startswith(">") else "assistant"
+            if role == "aside":
+                aside += 1
+            elif messages and (messages[-1]["role"] == role or not line.strip()):
+                messages[-1]["content"] += "\n" + line.removeprefix("#### ")
+            elif line.strip():
+                messages.append({"role": role, "content": line.removeprefix("#### ")})
+        for message in messages:
+            message["content"] = message["content"].strip()
+        told = {"warnings": [f"{aside:,} lines of Aider's own output are left out"]} if aside else {}
+        number = text.count("\n", 0, start.start()) + 1
+        found.append((number, {"id": start[1].strip(), "messages": messages, "format": "aider", **told}))
+    return [each for each in found if each[1]["messages"]] or found

@@ -1,0 +1,83 @@
+"""The app as `make app` serves it: no cells, four tabs, one conversation and one budget, and nobody asked outside."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import PATIENCE, Server, end, lab_environment, opened_tab
+from tests.browser.test_explorer import expect_kpi
+
+OWN = '{"messages": [{"role": "user", "content": "Where is it?"}, {"role": "assistant", "content": "On its way."}]}'
+
+
+@pytest.fixture(scope="module")
+def served(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Serve a file of somebody's own, from a folder of its own."""
+    pytest.importorskip("voila")
+    home = tmp_path_factory.mktemp("app")
+    (home / "mine.jsonl").write_text(OWN)
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    command = [sys.executable, "-m", "budgetkit.app", "mine.jsonl", "--no-browser", f"--port={port}"]
+    environment = lab_environment(home) | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    with (home / "log").open("w") as log:
+        process = subprocess.Popen(command, env=environment, cwd=home, stdout=log, stderr=log)
+    try:
+        wait_for(port, process, home / "log")
+        yield Server(f"http://127.0.0.1:{port}/", "", home)
+    finally:
+        end(process)
+
+
+def wait_for(port: int, process: "subprocess.Popen[bytes]", log: Path, seconds: float = PATIENCE) -> None:
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            assert process.poll() is None and time.monotonic() < end, log.read_text()
+            time.sleep(0.1)
+
+
+@pytest.fixture(scope="module")
+def app(served: Server, chromium: Browser) -> Iterator[Page]:
+    with opened_tab(chromium, served) as page:
+        page.goto(served.address)
+        expect(page.locator(".bk-bar .bk-segment").first).to_be_visible()
+        yield page
+
+
+def test_what_is_set_in_one_tab_is_there_in_the_next(app: Page) -> None:
+    expect(app.locator(".bk-source")).to_contain_text("mine.jsonl")
+    expect(app.locator(".jp-InputArea, .jp-Cell-inputWrapper")).to_have_count(0)
+    expect_kpi(app, "remainder", "25,600")
+    app.locator(".bk-handle[data-key=conversation]").press("ArrowRight")
+    expect_kpi(app, "remainder", "26,100")
+    for tab in ("Turn by turn", "Accuracy", "Pruning and cost"):
+        app.get_by_role("tab", name=tab).click()
+        expect(app.get_by_role("tab", name=tab)).to_have_attribute("aria-selected", "true")
+        expect(app.locator(".bk-kpis:visible")).to_have_count(1)
+        if tab == "Turn by turn":
+            expect(app.locator(".bk-kpi[data-key=remainder]:visible b")).to_have_text("26,100")
+            app.locator(".bk-handle[data-key=conversation]:visible").press("ArrowRight")
+            expect(app.locator(".bk-kpi[data-key=remainder]:visible b")).to_have_text("26,600")
+    expect(app.locator(".bk-source:visible")).to_contain_text("mine.jsonl")
+    app.get_by_role("tab", name="Design").click()
+    expect(app.locator(".bk-kpi[data-key=remainder]:visible b")).to_have_text("26,600")
+
+
+def test_a_file_that_cannot_be_read_is_told_before_anything_is_served(tmp_path: Path) -> None:
+    (tmp_path / "none.jsonl").write_text("{}")
+    command = [sys.executable, "-m", "budgetkit.app", str(tmp_path / "none.jsonl"), "--no-browser"]
+    root = {"PYTHONPATH": str(Path(__file__).parents[2])}
+    run = subprocess.run(command, capture_output=True, text=True, env=os.environ | root, timeout=PATIENCE)
+    assert run.returncode == 1
+    assert "none.jsonl" in run.stderr.splitlines()[-1]

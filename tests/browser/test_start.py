@@ -1,0 +1,84 @@
+"""The way in: the first notebook, as `make lab` opens it and as it stands after Run All Cells."""
+
+import re
+import shlex
+import subprocess
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import CHECKOUT, Notebook, Server, end, lab_command, lab_environment, listening, opened_tab
+from tests.browser.states import ALL_HAVE_RUN
+
+FIRST = "00-start.ipynb"
+SIZES = pytest.mark.parametrize(("width", "height"), [(1440, 900), (1024, 768)])
+#: What stands in the first screen, whole, and of the controls their beginning.
+IN_SIGHT = (".bk-headline", ".bk-kpis", ".bk-status", ".bk-bar")
+
+
+def expect_in_sight(page: Page) -> None:
+    for part in IN_SIGHT:
+        expect(page.locator(part)).to_be_in_viewport(ratio=1)
+
+
+@SIZES
+def test_after_run_all_the_explorer_stands_in_sight(notebook: Callable[..., Notebook], width: int, height: int) -> None:
+    first = notebook(FIRST)
+    first.resize(width, height)
+    first.run_all()
+    expect_in_sight(first.page)
+    expect(first.page.locator(".jp-Notebook .jp-Cell").last).to_contain_text("DesignCard")
+
+
+@pytest.fixture(scope="module")
+def made_lab(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Serve the notebooks with what the Makefile's target adds to the command."""
+    home = tmp_path_factory.mktemp("made")
+    root = home / "root"
+    (root / "notebooks").mkdir(parents=True)
+    (root / "notebooks" / FIRST).write_bytes((CHECKOUT / "notebooks" / FIRST).read_bytes())
+    (root / "notebooks" / "other.ipynb").write_bytes((CHECKOUT / "notebooks" / FIRST).read_bytes())
+    recipe = re.search(r"-m jupyterlab (.*?)\$\(ROOT_USER\)", (CHECKOUT / "Makefile").read_text(), re.DOTALL)
+    assert recipe is not None
+    added = [word for word in shlex.split(recipe[1].replace("\\\n", " ")) if "extra_labextensions_path" in word]
+    assert len(added) == 1
+    command = [*lab_command(root), *added]
+    with (home / "log").open("w") as log:
+        process = subprocess.Popen(command, env=lab_environment(home), stdout=log, stderr=log, cwd=CHECKOUT)
+    try:
+        yield listening(process, home, root)
+    finally:
+        end(process)
+
+
+@SIZES
+def test_make_lab_ends_with_a_living_explorer(made_lab: Server, chromium: Browser, width: int, height: int) -> None:
+    with opened_tab(chromium, made_lab) as page:
+        page.set_viewport_size({"width": width, "height": height})
+        page.goto(f"{made_lab.address}lab/tree/notebooks/{FIRST}?token={made_lab.token}&reset")
+        expect_in_sight(page)
+        page.locator(".bk-handle[data-key=conversation]").press("ArrowRight")
+        expect(page.locator(".bk-kpi[data-key=remainder] b")).to_have_text("1,658")
+        page.evaluate("jupyterapp.shell.currentWidget.context.sessionContext.shutdown()")
+
+
+WAS_RUN = """name => {
+    const panel = [...jupyterapp.shell.widgets("main")].find(panel => panel.context?.path === `notebooks/${name}`);
+    return [...panel.content.model.cells].some(cell => cell.executionCount);
+}"""
+
+
+def test_no_other_notebook_is_run(made_lab: Server, chromium: Browser) -> None:
+    """Not even when the first one, opened after it, has been."""
+    with opened_tab(chromium, made_lab) as page:
+        other = Notebook(page, made_lab, "other.ipynb")
+        other.command("docmanager:open", path=f"notebooks/{FIRST}")
+        page.wait_for_function(
+            f"(name => !!jupyterapp.shell.currentWidget?.content?.model && ({WAS_RUN})(name))", arg=FIRST
+        )
+        page.wait_for_function(ALL_HAVE_RUN)
+        assert not page.evaluate(WAS_RUN, "other.ipynb")
+        other.shut_down()
+        other.command("docmanager:open", path="notebooks/other.ipynb")
+        other.shut_down()

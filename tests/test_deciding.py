@@ -1,0 +1,187 @@
+"""Solving backwards flips where it says; a tuned budget is measured on conversations it was not chosen on."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import budgetkit as bk
+from budgetkit.deciding import Condition, cut_at_most, holds_turns, nothing_cut, sent_at_most, token_prices
+from budgetkit.deciding.tuning import OBJECTIVES
+
+BUDGET = bk.Budget(
+    8_000, [bk.Reserve("output", 1_000)], [bk.Allocation("system", required=True), bk.Allocation("history")]
+)
+
+
+def turns(*sizes: int) -> pd.DataFrame:
+    index = pd.MultiIndex.from_product([["toy"], range(1, len(sizes) + 1)], names=["conversation", "turn"])
+    return pd.DataFrame({"system": 500, "history": np.cumsum(sizes)}, index=index)
+
+
+def uncut(budget: bk.Budget, demand: dict[str, int]) -> bool:
+    plan = bk.allocate(replace(budget, deficit="signed"), demand)
+    return plan.free >= 0 and all(grant.cut == 0 for grant in plan.grants)
+
+
+def test_the_smallest_window_that_cuts_nothing_is_exact_on_both_sides() -> None:
+    demand = {"system": 500, "history": 9_000}
+    found = bk.solve(demand, BUDGET, "window")
+    assert (found.value, found.method, found.find) == (10_500, "bisection", "smallest")
+    assert uncut(BUDGET.assign(window=10_500), demand)
+    assert not uncut(BUDGET.assign(window=10_499), demand)
+
+
+def test_the_largest_reserve_and_the_least_cap_are_found() -> None:
+    assert bk.solve({"system": 500, "history": 5_000}, BUDGET, "output").value == 2_500
+    capped = BUDGET.assign(history={"cap": 100})
+    assert bk.solve({"system": 500, "history": 5_000}, capped, "history").value == 5_000
+
+
+def test_a_history_of_so_many_turns_is_held() -> None:
+    demands = turns(*[400] * 30)
+    found = bk.solve(demands, BUDGET, "window", holds_turns(20))
+    assert found.value == 1_000 + 500 + 20 * 400
+    assert found.budget is not None and found.budget.window == found.value
+
+
+def test_a_share_of_conversations_may_be_cut() -> None:
+    several = [turns(1_000, 1_000 * n) for n in range(1, 11)]
+    whole = bk.solve(several, BUDGET, "window").value
+    most = bk.solve(several, BUDGET, "window", cut_at_most(0.1)).value
+    assert (whole, most) == (12_500, 11_500)
+    assert bk.solve(several, BUDGET, "window", cut_at_most(0.05, "turns")).value == 11_500
+
+
+def test_a_bill_in_tokens_is_kept() -> None:
+    found = bk.solve(
+        turns(*[400] * 30), BUDGET, "window", sent_at_most(60_000), find="largest", between=(2_000, 20_000)
+    )
+    assert found.value is not None
+    sent = [bk.allocate(BUDGET.assign(window=found.value), dict(row)).used for _, row in turns(*[400] * 30).iterrows()]
+    assert sum(sent) <= 60_000
+
+
+def test_what_cannot_be_comes_with_what_binds() -> None:
+    found = bk.solve({"system": 500, "history": 9_000}, BUDGET.assign(history={"cap": 4_000}), "window")
+    assert not found.holds
+    assert "history still loses 5,000 tokens to its cap of 4,000 tokens" in str(found)
+
+
+def test_where_more_may_harm_a_scan_is_made_and_said() -> None:
+    shares = bk.Budget(8_000, [bk.Reserve("output", bk.Share(0.2))], [bk.Allocation("history", bk.Share(0.5))])
+    found = bk.solve({"history": 3_000}, shares, "window", between=(1_000, 9_000))
+    assert found.method == "scan" and "of a scan in steps of 8 tokens" in str(found)
+    assert found.value == 6_000
+    assert uncut(shares.assign(window=6_000), {"history": 3_000})
+    assert not uncut(shares.assign(window=5_999), {"history": 3_000})
+
+
+@settings(max_examples=40, deadline=None)
+@given(system=st.integers(0, 3_000), history=st.integers(0, 20_000))
+def test_the_window_found_holds_and_one_token_less_does_not(system: int, history: int) -> None:
+    demand = {"system": system, "history": history}
+    value = bk.solve(demand, BUDGET, "window").value
+    assert value is not None
+    assert uncut(BUDGET.assign(window=value), demand)
+    assert value == 1_001 or not uncut(BUDGET.assign(window=value - 1), demand)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            {"line": "histroy"},
+            "no line 'histroy' in this budget; its lines are 'output', 'system', 'history', 'window'",
+        ),
+        ({"between": (9, 9)}, "sizes between 9 and 9; the first is the smaller"),
+    ],
+)
+def test_what_cannot_be_asked_is_said(change: dict[str, Any], said: str) -> None:
+    asked: dict[str, Any] = {"demands": {"history": 1}, "budget": BUDGET, "line": "window"} | change
+    with pytest.raises((LookupError, ValueError), match=said):
+        bk.solve(**asked)
+
+
+def test_the_price_of_a_token_is_what_planning_again_keeps() -> None:
+    budget = bk.Budget(1_000, (), [bk.Allocation("notes", 300, keep="best"), bk.Allocation("history", keep="newest")])
+    items = [bk.Item("notes", 250, 0.9), bk.Item("notes", 120, 0.8), *[bk.Item("history", 100)] * 9]
+    table = token_prices(bk.fit(budget, items), more=100).set_index("line")
+    assert (table.at["window", "tokens"], table.at["window", "items"]) == (100, 1)
+    assert (table.at["notes", "tokens"], table.at["notes", "items"]) == (20, 0), "a note comes, a message goes"
+
+
+def conversations(many: int, seed: int = 0) -> list[bk.Trace]:
+    """Short made-up conversations of three lengths."""
+    random = np.random.default_rng(seed)
+    made = []
+    for number in range(many):
+        said: list[dict[str, Any]] = [{"role": "system", "content": "Be brief."}]
+        for turn in range(int(random.integers(4, 10))):
+            said.append({"role": "user", "content": f"question {turn} " + "word " * int(random.integers(5, 60))})
+            said.append({"role": "assistant", "content": "answer " * int(random.integers(5, 60))})
+        made.append(bk.Trace(f"made up {number}", tuple(bk.Message(each) for each in said)))
+    return made
+
+
+TIGHT = bk.presets.working_memory(600, output=200, history_floor=0)
+
+
+def test_a_gain_is_measured_on_conversations_that_were_held_out() -> None:
+    found = bk.tune(conversations(12), TIGHT, {"output": [50, 100, 200, 300]}, "cut")
+    assert found.best == {"output": 50}
+    assert found.conversations == (6, 6)
+    assert found.holds_out and 0 < found.low <= found.gain <= found.high <= 1
+    assert str(found).endswith("output 50.")
+    assert found.budget.sizes["output"] == 50
+
+
+def test_where_nothing_is_gained_it_says_so() -> None:
+    found = bk.tune(conversations(8), TIGHT, {"output": [200, 300]}, "cut")
+    assert found.best == {"output": 200}
+    assert not found.holds_out
+    assert str(found).startswith("No gain that holds: tokens cut changes by +0.0 %")
+
+
+def test_several_objectives_have_a_front_on_which_no_setting_beats_another() -> None:
+    found = bk.tune(
+        conversations(8), TIGHT, {"output": [50, 150], "policy": ["octopus", "haystack"]}, ["cut", "uncached"]
+    )
+    assert found.tried == found.of == 4
+    front = found.front[["cut", "uncached"]].to_numpy()
+    assert len(front) >= 1
+    for row in front:
+        assert not ((front <= row).all(axis=1) & (front < row).any(axis=1)).any()
+
+
+def test_the_same_seed_gives_the_same_and_processes_change_nothing() -> None:
+    asked: dict[str, Any] = {"vary": {"output": [50, 200]}, "objective": list(OBJECTIVES), "seed": 3}
+    one, two = (bk.tune(conversations(6), TIGHT, **asked, workers=workers) for workers in (1, 2))
+    pd.testing.assert_frame_equal(one.table, two.table)
+    assert (one.gain, one.low, one.high) == (two.gain, two.low, two.high)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"objective": "happiness"}, "no objective 'happiness'; known are 'cut', 'evidence'"),
+        ({"vary": {"policy": ["hope"]}}, "no policy 'hope'; known are"),
+        ({"vary": {}}, "nothing to vary"),
+        ({"hold_out": 0.01}, "8 conversations with 0.01 of them held out"),
+        ({"budget": bk.presets.chat(8_000), "vary": {"output": [9_000]}}, "none of 1 settings can be planned"),
+    ],
+)
+def test_what_cannot_be_tuned_is_said(change: dict[str, Any], said: str) -> None:
+    asked: dict[str, Any] = {"traces": conversations(8), "budget": TIGHT, "vary": {"output": [100]}} | change
+    with pytest.raises((LookupError, ValueError), match=said):
+        bk.tune(**asked)
+
+
+def test_a_condition_of_ones_own_is_a_function_of_the_plans() -> None:
+    half = Condition("half is free", lambda plans: bool((plans.granted <= plans.budget.usable / 2).all()))
+    assert bk.solve({"system": 500, "history": 500}, BUDGET, "window", half).value == 3_000
+    assert nothing_cut("system").name == "nothing of system is cut"

@@ -1,0 +1,179 @@
+"""The rules of the documents' own configurations: what they accept, refuse, and write back."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+import budgetkit as bk
+from budgetkit import assembly, presets
+from budgetkit.presets import CONTEXT_BUDGET_SCHEMA
+
+SYSTEM = {"source": "system", "max_tokens": 800, "priority": 10}
+RETRIEVAL = {"source": "retrieval", "max_tokens": 3_200, "overflow_strategy": "drop"}
+
+
+def test_anchors_example_in_its_own_words() -> None:
+    """004: a pool of 2,992, and what each source may count on."""
+    budget = presets.token_budget(8_192, [RETRIEVAL, SYSTEM], 1_200)
+    assert (budget.shared_pool, budget.usable, budget.sections) == (2_992, 6_992, ("system", "retrieval", "user"))
+    assert [budget.cap(s) for s in ("system", "retrieval", "memory")] == [800, 3_200, 2_992]
+    lines = {a.section: (a.importance, a.overflow, a.required) for a in budget.allocations}
+    assert lines == {
+        "system": (10, "truncate", True),
+        "retrieval": (5, "drop", False),
+        "user": (9, "truncate", True),
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((0,), "total_tokens is 0; anchor's document has it above 0"),
+        ((100, [{**SYSTEM, "max_tokens": 0}]), "max_tokens of system is 0; anchor's document has it above 0"),
+        ((9_000, [{**SYSTEM, "priority": 99}]), "priority of system is 99; anchor's document has it from 1 to 10"),
+        ((9_000, [{**SYSTEM, "priority": 0}]), "priority of system is 0; anchor's document has it from 1 to 10"),
+        ((9_000, [{**SYSTEM, "source": "retreival"}]), "source is 'retreival'; known are system, memory, retrieval"),
+        ((9_000, [{**SYSTEM, "overflow_strategy": "burn"}]), "overflow_strategy of system is 'burn'"),
+        ((9_000, [{"source": "system"}]), "it has a source and max_tokens"),
+        ((9_000, ["system"]), "an allocation is 'system'; it has a source and max_tokens"),
+        ((9_000, [{**SYSTEM, "cap": 3}]), "it has a source and max_tokens"),
+        ((9_000, [SYSTEM, SYSTEM]), "'system' is allocated twice"),
+        ((10, [{**SYSTEM, "max_tokens": 11}]), "exceed the window (10) by 1 tokens"),
+        ((100, [], 100), "leave nothing of the window"),
+    ],
+)
+def test_what_anchors_document_refuses(arguments: tuple[Any, ...], sentence: str) -> None:
+    """One sentence each."""
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        presets.token_budget(*arguments)
+
+
+CONFIGURATION = {
+    "context_budget": {
+        "total_tokens": 6_000,
+        "output_reserve": "12.5%",
+        "overflow_policy": "drop_low_priority",
+        "allocations": {
+            "system_prompt": {"max_tokens": 700, "priority": "required"},
+            "rag_memories": {"max_tokens": "7.5%", "priority": "high"},
+            "recent_events": {"enabled": False},
+            "goals": {"max_tokens": None, "priority": "low"},
+        },
+    }
+}
+
+
+def test_a_configuration_of_plan_195_goes_in_and_comes_out() -> None:
+    """With the names of its classes, as an agent writes it back into its own file; 0.1.0 lost them."""
+    budget = presets.agent_prompt(None, CONFIGURATION)
+    written = presets.to_context_budget(budget)["context_budget"]
+    assert written["allocations"]["rag_memories"] == {"max_tokens": "7.5%", "priority": "high"}
+    assert (written["output_reserve"], written["overflow_policy"]) == ("12.5%", "drop_low_priority")
+    for text, read in ((json.dumps(written), json.loads), (yaml.safe_dump(written), yaml.safe_load)):
+        assert presets.agent_prompt(None, read(text)) == budget
+
+
+RULES = st.fixed_dictionaries(
+    {},
+    optional={
+        "max_tokens": st.none() | st.integers(0, 900) | st.integers(0, 1_000).map(lambda n: f"{n / 10}%"),
+        "priority": st.sampled_from(["required", "high", "medium", "low"]) | st.none(),
+        "enabled": st.booleans() | st.none(),
+    },
+)
+SETTINGS = st.fixed_dictionaries(
+    {},
+    optional={
+        "total_tokens": st.integers(0, 9_000) | st.none(),
+        "output_reserve": st.integers(0, 900) | st.just("15%") | st.none(),
+        "enabled": st.booleans() | st.none(),
+        "overflow_policy": st.sampled_from(["truncate_low_priority", "drop_low_priority"]) | st.none(),
+        "sections": st.dictionaries(st.sampled_from(["rag_memories", "goals", "current_message"]), RULES | st.none()),
+    },
+)
+
+
+@given(SETTINGS)
+def test_every_configuration_keeps_the_schema_and_comes_back(settings: dict[str, Any]) -> None:
+    """What is read is what the schema says, and so is what is written."""
+    jsonschema.validate({"context_budget": settings}, CONTEXT_BUDGET_SCHEMA)
+    budget = presets.agent_prompt(None, settings)
+    written = presets.to_context_budget(budget)
+    jsonschema.validate(written, CONTEXT_BUDGET_SCHEMA)
+    assert presets.agent_prompt(None, written) == budget
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"total": 1},
+        {"sections": {"a": {"max": 1}}},
+        {"sections": {"a": {"priority": "top"}}},
+        {"sections": {"a": {"max_tokens": "9"}}},
+        {"enabled": "no"},
+        {"sections": ["a"]},
+        {"overflow_policy": "burn"},
+        {"total_tokens": "4000"},
+    ],
+)
+def test_the_schema_refuses_what_the_reader_refuses(settings: dict[str, Any]) -> None:
+    """Both or none."""
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"context_budget": settings}, CONTEXT_BUDGET_SCHEMA)
+    with pytest.raises((ValueError, TypeError)):
+        presets.agent_prompt(None, settings)
+
+
+def test_what_a_context_budget_cannot_say_is_not_left_out() -> None:
+    """A floor, or a preset of another kind."""
+    for budget in (presets.agent_prompt().assign(rag_memories={"floor": 100}), presets.chat(8_192)):
+        with pytest.raises(ValueError, match="a context_budget has no words for this budget's .*'allocations'"):
+            presets.to_context_budget(budget)
+
+
+def test_the_budget_text_as_plan_195_words_it() -> None:
+    """No comma in its numbers, and an exclamation mark; 450 of 500 is exactly 90 % and not near."""
+    lines = [bk.Allocation(s, cap) for s, cap in (("system_prompt", 500), ("working_memory", 800), ("rest", 2_700))]
+    plan = bk.allocate(bk.Budget(4_000, (), lines), {"system_prompt": 450, "working_memory": 780, "rest": 1_970})
+    text = assembly.describe(plan, lambda text: 0, framing=bk.FRAMINGS["text"], wording=assembly.PLAN_195)
+    assert text.splitlines() == [
+        "## Context Budget",
+        "Using 3200/4000 tokens (80%)",
+        "- system_prompt: 450/500",
+        "- working_memory: 780/800 (near limit!)",
+        "- rest: 1970/2700",
+    ]
+
+
+LINES = "\n".join(f"{i} looked for the invoice" for i in range(40))
+
+
+def test_a_marker_at_the_end_as_plan_195_places_it() -> None:
+    """The newest lines stay and the marker comes after them, inside the limit all the same."""
+    count = bk.counter("o200k_base")
+    text = bk.truncate(LINES, 40, count, "tail", "line", "\n[older]", marker_at="end")
+    assert text.endswith("39 looked for the invoice\n[older]")
+    assert 30 < count(text) <= 40
+    budget = bk.Budget(60, (), [bk.Allocation("events", granularity="line", keep="newest")])
+    cut = bk.cutter(count, markers={"newest": "\n[older]"}, marker_at="end")
+    plan = bk.fit(budget, [bk.Item("events", count(LINES), payload=LINES)], cut)
+    assert plan.decisions.items[0].payload.endswith("the invoice\n[older]")
+    assert count(plan.decisions.items[0].payload) == plan["events"].granted <= 60
+    with pytest.raises(ValueError, match="marker_at 'start' was asked for; known are cut, end"):
+        bk.truncate(LINES, 40, count, marker_at="start")  # type: ignore[arg-type]
+
+
+@given(st.text(max_size=60), st.integers(0, 12), st.sampled_from(["head", "tail", "middle"]))
+def test_a_marker_at_the_end_stays_within_the_limit(text: str, limit: int, keep: str) -> None:
+    """Whatever the text and what stays of it."""
+    count = bk.counter("o200k_base")
+    cut = bk.truncate(text, limit, count, keep, marker=" […]", marker_at="end")  # type: ignore[arg-type]
+    assert count(cut) <= limit

@@ -1,0 +1,383 @@
+"""A conversation while it runs: what the next request holds, and that it is what replay says it is."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import budgetkit as bk
+from budgetkit import policies
+from budgetkit.live import Request
+from budgetkit.pruning.history import NEVER
+from budgetkit.pruning.policies import Policy
+from tests.slow_replay import ONE_A_CHARACTER, message
+from tests.test_replay import BY, COMMON, SHARES, SIMPLE, TABLES, window
+
+
+def written(messages: list[Any]) -> str:
+    return "s" * (len(messages) + 3)
+
+
+SUMMARISED = st.builds(policies.Summarise, SHARES, text=st.just(written), **COMMON)
+LIVE = st.one_of(SIMPLE.filter(lambda p: not isinstance(p, policies.Summarise)), SUMMARISED)
+ANY_POLICY = st.one_of(LIVE, st.builds(policies.Chain, st.lists(LIVE, min_size=1, max_size=3), **COMMON))
+
+
+@st.composite
+def traces(draw: st.DrawFn) -> bk.Trace:
+    """Any conversation whose tool results come before the next request, or never; results without calls among them."""
+    said = [message("system", draw(st.integers(0, 9)))] if draw(st.booleans()) else []
+    said.append(message("user", draw(st.integers(0, 30))))
+    for place in range(draw(st.integers(0, 14))):
+        kind = draw(st.sampled_from(["user", "user", "answer", "call", "broken", "stray"]))
+        size = draw(st.integers(0, 30))
+        if kind in ("call", "broken"):
+            names = [f"{place}.{n}" for n in range(draw(st.integers(1, 2)))]
+            calls = [{"id": name, "type": "function", "function": {"name": "", "arguments": ""}} for name in names]
+            said.append(message("assistant", size, tool_calls=calls))
+            answered = names if kind == "call" else names[1:]
+            said += [message("tool", draw(st.integers(0, 30)), tool_call_id=name) for name in answered]
+        elif kind == "stray":
+            said.append(message("tool", size, tool_call_id="nobody asked"))
+        else:
+            said.append(message("user" if kind == "user" else "assistant", size))
+    passages = ["p" * draw(st.integers(1, 9))]
+    with_passages = {i for i, m in enumerate(said) if m.role == "user" and draw(st.booleans())}
+    said = [bk.Message({**m.raw, "contexts": passages}) if i in with_passages else m for i, m in enumerate(said)]
+    said = [bk.Message({**m.raw, "name": str(i)}) for i, m in enumerate(said)]
+    return bk.Trace("any", tuple(said), contexts={i: said[i].contexts for i in with_passages})
+
+
+def driven(
+    talk: bk.Conversation, trace: bk.Trace, by: Literal["turn", "request"], saved_between: Any = None
+) -> list[Request]:
+    """Drive a conversation with what was recorded, a request where replay has one."""
+    found, done = [], 0
+    for request in bk.replay(trace, window(100), policies.OldestFirst(), count=len, by=by).placed.requests:
+        talk.add(*trace.messages[done : request.sent])
+        done = request.sent
+        found.append(talk.request())
+        talk = talk if saved_between is None else saved_between(talk)
+    return found
+
+
+@given(traces(), ANY_POLICY, BY, TABLES, st.integers(0, 160))
+@settings(max_examples=200)
+def test_live_and_replay_are_one_engine(
+    trace: bk.Trace, policy: Policy, by: Literal["turn", "request"], roles: dict[str, str], size: int
+) -> None:
+    """Request by request: the same messages of the recorded ones, the same size, section by section."""
+    budget = window(size, roles)
+    outcome = bk.replay(trace, budget, policy, count=len, framing=ONE_A_CHARACTER, by=by)
+    talk = bk.Conversation(budget, policy, len, framing=ONE_A_CHARACTER, shorten=False, overrun="tell")
+    frame, sections = outcome.frame(), outcome.sections()
+    for number, request in enumerate(driven(talk, trace, by), start=1):
+        said = {int(each["name"]): each["content"] for each in request.messages if "name" in each}
+        assert list(said) == outcome.present(number)
+        for slot, content in said.items():
+            shrunk = NEVER < outcome.kept.shrunk[slot] < number
+            assert content == trace.messages[slot].text or (shrunk and len(content) < len(trace.messages[slot].text))
+        granted = sections[sections["request"] == number].set_index("section")["tokens"]
+        assert {g.section: g.granted for g in request.plan.grants if g.section != "history"} == {
+            s: t for s, t in granted.items() if s != "history"
+        }
+        assert request.plan["history"].demand == frame["history"][number - 1]
+        assert len(request.summaries) == frame["summary_calls"][number - 1]
+
+
+@given(traces(), ANY_POLICY, BY, TABLES, st.integers(0, 160))
+@settings(max_examples=60)
+def test_saved_and_loaded_between_any_two_requests_it_goes_on_as_if_nothing_was(
+    trace: bk.Trace, policy: Policy, by: Literal["turn", "request"], roles: dict[str, str], size: int
+) -> None:
+    more: dict[str, Any] = {"framing": ONE_A_CHARACTER, "overrun": "tell"}
+
+    def again(talk: bk.Conversation) -> bk.Conversation:
+        json.loads(talk.to_json())
+        return bk.Conversation.from_json(talk.to_json(), policy, len, **more)
+
+    whole = driven(bk.Conversation(window(size, roles), policy, len, **more), trace, by)
+    parted = driven(bk.Conversation(window(size, roles), policy, len, **more), trace, by, again)
+    assert whole == parted
+
+
+@given(traces(), ANY_POLICY, BY, TABLES, st.integers(0, 160))
+@settings(max_examples=60)
+def test_no_request_holds_a_call_without_its_results_or_is_larger_than_it_says(
+    trace: bk.Trace, policy: Policy, by: Literal["turn", "request"], roles: dict[str, str], size: int
+) -> None:
+    talk = bk.Conversation(window(size, roles), policy, len, framing=ONE_A_CHARACTER, overrun="tell")
+    for request in driven(talk, trace, by):
+        said = [bk.Message(each) for each in request.messages]
+        called = [call.id for each in said for call in each.tool_calls]
+        assert called == [each.tool_call_id for each in said if each.role == "tool"]
+        assert ONE_A_CHARACTER.request(said, len) <= request.tokens
+        assert request.tokens <= size + request.over
+
+
+def chat(talk: bk.Conversation, turns: int, size: int = 30) -> list[Request]:
+    found = []
+    for turn in range(turns):
+        talk.add({"role": "user", "content": f"{turn:04} " + "q" * size})
+        found.append(talk.request())
+        talk.add({"role": "assistant", "content": f"{turn:04} " + "a" * size})
+    return found
+
+
+def test_what_was_sent_stays_a_prefix_until_the_policy_cuts() -> None:
+    low_mark = policies.TriggerTarget(bk.Share(1), bk.Share(0.5))
+    requests = chat(bk.Conversation(window(400), low_mark, len, framing=ONE_A_CHARACTER), 20)
+    cut = [i for i, request in enumerate(requests) if request.left]
+    assert cut == [6, 9, 12, 15, 18]  # from half of 365 tokens up to all of them it is three turns of 70
+    for i, (before, now) in enumerate(zip(requests, requests[1:], strict=False), start=1):
+        kept = now.messages[: len(before.messages)] == before.messages
+        assert kept == (i not in cut)
+        assert (now.stable == len(before.messages)) == kept
+
+
+def test_what_has_left_takes_no_memory() -> None:
+    talk = bk.Conversation(window(400), policies.OldestFirst(), len, framing=ONE_A_CHARACTER)
+    chat(talk, 300)
+    small = len(talk.to_json())
+    chat(talk, 3_000)
+    assert len(talk.to_json()) < 1.2 * small
+    assert len(talk._engine.ledger.history.slots) < 600
+
+
+def test_a_summary_is_written_by_whom_the_user_names_now_or_awaited() -> None:
+    async def slowly(messages: list[Any]) -> str:
+        await asyncio.sleep(0)
+        return written(messages)
+
+    policy = policies.Summarise(bk.Share(0.5))
+    with pytest.raises(ValueError, match=r"writes summaries, and nobody says how; .* pass summarise="):
+        bk.Conversation(window(200), policy, len)
+    now = bk.Conversation(window(200), policy, len, framing=ONE_A_CHARACTER, summarise=written)
+    later = bk.Conversation(window(200), policy, len, framing=ONE_A_CHARACTER, summarise=slowly)
+    for turn in range(8):
+        for talk in (now, later):
+            talk.add({"role": "user", "content": f"{turn} " + "q" * 30})
+        assert now.request() == asyncio.run(later.arequest())
+    assert any(each["content"].startswith("sss") for each in now.request().messages)
+    with pytest.raises(TypeError, match=r"a summary of type coroutine; .* await arequest\(\)"):
+        chat(bk.Conversation(window(200), policy, len, framing=ONE_A_CHARACTER, summarise=slowly), 9)
+
+
+def test_where_the_summary_fails_nothing_is_lost_and_the_next_request_tries_again() -> None:
+    fails = [True]
+
+    def sometimes(messages: list[Any]) -> str:
+        if fails[0]:
+            raise ConnectionError("nobody there")
+        return written(messages)
+
+    policy = policies.Summarise(bk.Share(0.5))
+    talk = bk.Conversation(window(200), policy, len, framing=ONE_A_CHARACTER, summarise=sometimes)
+    other = bk.Conversation(window(200), policy, len, framing=ONE_A_CHARACTER, summarise=written)
+    for turn in range(5):
+        talk.add({"role": "user", "content": f"{turn} " + "q" * 40})
+        other.add({"role": "user", "content": f"{turn} " + "q" * 40})
+        expected = other.request()
+        if expected.summaries:
+            with pytest.raises(ConnectionError):
+                talk.request()
+            fails[0] = False
+        assert talk.request() == expected
+        fails[0] = True
+
+
+def test_threads_and_tasks_share_a_conversation() -> None:
+    talk = bk.Conversation(window(10_000_000), policies.OldestFirst(), len, framing=ONE_A_CHARACTER)
+
+    def speak(name: str) -> None:
+        for i in range(100):
+            talk.add({"role": "user", "content": f"{name} {i}"})
+            assert talk.request().messages
+
+    threads = [threading.Thread(target=speak, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    said = [each["content"] for each in talk.request().messages]
+    assert len(said) == 400
+    assert all([s for s in said if s[0] == name] == [f"{name} {i}" for i in range(100)] for name in "abcd")
+
+    async def together() -> list[Request]:
+        return list(await asyncio.gather(*(talk.arequest() for _ in range(5))))
+
+    assert {len(request.messages) for request in asyncio.run(together())} == {400}
+
+
+def test_messages_come_in_any_format_and_a_call_waits_for_its_result() -> None:
+    talk = bk.Conversation(bk.presets.working_memory(4_000, output=500))
+    use = {"type": "tool_use", "id": "a", "name": "look", "input": {"at": "it"}}
+    talk.add({"role": "user", "content": "Look."}, [{"role": "assistant", "content": [use]}])
+    waiting = talk.request()
+    assert [each["role"] for each in waiting.messages] == ["user"]
+    assert [left.why for left in waiting.left] == ["unanswered"]
+    talk.add({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "seen"}]})
+    assert [each["role"] for each in talk.request().messages] == ["user", "assistant", "tool"]
+
+
+def test_a_result_too_large_for_the_window_is_cut_inside_and_stays_so() -> None:
+    count = bk.counter("o200k_base")
+    talk = bk.Conversation(bk.presets.working_memory(4_000, output=500, history_floor=0), count=count)
+    call = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    talk.add(
+        {"role": "user", "content": "Look."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "a", "content": "line of a log\n" * 5_000},
+    )
+    first = talk.request()
+    assert [left.why for left in first.left] == ["shortened"]
+    assert first.over == 0
+    assert bk.FRAMINGS["openai"].request(first.messages, count) == first.tokens <= 3_500
+    assert talk.request().stable == 3
+
+
+def test_what_nothing_can_mend_is_told() -> None:
+    said = {"role": "user", "content": "q" * 300}
+    loose, strict = window(200), bk.Budget(200, (), [bk.Allocation("history"), bk.Allocation("current", required=True)])
+    talk = bk.Conversation(loose, count=len, framing=ONE_A_CHARACTER, overrun="raise")
+    talk.add(said)
+    with pytest.raises(ValueError, match="a request of 300 tokens exceeds what the window has for it by 100"):
+        talk.request()
+    talk = bk.Conversation(strict, count=len, framing=ONE_A_CHARACTER)
+    talk.add(said)
+    with pytest.raises(ValueError, match="exceeds what the window has for it by 100"):
+        talk.request()
+    talk = bk.Conversation(bk.Budget(200, deficit="signed", undeclared="pool"), count=len, framing=ONE_A_CHARACTER)
+    talk.add(said)
+    with pytest.warns(UserWarning, match="shorten the question"):
+        assert talk.request().over == 100
+
+
+def test_the_budget_is_told_at_the_end_where_it_breaks_no_prefix() -> None:
+    talk = bk.Conversation(bk.presets.working_memory(4_000, output=500), tell=True)
+    first, second = chat(talk, 2)
+    assert first.messages[-1]["content"].startswith("## Context budget")
+    assert bk.FRAMINGS["openai"].request(second.messages, bk.counter("o200k_base")) == second.tokens
+    assert second.messages[: second.stable] == first.messages[:-1]
+
+
+def test_what_no_chat_format_knows_is_sent_as_system_text() -> None:
+    talk = bk.Conversation(bk.presets.working_memory(4_000, output=500))
+    talk.add({"role": "procedure", "content": "Ask first."}, {"role": "user", "content": "Hi", "contexts": ["A fact."]})
+    request = talk.request()
+    assert request.messages == [
+        {"role": "system", "content": "Ask first."},
+        {"role": "system", "content": "A fact."},
+        {"role": "user", "content": "Hi"},
+    ]
+    assert request.plan["procedure"].granted > 0
+    assert request.plan["knowledge"].granted > 0
+
+
+# trim
+
+
+def test_trim_keeps_system_question_and_whole_pairs_and_is_never_over() -> None:
+    count = bk.counter("o200k_base")
+    said = [m.raw for m in bk.load_trace("coding-agent").messages]
+    whole = bk.FRAMINGS["openai"].request(said, count)
+    question = [each for each in said if each["role"] == "user"][-1]
+    opening = [each for each in said if each["role"] == "system"]
+    for limit in (whole, whole // 2, whole // 4, whole // 8):
+        kept = bk.trim(said, limit)
+        assert bk.FRAMINGS["openai"].request(kept, count) <= limit
+        assert question["content"] in [each["content"] for each in kept]
+        assert [each for each in kept if each["role"] == "system"] == opening
+        messages = [bk.Message(each) for each in kept]
+        assert [c.id for m in messages for c in m.tool_calls] == [m.tool_call_id for m in messages if m.tool_call_id]
+    assert len(bk.trim(said, whole)) == len(said)
+
+
+def test_trim_says_what_cannot_be_trimmed() -> None:
+    with pytest.raises(ValueError, match=r"exceed what the window has for them by \d+ tokens; shorten them"):
+        bk.trim([{"role": "user", "content": "one two three four five six"}], 5)
+
+
+def test_trim_drops_what_cannot_be_cut_inside() -> None:
+    said = [{"role": "user", "content": "x " * 900}, {"role": "assistant", "content": "y " * 900}]
+    assert [each["content"] for each in bk.trim([*said, {"role": "user", "content": "And?"}], 60)] == ["And?"]
+
+
+# From the notebook to production
+
+PRODUCTION = """
+import json, sys
+import budgetkit as bk
+
+budget = bk.state.from_json(open(sys.argv[1], encoding="utf-8").read())
+said, tools = json.load(open(sys.argv[3], encoding="utf-8"))
+talk = bk.Conversation(budget, bk.policies.TriggerTarget(), "gpt-4o", tools=tools)
+requests, done = [], 0
+for end in json.loads(sys.argv[2]):
+    talk.add(said[done:end])
+    done = end
+    if len(requests) % 50 == 49:  # the process was started anew
+        talk = bk.Conversation.from_json(talk.to_json(), bk.policies.TriggerTarget(), "gpt-4o")
+    request = talk.request()
+    requests.append([request.tokens, request.plan["history"].demand, len(request.left)])
+print(json.dumps(requests))
+"""
+HIDDEN = ("jupyterlab", "plotly", "ipywidgets", "anywidget", "IPython", "voila")
+
+
+def again(raw: Any, number: int) -> dict[str, Any]:
+    """Return a recorded message with the ids of its calls of its own round."""
+    said = dict(raw)
+    if "tool_call_id" in said:
+        said["tool_call_id"] += f" {number}"
+    if said.get("tool_calls"):
+        said["tool_calls"] = [{**call, "id": f"{call['id']} {number}"} for call in said["tool_calls"]]
+    return said
+
+
+def test_from_the_notebook_to_production(tmp_path: Path) -> None:
+    """What was tuned and saved drives 300 recorded requests with the core alone, and the numbers of the replay."""
+    once = bk.load_trace("coding-agent")
+    assert [m.role for m in once.messages].count("system") == 1
+    rounds = [again(m.raw, number) for number in range(4) for m in once.messages[min(number, 1) :]]
+    trace = bk.Trace("four times", tuple(map(bk.Message, rounds)), once.tools)
+    budget = bk.presets.working_memory(12_000, output=1_024, history_floor=0)
+    outcome = bk.replay(trace, budget, policies.TriggerTarget(), count=bk.counter("gpt-4o"), by="request")
+    ends = [request.sent for request in outcome.placed.requests][:300]
+    assert len(ends) == 300
+    saved = tmp_path / "budget.json"
+    saved.write_text(bk.state.to_json(budget), encoding="utf-8")
+    recorded = tmp_path / "recorded.json"
+    recorded.write_text(json.dumps([rounds, list(map(dict, once.tools))]), encoding="utf-8")
+    hide = f"import sys; sys.modules.update(dict.fromkeys({HIDDEN!r}))\n"
+    command = [sys.executable, "-W", "error", "-c", hide + PRODUCTION, str(saved), json.dumps(ends), str(recorded)]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout)
+    frame = outcome.frame()[:300]
+    assert [tokens for tokens, *_ in found] == frame["sent"].tolist()
+    assert [history for _, history, _ in found] == frame["history"].tolist()
+    assert [left for *_, left in found] == frame["dropped_messages"].tolist()
+    assert frame["dropped_messages"].sum() > 0
+
+
+@given(traces(), st.integers(0, 300))
+@settings(max_examples=60)
+def test_trim_is_a_conversation_that_begins_and_ends_here(trace: bk.Trace, size: int) -> None:
+    """What is too old to fit is not even counted, which changes nothing."""
+    said = [{name: field for name, field in m.raw.items() if name != "contexts"} for m in trace.messages] * 4
+    try:
+        kept = bk.trim(said, size, len, framing=ONE_A_CHARACTER)
+    except ValueError:
+        return
+    assert kept == bk.trim(said, size, len, framing=ONE_A_CHARACTER, policy=policies.OldestFirst())
+    assert ONE_A_CHARACTER.request(kept, len) <= size

@@ -1,0 +1,118 @@
+"""What a plan says of what is lost: the section, the tokens, the items, the reason, and what would mend it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+
+import budgetkit as bk
+from budgetkit import presets
+from budgetkit.plan.losses import losses
+from tests.strategies import DEMANDS, ITEMS, budgets
+
+
+def test_over_a_cap_and_in_a_full_window_are_two_sentences() -> None:
+    """Four items of 40: one is over its section's cap of 150, one more finds the window full."""
+    lines = [bk.Allocation("system", required=True), bk.Allocation("history", 150, keep="newest")]
+    budget = bk.Budget(150, (), lines, deficit="signed")
+    assert bk.fit(budget, [bk.Item("system", 60), *[bk.Item("history", 40)] * 4]).warnings == (
+        "history loses 40 of 160 tokens (1 item) because it is over its cap (150); raise the cap to 160, or "
+        "shorten it.",
+        "history loses 40 of 160 tokens (1 item) because the window (150) has no room for it; "
+        "lower a reserve, shorten another section, or choose a window larger by 40.",
+    )
+
+
+def test_a_full_pool_is_not_a_full_window_and_idle_caps_are_named() -> None:
+    """0.1.0 told of a full window with 5,464 tokens free."""
+    budget = presets.chat(8_192)
+    plan = bk.fit(budget, [bk.Item("system", 800), bk.Item("user", 700), bk.Item("tool", 1_000)])
+    assert plan.free == 5_464
+    assert plan.decisions[2].reason == "shared pool full"
+    frame = plan.frame().set_index("section")
+    assert (frame.loc["tool", "dropped_by_window"], frame.loc["tool", "dropped_by_pool"]) == (0, 1)
+    assert plan.warnings == (
+        "tool loses 1,000 of 1,000 tokens (1 item) because the shared pool (1,640) is full; unused under their caps "
+        "stand retrieval (2,048), conversation (1,638), memory (819), system (19); lower one of these caps, or give it "
+        "a cap of its own.",
+    )
+    mended = replace(budget, allocations=[*budget.allocations, bk.Allocation("tool", 1_000)]).assign(retrieval=1_000)
+    assert bk.fit(mended, [bk.Item("system", 800), bk.Item("user", 700), bk.Item("tool", 1_000)]).warnings == ()
+    numbers = bk.allocate(budget, {"user": 700, "tool": 1_000})
+    assert "tool loses 60 of 1,000 tokens because the shared pool (1,640) is full" in numbers.warnings[0]
+
+
+def test_a_text_that_goes_because_no_cut_was_given() -> None:
+    """Plan #195 cuts its lists by lines: 0.1.0 dropped 1,199 tokens of them without a word."""
+    budget, count = presets.agent_prompt(), bk.counter("gpt-4o")
+    text = "\n".join(f"step {i} was done and written down" for i in range(150))
+    item = bk.Item("action_history", count(text), payload=text)
+    plan = bk.fit(budget, [item])
+    assert plan.decisions[0].reason == "no cut was given"
+    assert "(1 item) because it may be cut inside, and no cut was given; pass one, as in fit(" in plan.warnings[0]
+    cut = bk.fit(budget, [item], bk.cutter(count))
+    assert cut["action_history"].granted > 350
+    assert "(1 item cut) because it is over its cap (400)" in cut.warnings[0]
+
+
+def test_an_answer_longer_than_the_model_writes() -> None:
+    """gpt-4o writes 16,384 tokens at most; what is held beyond is lost to the prompt."""
+    assert bk.allocate(presets.chat("gpt-4o", output=16_384), {}).warnings == ()
+    for make in (presets.chat, presets.rag, presets.agent, presets.working_memory, presets.memory_engine):
+        plan = bk.allocate(make(bk.model("gpt-4o"), output=20_000), {})
+        assert plan.warnings == (
+            "output holds 20,000 tokens, and the model writes at most 16,384: 3,616 of them are never used; "
+            "lower it to 16,384.",
+        )
+    budget = presets.agent_prompt("gpt-4o", {"output_reserve": 20_000})
+    assert "3,616 of them are never used" in bk.allocate(budget, {}).warnings[0]
+    assert bk.state.from_json(bk.state.to_json(budget)).max_output == 16_384  # type: ignore[union-attr]
+
+
+def test_a_section_that_nobody_declared_and_that_is_called_almost_as_one() -> None:
+    """It draws on the pool in silence no longer; other names, and those that ask for nothing, are left alone."""
+    budget = presets.rag(8_192)
+    plan = bk.allocate(budget, {"retreival": 500})
+    assert plan.warnings == (
+        "retreival is declared nowhere and draws on the shared pool with 500 tokens; there is a section retrieval; "
+        "rename it if that is meant.",
+    )
+    assert bk.allocate(budget, {"tools": 500, "retreival": 0}).warnings == ()
+
+
+def test_what_is_switched_off_beyond_the_best_or_dropped_with_its_group() -> None:
+    """Each has its own reason and its own remedy."""
+    lines = [bk.Allocation("a", 0), bk.Allocation("b", limit_items=1), bk.Allocation("c", 5, overflow="drop")]
+    items = [bk.Item("a", 3), bk.Item("b", 4), bk.Item("b", 6), bk.Item("c", 7), bk.Item("d", 8, group=1)]
+    plan = bk.fit(bk.Budget(100, (), [*lines, bk.Allocation("d")]), [*items, bk.Item("c", 1, group=1)])
+    assert plan.warnings == (
+        "c loses 8 of 8 tokens (2 items) whole, as drop says, because it is over its cap (5); raise the cap to 8, or "
+        "shorten it.",
+        "d loses 8 of 8 tokens (1 item) because what it is grouped with was dropped; mend that section.",
+        "b loses 6 of 10 tokens (1 item) because it keeps its best item alone; raise limit_items in code, or "
+        "bring fewer.",
+        "a loses 3 of 3 tokens (1 item) because it is switched off by its cap of 0; give it a cap of 3.",
+    )
+
+
+@pytest.mark.parametrize("window", [0, 5_000, 8_192])
+def test_no_alarm_where_nothing_is_lost(window: int) -> None:
+    """Caps that could not all be used at once are no loss while nobody asks for them."""
+    plan = bk.allocate(presets.working_memory(window), {})
+    assert plan.warnings == () if window > 4_096 else "overrun" in plan.warnings[0]
+
+
+@given(budgets(), ITEMS, DEMANDS)
+def test_every_token_that_is_lost_is_told_once(budget: bk.Budget, items: list[bk.Item], demand: dict[str, int]) -> None:
+    """As numbers and as items, the losses add up to what was asked less what was granted; each is a sentence."""
+    for plan in (bk.allocate(budget, demand), bk.fit(budget, items)):
+        told = losses(plan.budget, plan.grants, plan.decisions, plan.free)
+        for grant in plan.grants:
+            assert sum(loss.tokens for loss in told if loss.allocation.section == grant.section) == grant.cut
+            assert not grant.cut or any(said.startswith(f"{grant.section} ") for said in plan.warnings)
+        dropped = sum(decision.outcome == "dropped" for decision in plan.decisions)
+        assert sum(loss.items for loss in told) == dropped
+        if not told and plan.free >= 0 and all(a.cap is None or not a.required for a in plan.budget.allocations):
+            assert plan.warnings == ()

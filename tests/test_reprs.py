@@ -1,0 +1,111 @@
+"""What a value looks like at the end of a cell: one line of text, and a small page that no text in it can break."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import budgetkit as bk
+from budgetkit.budget.html import block
+from budgetkit.counters.rules import RULES
+
+EVIL = "</div><script>alert(1)</script><img src=x onerror=alert(2)> $\\href{javascript:alert(3)}{x}$ & \"quoted\" 'x'"
+
+
+class Page(HTMLParser):
+    """Read a page as a browser does: its tags, their attributes, and the text that is seen."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.open: list[str] = []
+        self.names: set[str] = set()
+        self.text = ""
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.open.append(tag)
+        self.names |= {name for name, _ in attrs}
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def hostile(text: str) -> list[Any]:
+    name = text or "x"
+    budget = bk.Budget(100, [bk.Reserve(f"r{name}", 10)], [bk.Allocation(name, 50), bk.Allocation("b")], name=text)
+    trace = bk.Trace(text, (bk.Message({"role": name, "content": text}), bk.Message({"role": "user", "content": text})))
+    replay = bk.replay(trace, bk.Budget(100, undeclared="pool", name=text), bk.policies.OldestFirst())
+    model = bk.model("gpt-4o")
+    named = type(model)(name, 100, max_output=20, provider=text, source=text)
+    return [budget, bk.allocate(budget, {name: 80, "b": 90}), trace, replay, model, named]
+
+
+@pytest.mark.parametrize("text", [EVIL, "chat", "\ud800", "a\nb\tc", "x" * 10_000])
+def test_pages_are_whole_and_hold_any_text_as_text(text: str) -> None:
+    """No tag and no attribute comes from a name, whatever is in it; MathJax is told to leave all of it alone."""
+    shown = (
+        hostile(text)
+        if "\ud800" not in text
+        else hostile("x") + [bk.Trace(text, (bk.Message({"role": text, "content": text}),))]
+    )
+    for value in shown:
+        html = value._repr_html_()
+        page = Page(html)
+        assert set(page.tags) <= {"div", "b", "table", "tr", "th", "td"}
+        assert page.open == []
+        assert page.names <= {"class", "style", "title"}
+        assert html.startswith('<div class="tex2jax_ignore mathjax_ignore"')
+        assert "$" not in html
+        assert len(html.encode()) < 12_000
+
+
+def test_a_page_says_what_the_value_is() -> None:
+    """A bar, a table and the sentences: what one shows to a colleague."""
+    budget = bk.presets.chat("gpt-4o")
+    assert "Budget chat: a window of 128,000 tokens" in Page(budget._repr_html_()).text
+    assert 'title="retrieval: 32,000"' in budget._repr_html_()
+    plan = bk.allocate(budget, {"system": 500, "conversation": 40_000})
+    assert "conversation loses 14,400 of 40,000 tokens because it is over its cap" in Page(plan._repr_html_()).text
+    trace = bk.load_trace("support-chat")
+    assert "75 turns" in Page(trace._repr_html_()).text
+    replay = bk.replay(trace, bk.presets.working_memory(4_000, output=500), bk.policies.OldestFirst())
+    assert "of what was sent" in Page(replay._repr_html_()).text
+    assert "128,000" in Page(bk.model("gpt-4o")._repr_html_()).text
+
+
+@given(st.text(), st.lists(st.tuples(st.text(), st.integers(-5, 10**12))), st.lists(st.lists(st.text(), max_size=3)))
+def test_any_text_is_seen_as_it_is(title: str, parts: list[tuple[str, int]], rows: list[list[str]]) -> None:
+    """What is read off the page is what was written, cut where it is long."""
+    page = Page(block(title, parts, rows, []))
+    seen = [title, *(cell for row in rows for cell in row)]
+    assert page.text.replace("\r", "\n") == "".join(seen).replace("\r", "\n") or any(len(s) > 600 for s in seen)
+
+
+def test_the_repr_of_a_trace_is_one_line() -> None:
+    """555,277 characters in 0.1.0."""
+    trace = bk.load_trace("support-chat")
+    assert len(repr(trace)) < 100
+    assert repr(trace).startswith("Trace('support-chat', ")
+    assert repr(bk.Trace("a\nb" * 9_999, trace.messages)).count("\n") == 0
+
+
+def test_a_framing_and_the_rule_of_the_same_name_count_alike() -> None:
+    """Octopus divides UTF-16 units, in both: six emoji are 3 tokens or 6 otherwise."""
+    both = set(RULES) & set(bk.FRAMINGS)
+    assert both >= {"octopus", "langchain", "praisonai"}
+    assert {name: bk.FRAMINGS[name].counter for name in both} == {name: RULES[name] for name in both}
+    assert (
+        bk.counter(bk.FRAMINGS["octopus"].counter)("🎉🚀🔥👩‍👩‍👧‍👦🏳️‍🌈✅")
+        == bk.counter("octopus")("🎉🚀🔥👩‍👩‍👧‍👦🏳️‍🌈✅")
+        == 6
+    )

@@ -1,0 +1,110 @@
+"""Whatever is given to a public call, it is taken or refused in words: what was given, what is known, what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import budgetkit as bk
+
+BUDGET = bk.Budget(100, [bk.Reserve("output", 10)], [bk.Allocation("a", granularity="token"), bk.Allocation("b", 30)])
+POOL = bk.Budget(100, (), [bk.Allocation("a", keep="best")], undeclared="pool")
+ITEMS = [bk.Item("a", 60), bk.Item("a", 60), bk.Item("b", 4)]
+
+STRANGE: dict[str, Any] = {
+    **{repr(value): value for value in (None, True, 3.5, -1, "x", "0.5", b"x", (), [], [1], {}, {"a": 1}, 3j)},
+    **{"nan": float("nan"), "inf": float("inf"), "10**400": 10**400, "set": {1}, "object": object(), "type": type},
+    **{"bool of numpy": np.bool_(True), "float of numpy": np.float64(3), "text of numpy": np.str_("a")},
+    **{"array": np.array([1]), "empty array": np.array([]), "series": pd.Series([1]), "missing": pd.NA},
+    **{"decimal": Decimal("0.1"), "fraction": Fraction(1, 3), "budget": bk.Budget(9), "share": bk.Share(0.1)},
+}
+FIELDS: dict[str, tuple[str, ...]] = {
+    "Allocation": (
+        *("section", "cap", "floor", "weight", "importance", "required", "overflow", "when_full", "keep", "fill"),
+        *("granularity", "limit_items"),
+    ),
+    "Budget": (
+        *("window", "reserves", "allocations", "kind", "deficit", "undeclared", "rounding", "remainder", "name"),
+        *("constrained_below", "roles"),
+    ),
+    "Item": ("section", "tokens", "score", "importance", "group"),
+}
+
+
+def allocated(**fields: Any) -> bk.Budget:
+    return bk.Budget(9, (), [bk.Allocation(**fields)])
+
+
+def fitted(**fields: Any) -> bk.Plan:
+    return bk.fit(POOL, [bk.Item(**fields), bk.Item("a", 3)])
+
+
+def in_field(make: Callable[..., object], field: str, **others: Any) -> Callable[[Any], object]:
+    """Make it with a value in one field, and look at all of it."""
+    return lambda value: repr(make(**{**others, field: value}))
+
+
+CALLS: dict[str, Callable[[Any], object]] = {
+    "Share": bk.Share,
+    "Share.at_least": lambda value: bk.Share(0.5, value),
+    "Share.at_most": lambda value: bk.Share(0.5, 0, value),
+    "Share.of": lambda value: bk.Share(0.5).of(value),
+    "Share.of.rounding": lambda value: bk.Share(0.5).of(9, value),
+    "Reserve.name": lambda value: bk.Reserve(value, 1),
+    "Reserve.size": lambda value: bk.Reserve("a", value),
+    "Reserve.serves": lambda value: bk.Budget(9, [bk.Reserve("a", 1, value)]),
+    **{f"Allocation.{name}": in_field(allocated, section="a", field=name) for name in FIELDS["Allocation"]},
+    **{f"Budget.{name}": in_field(bk.Budget, window=9, field=name) for name in FIELDS["Budget"]},
+    **{f"Item.{name}": in_field(fitted, section="a", tokens=2, field=name) for name in FIELDS["Item"]},
+    "Budget.cap": BUDGET.cap,
+    "Budget.assign": lambda value: BUDGET.assign(b=value),
+    "Budget.assign.window": lambda value: BUDGET.assign(window=value),
+    "Plan[]": bk.allocate(BUDGET, {}).__getitem__,
+    "allocate.budget": lambda value: bk.allocate(value, {"a": 3}),
+    "allocate.demand": lambda value: bk.allocate(BUDGET, value),
+    "allocate.demand.tokens": lambda value: bk.allocate(BUDGET, {"a": value}),
+    "allocate_many.budget": lambda value: bk.allocate_many(value, pd.DataFrame({"a": [1]})),
+    "allocate_many.demands": lambda value: bk.allocate_many(BUDGET, value),
+    "allocate_many.demands.tokens": lambda value: bk.allocate_many(BUDGET, pd.DataFrame({"a": [value]})),
+    "fit.budget": lambda value: bk.fit(value, ITEMS),
+    "fit.items": lambda value: bk.fit(BUDGET, value),
+    "fit.items.item": lambda value: bk.fit(BUDGET, [value]),
+    "fit.cut": lambda value: bk.fit(BUDGET, ITEMS, None if value is type else value),
+    "fit.cut returns": lambda value: bk.fit(BUDGET, ITEMS, lambda item, limit, allocation: value),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_what_is_strange_is_taken_or_refused_in_a_sentence(call: Callable[[Any], object]) -> None:
+    for name, value in STRANGE.items():
+        try:
+            call(value)
+        except (ValueError, TypeError, LookupError) as refusal:
+            assert not isinstance(refusal, KeyError), name
+            assert str(refusal).count(";") >= 1 and len(str(refusal)) < 600, (name, refusal)
+
+
+def test_whole_numbers_of_numpy_are_taken() -> None:
+    """They come out of frames, and are saved and compared as Python's."""
+    window, tokens = np.int64(100), np.int32(30)
+    reserve, share = bk.Reserve("output", np.uint8(10)), bk.Share(0.5, np.int16(1), np.int64(40))  # type: ignore[arg-type]
+    line = bk.Allocation("a", share, floor=tokens, weight=np.int8(1), limit_items=np.int64(3))  # type: ignore[arg-type]
+    budget = bk.Budget(window, [reserve], [line], constrained_below=tokens)  # type: ignore[arg-type]
+    same = bk.Allocation("a", bk.Share(0.5, 1, 40), floor=30, weight=1, limit_items=3)
+    assert budget == bk.Budget(100, [bk.Reserve("output", 10)], [same], constrained_below=30)
+    assert bk.fit(budget, [bk.Item("a", tokens)]) == bk.fit(budget, [bk.Item("a", 30)])  # type: ignore[arg-type]
+    assert type(bk.Item("a", tokens).tokens) is int  # type: ignore[arg-type]
+    assert bk.allocate(budget, {"a": tokens}) == bk.allocate(budget, {"a": 30})  # type: ignore[dict-item]
+    assert bk.Share(0.5).of(window) == 50  # type: ignore[arg-type]
+
+
+def test_importance_of_a_line_may_be_a_number_of_numpy() -> None:
+    line = bk.Allocation("a", importance=np.int64(7))  # type: ignore[arg-type]
+    assert line == bk.Allocation("a", importance=7)
+    assert type(line.importance) is int
