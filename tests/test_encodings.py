@@ -7,6 +7,7 @@ import sys
 import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import distribution
 from pathlib import Path
 from unittest import mock
 
@@ -151,6 +152,11 @@ def test_each_encoding_has_as_many_tokens_as_tiktokens() -> None:
 def test_each_vocabulary_takes_less_than_three_megabytes() -> None:
     sizes = {name: len(read_bytes(name)) for name in data_files("encodings")}
     assert max(sizes.values()) < 3_000_000
+
+
+def test_the_notice_of_the_vocabularies_is_tiktokens_word_for_word() -> None:
+    own = next(path for path in distribution("tiktoken").files or [] if path.name == "LICENSE")
+    assert read_bytes("licenses/tiktoken.txt").decode() == own.read_text()
 
 
 def test_a_changed_vocabulary_is_refused() -> None:

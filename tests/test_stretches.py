@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 import random
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from budgetkit.counters import encoding_names, encodings, pieces, stretches
+from budgetkit.counters import ExactCounter, encoding_names, encodings, pieces, stretches
 from budgetkit.counters.pieces import characters, pattern, settled
 from budgetkit.counters.stretches import Read, count_stretch, piece_end
 from tests.hostile import any_text, hostile_text
@@ -167,3 +168,24 @@ def test_memory_does_not_grow_with_a_piece(unit: str) -> None:
 
     count_stretch("o200k_base", Endless(unit, 999_996).at)
     assert peak(16) < 1.2 * peak(4)
+
+
+def test_eight_threads_share_what_is_known_of_windows() -> None:
+    """Each thread counts every text, in another order, while the others fill and empty what is remembered."""
+    runs = [unit * (150_000 // len(unit)) + f" {number}" for number, unit in enumerate(("a", "🇫🇷", "e\u0301", "!\n"))]
+    expected = {text: whole("o200k_base", text) for text in runs}
+    orders = [random.Random(number).sample(runs, len(runs)) for number in range(8)]
+
+    def count(texts: list[str]) -> list[int]:
+        return [ExactCounter("o200k_base").fresh(text) for text in texts]
+
+    stretches._window.cache_clear()
+    stretches._tokens.cache_clear()
+    with ThreadPoolExecutor(8) as pool:
+        for texts, found in zip(orders, pool.map(count, orders), strict=True):
+            assert found == [expected[text] for text in texts]
+
+
+@pytest.mark.parametrize("text", ["a" * 200_000 + "\ud800", "\ud83d" * 140_000, "\ud83d\ude00" * 140_000])
+def test_half_a_character_in_a_text_without_seams_counts_as_tiktoken_counts_it(text: str) -> None:
+    assert ExactCounter("o200k_base")(text) == len(encodings.encoding("o200k_base").encode_ordinary(text))

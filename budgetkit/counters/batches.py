@@ -4,7 +4,9 @@ One call of the tokenizer takes as long as counting a short message. So many mes
 between them, encoded in one call, and the tokens between two special tokens are counted.
 
 The first thread that uses a tokenizer's pattern needs no lock for it. Every other thread does, and takes a third
-longer, or more if several count at once. So a thread that has counted much gets a tokenizer of its own.
+longer, or more if several count at once. A tokenizer of a thread's own cures that. It takes 0.12 s to build, in which
+the interpreter does nothing else. So a thread gets one in a call that wins this back, or when it is little beside what
+the thread counted before.
 """
 
 from __future__ import annotations
@@ -21,19 +23,20 @@ from budgetkit.counters.threads import thread_local_state
 if TYPE_CHECKING:
     import tiktoken
 
-__all__ = ["OWN_AFTER", "counting_many", "in_calls", "sizes_between"]
+__all__ = ["LARGE_CALL", "OWN_AFTER", "counting_many", "in_calls", "sizes_between"]
 
-#: So many code points a thread counts with the common tokenizer; by then the lock has cost it about the 0.12 s that
-#: it takes to build another.
-OWN_AFTER: Final = 4_000_000
+#: A call of so many code points wins back what it takes to build a tokenizer for each thread.
+LARGE_CALL: Final = 16_000_000
+#: So many code points a thread counts with the common tokenizer in smaller calls, in about 5 s.
+OWN_AFTER: Final = 64_000_000
 _CALL = 32_768  # code points
 _WIDTH = 4  # bytes of a token
 _SEPARATOR = "<|endoftext|>"  # a special token of every shipped encoding
 
 
 @cache
-def counting_many(name: str) -> Callable[[Sequence[str]], list[int]]:
-    """Return the fastest exact way to count many texts with one encoding, on the thread that calls it.
+def counting_many(name: str, is_large: bool = False) -> Callable[[Sequence[str]], list[int]]:
+    """Return the fastest exact way to count many texts, of a large call or a small one, on the thread that calls it.
 
     Examples
     --------
@@ -47,7 +50,7 @@ def counting_many(name: str) -> Callable[[Sequence[str]], list[int]]:
         if own is None:
             return common(texts)
         lane: _Lane = own.setdefault(name, _Lane(name, common))
-        return lane.batches(sum(map(len, texts)))(texts)
+        return lane.batches(sum(map(len, texts)), is_large)(texts)
 
     return count_many
 
@@ -59,9 +62,9 @@ class _Lane:
         self.name, self.counted, self.common = name, 0, common
         self.own: _Batches | None = None
 
-    def batches(self, characters: int) -> _Batches:
+    def batches(self, characters: int, is_large: bool) -> _Batches:
         self.counted += characters
-        if self.own is None and self.counted > OWN_AFTER:
+        if self.own is None and (is_large or self.counted > OWN_AFTER):
             self.own = _Batches(encodings.new_encoding(self.name))
         return self.own or self.common
 

@@ -36,11 +36,13 @@ def counted(encoding: str, texts: Sequence[str], one_thread: bool = False, ahead
         seamless = {text: count_seamless(encoding, text) for text in texts if len(text) > 2 * LARGE}
         sizes = iter(counted(encoding, [text for text in texts if text not in seamless], one_thread, ahead))
         return [seamless[text] if text in seamless else next(sizes) for text in texts]
-    counting = batches.counting_many(encoding)
     if one_thread:
-        return counting(texts)
-    faster = for_work(encoding, sum(map(len, texts)), ahead)
-    return faster(texts) if faster else counted_in_threads(counting, texts)
+        return batches.counting_many(encoding)(texts)
+    characters = sum(map(len, texts))
+    if faster := for_work(encoding, characters, ahead):
+        return faster(texts)
+    is_large = max(characters, ahead) >= batches.LARGE_CALL
+    return counted_in_threads(batches.counting_many(encoding, is_large), texts)
 
 
 @dataclass(frozen=True, slots=True)
