@@ -48,7 +48,7 @@ def shipped_traces() -> tuple[str, ...]:
     Examples
     --------
     >>> shipped_traces()
-    ('coding-agent', 'mixed-language', 'support-chat')
+    ('coding-agent', 'made-up-chats', 'mixed-language', 'support-chat')
     """
     files = map(PurePosixPath, data_files("traces"))
     return tuple(sorted(file.stem for file in files if file.suffix == ".jsonl"))

@@ -129,10 +129,12 @@ def known_model(name: str) -> tuple[Model, str]:
 
 def typed_model(name: str) -> Model:
     """Return the model of a name that somebody typed; one that nothing knows is refused, and the nearest are named."""
-    found, note = known_model(name.strip())
-    if not note:
-        return found
-    near = nearest(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RetiredModelWarning)  # a model that has ended is known all the same
+        try:
+            return model(name.strip(), unknown="raise")
+        except ValueError:
+            near = nearest(name)
     hint = f"; nearest are {quoted(near)}" if near else "; type a part of its name to search"
     raise ValueError(f"no model {brief(name.strip())} is known, so all stays as it was{hint}")
 
