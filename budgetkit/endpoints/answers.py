@@ -26,7 +26,7 @@ MOST_TOKENS: Final = 10**9
 _WAIT: Final = 30.0  # seconds for another process that writes
 _BROKEN: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
 _ERROR: Final = 0xFF  # the bits of SQLite's codes that name the error; the others go into detail
-_MENDING = threading.Lock()
+_MENDING = threading.RLock()
 
 
 def cache_file() -> Path:
@@ -85,8 +85,9 @@ class KeptCounts:
         try:
             if not isinstance(error, sqlite3.Error) or not _is_broken(error):
                 raise error
-            self.notes += _moved_aside(self.path, error)
-            self.opened = _opened(self.path, self.salt)
+            with _MENDING:  # until the new file stands: who comes next finds it whole, and not just begun
+                self.notes += _moved_aside(self.path, error)
+                self.opened = _opened(self.path, self.salt)
         except (OSError, sqlite3.Error) as lasting:
             self.notes.append(
                 f"counts cannot be kept in {self.path} ({lasting}); they are right, and will be asked for again; "
