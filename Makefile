@@ -11,7 +11,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 ROOT_USER := $(if $(filter 0,$(shell id -u)),--allow-root --no-browser)
 FIRST := notebooks/00-start.ipynb
 
-.PHONY: lab app test unit lowest lint bench
+.PHONY: lab app test unit lowest lint bench docs
 .DELETE_ON_ERROR:
 
 lab: $(VENV)/lab.stamp
@@ -40,6 +40,10 @@ lint: $(VENV)/test.stamp
 	$(BIN) -m ruff check
 	$(BIN) -m ruff format --check
 	$(BIN) -m mypy
+
+# Static pages in docs/_build, with the notebooks run; nothing of them needs a network. -W: a warning is an error.
+docs: $(VENV)/test.stamp
+	$(BIN) -m sphinx -W --keep-going -b html -t executed docs docs/_build
 
 bench: $(VENV)/bench.stamp
 	$(BIN) -m benchmarks

@@ -62,11 +62,17 @@ def main() -> None:
     asked = parser.parse_args()
     page = ["# Promised and observed", "", "Written by `python -m benchmarks.promised`, split by source.", ""]
     page += [machine("budgetkit", "numpy"), ""]
-    page += buffers(gathered(asked.folders))
+    texts = [folder for folder in asked.folders if _lists_texts(folder / "MANIFEST.csv")]
+    page += buffers(gathered(texts) if texts else Corpus(()))
     found = conversations(asked.folders)
     page += forecasts(found) + evidence(found)
     asked.out.write_text("\n".join(page) + "\n", encoding="utf-8")
     print("\n".join(page))
+
+
+def _lists_texts(manifest: Path) -> bool:
+    """Say whether a folder's manifest gives its texts a class, without which there are no kinds."""
+    return manifest.is_file() and "class" in manifest.read_text(encoding="utf-8").partition("\n")[0].split(",")
 
 
 def buffers(corpus: Corpus) -> list[str]:
@@ -106,7 +112,7 @@ def overflows(errors: pd.DataFrame) -> Iterator[dict[str, object]]:
             for window in SIZES:
                 for risk in RISKS:
                     share = accuracy.buffer_for(mine, window, risk, seed=split).share
-                    row = {"counter": name, "window": window, "promised": risk, "share": share}
+                    row: dict[str, object] = {"counter": name, "window": window, "promised": risk, "share": share}
                     seen, unseen = (
                         filled_over(part, window, share, random) for part in (others[alike], others[~alike])
                     )

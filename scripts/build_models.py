@@ -24,7 +24,7 @@ from tiktoken.model import encoding_name_for_model
 CSV = Path(__file__).resolve().parent.parent / "data" / "models.csv"
 COLUMNS = (
     "name", "provider", "window", "kind", "max_output", "encoding", "encoding_is_own", "framing", "source",
-    "date",
+    "date", "ends",
 )  # fmt: skip
 
 #: (provider, kind, encoding that stands in, prefix of the registry's keys) -> models in the registry's
@@ -35,7 +35,7 @@ LISTED: dict[tuple[str, str, str, str], str] = {
         gpt-3.5-turbo-16k gpt-4.1 gpt-4.1-mini gpt-4.1-nano o1 o3 o3-mini o3-pro o4-mini
         gpt-5-chat-latest gpt-5.1-chat-latest gpt-5.2-chat-latest gpt-5.3-chat-latest gpt-5-pro
         gpt-5.4 gpt-5.4-pro gpt-5.5 gpt-5.5-pro gpt-5.6-cyber
-        gpt-5-chat gpt-4o-transcribe gpt-4o-mini-transcribe""",
+        gpt-5-chat gpt-4o-transcribe gpt-4o-mini-transcribe chat-latest""",
     ("OpenAI", "shared", "o200k_base", "azure/us/"): "o1-preview",
     ("OpenAI", "input", "o200k_base", "azure/"): "gpt-5.1-chat gpt-5.2-chat",
     ("OpenAI", "shared", "o200k_base", "azure/"): "gpt-4-32k gpt-4-0125-preview o1-mini",
@@ -54,7 +54,7 @@ LISTED: dict[tuple[str, str, str, str], str] = {
         gemini-3.1-flash-lite gemini-3.5-flash gemini-3.5-flash-lite gemini-3.6-flash gemini-3.7-flash
         gemini-3.8-flash gemini-2.5-flash-image gemini-3.1-flash-lite-image gemini-2.5-flash-preview-tts
         gemini-2.5-pro-preview-tts gemini-3.8-flash-tts gemini-3.8-flash-lite-tts
-        gemini-2.5-flash-native-audio-latest gemini-2.5-flash-native-audio-preview-12-2025""",
+        gemini-2.5-flash-native-audio-latest gemini-2.5-flash-native-audio-preview-12-2025 gemini-pro-latest""",
     ("Google", "shared", "o200k_base", "gemini/"): "gemini-4-argon gemma-4-31b-it",
     ("DeepSeek", "shared", "o200k_base", "deepseek/"): """
         deepseek-chat deepseek-reasoner deepseek-flash deepseek-v4-flash deepseek-v4-pro""",
@@ -75,6 +75,18 @@ LISTED: dict[tuple[str, str, str, str], str] = {
         qwen3-next-80b-a3b-instruct qwen3-next-80b-a3b-thinking qwen3-vl-235b-a22b-instruct""",
     ("xAI", "shared", "o200k_base", "xai/"): """
         grok-4.20 grok-4.3 grok-4.5 grok-4.6 grok-4.7 grok-build-0.1 grok-code-fast-1""",
+    ("Moonshot", "shared", "o200k_base", "moonshot/"): "kimi-k2.5 kimi-k2.6 kimi-k2.7-code kimi-k3",
+    ("Z.ai", "shared", "o200k_base", "zai/"): "glm-4.5 glm-4.6 glm-4.7 glm-5 glm-5.1 glm-5.2 glm-5.3",
+    ("MiniMax", "shared", "o200k_base", "minimax/"): "MiniMax-M2 MiniMax-M2.1 MiniMax-M2.5 MiniMax-M3",
+    ("Xiaomi", "shared", "o200k_base", "novita/xiaomimimo/"): "mimo-v2-flash mimo-v2.5 mimo-v2.5-pro",
+    ("Amazon", "shared", "o200k_base", ""): """
+        amazon.nova-micro-v1:0 amazon.nova-lite-v1:0 amazon.nova-pro-v1:0 amazon.nova-premier-v1:0
+        amazon.nova-2-lite-v1:0""",
+    ("Inception", "shared", "o200k_base", "inception/"): "mercury-2 mercury-2.5",
+    ("Google", "input", "o200k_base", "vertex_ai/"): "gemini-3-pro-preview",
+    ("Qwen", "shared", "o200k_base", "deepinfra/Qwen/"): "Qwen3-235B-A22B",
+    ("DeepSeek", "shared", "o200k_base", "deepinfra/deepseek-ai/"): "DeepSeek-V3.1",
+    ("Cohere", "shared", "o200k_base", ""): "command-a-03-2025 command-a-plus-05-2026",
 }
 
 #: (provider, provider in genai-prices) -> models that only genai-prices knows, and that a shorter name would
@@ -89,7 +101,8 @@ def rows(registry: dict[str, dict[str, Any]], release: str, date: str) -> Iterat
     """Yield one row a listed model, in the order of the list."""
     for (provider, kind, stand_in, prefix), names in LISTED.items():
         for name in names.split():
-            entry = registry[prefix + name]
+            key = prefix + name
+            entry = registry[key]
             encoding, own = counted_with(name, stand_in)
             yield {
                 "name": name,
@@ -100,8 +113,9 @@ def rows(registry: dict[str, dict[str, Any]], release: str, date: str) -> Iterat
                 "encoding": encoding,
                 "encoding_is_own": "yes" if own else "no",
                 "framing": framing(name),
-                "source": f"litellm {release}, {prefix + name}",
+                "source": f"litellm {release}, {key}",
                 "date": date,
+                "ends": entry.get("deprecation_date", ""),
             }
 
 
@@ -122,6 +136,7 @@ def priced(date: str) -> Iterator[dict[str, object]]:
                 "framing": framing(name),
                 "source": f"genai-prices {version('genai-prices')}, {found.id}/{entry.id}",
                 "date": date,
+                "ends": "",
             }
 
 

@@ -142,6 +142,20 @@ def test_the_documents_claims_stand_beside_what_is_measured() -> None:
     assert list(said.values())[-2:] == [80_000, 8_000]
 
 
+def test_claims_have_both_signs_and_no_interval_where_there_is_none() -> None:
+    """Windows of English stay emptier than the rule says, those of Thai run over; a mean of both would hide it."""
+    texts = [("a plain sentence about the weather " * 40, "en"), ("สวัสดีครับวันนี้อากาศดีมาก" * 40, "th")]
+    corpus = Corpus(tuple(Document(text, "prose", language, "mine", "") for text, language in texts for _ in range(5)))
+    found = claims(corpus).set_index("claim")
+    measured = {str(name): float(value) for name, value in found["measured"].to_dict().items()}
+    assert measured["too few by up to"] < -30
+    assert measured["too many by up to"] > 0
+    assert found.loc[["too many by up to", "too few by up to"], ["low", "high"]].isna().all(axis=None)
+    assert measured["wasted in 128,000"] > 10_000
+    assert measured["above 128,000"] > 10_000
+    assert 30 < measured["windows of 128,000 that overflow"] < 70
+
+
 def test_what_a_corpus_cannot_say_is_left_out() -> None:
     corpus = Corpus((Document("Hello world", "prose", "en", "mine"),) * 3)
     assert not {"code", "CJK text"} & set(claims(corpus)["claim"])

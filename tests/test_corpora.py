@@ -153,3 +153,11 @@ def test_pieces_are_of_the_lengths_asked_for_and_the_same_for_a_seed() -> None:
     assert all(500 <= len(d.text) <= 2_000 for d in pieces)
     assert pieces == corpus.pieces(500, 2_000, most=5)
     assert pieces != corpus.pieces(500, 2_000, most=5, seed=1)
+
+
+def test_a_manifest_of_something_else_is_a_file_like_any_other(tmp_path: Path) -> None:
+    """A folder of conversations may have a manifest with other columns; it is no list of texts."""
+    (tmp_path / "MANIFEST.csv").write_text("file,kind\na.jsonl,agent\n", encoding="utf-8")
+    (tmp_path / "notes.md").write_text("# Notes", encoding="utf-8")
+    found = folder(tmp_path)
+    assert {document.name for document in found} == {"MANIFEST.csv", "notes.md"}

@@ -197,9 +197,17 @@ def test_another_model_brings_its_window_and_the_shares_follow() -> None:
     assert kpi(explorer, "window") == "8,192"
 
 
-def test_a_model_that_nobody_knows_is_said_so() -> None:
+def test_a_model_that_nobody_knows_changes_nothing_and_the_nearest_are_named() -> None:
     explorer = BudgetExplorer("chat")
-    explorer.controls.model.value = "no-such-model-1"
+    explorer.controls.model.value = "gpt-4oo"
+    assert (explorer.budget.window, explorer.controls.model.value) == (128_000, "gpt-4o")
+    assert level(explorer) == "error"
+    assert "'gpt-4oo'" in explorer.status
+    assert "nearest are 'gpt-4o'" in explorer.status
+
+
+def test_a_model_that_nobody_knows_can_be_given_in_code_and_is_said_so() -> None:
+    explorer = BudgetExplorer("chat", model="no-such-model-1")
     assert explorer.budget.window == 8_192
     assert "no model 'no-such-model-1'" in explorer.view.state["status"]["more"][0]
 
@@ -417,7 +425,7 @@ def test_a_locked_line_keeps_its_tokens_whatever_else_changes() -> None:
     explorer.controls.preset.value = "agent"
     assert explorer.budget.cap("system") == 819
     explorer.reset()
-    assert (explorer.budget.cap("system"), explorer.budget.window) == (819, 128_000)
+    assert (explorer.budget.cap("system"), explorer.budget.window) == (819, 8_192), "as it was called"
     assert explorer.controls.lines["system"].slider.disabled
 
 
@@ -937,4 +945,4 @@ def test_late_pieces_of_a_refused_file_are_answered_and_dropped() -> None:
 def test_what_the_best_few_leave_out_is_not_blamed_on_the_window() -> None:
     """Six passages, the best three stay, and no larger window would change that."""
     explorer = BudgetExplorer("working_memory", "support-chat")
-    assert "because it keeps its best 3 items; raise limit_items" in explorer.view.state["status"]["more"][0]
+    assert "because it keeps its best 3 items; let it keep more" in explorer.view.state["status"]["more"][0]

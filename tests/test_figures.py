@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import budgetkit as bk
 from budgetkit import figures
-from budgetkit.figures.palette import POOL, colour, ink, luminance
+from budgetkit.budget.colours import POOL, colour, ink, luminance
 from budgetkit.figures.question import Question, Spec, end_labels
 from budgetkit.figures.window import claims
 

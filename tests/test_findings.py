@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -29,8 +30,8 @@ PLAIN = replace(PLAIN, remainder="history")
 MINE = Model("mine", 10_000, max_output=4_000, encoding_is_own=True, date="2026-11-21")
 
 
-def codes(budget: Budget, **given: object) -> list[str]:
-    return [finding.code for finding in findings(budget, **given)]  # type: ignore[arg-type]
+def codes(budget: Budget, **given: Any) -> list[str]:
+    return [finding.code for finding in findings(budget, **given)]
 
 
 def asking(**sections: list[int]) -> pd.DataFrame:
@@ -39,7 +40,7 @@ def asking(**sections: list[int]) -> pd.DataFrame:
 
 REQUIRED = replace(PLAIN, allocations=[Allocation("system", required=True), Allocation("history")])
 CHANGING = [100, 200, 300, 400]
-FAULTY = {
+FAULTY: dict[str, tuple[Budget, dict[str, Any]]] = {
     "reserve-above-output": (PLAIN.assign(output=4_001), {"model": MINE}),
     "nothing-usable": (PLAIN.assign(output=9_999), {}),
     "trigger-never-reached": (PLAIN.assign(output=3_001), {"policy": haystack()}),
@@ -52,7 +53,7 @@ FAULTY = {
     "old-facts": (PLAIN, {"model": replace(MINE, date="2025-11-21"), "today": TODAY}),
     "stand-in-without-buffer": (PLAIN, {"model": replace(MINE, encoding_is_own=False)}),
 }
-SOUND = {
+SOUND: dict[str, tuple[Budget, dict[str, Any]]] = {
     "reserve-above-output": (PLAIN.assign(output=4_000), {"model": MINE}),
     "nothing-usable": (PLAIN.assign(output=9_900), {}),
     "trigger-never-reached": (PLAIN.assign(output=3_000), {"policy": haystack()}),

@@ -172,6 +172,16 @@ def test_a_summary_is_written_by_whom_the_user_names_now_or_awaited() -> None:
         chat(bk.Conversation(window(200), policy, len, framing=ONE_A_CHARACTER, summarise=slowly), 9)
 
 
+def test_a_placeholder_smaller_than_an_empty_result_is_refused_before_the_first_request() -> None:
+    with pytest.raises(ValueError, match=r"a placeholder of 2 tokens was asked for; an empty tool result has \d; give"):
+        bk.Conversation(window(200), policies.DropToolResults(2))
+
+
+def test_a_policy_that_only_a_replay_can_carry_out_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"brings back what has left, .* give the policy that prunes, OldestFirst\(\)"):
+        bk.Conversation(window(200), policies.BringBack())
+
+
 def test_where_the_summary_fails_nothing_is_lost_and_the_next_request_tries_again() -> None:
     fails = [True]
 

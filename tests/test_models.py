@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from packaging.version import Version
 
 from budgetkit.counters import encoding_names
-from budgetkit.models import Model, UnknownModelWarning, model, models
+from budgetkit.models import Model, RetiredModelWarning, UnknownModelWarning, model, models
 
 DOCUMENT_001 = {
     "gpt-4o": 128_000,
@@ -41,10 +41,11 @@ def test_a_shared_window_holds_prompt_and_answer_an_input_window_the_prompt_alon
     assert separate.total == 400_000
 
 
-def test_the_table_has_sixty_models_of_eight_providers() -> None:
-    assert len(models()) >= 60
+def test_the_table_has_the_models_of_fifteen_providers() -> None:
+    assert len(models()) >= 170
     assert {known.provider for known in models()} == {
-        "OpenAI", "Anthropic", "Google", "DeepSeek", "Mistral", "Meta", "Qwen", "xAI"
+        "OpenAI", "Anthropic", "Google", "DeepSeek", "Mistral", "Meta", "Qwen", "xAI",
+        "Moonshot", "Z.ai", "MiniMax", "Xiaomi", "Amazon", "Inception", "Cohere",
     }  # fmt: skip
 
 
@@ -225,3 +226,26 @@ def test_nothing_is_read_and_no_price_list_imported_until_a_model_is_asked_for()
         "assert not {'genai_prices', 'tiktoken', 'numpy', 'pandas'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", check], check=True)
+
+
+def test_a_model_past_its_end_warns_and_comes_last() -> None:
+    """gpt-4 ended on 2026-10-23, as litellm 1.109.1 says; gpt-4o goes on."""
+    with pytest.warns(
+        RetiredModelWarning, match=r"'gpt-4' ended on 2026-10-23 \(litellm 1.109.1, gpt-4\); .* take another"
+    ):
+        assert model("gpt-4").ended
+    assert not model("gpt-4o").ended
+    ended = [known.ended for known in models()]
+    assert ended == sorted(ended)
+    assert ended[-1]
+    assert model("gpt-4", ends="").ends == "", "whoever knows better says so"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["kimi-k3", "glm-5.2", "MiniMax-M3", "mimo-v2.5-pro", "amazon.nova-pro-v1:0", "mercury-2", "chat-latest"]
+    + ["gemini-pro-latest", "gemini-3-pro-preview", "qwen3-235b-a22b", "deepseek-v3.1", "command-a-03-2025"],
+)
+def test_the_families_of_today_are_known(name: str) -> None:
+    assert model(name, unknown="raise").window > 8_192
+    assert model(name).provenance.startswith("exact name")

@@ -174,6 +174,12 @@ def test_the_core_alone_plans_and_prunes_a_conversation_without_a_network(core: 
     }
 
 
+def test_the_script_of_the_core_names_the_extra_that_it_needs(core: Path) -> None:
+    done = subprocess.run([core.parent / "budgetkit", "count"], capture_output=True, text=True)
+    told = "Error: the command line needs click, which is not installed; run: pip install 'budgetkit[cli]'\n"
+    assert (done.returncode, done.stderr) == (2, told)
+
+
 def test_the_core_brings_no_notebook_no_figures_and_no_test_library(core: Path) -> None:
     lab = {canonicalize_name(Requirement(each).name) for each in project()["optional-dependencies"]["lab"]}
     brought = {canonicalize_name(library.name) for library in installed_for(project()["dependencies"])}

@@ -32,7 +32,7 @@ def marks(policy: Policy, room: Callable[[int], PruningContext], most: int) -> t
 
 
 def test_agent_framework_evicts_above_half_and_truncates_above_eight_tenths() -> None:
-    """P7: 128,000 less 16,384 is 111,616; tool results go above 55,808, messages above 89,292 down to 55,808."""
+    """P7: of 111,616, all old tool results go above 55,808, messages above 89,292 down to 55,808."""
     budget = bk.Budget(128_000, [bk.Reserve("output", 16_384)])
     results, messages = bk.policies.agent_framework().stages
 
@@ -40,7 +40,9 @@ def test_agent_framework_evicts_above_half_and_truncates_above_eight_tenths() ->
         return PruningContext(tokens, 111_616, 0, budget.usable, budget.window)
 
     assert budget.usable == 111_616
-    assert marks(results, room, 128_000) == (55_808, 55_808)
+    assert marks(results, room, 128_000) == (55_808, 0)
+    assert isinstance(results, DropToolResults)
+    assert (results.intact, results.placeholder) == (4, 1_024)
     assert marks(messages, room, 128_000) == (89_292, 55_808)
 
 
@@ -102,3 +104,39 @@ def test_a_policy_is_a_value_that_shows_what_was_changed() -> None:
 def test_a_policy_that_makes_no_sense_is_refused(make: Callable[[], object], sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         make()
+
+
+def results_of(calls: int, size: int = 400) -> bk.Trace:
+    """An agent at work: one question, and so many tool calls with a result each."""
+    raw: list[dict[str, object]] = [{"role": "user", "content": "go"}]
+    for number in range(calls):
+        call = {"id": str(number), "type": "function", "function": {"name": "look", "arguments": "{}"}}
+        raw += [
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": str(number), "content": "x " * size},
+        ]
+    return bk.Trace("calls", tuple(bk.Message(each) for each in raw))
+
+
+def test_tool_results_are_cleared_to_a_target_of_their_own_and_the_cache_lives_longer() -> None:
+    """All but the newest 3, once above 8,000: few requests cut, while those that stop at the trigger cut each time."""
+    budget = bk.Budget(20_000, [], [bk.Allocation("history"), bk.Allocation("current")], remainder="history")
+    roles = {"user": "history", "assistant": "history", "tool": "history", "system": "history", "current": "current"}
+    found = {}
+    for name, target in (("own", 0), ("trigger", None)):
+        policy = DropToolResults(intact=3, trigger=8_000, target=target)
+        cache = bk.prompt_cache.CACHES["longest prefix"]
+        found[name] = bk.replay(results_of(60), budget, policy, by="request", roles=roles, cache=cache)
+    cuts = {name: int((outcome.frame()["shrunk_messages"] > 0).sum()) for name, outcome in found.items()}
+    assert cuts["own"] < cuts["trigger"] / 4
+    costs = {name: outcome.totals()["relative_cost"] for name, outcome in found.items()}
+    assert costs["own"] < costs["trigger"]
+    left = found["own"].messages().query("role == 'tool'")["fate"]
+    assert left.tolist()[-3:] == ["kept"] * 3
+
+
+def test_a_target_of_results_is_at_most_the_trigger() -> None:
+    with pytest.raises(ValueError, match="down to 900 once above 800; the target is at most the trigger; lower it"):
+        DropToolResults(trigger=800, target=900)
+    with pytest.raises(ValueError, match="the target is at most the trigger"):
+        DropToolResults(trigger=bk.Share("0.5"), target=bk.Share("0.6"))

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 import budgetkit as bk
 from budgetkit import policies
+from budgetkit.models import Model
 from budgetkit.pruning.policies import Floor, Policy
 from budgetkit.replay import Replay
 from budgetkit.replay.cost import Price, Prices, compaction_turns
+from budgetkit.replay.explorer.rules import provider_rules
 from budgetkit.replay.prompt_cache import CACHES, PromptCache
 from tests.slow_replay import ONE_A_CHARACTER, message, slow_replay
 
@@ -274,6 +276,32 @@ def test_a_cache_looks_back_over_so_many_blocks_only() -> None:
 
 def test_a_cache_forgets_after_its_lifetime() -> None:
     assert split(CACHES["anthropic"], [0, 2_000, 2_500], pauses=np.array([np.nan, 299, 301]))[0] == [0, 2_000, 0]
+
+
+def test_the_end_of_any_earlier_request_that_is_still_alive_is_read() -> None:
+    """The third request begins with 2,100 tokens of the second, and so with all 2,000 of the first."""
+    assert split(CACHES["anthropic"], [0, 2_000, 2_100])[0] == [0, 2_000, 2_000]
+    long_ago = np.array([np.nan, 200, 301])
+    assert split(CACHES["anthropic"], [0, 2_000, 2_100], pauses=long_ago)[0] == [0, 2_000, 0]
+    twice = PromptCache(1024, 1, 1.25, 0.1, 300, ("head", "end"))
+    used_again = np.array([np.nan, 200, 200])
+    assert split(twice, [0, 2_000, 2_100], pauses=used_again)[0] == [0, 2_000, 2_000], "reading keeps it alive"
+    not_read = np.array([np.nan, 200, 200])
+    assert split(twice, [0, 1_900, 1_900], pauses=not_read)[0] == [0, 1_200, 1_200], "1,900 end no request"
+
+
+def test_from_gpt_5_6_on_writing_costs_and_only_marks_are_read_without_a_look_back() -> None:
+    cache, blocks = CACHES["openai-5.6"], np.array([1, 50, 50])
+    assert split(cache, [0, 2_000, 2_100], new_blocks=blocks) == [[0, 2_000, 2_000], [2_000, 500, 600]]
+    assert (cache.write, cache.lifetime, cache.considered) == (1.25, 1_800, 80)
+    assert CACHES["openai"].write == 1.0
+
+
+def test_claude_models_have_their_own_least_lengths() -> None:
+    names = {"claude-opus-5": 512, "claude-opus-4-7": 2_048, "claude-haiku-4-5": 4_096, "claude-sonnet-5": 1_024}
+    found = {name: CACHES[provider_rules(Model(name, 200_000, provider="Anthropic"))].minimum
+             for name in names}  # fmt: skip
+    assert found == names
 
 
 def test_gemini_reads_any_beginning_from_its_minimum_on_and_charges_nothing_for_writing() -> None:

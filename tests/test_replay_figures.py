@@ -10,7 +10,7 @@ import budgetkit as bk
 from budgetkit import figures, policies
 from budgetkit.figures.question import Question, Spec
 from budgetkit.replay.forecast import paths
-from tests.test_replay import AGENT, CLAUDE, TOY, replayed, window
+from tests.test_replay import AGENT, CLAUDE, TOY, chat, replayed, window
 
 OUTCOME = replayed(TOY, window(100), policies.OldestFirst())
 SHRUNK = replayed(AGENT, window(100), policies.DropToolResults(5))
@@ -45,7 +45,36 @@ def test_the_timeline_stacks_what_is_sent_and_marks_what_left() -> None:
 
 def test_the_cache_figure_stacks_to_what_is_sent() -> None:
     stacked = [trace["y"] for trace in figures.caching.spec(OUTCOME)["data"]]
-    assert [sum(column) for column in zip(*stacked, strict=True)] == OUTCOME.sent.tolist()
+    sent = OUTCOME.sent.tolist()
+    assert [sum(column) for column in zip(*stacked, strict=True)] == [*sent, sent[-1]], (
+        "the last one is drawn to its end"
+    )
+
+
+def test_of_two_requests_each_has_its_width_and_every_tick_is_one_of_them() -> None:
+    """On 0.1.0 the last request had none, and an axis of two turns had ticks between them."""
+    two = replayed(chat(2, 10, 20, 5), window(100), policies.OldestFirst())
+    drawn = figures.timeline.spec(two)
+    last = int(two.frame()["request"].max())
+    assert drawn["layout"]["xaxis"]["range"] == [1, last + 1]
+    assert (drawn["layout"]["xaxis"]["tick0"], drawn["layout"]["xaxis"]["dtick"]) == (1, 1)
+    assert all(trace["x"][-1] == last + 1 for trace in drawn["data"] if trace["mode"] == "lines")
+
+
+def test_more_policies_than_colours_are_told_apart() -> None:
+    drawn = figures.spending.spec({f"policy {number}": OUTCOME for number in range(20)})
+    assert len({(trace["line"]["color"], trace["line"]["dash"]) for trace in drawn["data"]}) == 20
+
+
+def test_small_sums_of_money_have_ticks_that_are_not_all_zero() -> None:
+    table = figures.spending.table(BY_NAME).assign(spent=lambda frame: frame["spent"] / 1e6, unit="US dollars")
+    assert figures.spending.draw(table)["layout"]["yaxis"]["tickformat"] == ".3~r"
+    assert figures.spending.draw(table.assign(spent=table["spent"] * 1e6))["layout"]["yaxis"]["tickformat"] == ",.2~f"
+
+
+def test_bars_are_sorted_by_what_they_show() -> None:
+    table = figures.ranking.table(BY_NAME).assign(relative_cost=[0.9, 0.4])
+    assert figures.ranking.draw(table)["data"][0]["x"] == [0.4, 0.9]
 
 
 def test_spending_is_in_dollars_only_where_every_price_is_known() -> None:

@@ -48,6 +48,9 @@ def test_a_trace_takes_dictionaries_and_objects_of_other_libraries() -> None:
     trace = bk.Trace("mixed", given)  # type: ignore[arg-type]
     assert [m.role for m in trace.messages] == ["system", "user", "assistant", "tool", "user", "user", "user"]
     assert isinstance(trace.messages, tuple)
+    explorer = bk.BudgetExplorer("chat", [ASKED, ASKED])
+    assert explorer.plan["user"].demand == explorer.plan["conversation"].demand + 3, "the last asks, with the priming"
+    assert len(bk.replay([ASKED, ASKED], presets.working_memory(), "octopus").over) == 2
     assert trace.messages[2].tool_calls[0].arguments == CALL["function"]["arguments"]  # type: ignore[index]
     assert trace.messages[3].tool_call_id == "1"
 
@@ -69,6 +72,7 @@ def test_messages_of_openais_sdk() -> None:
         (lambda: bk.Trace([ASKED]), "its name stands first; write Trace('mine', messages)"),  # type: ignore[arg-type]
         (lambda: bk.counter(3), "counters go by name or model"),  # type: ignore[arg-type]
         (lambda: bk.Trace("x", (bk.Message(ASKED),)).items(1, 3), "counters go by name or model"),  # type: ignore[arg-type]
+        (lambda: bk.calibrate("cl100k_base", ["a"], [1]), "'cl100k_base' was to be calibrated; known is a counter"),  # type: ignore[arg-type]
         (lambda: bk.Budget(100).assign(window=0.5), "window is 0.5; tokens are whole numbers"),
         (lambda: bk.Reserve("output", 1.5), "reserve 'output' is 1.5; tokens are whole numbers"),  # type: ignore[arg-type]
         (lambda: bk.Allocation("a", weight=0.5), "weight of 'a' is 0.5; tokens are whole numbers"),  # type: ignore[arg-type]
@@ -107,6 +111,7 @@ def test_a_counters_name_counts_wherever_a_counter_does() -> None:
     assert bk.truncate(text, 4, "o200k_base") == bk.truncate(text, 4, bk.counter("o200k_base"))
     plan = bk.fit(budget, trace.items(9, "chars/4", budget.roles), bk.cutter("chars/4"))
     assert assembly.describe(plan, "chars/4") == assembly.describe(plan, count)
+    assert bk.FRAMINGS["openai"].request([ASKED], "chars/4") == bk.FRAMINGS["openai"].request([ASKED], count)
     by_name = bk.replay(trace, budget, "oldest first", count="chars/4")
     assert by_name.frame().equals(bk.replay(trace, budget, bk.policies.OldestFirst(), count=count).frame())
 

@@ -96,7 +96,7 @@ class DesignCard(BudgetExplorer):
 
     def _counters(self, found: Results) -> tuple[Counter, Counter]:
         exact = self._library.counter(None, found.model)
-        is_own = getattr(found.counter, "encoding", None) == getattr(exact, "encoding", "")
+        is_own = found.counter.exact and getattr(found.counter, "encoding", None) == getattr(exact, "encoding", "")
         return self._library.counter(ROUGH, found.model) if is_own else found.counter, exact
 
     def _scene(self, history: UndoStack[Settings], found: Results) -> Data:

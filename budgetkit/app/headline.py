@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from budgetkit.budget.colours import POOL, colour
 from budgetkit.explorer.budget.results import Results
 from budgetkit.explorer.budget.settings import Settings
 from budgetkit.explorer.budget.view_state import kpis
-from budgetkit.figures.palette import POOL, colour
 from budgetkit.figures.question import signed
 from budgetkit.figures.window import takes_the_rest
 from budgetkit.presets import PRESETS

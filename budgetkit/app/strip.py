@@ -12,7 +12,7 @@ from typing import Any
 
 from budgetkit.app.kinds import CJK, CODE, PROSE
 from budgetkit.app.misjudged import OWN, SHIPPED, Misjudged
-from budgetkit.figures.palette import POOL, colour
+from budgetkit.budget.colours import POOL, colour
 from budgetkit.figures.question import signed
 from budgetkit.figures.window import claims, takes_the_rest
 from budgetkit.plan import Plan

@@ -1,9 +1,11 @@
 """The lines of a budget: what is reserved, and what each section may take.
 
-Three pairs are kept apart on purpose. A *cap* limits, a *floor* promises, a *weight* divides. *Importance*
-says who survives (higher first), the order of the allocations says where a section stands in the prompt, and
-*required* says what never shrinks because others want room. *overflow* is what happens to a section over its
-own cap, *when_full* what happens to it in a full window.
+Words that are easily confused:
+
+- a *cap* limits, a *floor* promises, a *weight* divides;
+- *importance* says which section keeps its tokens when there is too little room (the higher one), the order of the
+  allocations says where a section stands in the prompt, and a *required* section never shrinks to make room for others;
+- *overflow* says what happens to a section over its own cap, *when_full* what happens to it in a full window.
 """
 
 from __future__ import annotations
@@ -122,7 +124,7 @@ class Allocation:
         for name in ("floor", "cap", "weight", "limit_items"):
             value = getattr(self, name)
             known = amount_of if name in ("floor", "cap") else check_tokens
-            if value is not None:
+            if value is not None or name == "weight":
                 object.__setattr__(self, name, known(f"{name} {of}", value))
         if self.weight > MOST_WEIGHT:
             raise ValueError(

@@ -1,12 +1,12 @@
 """Tokens as whole numbers, or as a clamped share of the window.
 
-A share is the only place where a ratio meets a window, and this module the only place that rounds::
+Only a share turns a ratio of the window into tokens, and only this module rounds::
 
     Share(r, low, high).of(W) = max(low, min(high, floor(r * W)))
 
-Ratios are exact decimals: ``Share(.29).of(100)`` is 29, although ``int(.29 * 100)`` is 28. The contract of
-`apportion` is that its parts sum to the total, to the token. `sizes` keeps that promise for shares that are
-not clamped; a clamp wins over the exact sum.
+Ratios are exact decimals: ``Share(.29).of(100)`` is 29, although ``int(.29 * 100)`` is 28. `apportion` divides a
+total into parts that add up to it, to the token. The parts that `sizes` gives add up too, unless a share is clamped
+by its `at_least` or `at_most`: the clamp is kept, and the sum may differ.
 """
 
 from __future__ import annotations

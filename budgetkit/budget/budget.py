@@ -3,9 +3,9 @@
     usable      = window - reserves
     shared_pool = usable - caps
 
-Four systems name one subtraction differently: what remains for the history, for memory, or for everybody
-without a cap. A `Budget` holds the terms; nothing here knows any text. Budgets are values: `Budget.assign`
-returns a changed one, which is all that a slider does.
+Four systems make the same subtraction under different names: what remains for the history, for memory, or for all
+sections without a cap. A `Budget` holds its terms as numbers; it knows no text. A budget never changes:
+`Budget.assign` returns another one, and that is what moving a slider does.
 """
 
 from __future__ import annotations
@@ -111,6 +111,10 @@ class Budget:
         object.__setattr__(self, "roles", dict(self.roles))
         for name, choices in _CHOICES.items():
             check_choice(name, getattr(self, name), choices)
+        self._check()
+
+    def _check(self) -> None:
+        """Refuse lines that do not go together."""
         check_names(self.reserves, self.allocations, self.remainder)
         check_floors(self.floors, self.caps)
         in_pool = [a for a in self.allocations if a.cap is None]
@@ -143,14 +147,16 @@ class Budget:
     @cached_property
     def caps(self) -> dict[str, int | None]:
         """Cap of each section in tokens, by name; None for a section without one."""
-        capped = [a.section for a in self.allocations if a.cap is not None]
-        known = dict(zip(capped, self._tokens[len(self.reserves) :], strict=True))
-        return {section: known.get(section) for section in self.sections}
+        known = iter(self._tokens[len(self.reserves) :])
+        return {a.section: None if a.cap is None else next(known) for a in self.allocations}
 
     @cached_property
     def floors(self) -> dict[str, int]:
         """Floor of each section in tokens, by name."""
-        return {a.section: sizes([a.floor], self.window, self.rounding)[0] for a in self.allocations}
+        return {
+            a.section: a.floor if isinstance(a.floor, int) else sizes([a.floor], self.window, self.rounding)[0]
+            for a in self.allocations
+        }
 
     @cached_property
     def held(self) -> dict[str, int]:
@@ -205,6 +211,12 @@ class Budget:
         """Allocations in the order in which they are asked: required first."""
         by_pool = ORDERS[self.order][0]
         return tuple(sorted(self.allocations, key=lambda a: (not a.required, by_pool and a.cap is None, -a.importance)))
+
+    @cached_property
+    def walked(self) -> tuple[tuple[Allocation, int | None, int, int], ...]:
+        """What the walk asks about, in its order: each allocation, its cap, its floor, and what is held for it."""
+        caps, floors, held = self.caps, self.floors, self.held
+        return tuple((a, caps[a.section], floors[a.section], held.get(a.section, 0)) for a in self.asked)
 
     def cap(self, section: str) -> int:
         """Return the most that a section may count on.
@@ -268,22 +280,25 @@ class Budget:
         >>> budget.assign(output=Share(.25), history={"floor": 500}).shared_pool
         3144
         """
-        names = {line.name for line in self}
+        names = [*self.sizes, *self.sections]
         unknown = [name for name in lines if name not in names and name != "window"]
         if unknown:
             raise LookupError(
                 f"no line {quoted(unknown)} in this budget; its lines are window, {quoted(sorted(names))}; "
                 "name one of them, or add an Allocation"
             )
-        window: Any = lines.get("window", self.window)
-        return replace(
-            self,
-            window=window,
-            reserves=tuple(_changed(r, "size", lines[r.name]) if r.name in lines else r for r in self.reserves),
+        # What no line changes was checked when this budget was made.
+        changed = object.__new__(type(self))
+        changed.__dict__.update({name: getattr(self, name) for name in _FIELDS})
+        changed.__dict__.update(
+            window=check_tokens("window", lines.get("window", self.window)),
+            reserves=tuple([_changed(r, "size", lines[r.name]) if r.name in lines else r for r in self.reserves]),
             allocations=tuple(
-                _changed(a, "cap", lines[a.section]) if a.section in lines else a for a in self.allocations
+                [_changed(a, "cap", lines[a.section]) if a.section in lines else a for a in self.allocations]
             ),
         )
+        changed._check()
+        return changed
 
     def __repr__(self) -> str:
         label = f"{self.name}: " if self.name else ""
@@ -302,6 +317,7 @@ class Budget:
         )
 
 
+_FIELDS = tuple(each.name for each in fields(Budget))
 LineT = TypeVar("LineT", Reserve, Allocation)
 
 

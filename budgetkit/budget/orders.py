@@ -1,4 +1,4 @@
-"""Orders: who is asked first after the required, and what sections without a cap may take.
+"""Orders: which section is asked first after the required ones, and what sections without a cap may take.
 
 - "importance": by importance; a section without a cap takes what is left.
 - "caps first": those with a cap before those without, which take what is left.

@@ -1,7 +1,7 @@
-"""Foreign values in sentences: whatever a file, a page or a caller gave, an error quotes a line of it at most.
+"""Values from outside in error messages: an error quotes at most one line of what a file, a page or a caller gave.
 
-A value from outside may be a million characters long, or a few hundred bytes that stand for gigabytes (YAML's aliases
-repeat what they name). So it is never written out whole and cut afterwards: no more of it is written than is shown.
+Such a value may be a million characters long, or a few hundred bytes that stand for gigabytes (in YAML, an alias
+repeats what it names). So it is not written out whole and cut afterwards: only what is shown is written.
 """
 
 from __future__ import annotations
@@ -56,17 +56,6 @@ def one_line(text: str) -> str:
     """
     cut = text if len(text) <= _LINE else f"{text[: _LINE - 1]}…"
     return cut if cut.isprintable() else " ".join(cut.split())
-
-
-def printable(text: str) -> str:
-    r"""Return a text that cannot command a terminal: control characters are replaced, but for the ends of lines.
-
-    Examples
-    --------
-    >>> print(printable("name\x1b[31m in red"))
-    name�[31m in red
-    """
-    return "".join(each if each.isprintable() or each == "\n" else "\N{REPLACEMENT CHARACTER}" for each in text)
 
 
 def quoted(names: Iterable[object]) -> str:

@@ -3,7 +3,7 @@
     floor <= cap        of each section
     reserves < window,  reserves + caps <= window,  no share of it is 0 tokens
 
-What is checked here needs no budget, only its numbers and names.
+The checks take the numbers and names of a budget, so they can run before the budget is made.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ from os import PathLike, fspath
 from typing import Any
 
 from budgetkit.budget import Budget
-from budgetkit.budget.quoting import printable
 from budgetkit.commands.gate import Checked, check
 from budgetkit.commands.inputs import budget_of, tools_in, tools_of
+from budgetkit.commands.terminal import printable
 from budgetkit.counters import counter
 from budgetkit.models import model as model_named
 from budgetkit.trace.conversation import Trace

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import click
 
 from budgetkit.commands.printed import show_json, show_lines, show_table
+from budgetkit.commands.texts import PIPE, text_of
 from budgetkit.counters import Counter, counter
-
-PIPE = "-"
 
 
 @click.command("count")
@@ -31,7 +28,7 @@ def command(files: tuple[str, ...], texts: tuple[str, ...], names: tuple[str, ..
         return _requests(files or (PIPE,), names, as_json)
     counters = [counter(name) for name in names or ("o200k_base",)]
     given = _conversations(files or (PIPE,)) if kind == "conversation" else _texts(files, texts)
-    rows = [(name, *_counts(value, counters)) for name, value in given]
+    rows: list[Any] = [(name, *_counts(value, counters)) for name, value in given]
     total = [sum(row[place + 1] for row in rows) for place in range(len(counters))]
     if as_json:
         columns = [each.name for each in counters]
@@ -51,17 +48,7 @@ def _texts(files: tuple[str, ...], texts: tuple[str, ...]) -> Iterator[tuple[str
     """Give each text with its name; standard input where nothing else was given."""
     yield from ((text if len(text) <= 40 else f"{text[:39]}…", text) for text in texts)
     for file in files or (() if texts else (PIPE,)):
-        yield ("standard input" if file == PIPE else file), _read(file)
-
-
-def _read(file: str) -> str:
-    raw = sys.stdin.buffer.read() if file == PIPE else Path(file).expanduser().read_bytes()
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{file} is no UTF-8 text ({error.reason} at byte {error.start:,}); save it as UTF-8"
-        ) from None
+        yield ("standard input" if file == PIPE else file), text_of(file)
 
 
 def _conversations(files: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
@@ -79,7 +66,7 @@ def _counts(value: Any, counters: list[Counter]) -> list[int]:
 def _requests(files: tuple[str, ...], names: tuple[str, ...], as_json: bool) -> None:
     """Count request bodies, each with its ledger."""
     count_request = import_module("budgetkit.framing").count_request
-    found = [(file, count_request(_read(file), name)) for file in files for name in names or (None,)]
+    found = [(file, count_request(text_of(file), name)) for file in files for name in names or (None,)]
     if as_json:
         fields = ("model", "tokens", "exact", "interval", "uncounted", "counted_by")
         return show_json([{"name": file, **{field: getattr(each, field) for field in fields}} for file, each in found])

@@ -7,7 +7,7 @@ conversations are cut than were agreed to. Each failure brings the plan and what
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from typing import Any
@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.budget.quoting import one_line, quoted
+from budgetkit.budget.quoting import one_line
+from budgetkit.budget.validation import unknown_section
 from budgetkit.counters import counter
 from budgetkit.framing import DEFAULT_FRAMING
 from budgetkit.models import Model
@@ -28,6 +29,7 @@ from budgetkit.replay import replay
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.sections import DEFAULT_ROLES
 
+Columns = dict[str, dict[str, Any]]
 Count = Callable[[str], int]
 
 
@@ -45,12 +47,15 @@ class Failure:
         What is wrong, with its numbers.
     detail : str
         The plan, and what would mend it.
+    section : str
+        The section that it is about, where it is about one.
     """
 
     code: str
     where: str
     sentence: str
     detail: str = ""
+    section: str = ""
 
     def __str__(self) -> str:
         return "\n".join(filter(None, [f"{self.code}: {self.where}: {self.sentence}", self.detail]))
@@ -85,18 +90,6 @@ class Checked:
 
     def __str__(self) -> str:
         return "\n\n".join(map(str, self.failures)) or "nothing outgrows the budget"
-
-
-@dataclass(frozen=True, slots=True)
-class _Given:
-    """What is sent with every request, by section, in tokens."""
-
-    prompts: Mapping[str, int] = field(default_factory=dict)
-    tools: Mapping[str, int] = field(default_factory=dict)
-
-    def demand(self) -> dict[str, int]:
-        names = [*self.prompts, *self.tools]
-        return {name: self.prompts.get(name, 0) + self.tools.get(name, 0) for name in names}
 
 
 def check(
@@ -158,18 +151,22 @@ def check(
     count = counter("o200k_base") if count is None else count
     lines = replace(budget, deficit="signed")
     floors = _floors(lines, floor)
-    given = _given(lines, prompts or {}, tools, count)
+    spoken, schemas = _fixed(lines, prompts or {}, tools, count)
+    sent = {name: spoken.get(name, 0) + schemas.get(name, 0) for name in (*spoken, *schemas)}
+    demands, seen, cut, lost = [], 0, 0, [0]
     failures: list[Failure] = []
-    demands = [pd.DataFrame([given.demand()])] if given.demand() else []
-    for demand in demands:
-        failures += _failures(lines, demand, floors, "prompts and tools", {*given.demand()})
-    required = {a.section for a in lines.allocations if a.required} - {*given.demand()}
-    lost, seen, cut = [0], 0, 0
+    if sent:
+        demands = [pd.DataFrame([sent])]
+        columns = RequestBatch(demands[0]).columns(lines)
+        failures += _failures(lines, demands[0], columns, floors, "prompts and tools", {*sent})
+    known = {*spoken, *(failure.section for failure in failures)}
+    fixed = {*schemas, *(a.section for a in lines.allocations if a.required)} - known
     for trace in traces:
-        asked = _asked(lines, trace, given, tools, count)
+        asked = _asked(lines, trace, spoken, tools, count)
         demands.append(asked)
-        failures += _failures(lines, asked, floors, one_line(trace.id), required)
-        seen, cut = seen + 1, cut + _is_cut(lines, asked)
+        columns = RequestBatch(asked).columns(lines)
+        failures += _failures(lines, asked, columns, floors, one_line(trace.id), fixed)
+        seen, cut = seen + 1, cut + any(bool(column["cut"].any()) for column in columns.values())
         if policy is not None:
             kept = replay(trace, replace(lines, undeclared="pool"), policy, count=count).kept
             lost += [*kept.dropped_messages, 0]
@@ -177,10 +174,10 @@ def check(
         told = f"{cut:,} of {seen:,} are cut, above the share of {most_cut:.0%}"
         failures.append(Failure("cut", "conversations", told, "raise a cap or the window, or agree to a larger share"))
     look = partial(findings, budget, model=model, policy=policy, thinking=thinking, today=today)
-    found = list(look(lost=lost, tools=sum(given.tools.values())))
+    found = list(look(lost=lost, tools=sum(schemas.values())))
     for demand in demands:
-        known = {each.code for each in found}
-        found += [each for each in look(demand=demand) if each.code not in known]
+        told_codes = {each.code for each in found}
+        found += [each for each in look(demand=demand) if each.code not in told_codes]
     return Checked(tuple(failures), tuple(found), _most(demands), seen, cut)
 
 
@@ -192,46 +189,36 @@ def _floors(budget: Budget, floor: int | None) -> dict[str, int]:
     return {**budget.floors, budget.remainder: floor}
 
 
-def _given(budget: Budget, prompts: Mapping[str, str], tools: Sequence[Any], count: Count) -> _Given:
-    """Count what is sent with every request."""
-    unknown = [section for section in prompts if section not in budget.sections]
-    if unknown and budget.undeclared == "error":
-        known = quoted(budget.sections)
-        raise LookupError(
-            f"no section {quoted(unknown)} for a prompt; the budget's sections are {known}; use one of them"
-        )
-    roles = budget.roles or DEFAULT_ROLES
-    sizes = {
-        section: DEFAULT_FRAMING.message({"role": "system", "content": text}, count)
-        for section, text in prompts.items()
-    }
-    told = {roles.get("tools", "tools"): DEFAULT_FRAMING.schemas(list(tools), count)} if tools else {}
-    return _Given(sizes, told)
+def _fixed(
+    budget: Budget, prompts: Mapping[str, str], tools: Sequence[Any], count: Count
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Count by section the prompts, and the tool schemas, that are sent with every request."""
+    if (unknown := [s for s in prompts if s not in budget.sections]) and budget.undeclared == "error":
+        raise unknown_section(unknown, budget.sections)
+    spoken = [{"role": "system", "content": text} for text in prompts.values()]
+    sizes = dict(zip(prompts, DEFAULT_FRAMING.messages(spoken, count), strict=True))
+    return sizes, _schemas(budget, tools, count)
 
 
-def _asked(budget: Budget, trace: Trace, given: _Given, tools: Sequence[Any], count: Count) -> pd.DataFrame:
+def _schemas(budget: Budget, tools: Sequence[Any], count: Count) -> dict[str, int]:
+    section = (budget.roles or DEFAULT_ROLES).get("tools", "tools")
+    return {section: DEFAULT_FRAMING.schemas(list(tools), count)} if tools else {}
+
+
+def _asked(budget: Budget, trace: Trace, spoken: Mapping[str, int], tools: Sequence[Any], count: Count) -> pd.DataFrame:
     """Say what a conversation asks for with the prompts and tools of today in place of its own."""
-    roles = budget.roles or DEFAULT_ROLES
-    asked = (replace(trace, tools=tuple(tools)) if tools else trace).demand(count, roles)
-    own = {roles.get("tools", "tools"): DEFAULT_FRAMING.schemas(trace.tools, count)} if not tools else given.tools
-    for section, tokens in given.prompts.items():
-        asked[section] = tokens + own.get(section, 0)
+    trace = replace(trace, tools=tuple(tools)) if tools else trace
+    asked = trace.demand(count, budget.roles or DEFAULT_ROLES)
+    sent = _schemas(budget, trace.tools, count)
+    for section, tokens in spoken.items():
+        asked[section] = tokens + sent.get(section, 0)
     return asked.loc[:, [s for s in asked.columns if s in budget.sections or bool(asked[s].any())]]
 
 
-def _columns(budget: Budget, demand: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    return RequestBatch(demand).columns(budget)
-
-
-def _is_cut(budget: Budget, demand: pd.DataFrame) -> bool:
-    return any(bool(column["cut"].any()) for column in _columns(budget, demand).values())
-
-
 def _failures(
-    budget: Budget, demand: pd.DataFrame, floors: Mapping[str, int], where: str, fixed: set[str]
+    budget: Budget, demand: pd.DataFrame, columns: Columns, floors: Mapping[str, int], where: str, fixed: set[str]
 ) -> Iterator[Failure]:
     """Give each failure once, at the request where it is worst."""
-    columns = _columns(budget, demand)
     for section, column in columns.items():
         cap = budget.caps.get(section)
         over = column["demand"] - (column["limit"] if cap is None else cap)
@@ -253,7 +240,7 @@ def _failures(
             yield replace(failure, detail=f"{failure.detail}\n- {mend[0].upper()}{mend[1:]}.")
 
 
-def _free(budget: Budget, columns: Mapping[str, Mapping[str, Any]]) -> Any:
+def _free(budget: Budget, columns: Columns) -> Any:
     """Return the tokens that each request leaves free, below 0 where it overruns the window."""
     used = sum(column["granted"] for column in columns.values())
     held = sum(np.minimum(columns[section]["granted"], tokens) for section, tokens in budget.held.items())
@@ -265,7 +252,7 @@ def _failure(
 ) -> Failure:
     plan = allocate(budget, {str(name): int(demand[name].iloc[row]) for name in demand})
     turn = f", turn {demand.index[row]}" if demand.index.name == "turn" else ""
-    return Failure(code, where + turn, told, explained(plan, section))
+    return Failure(code, where + turn, told, explained(plan, section), section or "")
 
 
 def explained(plan: Plan, section: str | None = None) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from budgetkit.budget import Budget
 from budgetkit.budget.quoting import brief, one_line, quoted
-from budgetkit.counters import Counter, counter
+from budgetkit.commands.texts import PIPE, text_of
 from budgetkit.models import Model, model
 from budgetkit.plan import Plan
 from budgetkit.presets import PRESETS
@@ -20,7 +20,6 @@ from budgetkit.state import from_json, from_yaml
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.loading import load_trace, load_traces
 
-PIPE: Final = "-"
 KNOWN_POLICIES: Final[Mapping[str, Callable[[], Policy]]] = {
     "oldest-first": OldestFirst,
     "sliding-window": SlidingWindow,
@@ -40,16 +39,10 @@ def model_of(name: str | None) -> Model | None:
     return None if name is None else model(name, unknown="raise")
 
 
-def counter_of(counter_name: str | None, model_name: str | None) -> Counter:
-    """Make the counter that was asked for: by its name, else the model's."""
-    return counter(counter_name or model_name or "o200k_base")
-
-
 def budget_of(given: str, window: int | None, model_name: str | None) -> Budget:
     """Read a saved budget, or make a preset's."""
-    path = Path(given).expanduser()
-    if given == PIPE or path.is_file():
-        text = sys.stdin.read() if given == PIPE else path.read_text(encoding="utf-8")
+    if given == PIPE or Path(given).expanduser().is_file():
+        text = text_of(given)
         saved = from_json(text) if text.lstrip().startswith("{") else from_yaml(text)
         budget = saved.budget if isinstance(saved, Plan) else saved
         return budget if window is None else budget.assign(window=window)
@@ -63,26 +56,23 @@ def budget_of(given: str, window: int | None, model_name: str | None) -> Budget:
 
 def trace_of(given: str, conversation: str) -> Trace:
     """Load one conversation, by its place or its id."""
-    place = int(conversation) if conversation.isdecimal() else conversation
-    return load_trace(source_of(given), place)
+    return load_trace(_source(given), int(conversation) if conversation.isdecimal() else conversation)
 
 
 def traces_of(given: str) -> list[Trace]:
     """Load every conversation of a file."""
-    return load_traces(source_of(given))
+    return load_traces(_source(given))
 
 
-def source_of(given: str) -> Any:
-    """Return what a trace is loaded from: a path, a shipped one's name, or what comes in by standard input."""
+def _source(given: str) -> str | Piped:
     return Piped(sys.stdin.buffer.read()) if given == PIPE else given
 
 
 def tools_of(given: str) -> list[dict[str, Any]]:
     """Read tool schemas: a list of them, a request with tools, or the answer of an MCP server to tools/list."""
     where = "standard input" if given == PIPE else one_line(given)
-    text = sys.stdin.read() if given == PIPE else Path(given).expanduser().read_text(encoding="utf-8")
     try:
-        data = json.loads(text)
+        data = json.loads(text_of(given))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{where} is no JSON ({error}); give tool schemas as JSON") from None
     return tools_in(data, where)

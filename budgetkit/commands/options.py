@@ -1,24 +1,34 @@
-"""The options that several commands share."""
+"""The options that several commands share: which budget, and which counter."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import click
 
-Option = Callable[[Any], Any]
+from budgetkit.commands.inputs import budget_of
+from budgetkit.counters import counter
+
+_OPTIONS = (
+    click.option("-b", "--budget", default="chat", show_default=True, help="A saved budget, or a preset's name."),
+    click.option("-w", "--window", type=int, help="Its window, in tokens; a preset's is 8,192 without a model."),
+    click.option("-m", "--model", help="The model: its window for a preset, and its counter."),
+    click.option("-c", "--counter", "counting", help="How to count, such as chars/4; else the model's."),
+    click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+)
+conversation_option = click.option("--conversation", default="0", help="Which of several: its place, or its id.")
 
 
-def budget_options(command: Any) -> Any:
-    """Give a command the options that say which budget and which counter."""
-    options: tuple[Option, ...] = (
-        click.option("-b", "--budget", default="chat", show_default=True, help="A saved budget, or a preset's name."),
-        click.option("-w", "--window", type=int, help="Window of a preset, in tokens; 8,192 without a model."),
-        click.option("-m", "--model", "model_name", help="The model: its window for a preset, and its counter."),
-        click.option("-c", "--counter", "counter_name", help="How to count, such as chars/4; else the model's."),
-        click.option("--json", "as_json", is_flag=True, help="Print JSON."),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command these options, and call it with the budget and the counter that they come to."""
+
+    @wraps(command)
+    def called(budget: str, window: int | None, model: str | None, counting: str | None, **rest: Any) -> Any:
+        count = counter(counting or model or "o200k_base")
+        return command(budget=budget_of(budget, window, model), count=count, model=model, **rest)
+
+    for option in reversed(_OPTIONS):
+        called = option(called)
+    return called

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from budgetkit.budget.quoting import printable
+from budgetkit.commands.terminal import printable
 from budgetkit.files import extra
 
 

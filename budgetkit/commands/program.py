@@ -12,7 +12,7 @@ from typing import Any, Final
 import click
 from click.shell_completion import CompletionItem
 
-from budgetkit.budget.quoting import printable
+from budgetkit.commands.terminal import printable
 
 #: What each command does; the list of commands loads none of them.
 COMMANDS: Final = {
@@ -70,8 +70,9 @@ def run(arguments: Sequence[str]) -> int:
         except click.Abort:
             return 130
         except click.ClickException as wrong:
-            wrong.message = printable(wrong.message)
-            wrong.show()
+            if (context := getattr(wrong, "ctx", None)) is not None:
+                click.echo(f"{context.get_usage()}\nTry '{context.command_path} --help' for help.\n", err=True)
+            click.echo(f"Error: {printable(wrong.format_message())}", err=True)
             return wrong.exit_code
         except BrokenPipeError:  # whoever read the output has left
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -83,5 +84,5 @@ def run(arguments: Sequence[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _note(message: Warning | str, *_: Any) -> None:
+def _note(message: Warning | str, *_: Any, **__: Any) -> None:
     click.echo(f"Note: {printable(str(message))}", err=True)

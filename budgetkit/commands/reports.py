@@ -15,13 +15,14 @@ from typing import Any
 from xml.etree import ElementTree
 
 from budgetkit.budget.amounts import whole_number
-from budgetkit.budget.quoting import brief, one_line, printable
+from budgetkit.budget.quoting import brief, one_line
 from budgetkit.commands.gate import Checked
+from budgetkit.commands.terminal import printable
 
 VERSION = 1
 
 
-def save_baseline(path: str, checked: Checked) -> None:
+def save(path: str, checked: Checked) -> None:
     """Write what each section asks for, to be compared with later."""
     data = {"budgetkit": VERSION, "sections": dict(sorted(checked.sections.items()))}
     Path(path).write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")

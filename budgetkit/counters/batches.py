@@ -1,7 +1,7 @@
 """Many texts counted in few calls.
 
-To call the tokenizer costs as much as to count a short message. So messages are joined by a special token, and
-what stands between two of these is counted.
+One call of the tokenizer takes as long as counting a short message. So many messages are joined with a special token
+between them, encoded in one call, and the tokens between two special tokens are counted.
 """
 
 from __future__ import annotations

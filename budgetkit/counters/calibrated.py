@@ -157,6 +157,8 @@ def calibrate(
             f"{len(texts)} texts and {len(counts)} counts; each text needs the provider's count; "
             "give as many, at least one"
         )
+    if not isinstance(counter, Counter):
+        raise TypeError(f"{brief(counter)} was to be calibrated; known is a counter; write counter('o200k_base')")
     own = counter.many(texts)
     if not sum(own) or sum(counts) <= 0:
         raise ValueError("the texts or the counts sum to 0; a slope is a ratio of tokens; give texts that were counted")

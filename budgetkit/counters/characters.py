@@ -1,9 +1,9 @@
-"""Tokens guessed from the length of a text: so many characters, UTF-16 units, bytes or words a token.
+"""Tokens estimated from the length of a text, in characters, UTF-16 units, bytes or words.
 
     tokens = max(minimum, round(length / ratio))
 
-Nearly free, and wrong by how much the text differs from the English that the ratio was taken from. The
-systems that count so agree on 4 and on little else; what they differ in are the parameters here.
+This takes almost no time. It is wrong where a text is unlike the English that the ratio comes from. Most systems that
+count this way divide by 4; what else they do differently are the parameters here.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 tiktoken would download a vocabulary on first use. Here the published file lies compressed in ``data/``; it is
 unpacked, compared with the SHA-256 that tiktoken publishes, and handed to tiktoken's own ``Encoding``.
-Nothing is written, no environment variable is read or set, and two threads that ask at once build one
-encoding.
+Nothing is written, and no environment variable is read or set. If two threads ask at once, the encoding is still
+built only once.
 """
 
 from __future__ import annotations

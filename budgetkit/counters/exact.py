@@ -1,8 +1,8 @@
 """Tokens as an encoding really makes them: tiktoken's count of any string.
 
-``<|endoftext|>`` in a text counts as the text it is, lone surrogates are mended as tiktoken mends them, and a
-million blanks in a row, on which tiktoken gives up, are counted piece by piece. An encoding is exact for the
-models that use it; for any other it stands in, and says so in its name.
+Text that looks like a special token, such as ``<|endoftext|>``, is counted as ordinary text. Lone surrogates are
+replaced as tiktoken replaces them. A million blanks in a row, which tiktoken refuses, are counted piece by piece. An
+encoding is exact for the models that use it. For another model it stands in, and the counter's name says so.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Counters from other people's tokenizers, which are extras: Hugging Face's files, Mistral's, litellm's.
+"""Counters that use tokenizers of other libraries: Hugging Face's files, Mistral's, litellm's.
 
-``pip install budgetkit[tokenizers]`` brings the libraries. Nothing is downloaded: a ``tokenizer.json`` is a file that
-you have, mistral-common and litellm carry theirs inside.
+``pip install budgetkit[tokenizers]`` installs these libraries. Nothing else is downloaded: a ``tokenizer.json`` is a
+file that you have, and mistral-common and litellm bring their tokenizers with them.
 """
 
 from __future__ import annotations

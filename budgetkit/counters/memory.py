@@ -1,9 +1,9 @@
 """Counts remembered by text, in a bounded number of bytes.
 
-Counting is slow and a conversation is counted again every turn, so each text is counted once. Texts lie in
-two generations: what is used moves to the young one; when that is full it becomes the old one, and the old
-one is forgotten. That keeps what is used, like a least-recently-used list, but a look-up stays one dictionary
-access which needs no lock.
+Counting is slow, and the same messages are asked for at every turn, so each text is counted once. The counts are kept
+in two dictionaries, a young and an old one. A text that is asked for moves to the young one. When the young one is
+full, it becomes the old one, and what was in the old one is forgotten. This keeps the texts that are used, as a list
+of the least recently used would, but a look-up is only one dictionary access and needs no lock.
 """
 
 from __future__ import annotations

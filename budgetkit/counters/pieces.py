@@ -1,9 +1,10 @@
 r"""How an encoding's pattern cuts a text, with tiktoken's own tables of Unicode.
 
-Python and its `regex` know another version of Unicode than tiktoken does, and a character that only one of them
-knows as a letter is cut differently. So the installed tiktoken is asked which characters `\p{L}` and the others
-stand for: a pattern of just that class encodes them and nothing else. With the classes spelled out, Python's `re`
-finds tiktoken's pieces, also where tiktoken's own search gives up: on a million blanks in a row.
+Python, its library `regex` and tiktoken each know a version of Unicode of their own. A character that only one of them
+knows as a letter would be cut differently. So the installed tiktoken is asked which characters belong to `\p{L}` and
+the other classes: an encoding whose pattern is just that class encodes these characters and no others. With the
+classes written out, Python's `re` finds the same pieces as tiktoken, also in a million blanks in a row, where
+tiktoken's own search stops with an error.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Rules by which other systems count a text, each under the name of its system.
 
-They all divide a length, and agree on little else: what is divided, which way a part of a token goes, and whether
-an empty text counts.
+All of them divide a length by a number. They differ in what they divide, in how they round, and in whether an empty
+text counts.
 """
 
 from __future__ import annotations

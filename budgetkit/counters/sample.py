@@ -1,11 +1,12 @@
-"""The count of a large text from exact counts of slices of it, with an interval.
+"""The count of a large text, found from exact counts of some slices of it, with an interval.
 
     tokens = estimate of the whole x sum of exact counts of slices / sum of their estimates
 
-(the ratio estimator of survey sampling, after Cochran, *Sampling Techniques*, 1977, chapter 6). The estimate sees
-the whole text, so the slices only have to find how far it is off. One slice is drawn in each of equal strata. A text
-is often of several kinds, one after the other, so the interval is taken half from how far slices are off, half from
-how much that changes from slice to slice (Wolter, *Introduction to Variance Estimation*, 2007, chapter 8).
+(the ratio estimator of survey sampling, after Cochran, *Sampling Techniques*, 1977, chapter 6). The estimate reads the
+whole text, and the slices show how far the estimate is off. The text is divided into equal parts, and one slice is
+drawn from each. A text often has several kinds of content, one after the other. So the spread behind the interval is
+taken half from how far the slices are off, and half from how much this changes from one slice to the next (Wolter,
+*Introduction to Variance Estimation*, 2007, chapter 8).
 """
 
 from __future__ import annotations

@@ -1,17 +1,18 @@
-r"""Where a text falls apart into parts whose counts add up.
+r"""Seams: places where a text may be divided so that the counts of its parts add up.
 
     count(text) == count(text[:seam]) + count(text[seam:])
 
-An encoding first splits a text into pieces by a pattern and then each piece by itself. No piece of any shipped
-pattern reaches across these places, and none looks across them:
+An encoding first splits a text into pieces by a pattern, and then makes tokens of each piece by itself. With the
+patterns of all shipped encodings, no piece reaches across these places, and no pattern looks across them:
 
 - before a space that follows anything but a blank;
 - between a letter or digit and a following mark of punctuation, tab or line end, except the apostrophe, for
   "don't" may be one piece, and between a letter and a digit. Letters here are those that every version of Unicode
   since 3.2 (2002) knows, in the scripts that are written most.
 
-So a large text is counted in parts: on several threads, from memory, only as far as needed. Both characters at a
-seam decide about it and nothing else does, which is what lets any stretch of a text be looked at alone.
+So a large text can be counted in parts: on several threads, with parts that are known already, and only as far as
+needed. Whether a place is a seam depends only on the character before it and the one after it. So seams can be found
+in any part of a text, without reading the rest.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
-r"""Text of any length without a seam, counted in bounded memory: a file that is one word, or a billion blanks.
+r"""Long text without a seam, counted in bounded memory: a file that is one word, or a billion blanks.
 
-Such text is read in windows. A window is counted up to the last place where the pattern cuts it whatever follows.
-Where one run of letters, marks or blanks fills a window, the end of its piece is found by reading on, and a piece
-larger than a window is encoded window by window. That is exact, for
+Such text is read in windows. A window is counted up to the last place where the pattern divides it, whatever comes
+after the window. If one run of letters, marks or blanks fills a window, the end of its piece is found by reading on.
+A piece that is larger than a window is encoded window by window. This is exact, because of one fact about byte-pair
+encodings:
 
-    tokens are what an encoding makes of their bytes, if that is true of each two neighbours among them
+    A row of tokens is what the encoding makes of its bytes, if each two neighbours are what it makes of theirs.
 
-as the first merge across the border of two neighbours would happen if they stood alone too. So windows overlap by
-some tokens: where one begins with the token that the window before has at that place, any two neighbours stand
-together in one of the two.
+The reason: the first merge across the border of two tokens would also happen if these two stood alone. So the windows
+overlap by some tokens. Where both windows have the same token at the same place, the rows are joined there; then any
+two neighbours stand together in one of the two windows.
 """
 
 from __future__ import annotations

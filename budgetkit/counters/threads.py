@@ -1,7 +1,8 @@
-"""Counting on all cores: few large tasks, for many small ones would wait for one another.
+"""Counting on all cores, in few large tasks.
 
-A tokenizer lets other threads run while it counts. What does not pay is a task for every message: handing it
-over costs as much as counting it. The thread that asks counts too, from the end, until it meets the others.
+A tokenizer lets other threads run while it counts. A task for every message would not be faster: to hand a message to
+another thread takes as long as to count it. The thread that asks counts too: it begins at the end of the texts and
+goes on until it meets what the others have counted.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ import ipywidgets as widgets
 
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.explorer.drawing import refusal
+from budgetkit.explorer.still import Still, picture
 from budgetkit.explorer.undo import UndoStack
 from budgetkit.explorer.uploads import Uploads
 from budgetkit.explorer.view import View
@@ -48,6 +49,8 @@ class Explorer(ABC, Generic[S, F, L]):
         self._quiet = False
         self._serial = 0
         self._burst = ("", 0.0, 0)
+        self._held = False
+        self._still = Still()
         self.view, self.controls, self._library = view, controls, library
         self._history = UndoStack(settings)
         self._found = self._follow(settings)
@@ -109,27 +112,39 @@ class Explorer(ABC, Generic[S, F, L]):
         """Show other settings: as one step that can be taken back, or afresh, with nothing before them."""
         with self._lock:
             try:
+                if afresh:
+                    self._begin(settings)
                 self._go(UndoStack(settings) if afresh else self._history.then(settings), "")
             except PROBLEMS as problem:
                 self._refuse(problem)
+
+    def _begin(self, settings: S) -> None:
+        """Let a reset come back to other settings than those it was called with."""
+        vars(self._library)["start"] = settings
 
     @property
     def status(self) -> str:
         """The sentence that the view shows: what holds, or what went wrong."""
         return str(self.view.state["status"]["text"])
 
-    def _do(self, kind: str, ack: str = "", merge: str = "", **values: Any) -> None:
-        """Carry out a command; where it cannot be, keep what holds and show why."""
+    def _do(
+        self, kind: str, ack: str = "", merge: str = "", *, beside: str = "", note: str = "", **values: Any
+    ) -> None:
+        """Carry out a command; where it cannot be, keep what holds and show why, beside the box it came from."""
         with self._lock:
             if self._quiet:
                 return
             try:
                 settings = self._command(kind)(self._history.now, self._found, self._library, **values)
                 self._go(self._history.then(settings, self._merged(merge)), ack)
+                if note:
+                    self._say({**self.view.state["status"], "note": note, "beside": beside})
             except PROBLEMS as problem:
-                self._refuse(problem, ack)
+                self._refuse(problem, ack, beside)
 
     def _command(self, kind: str) -> Callable[..., S]:
+        if kind == "refused":
+            return refused
         if kind not in self.commands:
             raise LookupError(f"no command {brief(kind)}; known are {quoted(self.commands)}; send one of them")
         return self.commands[kind]
@@ -168,7 +183,8 @@ class Explorer(ABC, Generic[S, F, L]):
             return ""
         last, when, count = self._burst
         now = time.monotonic()
-        count += merge != last or now - when > ONE_MOVE
+        is_held = self._held or merge.startswith("drag ")  # a hand may rest in the middle of a move
+        count += merge != last or (now - when > ONE_MOVE and not is_held)
         self._burst = (merge, now, count)
         return f"{merge} {count}"
 
@@ -179,6 +195,8 @@ class Explorer(ABC, Generic[S, F, L]):
             self._send_plotly()
         elif kind == "file" and buffers:
             self._arrived(content, bytes(buffers[0]))
+        elif kind in ("grab", "release"):
+            self._hold(kind == "grab")
         elif kind in ("undo", "redo"):
             self._walk(kind, str(content.get("id", "")))
         else:
@@ -199,9 +217,13 @@ class Explorer(ABC, Generic[S, F, L]):
             except PROBLEMS as problem:
                 self._refuse(problem)
 
-    def _refuse(self, problem: Exception, ack: str = "") -> None:
+    def _refuse(self, problem: Exception, ack: str = "", beside: str = "") -> None:
         with self._lock:
-            self._show(self._pictured(self._history, self._found, refusal(problem)), ack)
+            told = refusal(problem)
+            self._say({**told, "note": told["text"], "beside": beside} if beside else told, ack)
+
+    def _say(self, told: Data, ack: str = "") -> None:
+        self._show(self._pictured(self._history, self._found, told), ack)
 
     def _pictured(self, history: UndoStack[S], found: F, told: Data | None = None) -> Data:
         self._serial += 1
@@ -209,6 +231,7 @@ class Explorer(ABC, Generic[S, F, L]):
 
     def _show(self, state: Data, ack: str = "") -> None:
         self.view.state = {**state, "ack": ack}  # first, so that key figures are painted before charts are made
+        self._still.change(self.view.state, repr(self))
         self._quiet = True
         try:
             self.controls.project(self._history.now, self._found)
@@ -223,5 +246,25 @@ class Explorer(ABC, Generic[S, F, L]):
                 self.view.draw(drawn, self._serial)
                 self.view.texts, self.view.reader = texts, reader
 
+    def _hold(self, on: bool) -> None:
+        """Begin a move of a control, or end it: until the next one begins, all of it is one step."""
+        with self._lock:
+            self._held = on
+            if on:
+                self._burst = ("", 0.0, self._burst[2])
+
+    def _ipython_display_(self) -> None:
+        """Show the explorer, and beside it the picture that stays when there is no kernel."""
+        from IPython.display import display
+
+        with self._lock:
+            self._still.show(picture(self.view.state, repr(self)))
+        display(self._repr_mimebundle_(), raw=True)  # type: ignore[no-untyped-call]
+
     def _repr_mimebundle_(self, **options: Any) -> Data:
         return {**self.widget._repr_mimebundle_(**options), "text/plain": repr(self)}
+
+
+def refused(settings: Any, found: Any, library: Any, text: str) -> Any:
+    """Refuse what was typed into a box, in its words."""
+    raise ValueError(text)

@@ -6,9 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import ipywidgets as widgets
+import traitlets as t
 
 from budgetkit.counters.encodings import replace_surrogates
+from budgetkit.explorer.numbers import WAYS, decimal, whole_number
 
+Data = dict[str, Any]
 Do = Callable[..., None]
 
 
@@ -34,9 +37,83 @@ class _Shared(Mapping[str, Any]):
 AUTO = _Shared()
 
 
+class NumberBox(widgets.Text):  # type: ignore[misc]
+    """A box for a number as people type it; what is no number is refused in words, and the old one stays.
+
+    Its value is a number here and its text in the page. An empty box is None where one may be empty.
+    """
+
+    value = t.Union([t.Int(), t.Float()], allow_none=True, default_value=0).tag(
+        sync=True, to_json=lambda value, box: box.written(value), from_json=lambda text, box: box.read(text)
+    )
+    min, max = t.Any(0), t.Any(100_000_000)
+    #: What 100 % is, in tokens; None where percent means nothing.
+    whole: Any = t.Int(None, allow_none=True)
+    is_whole = t.Bool(True)
+    may_be_empty = t.Bool(False)
+
+    def __init__(self, do: Do, **given: Any) -> None:
+        self._do, self.note = do, ""
+        super().__init__(**{"continuous_update": False, **given})
+
+    def written(self, value: Any) -> str:
+        """Write a number as the page shows it."""
+        if value is None:
+            return ""
+        return f"{value:,}" if isinstance(value, int) else f"{value:,.10g}"
+
+    def read(self, text: Any) -> Any:
+        """Read what was typed; the value stays where that is no number that can be."""
+        if not isinstance(text, str):
+            return text
+        self.note = ""
+        if not text.strip() and self.may_be_empty:
+            return None
+        try:
+            return self._clamped(self._number(text))
+        except ValueError as problem:
+            self._do("refused", text=f"{problem}; {self._stays()}; {WAYS}.", beside=self.tooltip)
+            return self.value
+
+    def _number(self, text: str) -> Any:
+        if not text.strip():
+            raise ValueError("Nothing was typed")
+        if self.is_whole:
+            return whole_number(text, self.whole)
+        return float(decimal(text)[0])
+
+    def _clamped(self, number: Any) -> Any:
+        held = min(max(number, self.min), self.max)
+        if held != number:
+            end = "most" if number > held else "least"
+            self.note = f"{self.written(number)} was typed; {self.written(held)} is the {end} that can be here."
+            if held == self.value:
+                self._do("refused", text=self.note, beside=self.tooltip)
+        return held
+
+    def _stays(self) -> str:
+        return "it stays empty" if self.value is None else f"{self.written(self.value)} stays"
+
+    def set_state(self, sync_data: Any) -> None:
+        """Take what the page sends, and send back how it is written here."""
+        super().set_state(sync_data)
+        if "value" in sync_data and sync_data["value"] != self.written(self.value):
+            self.send_state("value")
+
+    def told(self) -> Data:
+        """Return what a command is to say beside this box, once."""
+        note, self.note = self.note, ""
+        return {"beside": self.tooltip, "note": note}
+
+
 def sends(do: Do, widget: Any, kind: str, name: str, merge: str = "", **more: Any) -> None:
     """Let a widget's every new value be a command."""
-    widget.observe(lambda change: do(kind, merge=merge, **{name: change["new"]}, **more), "value")
+
+    def send(change: Data) -> None:
+        told = widget.told() if isinstance(widget, NumberBox) else {}
+        do(kind, merge=merge, **told, **{name: change["new"]}, **more)
+
+    widget.observe(send, "value")
 
 
 def options(widget: Any, choices: tuple[Any, ...], value: object) -> None:
@@ -49,8 +126,12 @@ def options(widget: Any, choices: tuple[Any, ...], value: object) -> None:
     widget.value = value
 
 
-def bound(widget: Any, low: int, high: int, value: int) -> None:
+def bound(widget: Any, low: int, high: int, value: int | None) -> None:
     """Set a bounded widget's limits and value in an order that no check refuses."""
+    if isinstance(widget, NumberBox):
+        widget.min, widget.max, widget.value = low, high, value
+        return
+    assert value is not None, "only a box can be empty"
     low, high = min(low, value), max(high, value)
     widget.min, widget.max = min(widget.min, low), max(widget.max, high)
     widget.value = value

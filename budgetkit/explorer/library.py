@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -20,6 +20,7 @@ from budgetkit.framing import Framing
 from budgetkit.models import Model
 from budgetkit.plan.items import Items
 from budgetkit.trace import Trace, load_traces, shipped_traces
+from budgetkit.trace.saving import usage_frame
 
 Report = Callable[[str, float], None]
 T = TypeVar("T")
@@ -29,8 +30,8 @@ MOST = 4_000  # frames and columns that are kept; the counts themselves stay wit
 class Library:
     """Conversations by name, and their counts."""
 
-    def __init__(self, report: Report) -> None:
-        self.report = report
+    def __init__(self, report: Report, start: Any = None) -> None:
+        self.report, self.start = report, start
         self._traces: dict[str, list[Trace]] = {}
         self._counters: dict[Hashable, Counter] = {}
         self._counted: OrderedDict[Hashable, object] = OrderedDict()
@@ -65,13 +66,15 @@ class Library:
         name = Path(path).name
         return self.add(name, load_traces(path, self._reading(name)))
 
-    def take(self, given: str | Path | Trace | Sequence[Trace]) -> str:
-        """Take in conversations however they are given."""
-        if isinstance(given, Trace):
-            return self.add(given.id, [given])
+    def take(self, given: str | Path | Trace | Sequence[Any]) -> str:
+        """Take in conversations however they are given; a list of messages is one of them."""
         if isinstance(given, str | Path):
             return self.open(str(given))
-        return self.add(Path(given[0].source.split(", line")[0]).name or given[0].id, given)
+        several: list[Any] = [given] if isinstance(given, Trace) else list(given)
+        if not all(isinstance(each, Trace) for each in several):
+            several = [Trace("messages", tuple(several))]
+        file = "" if isinstance(given, Trace) else Path(several[0].source.split(", line")[0]).name
+        return self.add(file or several[0].id, several)
 
     def conversations(self, name: str) -> list[Trace]:
         """Return the conversations of a file."""
@@ -82,6 +85,16 @@ class Library:
                 )
             self._traces[name] = load_traces(name, self._reading(name))
         return self._traces[name]
+
+    def model_of(self, name: str, conversation: int) -> str | None:
+        """Return the model that a conversation says it was held with; the one of its last answer, where it had more."""
+        traces = self.conversations(name)
+        if not 0 <= conversation < len(traces):
+            return None
+        trace = traces[conversation]
+        answers = [*usage_frame(trace)["model"]]
+        told = [*reversed(answers), trace.fields.get("model"), trace.meta.get("model")]
+        return next((each for each in told if isinstance(each, str) and each), None)
 
     def given(self, count: str | Count | None) -> str | None:
         """Return the name under which a counter is known from now on; names and None stay what they are."""

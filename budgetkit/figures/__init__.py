@@ -14,10 +14,10 @@ when they are first used.
 import sys
 
 from budgetkit import homes, lazily
+from budgetkit.budget.colours import colour
 from budgetkit.figures.conversations import conversations
 from budgetkit.figures.errors import counter_error
 from budgetkit.figures.ledger import ledger
-from budgetkit.figures.palette import colour
 from budgetkit.figures.question import Question
 from budgetkit.figures.sections import sections
 from budgetkit.figures.sweeps import sweep_line, sweep_map

@@ -7,10 +7,10 @@ from budgetkit.accuracy.figures.documents import document_errors as document_err
 from budgetkit.accuracy.figures.documents import error_by_length as error_by_length
 from budgetkit.accuracy.figures.headroom import rooms as rooms
 from budgetkit.accuracy.figures.speeds import speeds as speeds
+from budgetkit.budget.colours import colour as colour
 from budgetkit.figures.conversations import conversations as conversations
 from budgetkit.figures.errors import counter_error as counter_error
 from budgetkit.figures.ledger import ledger as ledger
-from budgetkit.figures.palette import colour as colour
 from budgetkit.figures.question import Question as Question
 from budgetkit.figures.sections import sections as sections
 from budgetkit.figures.sweeps import sweep_line as sweep_line

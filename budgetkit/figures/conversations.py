@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.figures.palette import SLATE, colour
+from budgetkit.budget.colours import SLATE, colour
 from budgetkit.figures.question import Question, Spec, label, layout, plain, rows
 from budgetkit.figures.turns import ALL
 from budgetkit.plan.batch import RequestBatch, columns_of, frame_of

@@ -11,7 +11,7 @@ from __future__ import annotations
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.figures.palette import ALARM, SLATE, colour
+from budgetkit.budget.colours import ALARM, SLATE, colour
 from budgetkit.figures.question import Question, Spec, end_labels, layout, plain, signed
 from budgetkit.figures.turns import ALL, followed
 from budgetkit.plan.batch import RequestBatch, columns_of, frame_of

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from budgetkit.figures.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, SLATE
+from budgetkit.budget.colours import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, SLATE
 from budgetkit.figures.question import Question, Spec, label, layout, plain, rows, signed
 
 if TYPE_CHECKING:

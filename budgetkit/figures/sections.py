@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from budgetkit.figures.palette import ALARM, colour, translucent
+from budgetkit.budget.colours import ALARM, colour, translucent
 from budgetkit.figures.question import Question, Spec, label, layout, plain, rows, short
 from budgetkit.plan import Plan
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
+from budgetkit.budget.colours import ALARM, SLATE, colour
 from budgetkit.budget.quoting import quoted
-from budgetkit.figures.palette import ALARM, SLATE, colour
 from budgetkit.figures.question import Question, Spec, end_labels, layout, plain
 from budgetkit.plan.sweeps import LINES
 

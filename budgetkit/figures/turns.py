@@ -2,7 +2,7 @@
 
 The *followed* quantity is the budget's remainder (its history, memory or conversation); a budget that names
 none is followed as a whole: all that is asked against what is usable. Demands of a frame can be cut anywhere; a
-`budgetkit.plan.batch.Batch` has items, and then every turn is planned as `fit` plans it.
+`budgetkit.plan.batch.RequestBatch` has items, and then every turn is planned as `fit` plans it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.figures.palette import ALARM, SLATE, colour, translucent
+from budgetkit.budget.colours import ALARM, SLATE, colour, translucent
 from budgetkit.figures.question import Question, Spec, end_labels, layout, rows, signed
 from budgetkit.plan.batch import Columns, RequestBatch, columns_of, frame_of
 from budgetkit.plan.items import Ints

@@ -14,7 +14,7 @@ from typing import Literal
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.figures.palette import ALARM, HATCHED, POOL, WINDOW, colour, ink
+from budgetkit.budget.colours import ALARM, HATCHED, POOL, WINDOW, colour, ink
 from budgetkit.figures.question import Question, Spec, label, layout, plain, rows, short, signed
 from budgetkit.plan import Plan
 from budgetkit.plan.walk import allocate

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from budgetkit.counters import count_of
+
 __all__ = ["Charge", "Count", "sizes"]
 
-Count = Callable[[str], int]
+Count = Callable[[str], int] | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,7 @@ def sizes(charges: Sequence[Charge], count: Count) -> list[int]:
     >>> sizes([Charge("message", "user", ("Hello world",), 4), Charge("framing", "request", fixed=3)], len)
     [15, 3]
     """
+    count = count_of(count)
     texts = [text for charge in charges for text in (*charge.texts, *charge.without)]
     many = getattr(count, "many", None)
     counted = iter(many(texts) if many is not None else [count(text) for text in texts])

@@ -108,8 +108,8 @@ class Framing:
         ----------
         message : Message or Mapping
             In OpenAI's chat format.
-        count : callable
-            From text to tokens.
+        count : callable or str
+            From text to tokens, or the name of a counter.
 
         Returns
         -------
@@ -126,8 +126,8 @@ class Framing:
         messages : iterable of Message or Mapping
             In OpenAI's chat format. A provider that merges several tool calls and their results into one text
             counts them so where all of them are among these.
-        count : callable
-            From text to tokens. Its method ``many`` is used where it has one.
+        count : callable or str
+            From text to tokens, or the name of a counter. Its method ``many`` is used where it has one.
 
         Returns
         -------
@@ -148,8 +148,8 @@ class Framing:
         ----------
         messages : iterable of Message or Mapping
             In OpenAI's chat format.
-        count : callable
-            From text to tokens.
+        count : callable or str
+            From text to tokens, or the name of a counter.
 
         Returns
         -------
@@ -173,8 +173,8 @@ class Framing:
         ----------
         messages : sequence of Message or Mapping
             In OpenAI's chat format.
-        count : callable
-            From text to tokens.
+        count : callable or str
+            From text to tokens, or the name of a counter.
         tools : sequence of Mapping, optional
             Tool schemas as the request carries them.
 
@@ -195,8 +195,8 @@ class Framing:
         ----------
         tools : sequence of Mapping
             As a request carries them.
-        count : callable
-            From text to tokens.
+        count : callable or str
+            From text to tokens, or the name of a counter.
         messages : sequence of Message or Mapping, optional
             The request's messages: some providers let the tools follow the first system text. A system message
             that ends with a full stop when left out.

@@ -22,9 +22,10 @@ from budgetkit.live.reading import read
 from budgetkit.live.request import Request
 from budgetkit.live.running_ledger import Count, Rules, RunningLedger
 from budgetkit.live.saving import restored, saved
+from budgetkit.live.shortening import placeholder
 from budgetkit.message import Message
 from budgetkit.models import Model
-from budgetkit.pruning.policies import OldestFirst, Policy, Summarise
+from budgetkit.pruning.policies import BringBack, DropToolResults, OldestFirst, Policy, Summarise
 from budgetkit.trace import DEFAULT_ROLES
 from budgetkit.trace.sections import Roles, past_section
 
@@ -103,6 +104,14 @@ class Conversation:
             counting, framing or DEFAULT_FRAMING, table, history, self.policy.unit == "turn", self.policy.importance
         )
         self._write = self._writer(summarise)
+        if isinstance(self.policy, BringBack):
+            raise ValueError(
+                f"{brief(self.policy)} brings back what has left, which a conversation forgets and a replay knows; "
+                f"give the policy that prunes, {brief(self.policy.policy)}"
+            )
+        for stage in self.policy.stages:
+            if isinstance(stage, DropToolResults):  # an error now, not after a hundred turns
+                placeholder(Message({"role": "tool", "content": ""}), stage.placeholder, rules)
         ledger = RunningLedger(rules, [dict(each) for each in tools])
         self._engine = Engine(budget, self.policy, ledger, tell, shorten, overrun)
         self._inbox: list[Message] = []

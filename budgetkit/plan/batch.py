@@ -1,9 +1,9 @@
 """RequestBatch: many requests, planned at once with one budget after another.
 
-The walk goes over arrays, one number a request. A section that keeps whole items from the front is answered for all
-requests by one search in a running sum. The few requests that need more than that (a call and its result in two
-sections, a fill that skips, a cut inside an item, items of several sections that compete) are planned one by one, so
-that what a batch grants is what `fit` grants each of its requests.
+The walk computes with arrays that hold one number for each request. For a section that keeps whole items from the
+front, one search in a running sum answers all requests. Some requests need more than that: a call and its result in
+two sections, a fill that skips, a cut inside an item, or items of several sections that compete. These are planned
+one by one. So a batch grants each request exactly what `fit` would grant it.
 """
 
 from __future__ import annotations

@@ -5,8 +5,9 @@ A plan of a million items has a million decisions; they are kept as numbers and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +17,7 @@ from budgetkit.budget.quoting import brief
 from budgetkit.plan.item import Item
 from budgetkit.plan.items import Ints, Items
 
+Reasons = np.ndarray[Any, np.dtype[np.int8]]
 Outcome = Literal["kept", "cut", "dropped"]
 FITS, OVER_CAP, WINDOW_FULL, BEYOND_BEST, PAIR, POOL_FULL, UNCUT = range(7)
 REASONS = (
@@ -59,9 +61,9 @@ class Decision:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Decisions:
-    """Decisions as columns; one `Decision` is a view of a row.
+    """Decisions as columns, which are made when they are first read; one `Decision` is a view of a row.
 
     Examples
     --------
@@ -71,9 +73,18 @@ class Decisions:
     """
 
     columns: Items
-    kept: Ints
-    reasons: np.ndarray[Any, np.dtype[np.int8]]
+    made: Callable[[], tuple[Ints, Reasons]]
     cuts: Mapping[int, Item] = field(default_factory=dict)
+
+    @property
+    def kept(self) -> Ints:
+        """What stays of each item, in tokens."""
+        return self.made()[0]
+
+    @property
+    def reasons(self) -> Reasons:
+        """Why, as a place in `REASONS`."""
+        return self.made()[1]
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -94,8 +105,10 @@ class Decisions:
     @property
     def items(self) -> list[Item]:
         """The items that stay, whole or cut, in their order."""
-        whole = self.columns.items
-        return [self.cuts.get(i, whole[i]) for i in range(len(self)) if i in self.cuts or self.reasons[i] == FITS]
+        whole, stays = self.columns.items, self.reasons == FITS
+        stays[list(self.cuts)] = True
+        places = np.flatnonzero(stays).tolist()
+        return [self.cuts.get(i, whole[i]) for i in places] if self.cuts else [whole[i] for i in places]
 
     def dropped(self, section: str, reason: int) -> int:
         """Return how many items of a section were dropped for one reason.
@@ -134,6 +147,15 @@ class Decisions:
         )
 
 
+def _given(columns: tuple[Ints, Reasons]) -> tuple[Ints, Reasons]:
+    """Return columns that are there already."""
+    return columns
+
+
+#: The decisions of a plan of plain numbers.
+NO_DECISIONS = Decisions(Items(()), partial(_given, (np.zeros(0, np.int64), np.zeros(0, np.int8))))
+
+
 def decisions_of(
     items: Sequence[Item],
     kept: Sequence[int],
@@ -165,7 +187,6 @@ def decisions_of(
     shorter = zip(cuts, said["cuts"], strict=True)
     return Decisions(
         whole,
-        np.array(kept, dtype=np.int64),
-        numbers,
+        partial(_given, (np.array(kept, dtype=np.int64), numbers)),
         {i: replace(items[i], tokens=kept[i], payload=payload) for i, payload in shorter},
     )

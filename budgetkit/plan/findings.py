@@ -21,6 +21,7 @@ from budgetkit.budget import Budget
 from budgetkit.budget.amounts import Share
 from budgetkit.budget.quoting import one_line
 from budgetkit.budget.validation import OUTPUT
+from budgetkit.plan.losses import unused_answers
 
 __all__ = ["CODES", "Finding", "findings"]
 
@@ -69,6 +70,12 @@ class _Case:
     def answer(self) -> int:
         """Tokens reserved for the answer."""
         return sum(self.budget.sizes[r.name] for r in self.budget.reserves if r.serves == OUTPUT)
+
+    @property
+    def longest(self) -> int | None:
+        """Most tokens of an answer: the model's, else what the budget knows of it."""
+        known: int | None = self.budget.max_output if self.model is None else self.model.max_output
+        return known
 
     def mark(self, amount: Any, of: str) -> tuple[int, int]:
         """Return an amount of a base, and the most that the base can hold."""
@@ -127,10 +134,7 @@ def findings(
 
 
 def _above_output(case: _Case) -> Iterator[tuple[str, str]]:
-    most = getattr(case.model, "max_output", None)
-    if most is not None and case.answer > most:
-        name = one_line(case.model.name)
-        yield f"{case.answer:,} tokens are reserved for answers, and {name} writes {most:,}", f"lower it to {most:,}"
+    yield from unused_answers(case.budget, case.longest)
 
 
 def _nothing_usable(case: _Case) -> Iterator[tuple[str, str]]:
@@ -152,8 +156,8 @@ def _unreachable(case: _Case) -> Iterator[tuple[str, str]]:
 def _low_target(case: _Case) -> Iterator[tuple[str, str]]:
     fixed = _fixed(case)
     for stage in getattr(case.policy, "stages", ()):
-        if hasattr(stage, "target"):
-            mark, _ = case.mark(stage.target, stage.of)
+        if target := getattr(stage, "target", None):  # 0 clears all results but those left alone: it is meant
+            mark, _ = case.mark(target, stage.of)
             stays = 1 if stage.of == "limit" else fixed
             if mark <= stays:
                 told = f"{type(stage).__name__} cuts down to {mark:,} tokens, of which {stays:,} are never cut"
@@ -209,7 +213,7 @@ def _heavy_tools(case: _Case) -> Iterator[tuple[str, str]]:
 
 
 def _thinking(case: _Case) -> Iterator[tuple[str, str]]:
-    most = min(filter(None, (case.answer, getattr(case.model, "max_output", None))), default=0)
+    most = min(filter(None, (case.answer, case.longest)), default=0)
     if case.thinking and most and case.thinking >= most:
         told = f"thinking may take {case.thinking:,} tokens, and thinking and answer together have {most:,}"
         yield told, f"lower thinking well below {most:,}, or raise the answer's reserve"

@@ -1,12 +1,14 @@
 """Whole items in a plan: which stay, which are cut or dropped, and why.
 
-The walk asks section by section; `fit` answers with items. An item over its section's cap and an item for
-which the window had no room are told apart, because they are mended differently.
+The walk asks one section after the other, and `fit` answers with the items that the section keeps. Two reasons to drop
+an item are told apart: it is over its section's cap, or the window is full. The first is solved by a higher cap, the
+second by more room.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -14,7 +16,17 @@ import numpy as np
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation, Fill, Overflow
 from budgetkit.budget.quoting import brief
-from budgetkit.plan.decisions import BEYOND_BEST, FITS, OVER_CAP, PAIR, UNCUT, WINDOW_FULL, Decisions
+from budgetkit.plan.decisions import (
+    BEYOND_BEST,
+    FITS,
+    OVER_CAP,
+    PAIR,
+    POOL_FULL,
+    UNCUT,
+    WINDOW_FULL,
+    Decisions,
+    Reasons,
+)
 from budgetkit.plan.grant import Grant
 from budgetkit.plan.item import Item
 from budgetkit.plan.items import Items
@@ -67,48 +79,93 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
         raise TypeError(f"cut is {brief(cut)}; known is a function of an item, a limit and an allocation; give one")
     columns = items if isinstance(items, Items) else Items(items)
     demand = columns.demand
-    budget = with_undeclared(budget, demand, columns.roles)
+    tables = (table for each in (columns,) for table in each.roles)  # read only where a section is unknown
+    budget = with_undeclared(budget, demand, tables)
     choice = _Choice(budget, columns, cut)
     asked = {s: demand.get(s, 0) for s in budget.sections}
-    limits = {}
-    for allocation, limit, _ in allocate_in_order(budget, asked, choice.take, choice.required_cap, choice.floor_of):
-        limits[allocation.section] = limit
+    steps = allocate_in_order(budget, asked, choice.take, choice.required_cap, choice.floor_of)
+    limits = {allocation.section: limit for allocation, limit, _ in steps}
     choice.part_no_pair()
-    grants = [Grant(s, asked[s], limits[s], int(choice.kept[columns.rows(s)].sum())) for s in budget.sections]
-    decisions = Decisions(columns, choice.kept, choice.reasons, choice.cuts)
-    plan = Plan(budget, tuple(grants), decisions, partial(fit, cut=cut))
-    for allocation in budget.allocations:  # only now is it known whether the window was full, or the pool alone
-        rows = columns.rows(allocation.section)
-        rows = rows[choice.reasons[rows] == WINDOW_FULL]
-        choice.reasons[rows] = full(budget, allocation, plan.free)
+    grants = tuple([Grant(s, asked[s], limits[s], choice.granted(s)) for s in budget.sections])
+    plan = Plan(budget, grants, Decisions(columns, choice.columns_made, choice.cuts), partial(fit, cut=cut))
+    choice.settle(plan.free)
     return raise_if_overrun(plan)
 
 
+@dataclass(slots=True)
+class _Served:
+    """What became of the units that some sections chose from together."""
+
+    together: tuple[Allocation, ...]
+    units: Units
+    reasons: Ints
+    granted: int
+
+
 class _Choice:
-    """The answers of sections made of items, collected as columns while the walk asks."""
+    """The answers of sections made of items, kept by unit while the walk asks; columns are made when they are read."""
 
     def __init__(self, budget: Budget, columns: Items, cut: Cut | None) -> None:
         self.budget, self.columns, self.cut = budget, columns, cut
-        self.kept: Ints = np.zeros(len(columns), dtype=np.int64)
-        self.reasons = np.zeros(len(columns), dtype=np.int8)
+        self.served: dict[str, _Served] = {}
         self.cuts: dict[int, Item] = {}
-        self.pool = tuple(a for a in budget.asked if budget.competes and self._in_pool(a))
-        self.pool_is_served = False
+        self.pool = tuple(a for a in budget.asked if self._in_pool(a)) if budget.competes else ()
+        self._made: tuple[Ints, Reasons] | None = None
+
+    def columns_made(self) -> tuple[Ints, Reasons]:
+        """Return what is kept of each item and why, one number an item."""
+        if self._made is None:
+            self._made = np.zeros(len(self.columns), np.int64), np.zeros(len(self.columns), np.int8)
+            for served in self.served.values():
+                self._write(served, *self._made)
+        return self._made
+
+    def _write(self, served: _Served, kept: Ints, reasons: Reasons) -> None:
+        rows = self._rows(served)
+        reasons[rows] = served.reasons[served.units.unit]
+        kept[rows] = np.where(reasons[rows] == FITS, self.columns.tokens[rows], 0)
+        for place, shorter in self.cuts.items():
+            kept[place] = shorter.tokens
+
+    def _rows(self, served: _Served) -> Ints:
+        return self.columns.rows(*[a.section for a in served.together])
+
+    def granted(self, section: str) -> int:
+        """Return the tokens that stay of one section."""
+        served = self.served.get(section)
+        if served is None:
+            return 0
+        if self._made is None and len(served.together) == 1:
+            return served.granted
+        return int(self.columns_made()[0][self.columns.rows(section)].sum())
+
+    def settle(self, free: int) -> None:
+        """Tell a full pool from a full window, which is known only once all were asked."""
+        for section, served in self.served.items():
+            if full(self.budget, served.together[0], free) != WINDOW_FULL:
+                served.reasons[served.reasons == WINDOW_FULL] = POOL_FULL
+                if self._made is not None:
+                    rows, reasons = self.columns.rows(section), self._made[1]
+                    reasons[rows[reasons[rows] == WINDOW_FULL]] = POOL_FULL
 
     @staticmethod
     def _in_pool(allocation: Allocation) -> bool:
         return allocation.cap is None and not allocation.required
 
+    def _units(self, together: tuple[Allocation, ...]) -> Units:
+        first, sections = together[0], tuple([a.section for a in together])
+        importance = tuple([a.importance for a in together])
+        return self.columns.units(sections, first.keep, importance, first.fill == "knapsack")
+
     def floor_of(self, allocation: Allocation, floor: int) -> int:
-        units = self.columns.units((allocation.section,), allocation.keep, (allocation.importance,))
-        return units.reaching(floor, allocation.limit_items)
+        return self._units((allocation,)).reaching(floor, allocation.limit_items)
 
     def required_cap(self, allocation: Allocation, cap: int) -> int:
         # What is required never vanishes: its first item stays whole where nothing can cut it to the cap.
         rows = self.columns.rows(allocation.section)
         if not len(rows):
             return cap
-        units = self.columns.units((allocation.section,), allocation.keep, (allocation.importance,))
+        units = self._units((allocation,))
         filled = np.flatnonzero(units.tokens[: allocation.limit_items])
         if not len(filled) or units.tokens[filled[0]] <= cap or self._can_cut(allocation, rows, units, filled[0], cap):
             return cap
@@ -118,40 +175,34 @@ class _Choice:
         return self._shorter(allocation, rows[units.unit == unit], room) is not None
 
     def take(self, allocation: Allocation, limit: int, cap: int | None, demand: int) -> int:
-        together = self.pool if allocation in self.pool else (allocation,)
-        if together is not self.pool or not self.pool_is_served:
-            self._serve(together, limit, cap)
-            self.pool_is_served = self.pool_is_served or together is self.pool
-        return int(self.kept[self.columns.rows(allocation.section)].sum())
+        if allocation.section not in self.served and allocation.section in self.columns.demand:
+            self._serve(self.pool if allocation in self.pool else (allocation,), limit, cap)
+        return self.granted(allocation.section)
 
     def _serve(self, together: tuple[Allocation, ...], limit: int, cap: int | None) -> None:
-        first = together[0]
-        sections = tuple(a.section for a in together)
-        rows = self.columns.rows(*sections)
-        if not len(rows):
-            return
-        units = self.columns.units(sections, first.keep, tuple(a.importance for a in together))
-        reasons = _reasons(first, units, limit, cap)
-        self.reasons[rows] = reasons[units.unit]
-        stays = self.reasons[rows] == FITS
-        self.kept[rows] = np.where(stays, self.columns.tokens[rows], 0)
+        first, units = together[0], self._units(together)
+        reasons, granted = _reasons(first, units, limit, cap)
+        served = _Served(together, units, reasons, granted)
+        for allocation in together:
+            self.served[allocation.section] = served
         if first.granularity != "item":
-            room = limit - int(units.tokens[reasons == FITS].sum())
             total = int(units.tokens[reasons != BEYOND_BEST].sum())
-            if room > 0 and not _drops_whole(first, total, limit, cap):
-                self._cut_first(first, rows, units, reasons, room)
+            if limit > granted and not _drops_whole(first, total, limit, cap):
+                self._cut_first(first, served, limit - granted)
+        if self._made is not None:
+            self._write(served, *self._made)
 
-    def _cut_first(self, allocation: Allocation, rows: Ints, units: Units, reasons: Ints, room: int) -> None:
-        dropped = np.flatnonzero((reasons != FITS) & (reasons != BEYOND_BEST))
+    def _cut_first(self, allocation: Allocation, served: _Served, room: int) -> None:
+        dropped = np.flatnonzero((served.reasons != FITS) & (served.reasons != BEYOND_BEST))
         if not len(dropped):
             return
-        members = rows[units.unit == dropped[0]]
+        members = self._rows(served)[served.units.unit == dropped[0]]
         if self.cut is None and self.columns.group[members[0]] < 0:
-            self.reasons[members] = UNCUT
+            served.reasons[dropped[0]] = UNCUT
         shorter = self._shorter(allocation, members, room)
         if shorter is not None:
-            i = int(members[0])
-            self.cuts[i], self.kept[i] = shorter, shorter.tokens
+            self.cuts[int(members[0])] = shorter
+            served.granted += shorter.tokens
 
     def _shorter(self, allocation: Allocation, members: Ints, room: int) -> Item | None:
         # A group stays or goes together, uncut, also where its other members stand in another section.
@@ -171,13 +222,15 @@ class _Choice:
 
     def part_no_pair(self) -> None:
         """Drop what is left of a group of which another section dropped a part."""
-        group = self.columns.group
-        gone = (self.reasons != FITS) & (group >= 0)
+        if not self.columns.is_grouped:
+            return
+        group, (kept, reasons) = self.columns.group, self.columns_made()
+        gone = (reasons != FITS) & (group >= 0)
         if not gone.any():
             return
-        broken = np.isin(group, np.unique(group[gone])) & (self.reasons == FITS)
+        broken = np.isin(group, np.unique(group[gone])) & (reasons == FITS)
         self._refuse_required(np.flatnonzero(broken))
-        self.kept[broken], self.reasons[broken] = 0, PAIR
+        kept[broken], reasons[broken] = 0, PAIR
 
     def _refuse_required(self, broken: Ints) -> None:
         required = {a.section for a in self.budget.allocations if a.required}
@@ -189,25 +242,36 @@ class _Choice:
             )
 
 
-def _reasons(allocation: Allocation, units: Units, limit: int, cap: int | None) -> Ints:
-    best = len(units.tokens) if allocation.limit_items is None else allocation.limit_items
-    reasons = np.full(len(units.tokens), BEYOND_BEST, dtype=np.int64)
-    reasons[:best] = FITS
-    if cap is not None:
-        _let_go(reasons, OVER_CAP, units, cap, allocation.overflow, allocation.fill)
-    if not allocation.required and (cap is None or limit < cap):
-        _let_go(reasons, WINDOW_FULL, units, limit, allocation.when_full, allocation.fill)
-    return reasons
+def _reasons(allocation: Allocation, units: Units, limit: int, cap: int | None) -> tuple[Ints, int]:
+    """Say of each unit why it is gone, or that it fits, and how many tokens do."""
+    reasons, granted = np.zeros(len(units.tokens), np.int64), units.total  # FITS is 0
+    best = allocation.limit_items
+    if best is not None and best < len(reasons):
+        reasons[best:] = BEYOND_BEST
+        granted = int(units.tokens[:best].sum())
+    if cap is not None and granted > cap:
+        granted = _let_go(reasons, OVER_CAP, units, cap, allocation.overflow, allocation.fill)
+    if granted > limit and not allocation.required:
+        granted = _let_go(reasons, WINDOW_FULL, units, limit, allocation.when_full, allocation.fill)
+    return reasons, granted
 
 
-def _let_go(reasons: Ints, reason: int, units: Units, limit: int, overflow: Overflow, how: Fill) -> None:
-    if units.total <= limit:
-        return  # all of them fit, so any of them do
-    standing = reasons == FITS
-    if not standing.all():
-        units = Units(units.tokens[standing], units.scores[standing], units.unit)
-    stays = select(units, limit, how) if overflow == "truncate" else np.full(len(units.tokens), units.total <= limit)
-    reasons[np.flatnonzero(standing)[~stays]] = reason
+def _let_go(reasons: Ints, reason: int, units: Units, limit: int, overflow: Overflow, how: Fill) -> int:
+    """Let units go, of those that stand, which are above a limit; return the tokens of those that stay."""
+    if overflow == "drop":
+        reasons[reasons == FITS] = reason
+        return 0
+    if how == "prefix":  # what stands is a front of the units, and what stays is a shorter front
+        first = units.fitting(limit)
+        reasons[first:][reasons[first:] == FITS] = reason
+        return units.first(first)
+    standing = np.flatnonzero(reasons == FITS)
+    if len(standing) < len(reasons):
+        scores = None if units.scores is None else units.scores[standing]
+        units = Units(units.tokens[standing], scores, units.unit)
+    stays = select(units, limit, how)
+    reasons[standing[~stays]] = reason
+    return int(units.tokens[stays].sum())
 
 
 def _drops_whole(allocation: Allocation, total: int, limit: int, cap: int | None) -> bool:

@@ -1,7 +1,7 @@
 """Item: one thing that may stand in the window: its section, its size in tokens, and what speaks for keeping it.
 
-An item carries a payload that nothing in the arithmetic tower ever opens: the budget decides by the numbers
-alone, and the text tower puts the message, passage or tool schema back when the prompt is assembled.
+An item carries a payload: the message, passage or tool schema that it stands for. Budgets and plans never open it;
+they decide by the numbers alone. The payload is used again when the prompt is assembled.
 """
 
 from __future__ import annotations

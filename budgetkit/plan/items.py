@@ -1,7 +1,7 @@
 """Counted items as columns, and the units that each section chooses from.
 
-Objects are walked once; every plan after that is arithmetic on arrays. What a section keeps of its units is the
-matter of :mod:`budgetkit.plan.selection`.
+The items are read once, into arrays; every plan after that only computes with these. Which units a section keeps is
+decided in :mod:`budgetkit.plan.selection`.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 import itertools
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from budgetkit.budget.allocation import Keep
 from budgetkit.budget.quoting import brief
@@ -22,6 +23,7 @@ from budgetkit.plan.selection import Flags, Floats, Ints, Units
 
 __all__ = ["Flags", "Floats", "Ints", "Items", "Units"]
 
+Number = TypeVar("Number", np.int64, np.float64)
 _FEW = 1_000  # units that one stable sort orders sooner
 
 
@@ -45,27 +47,39 @@ class Items:
             self._fill(_codes())
         except (AttributeError, TypeError, ValueError, OverflowError) as error:
             raise _not_items(self.items) or error from None
+        self._units: dict[tuple[tuple[str, ...], Keep, tuple[int, ...]], Units] = {}
 
     def _fill(self, codes: dict[str, int]) -> None:
+        # Whoever plans once pays for these lines more than for the plan: what only some plans ask for is made later.
         size = len(self.items)
-        # Whoever plans once pays for these lines more than for the plan: one pass over the objects a column.
         self.tokens: Ints = np.fromiter([item.tokens for item in self.items], np.int64, size)
-        self.scores: Floats = np.array([item.score for item in self.items], dtype=np.float64)
         self.section: Ints = np.fromiter([codes[item.section] for item in self.items], np.int64, size)
+        groups = [item.group for item in self.items]
+        self.is_grouped = groups.count(None) < size
+        self.group = _group_codes(groups) if self.is_grouped else _alone(size)
         self.sections = tuple(codes)
-        self.group = _group_codes([item.group for item in self.items])
-        #: The role tables that the items were made with, each once.
-        self.roles = _each_once([item.roles for item in self.items])
         self._rows = {name: np.flatnonzero(self.section == code) for name, code in codes.items()}
-        self._units: dict[tuple[tuple[str, ...], Keep, tuple[int, ...]], Units] = {}
 
     def __len__(self) -> int:
         return len(self.items)
 
-    @property
-    def demand(self) -> dict[str, int]:
+    @cached_property
+    def demand(self) -> Mapping[str, int]:
         """Tokens of each section, by name, in order of appearance."""
         return {name: int(self.tokens[self._rows[name]].sum()) for name in self.sections}
+
+    @cached_property
+    def roles(self) -> tuple[Any, ...]:
+        """The role tables that the items were made with, each once."""
+        return _each_once([item.roles for item in self.items])
+
+    @cached_property
+    def scores(self) -> Floats:
+        """How relevant each item is."""
+        try:
+            return np.array([item.score for item in self.items], dtype=np.float64)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise _not_items(self.items) or error from None
 
     @cached_property
     def _importance(self) -> Floats | None:
@@ -84,12 +98,14 @@ class Items:
         >>> Items([Item("a", 1), Item("b", 1), Item("a", 1)]).rows("a").tolist()
         [0, 2]
         """
+        if len(sections) == 1 and sections[0] in self._rows:
+            return self._rows[sections[0]]
         found = [self._rows[s] for s in sections if s in self._rows]
-        if len(found) == 1:
-            return found[0]
-        return np.sort(np.concatenate(found)) if found else np.zeros(0, dtype=np.int64)
+        return np.sort(np.concatenate(found)) if found else np.zeros(0, np.int64)
 
-    def units(self, sections: tuple[str, ...], keep: Keep, importance: tuple[int, ...]) -> Units:
+    def units(
+        self, sections: tuple[str, ...], keep: Keep, importance: tuple[int, ...], with_scores: bool = False
+    ) -> Units:
         """Return what some sections choose from, in the order of keeping; computed once.
 
         Examples
@@ -98,37 +114,52 @@ class Items:
         [20, 30]
         """
         key = (sections, keep, importance)
-        if key not in self._units:
-            self._units[key] = self._make_units(sections, keep, importance)
-        return self._units[key]
+        found = self._units.get(key)
+        if found is None or (with_scores and found.scores is None):
+            found = self._units[key] = self._make_units(sections, keep, importance, with_scores)
+        return found
 
-    def _make_units(self, sections: tuple[str, ...], keep: Keep, importance: tuple[int, ...]) -> Units:
+    def _make_units(
+        self, sections: tuple[str, ...], keep: Keep, importance: tuple[int, ...], with_scores: bool
+    ) -> Units:
         rows = self.rows(*sections)
-        unit, count = _unit_numbers(self.group[rows])
-        tokens, scores = self.tokens[rows], self.scores[rows]
-        if count < len(rows):
-            tokens, scores = np.zeros(count, np.int64), np.zeros(count)
-            np.add.at(tokens, unit, self.tokens[rows])
-            np.add.at(scores, unit, self.scores[rows])
+        unit, count = _unit_numbers(self.group[rows]) if self.is_grouped else (None, len(rows))
+        if count == len(rows):
+            unit = None  # every item is a unit of its own
+        tokens = _by_unit(self.tokens[rows], unit, count)
+        scores = _by_unit(self.scores[rows], unit, count) if with_scores else None
         if keep == "best":
             order = self._best_first(rows, unit, count, dict(zip(sections, importance, strict=True)))
         else:
             order = np.arange(count)[:: -1 if keep == "newest" else 1]
         place = np.empty(count, np.int64)
         place[order] = np.arange(count)
-        return Units(tokens[order], scores[order], place[unit])
+        ordered = None if scores is None else scores[order]
+        return Units(tokens[order], ordered, place if unit is None else place[unit])
 
-    def _best_first(self, rows: Ints, unit: Ints, count: int, importance: dict[str, int]) -> Ints:
+    def _best_first(self, rows: Ints, unit: Ints | None, count: int, importance: dict[str, int]) -> Ints:
+        scores = self.scores[rows]
+        if unit is None and self._importance is None and len(set(importance.values())) == 1:
+            return _falling_scores(scores)
         of_section = np.array([importance.get(name, 0) for name in self.sections], dtype=np.float64)
         weight = of_section[self.section[rows]]
         if self._importance is not None:
             weight = np.where(np.isnan(self._importance[rows]), weight, self._importance[rows])
-        top_weight, top_score = weight, self.scores[rows]
-        if count < len(rows):
-            top_weight, top_score = np.full(count, -np.inf), np.full(count, -np.inf)
-            np.maximum.at(top_weight, unit, weight)
-            np.maximum.at(top_score, unit, self.scores[rows])
-        return _falling(top_weight, top_score)
+        if unit is not None:
+            alone, top = (weight, scores), (np.full(count, -np.inf), np.full(count, -np.inf))
+            for each, highest in zip(alone, top, strict=True):
+                np.maximum.at(highest, unit, each)
+            weight, scores = top
+        return np.lexsort((-scores, -weight)) if (weight != weight[:1]).any() else _falling_scores(scores)
+
+
+def _by_unit(column: NDArray[Number], unit: Ints | None, count: int) -> NDArray[Number]:
+    """Add up a column by unit; None says that each row is one."""
+    if unit is None:
+        return column
+    sums = np.zeros(count, column.dtype)
+    np.add.at(sums, unit, column)
+    return sums
 
 
 def _not_items(items: tuple[Any, ...]) -> TypeError | None:
@@ -175,11 +206,10 @@ def _codes() -> defaultdict[str, int]:
     return defaultdict(itertools.count().__next__)
 
 
-def _falling(weight: Floats, score: Floats) -> Ints:
-    """Order by falling weight, then falling score, the first of equals first."""
-    if len(weight) < _FEW or (weight != weight[0]).any() or np.isnan(score).any():
-        stable: Ints = np.lexsort((-score, -weight))
-        return stable
+def _falling_scores(score: Floats) -> Ints:
+    """Order by falling score, the first of equals first."""
+    if len(score) < _FEW or np.isnan(score).any():
+        return np.argsort(-score, kind="stable")
     # One key: a sort that may swap equals and a sort of their places take half the time of a stable one.
     order = np.argsort(-score)
     falling = score[order]
@@ -189,9 +219,11 @@ def _falling(weight: Floats, score: Floats) -> Ints:
     return places % len(order)
 
 
+def _alone(size: int) -> Ints:
+    return np.full(size, -1, dtype=np.int64)
+
+
 def _group_codes(groups: list[Hashable]) -> Ints:
-    if groups.count(None) == len(groups):
-        return np.full(len(groups), -1, dtype=np.int64)
     codes = {group: code for code, group in enumerate(dict.fromkeys(groups))} | {None: -1}
     return np.array([codes[group] for group in groups], dtype=np.int64)
 

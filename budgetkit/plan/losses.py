@@ -11,6 +11,7 @@ import numpy as np
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation
 from budgetkit.budget.quoting import one_line
+from budgetkit.budget.validation import OUTPUT
 from budgetkit.plan.decisions import BEYOND_BEST, OVER_CAP, POOL_FULL, UNCUT, WINDOW_FULL, Decisions
 from budgetkit.plan.grant import Grant
 
@@ -113,6 +114,15 @@ def _idle(budget: Budget, grants: Iterable[Grant]) -> str:
     ]
     mend = "lower one of these caps, or give it a cap of its own" if idle else "lower a cap or a reserve"
     return f"unused under their caps stand {', '.join(idle)}; {mend}" if idle else mend
+
+
+def unused_answers(budget: Budget, most: int | None) -> Iterator[tuple[str, str]]:
+    """Say which reserve for an answer is longer than the model's longest, and the mend."""
+    for reserve in budget.reserves:
+        size = budget.sizes[reserve.name]
+        if reserve.serves == OUTPUT and most is not None and size > most:
+            told = f"{one_line(reserve.name)} holds {size:,} tokens, and the model writes at most {most:,}"
+            yield f"{told}: {size - most:,} of them are never used", f"lower it to {most:,}"
 
 
 def overcommitted(budget: Budget) -> str:

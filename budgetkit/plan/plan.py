@@ -1,4 +1,4 @@
-"""The outcome of a plan: one grant a section, one decision an item, and what is left."""
+"""Plan: one grant for each section, one decision for each item, and what is left of the window."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
@@ -15,11 +14,10 @@ from budgetkit.budget.colours import POOL
 from budgetkit.budget.html import block
 from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.budget.validation import OUTPUT, other_roles, unknown_section
-from budgetkit.plan.decisions import OVER_CAP, POOL_FULL, UNCUT, WINDOW_FULL, Decisions
+from budgetkit.plan.decisions import NO_DECISIONS, OVER_CAP, POOL_FULL, UNCUT, WINDOW_FULL, Decisions
 from budgetkit.plan.grant import Grant
 from budgetkit.plan.item import Item
-from budgetkit.plan.items import Items
-from budgetkit.plan.losses import Loss, losses, misspelt, overcommitted, sentence
+from budgetkit.plan.losses import Loss, losses, misspelt, overcommitted, sentence, unused_answers
 from budgetkit.plan.remainder import remainder
 from budgetkit.plan.why import Replan, Why, explain
 
@@ -50,9 +48,7 @@ class Plan:
 
     budget: Budget
     grants: tuple[Grant, ...]
-    decisions: Decisions = field(
-        default_factory=lambda: Decisions(Items(()), np.zeros(0, np.int64), np.zeros(0, np.int8))
-    )
+    decisions: Decisions = NO_DECISIONS
     #: How to plan again, as it was planned; set by what makes the plan.
     replan: Replan | None = field(default=None, repr=False)
 
@@ -73,13 +69,14 @@ class Plan:
     @cached_property
     def used(self) -> int:
         """Tokens granted to all sections."""
-        return sum(g.granted for g in self.grants)
+        return sum([g.granted for g in self.grants])
 
     @cached_property
     def reserved(self) -> int:
         """Tokens that reserves claim, less what their own sections took of them."""
         held = self.budget.held
-        return self.budget.reserved - sum(min(g.granted, held.get(g.section, 0)) for g in self.grants)
+        used = sum([min(g.granted, held.get(g.section, 0)) for g in self.grants]) if held else 0
+        return self.budget.reserved - used
 
     @property
     def free(self) -> int:
@@ -115,7 +112,8 @@ class Plan:
         """Sentences on what is lost, what cannot be, and what would mend it; the most tokens first."""
         lost = self.losses
         found = [*self._overrun(lost), *(sentence(loss, self.budget, self.grants) for loss in lost)]
-        found += [*self._above_caps(), *self._long_answers(), *misspelt(self.budget, self.grants)]
+        long = [f"{told}; {mend}." for told, mend in unused_answers(self.budget, self.budget.max_output)]
+        found += [*self._above_caps(), *long, *misspelt(self.budget, self.grants)]
         moved = other_roles(self.decisions.columns.roles, self.budget.roles, self.budget.sections)
         return tuple(found + ([moved[0].upper() + moved[1:] + "."] if moved else []))
 
@@ -143,16 +141,6 @@ class Plan:
                     f"{one_line(grant.section)} is required and needs {grant.granted:,} tokens, "
                     f"{grant.granted - cap:,} above its cap ({cap:,}); raise the cap, shorten the text, "
                     'or in code let it be cut inside, with granularity="line" and a cut for fit.'
-                )
-
-    def _long_answers(self) -> Iterator[str]:
-        most = self.budget.max_output
-        for reserve in self.budget.reserves:
-            size = self.budget.sizes[reserve.name]
-            if reserve.serves == OUTPUT and most is not None and size > most:
-                yield (
-                    f"{one_line(reserve.name)} holds {size:,} tokens, and the model writes at most {most:,}: "
-                    f"{size - most:,} of them are never used; lower it to {most:,}."
                 )
 
     def why(self, of: int | Item | str) -> Why:

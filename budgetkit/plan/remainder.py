@@ -1,9 +1,10 @@
-"""What the window leaves for one section, signed, whatever that section itself asks for.
+"""What the window leaves for one section, whatever that section asks for; it may be negative.
 
     remainder = window - reserves - what is taken by those asked before - what is promised to those asked after
 
-A section's *limit* is what it may take, and is never below its floor nor below 0. The remainder is never above the
-limit, but falls below it where a floor overruns the window: the floor is granted, and this says what room there was.
+A section's *limit* is what it may take. It is never below the section's floor, and never below 0. The remainder is
+at most the limit. It is smaller where a floor needs more than the window has: the section is granted its floor all
+the same, and the remainder says how much room there really was.
 """
 
 from __future__ import annotations

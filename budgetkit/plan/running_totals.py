@@ -1,7 +1,8 @@
-"""Stacks: what one section chooses from, of many requests at once.
+"""Running totals: how much of one section fits, for many requests at once.
 
-Units of all requests stand one behind the other, in the order of keeping, with one running sum over them. How much of
-a request's units fits a limit is then a search for the place where its own part of the sum passes that limit.
+The units of all requests stand in one array, request after request, each in the order in which they are kept. Beside
+it stands the running sum of their sizes. How many units of a request fit a limit is then one search: where does the
+sum, counted from the request's first unit, pass the limit?
 """
 
 from __future__ import annotations

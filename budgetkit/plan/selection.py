@@ -1,13 +1,14 @@
-"""Which units stay when a section is over: the fills, on columns.
+"""Which units stay when a section asks for more than its limit: the three ways to fill it.
 
-Items of one group stay or go together, so what is chosen from are *units*: a group, or an item by itself. A
-section puts its units in the order of its `keep`, and a fill takes from the front:
+Items of one group stay or go together. So a section chooses among *units*: a unit is a group, or an item that has
+no group. The section's `keep` puts its units in an order, and its `fill` chooses from the front:
 
 - prefix: up to the first unit that does not fit;
 - skip: every unit that still fits, in order;
-- knapsack: the units of the greatest total score that fit together (exact, by dynamic programming).
+- knapsack: the units that fit together and have the greatest total score (exact, by dynamic programming).
 
-Prefix is monotone in the limit; skip and knapsack are not: more room can push a unit out.
+With prefix, a larger limit keeps all that a smaller one keeps. With skip and knapsack it may not: a large unit that
+now fits can take the room of several small ones.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-_SKIP_ROUNDS = 8
+_SKIP_ROUNDS, _FEW = 8, 100
 KNAPSACK_CELLS = 2_000_000_000  # units times limit: beyond it the table takes minutes and gigabytes
 
 
@@ -39,17 +40,27 @@ class Units:
     """
 
     tokens: Ints
-    scores: Floats
+    scores: Floats | None  # None where nobody asked for them
     unit: Ints
     _ends: Ints = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_ends", np.cumsum(self.tokens))
+        object.__setattr__(self, "_ends", self.tokens.cumsum())
 
     @property
     def total(self) -> int:
         """Tokens of all units."""
-        return int(self._ends[-1]) if len(self._ends) else 0
+        return self.first(len(self._ends))
+
+    def first(self, count: int) -> int:
+        """Return the tokens of the first so many units.
+
+        Examples
+        --------
+        >>> Units(np.array([3, 2]), np.array([.5, .5]), np.array([0, 1])).first(1)
+        3
+        """
+        return int(self._ends[count - 1]) if count else 0
 
     def fitting(self, limit: int) -> int:
         """Return how many units from the front fit into a limit.
@@ -59,7 +70,7 @@ class Units:
         >>> Units(np.array([3, 2]), np.array([.5, .5]), np.array([0, 1])).fitting(4)
         1
         """
-        return int(np.searchsorted(self._ends, limit, side="right"))
+        return int(self._ends.searchsorted(limit, "right"))
 
     def reaching(self, floor: int, best: int | None = None) -> int:
         """Return the tokens of the first units, of the best few, that together reach a floor.
@@ -97,10 +108,10 @@ def select(units: Units, limit: int, how: Fill = "prefix") -> Flags:
 
 def _skip(units: Units, limit: int, first: int, stays: Flags) -> None:
     # In rounds: of what still fits by itself, the first ones that fit together stay. Few rounds do, but sizes that
-    # fall one by one would make it as many as there are units, so the rest is walked.
+    # fall one by one would make it as many as there are units, so the rest is walked, and so are a few from the start.
     room = limit - (int(units._ends[first - 1]) if first else 0)
     places, sizes = np.arange(first, len(stays)), units.tokens[first:]
-    for _ in range(_SKIP_ROUNDS):
+    for _ in range(_SKIP_ROUNDS if len(sizes) > _FEW else 0):
         fits = sizes <= room
         places, sizes = places[fits], sizes[fits]
         if not len(sizes):
@@ -132,7 +143,8 @@ def _knapsack(units: Units, limit: int) -> Flags:
             f"units times tokens may be {KNAPSACK_CELLS:,}; use fill='skip' or lower limit_items"
         )
     best, taken = np.zeros(limit + 1), []
-    for size, score in zip(units.tokens.tolist(), units.scores.tolist(), strict=True):
+    scores = units.scores if units.scores is not None else np.zeros(len(units.tokens))
+    for size, score in zip(units.tokens.tolist(), scores.tolist(), strict=True):
         with_it = np.full(limit + 1, -np.inf)
         with_it[size:] = best[: max(0, limit + 1 - size)] + score
         better = with_it > best

@@ -1,4 +1,4 @@
-"""A slider that moves itself: one line of a budget, or two, over a range, for one demand or many."""
+"""Sweeps: plans for many values of one line of a budget, or of two, for one demand or many."""
 
 from __future__ import annotations
 

@@ -1,19 +1,27 @@
-"""The one walk: each section is asked once, in order, how much of what is left it takes.
+"""The walk: each section is asked once, in order, how many of the tokens that are left it takes.
 
-    limit   = min(cap, room less the floors of those still waiting, the pool)     never below its own floor
-    granted = what it takes of that limit; the rest flows down to the next
+    limit   = min(cap, room less the floors of the sections that are asked later, the pool)
+    granted = what the section takes of its limit; the next section may use the rest
 
-A section with a weight may take, beyond its floor, its part of a level at which the room is used up (water-filling):
+A limit is never below the section's own floor. Sections with a weight share the room: each takes its floor and, beyond
+it, tokens in proportion to its weight, but no more than it wants (water-filling). The level is the number at which the
+room is just used up:
 
-    sum over all weighted sections still waiting of min(what it wants, weight * level) = room
+    sum over the weighted sections not asked yet of min(what it wants, weight * level) = room
 
-`allocate` walks over numbers (sections that can be cut anywhere), `fit` over whole items, `allocate_many`
-over many demands at once. All three are the same function with another answer to the question.
+`allocate_in_order` is the walk, and here every cap is applied. Three functions use it: `allocate` for sections that can
+be cut anywhere, `fit` for whole items, and `allocate_many` for many demands at once. They differ only in how a section
+answers.
 
-Held by property tests: ``0 <= granted <= min(demand, limit)``; used + free + reserved is the window, to the
-token; the window is overrun by required sections and floors alone, and then `Plan.free` is negative; every
-item has exactly one decision. Not monotone in general: what flows down, two shares, `drop` and `skip`
-break it.
+Property tests check that
+
+- ``0 <= granted <= min(demand, limit)``;
+- used + free + reserved is the window, to the token;
+- only required sections and floors can take more than the window has, and then `Plan.free` is negative;
+- every item has exactly one decision.
+
+A larger window does not always grant every section more: shares grow with the window, what one section leaves
+goes to the next, and ``drop`` and ``skip`` decide item by item.
 """
 
 from __future__ import annotations
@@ -67,7 +75,7 @@ def allocate(budget: Budget, demand: Mapping[str, int]) -> Plan:
     """
     check_all("demand", [demand], Mapping)  # type: ignore[type-abstract]
     budget = with_undeclared(budget, demand)
-    asked = {s: check_tokens(f"demand of {brief(s)}", demand.get(s, 0)) for s in budget.sections}
+    asked = {s: _tokens(s, demand.get(s, 0)) for s in budget.sections}
     grants: dict[str, Grant] = {}
     for allocation, limit, granted in allocate_in_order(budget, asked, _granted()):
         section = allocation.section
@@ -144,6 +152,13 @@ def allocate_columns(
     return {section: found[section] for section in budget.sections}
 
 
+def _tokens(section: str, value: object) -> int:
+    """Return what a section asks for; most often it is a plain int, and no sentence is needed."""
+    if type(value) is int and 0 <= value <= MOST_TOKENS:
+        return value
+    return check_tokens(f"demand of {brief(section)}", value)
+
+
 def _all_tokens(column: Ints) -> bool:
     try:
         inside = bool(np.isrealobj(column) and ((column >= 0) & (column <= MOST_TOKENS)).all())
@@ -161,50 +176,61 @@ def allocate_in_order(
     least: Callable[[Any, Any], Any] = min,
     most: Callable[[Any, Any], Any] = max,
 ) -> Iterator[tuple[Allocation, Any, Any]]:
-    """Ask every section once; numbers may be int or arrays, with `least` and `most` to match.
+    """Ask every section once, and give each with its limit and what it was granted.
 
-    A generator of (allocation, limit, granted): what is granted lowers the room before the next is asked.
-    `required_cap` and `floor_of` say what a cap and a floor come to where a section is made of whole items.
+    Numbers may be int or arrays, with `least` and `most` to match. `required_cap` and `floor_of` say what a cap and a
+    floor come to where a section is made of whole items.
     """
+    # Before anyone is asked: room is the window less its reserves, pool is what is left of it after all caps.
     room: Any = budget.window - budget.reserved
     pool: Any = max(0, budget.unclaimed)
-    caps, floors = budget.caps, budget.floors
+    shares_pool, together = budget.pool != "open", budget.pool == "together"
+    lines = budget.walked
 
-    def wants(section: str) -> Any:
-        cap = caps[section]
+    def wanted(section: str) -> Any:
+        cap = budget.caps[section]
         return demand[section] if cap is None else least(demand[section], cap)
 
-    promised: dict[str, Any] = dict.fromkeys(floors, 0)
-    for allocation in budget.allocations if any(floors.values()) else ():
-        if floor := floors[allocation.section]:
-            promised[allocation.section] = least(floor_of(allocation, floor), wants(allocation.section))
-    weighted = [a for a in budget.asked if a.weight]
+    # A floor promises tokens, but never more than the section asks for or its cap lets it take.
+    promised = {a.section: least(floor_of(a, floor), wanted(a.section)) for a, _, floor, _ in lines if floor}
+    weighted = [a for a, *_ in lines if a.weight]
+    # What is promised to sections that have not been asked yet: to all of them, and to those without a cap.
     waiting: Any = sum(promised.values())
-    waiting_uncapped: Any = sum(promised[s] for s, cap in budget.caps.items() if cap is None)
-    for allocation in budget.asked:
-        section = allocation.section
-        cap, held = budget.caps[section], budget.held.get(section, 0)
-        uncapped = cap is None
-        waiting = waiting - promised[section]
+    waiting_uncapped: Any = sum(promised[a.section] for a, cap, floor, _ in lines if floor and cap is None)
+    # A reserve may serve one section; then its tokens are held for that section, beside the room.
+    for allocation, own_cap, _, held in lines:
+        cap: Any = own_cap
+        section, uncapped = allocation.section, cap is None
+        asks, own = demand[section], promised.get(section, 0)
+        # 1. The section may take what is left, less what is promised to those asked later.
+        waiting = waiting - own
         limit = room - waiting + held
-        if uncapped and budget.pool != "open":
-            waiting_uncapped = waiting_uncapped - promised[section]
-            limit = least(limit, pool - (waiting_uncapped if budget.pool == "together" else 0))
+        # 2. Without a cap it may take no more than the shared pool has. Where the sections without a cap share
+        #    the pool together, what is promised to the others of them stays in it.
+        if uncapped and shares_pool:
+            waiting_uncapped = waiting_uncapped - own
+            limit = least(limit, pool - (waiting_uncapped if together else 0))
+        # 3. With a weight it may take what is its own (its floor, and what is held for it) and its part of the
+        #    rest. What another weighted section does not want is divided among those that want more.
         if allocation.weight:
             weighted.remove(allocation)
-            others = [(a.weight, most(wants(a.section) - promised[a.section], 0)) for a in weighted]
-            own = promised[section] + held
-            limit = own + by_weight(limit - own, allocation.weight, others)
-        limit = most(limit, promised[section])
+            others = [(a.weight, most(wanted(a.section) - promised.get(a.section, 0), 0)) for a in weighted]
+            limit = own + held + by_weight(limit - own - held, allocation.weight, others)
+        # 4. Whatever was said so far, it may take its floor; and if it is required, all that it asks for.
+        limit = most(limit, own)
         if allocation.required:
-            limit = most(limit, demand[section])
+            limit = most(limit, asks)
+            # What is required must not vanish: where whole items cannot be cut to the cap, the cap is raised for them.
             if cap is not None and not allocation.is_off:
-                cap = most(cap, demand[section]) if allocation.stands_whole else required_cap(allocation, cap)
+                cap = most(cap, asks) if allocation.stands_whole else required_cap(allocation, cap)
+        # 5. The cap is applied last, so that neither a requirement nor a floor can pass it.
         limit = most(limit if cap is None else least(limit, cap), 0)
-        granted = take(allocation, limit, cap, demand[section])
-        room = room - most(granted - held, 0)
-        if uncapped and budget.pool == "together":
-            pool = pool - most(granted - held, 0)
+        # 6. The section answers. What was held for it is used first; only the rest lowers the room and the pool.
+        granted = take(allocation, limit, cap, asks)
+        taken = most(granted - held, 0)
+        room = room - taken
+        if uncapped and together:
+            pool = pool - taken
         yield allocation, limit, granted
 
 
@@ -269,6 +295,6 @@ def raise_if_overrun(plan: Plan) -> Plan:
     >>> raise_if_overrun(Plan(Budget(100), ())).free
     100
     """
-    if plan.free < 0 and plan.budget.deficit == "raise":
+    if plan.budget.deficit == "raise" and plan.free < 0:
         raise ValueError(plan.warnings[0])
     return plan

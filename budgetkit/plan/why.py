@@ -1,7 +1,7 @@
 """Why something was not kept, and the smallest single change that would keep it.
 
-Every change is found by planning again: the last value that does not keep the item and the first that does stand
-side by side. Nothing is foretold by a formula, because what one section leaves flows down to the next.
+Each change is found by planning again with other values, until two neighbouring values are found: the first keeps
+the item and the second does not. No formula could say it, because what one section leaves goes to the next.
 """
 
 from __future__ import annotations

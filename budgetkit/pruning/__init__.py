@@ -1,1 +1,1 @@
-"""What leaves a history that has grown too large: policies, the history they prune, and what they keep of it."""
+"""Pruning: policies that say which messages leave a long history, and the code that carries out what they say."""

@@ -1,9 +1,9 @@
-"""The history of a conversation while it is pruned: what is in it, who goes next, what stands before a message.
+"""The history of a conversation while it is pruned: what is in it, which message leaves next, what stands before one.
 
-Messages stand in slots, numbered as in the conversation. Those that go together are one *unit*, named by the
-slot of its first message. Heaps say who goes next and a Fenwick tree (P. M. Fenwick, "A new data structure for
-cumulative frequency tables", 1994) how many tokens stand before a slot, so that n messages take n log n steps
-however often they are pruned. What has left never comes back; each slot remembers when it changed.
+Each message has a slot, numbered as in the conversation. Messages that leave together are one *unit*, named by the
+slot of its first message. Heaps find the unit that leaves next. A Fenwick tree (P. M. Fenwick, "A new data structure
+for cumulative frequency tables", 1994) finds how many tokens stand before a slot. So n messages take about n log n
+steps, however often they are pruned. A message that has left never comes back; each slot remembers when it changed.
 """
 
 from __future__ import annotations

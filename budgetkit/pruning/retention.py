@@ -1,9 +1,9 @@
 """What a pruning policy keeps of a conversation, request by request, in n log n steps.
 
-Each request is one visit: messages enter the history, the policy asks for cuts, the cuts are carried out, and
-what the policy has not done is done for it, down to the limit. What is kept is stored as intervals, from the
-request at which a message entered to the one at which it was gone: a message that has left does not come back,
-since a running system has thrown it away, and a summary cannot be unmade.
+Each request is one visit. New messages enter the history, the policy asks for cuts, and the cuts are carried out. If
+the history is then still over its limit, more messages leave until it fits. For each message two numbers are stored:
+the request at which it entered, and the one at which it was gone. Two numbers are enough, because a message that has
+left does not come back: a running system no longer has it, and a summary cannot be undone.
 """
 
 from __future__ import annotations

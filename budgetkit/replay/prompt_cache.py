@@ -7,8 +7,9 @@ request begins with exactly the same. How it does so differs in four numbers: th
 steps in which it measures, how long it keeps it, and where it looks. Two ways of looking:
 
 - *automatic* (OpenAI, Gemini): any beginning, rounded down to a step;
-- *breakpoints* (Anthropic): only up to marks that the caller sets, here after the opening (tool schemas and
-  system messages) and at the end of each request; from a mark it looks back over a limited number of blocks.
+- *breakpoints* (Anthropic, OpenAI from GPT-5.6 on): only up to marks, here after the opening (tool schemas and system
+  messages) and at the end of each request. What any earlier request left at its mark is read while it is alive and the
+  request still begins with it; Anthropic looks back over 20 blocks, OpenAI at the newest 80 marks.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Final, Literal, get_args
 import numpy as np
 
 from budgetkit.budget.allocation import check_choice
-from budgetkit.plan.items import Flags, Floats, Ints
+from budgetkit.plan.items import Floats, Ints
 
 Breakpoint = Literal["head", "end"]
 
@@ -44,6 +45,8 @@ class PromptCache:
         Where marks are set; None for a cache that finds the longest prefix by itself.
     lookback : int, optional
         How many blocks (messages) the cache looks back from the mark at the end.
+    considered : int, optional
+        At how many marks it looks at most, the newest first.
     source : str
         Where the numbers come from, with the date.
 
@@ -60,6 +63,7 @@ class PromptCache:
     lifetime: float | None = None
     breakpoints: tuple[Breakpoint, ...] | None = None
     lookback: int | None = None
+    considered: int | None = None
     source: str = ""
 
     def __post_init__(self) -> None:
@@ -122,9 +126,11 @@ class PromptCache:
         [[0, 1920], [2000, 180]]
         """
         before = np.concatenate(([0], sent[:-1])) if len(sent) else sent
-        found = self._found(before, head, equal, new_blocks)
+        found = self._found(before, head, equal)
         if self.lifetime is not None and pauses is not None:
             found = np.where(np.nan_to_num(pauses) > self.lifetime, 0, found)
+        if "end" in (self.breakpoints or ()):
+            found = np.maximum(found, self._ends(sent, equal, pauses, new_blocks))
         cached = np.where(found >= max(1, self.minimum), found, 0).astype(np.int64)
         kept_to = sent if self.breakpoints is None or "end" in self.breakpoints else head
         if self.breakpoints == ():
@@ -132,23 +138,46 @@ class PromptCache:
         written = np.where(kept_to >= max(1, self.minimum), np.maximum(kept_to - cached, 0), 0)
         return cached, written.astype(np.int64)
 
-    def _found(self, before: Ints, head: Ints, equal: Ints, new_blocks: Ints | None) -> Ints:
-        """Return the longest prefix that the last request left behind, whatever its length."""
+    def _found(self, before: Ints, head: Ints, equal: Ints) -> Ints:
+        """Return the longest prefix that the last request left behind, but for its end, whatever its length."""
         if self.breakpoints is None:
             steps = np.maximum(equal - self.minimum, 0) // self.increment * self.increment
             return np.where(equal >= self.minimum, self.minimum + steps, 0)
-        at_head = (
-            np.where((equal >= head) & (before > 0), head, 0) if "head" in self.breakpoints else np.zeros_like(head)
-        )
-        if "end" not in self.breakpoints:
-            return at_head
-        whole: Flags = (equal >= before) & (before > 0)
-        if self.lookback is not None and new_blocks is not None:
-            whole &= new_blocks <= self.lookback
-        return np.where(whole, before, at_head)
+        if "head" not in self.breakpoints:
+            return np.zeros_like(head)
+        return np.where((equal >= head) & (before > 0), head, 0)
+
+    def _ends(self, sent: Ints, equal: Ints, pauses: Floats | None, new_blocks: Ints | None) -> Ints:
+        """Return the longest end of an earlier request, still alive, that each request begins with.
+
+        Two requests share at least the shortest prefix that neighbours between them share.
+        """
+        found = np.zeros_like(sent)
+        times = np.zeros(len(sent)) if pauses is None else np.cumsum(np.nan_to_num(pauses))
+        used = times.tolist()
+        ends, shares = sent.tolist(), equal.tolist()
+        blocks = [0] * len(ends) if new_blocks is None or self.lookback is None else new_blocks.tolist()
+        for now in range(1, len(ends)):
+            shared, passed, best, whose = ends[now], 0, 0, -1
+            least = -1 if self.considered is None else now - 1 - self.considered
+            for earlier in range(now - 1, max(-1, least), -1):
+                shared, passed = min(shared, shares[earlier + 1]), passed + blocks[earlier + 1]
+                if shared <= best or shared < self.minimum or passed > (self.lookback or passed):
+                    break
+                alive = self.lifetime is None or times[now] - used[earlier] <= self.lifetime
+                if alive and best < ends[earlier] <= shared:
+                    best, whose = ends[earlier], earlier
+            if best:
+                found[now], used[whose] = best, times[now]
+        return found
 
 
 _ANTHROPIC = "Anthropic, Prompt caching; read 2026-11-21: marks on at most 4 blocks, 20 blocks looked back"
+_FLOORS = "least lengths by model: harn-vm 0.10.52, measured on 2026-07-24; read 2026-11-22"
+_NEWER = (
+    "OpenAI, Prompt caching, and openai-python 2.54.0, prompt_cache_options; read 2026-11-22: GPT-5.6 and later, from "
+    "1,024 tokens, writing 1.25 times, one implicit mark, the newest 80 considered, kept for 30 minutes at least"
+)
 
 _GOOGLE = (
     "Google, Gemini API, Context caching, implicit; read 2026-11-22: no hit is promised, so this is the best case; "
@@ -168,11 +197,19 @@ CACHES: Final[Mapping[str, PromptCache]] = MappingProxyType(
             600,
             source="OpenAI, Prompt caching; read 2026-11-21: from 1,024 tokens, by 128; reading costs half (gpt-4o)",
         ),
-        "anthropic": PromptCache(1024, 1, 1.25, 0.1, 300, ("head", "end"), 20, _ANTHROPIC),
-        "anthropic-1h": PromptCache(1024, 1, 2.0, 0.1, 3600, ("head", "end"), 20, _ANTHROPIC),
-        "anthropic-4096": PromptCache(
-            4096, 1, 1.25, 0.1, 300, ("head", "end"), 20, f"{_ANTHROPIC}; Opus 4.5 and 4.6, Haiku 4.5"
-        ),
+        "openai-5.6": PromptCache(1024, 1, 1.25, 0.1, 1800, ("end",), None, 80, _NEWER),
+        "anthropic": PromptCache(1024, 1, 1.25, 0.1, 300, ("head", "end"), 20, source=_ANTHROPIC),
+        "anthropic-1h": PromptCache(1024, 1, 2.0, 0.1, 3600, ("head", "end"), 20, source=_ANTHROPIC),
+        **{
+            f"anthropic-{least}": PromptCache(
+                least, 1, 1.25, 0.1, 300, ("head", "end"), 20, source=f"{_ANTHROPIC}; {whose}; {_FLOORS}"
+            )
+            for least, whose in (
+                (512, "Opus 5, Fable 5, Mythos 5"),
+                (2048, "Opus 4.7"),
+                (4096, "Opus 4.5 and 4.6, Haiku 4.5"),
+            )
+        },
         "gemini": PromptCache(4096, 1, 1.0, 0.1, 300, source=f"{_GOOGLE}; Gemini 3 from 4,096 tokens"),
         "gemini-2048": PromptCache(2048, 1, 1.0, 0.1, 300, source=f"{_GOOGLE}; Gemini 2.5 from 2,048 tokens"),
     }

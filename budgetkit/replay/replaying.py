@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -43,7 +44,7 @@ _RESULTS = ("tool", "function")
 
 
 def replay(
-    trace: Trace,
+    trace: Trace | Sequence[Any],
     budget: Budget,
     policy: Policy | str,
     *,
@@ -59,7 +60,7 @@ def replay(
 
     Parameters
     ----------
-    trace : Trace
+    trace : Trace, or sequence of messages
         The conversation.
     budget : Budget
         The window and its lines.
@@ -103,6 +104,7 @@ def replay(
     >>> bool((outcome.frame()["sent"] <= 3_500).all())
     True
     """
+    trace = trace if isinstance(trace, Trace) else Trace("messages", tuple(trace))
     count, policy = count_of("o200k_base" if count is None else count), policy_of(policy)
     roles = (budget.roles or DEFAULT_ROLES) if roles is None else roles
     framing = DEFAULT_FRAMING if framing is None else framing

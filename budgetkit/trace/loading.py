@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
+from functools import cache
 from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -35,6 +36,7 @@ __all__ = ["iter_traces", "list_traces", "load_trace", "load_traces", "shipped_t
 Source = Any
 
 
+@cache
 def shipped_traces() -> tuple[str, ...]:
     """Name the traces that come with budgetkit.
 
@@ -46,7 +48,7 @@ def shipped_traces() -> tuple[str, ...]:
     Examples
     --------
     >>> shipped_traces()
-    ('coding-agent', 'mixed-language', 'support-chat')
+    ('coding-agent', 'made-up-chats', 'mixed-language', 'support-chat')
     """
     files = map(PurePosixPath, data_files("traces"))
     return tuple(sorted(file.stem for file in files if file.suffix == ".jsonl"))

@@ -69,7 +69,7 @@ def test_risk_moved_by_keys_moves_buffer_and_copied_text(lab: Notebook, buffers:
     reserve = accuracy.Buffer(buffers[0.1], 0, 1, 0.1, 8_192, 2, "chars/4").reserve
     expect(page.locator(".bk-code")).to_contain_text(f"ratio: '{getattr(reserve.size, 'ratio', None)}'")
     page.locator(".bk-takeaway").get_by_role("button", name="Copy").click()
-    expect(page.locator(".bk-status")).to_contain_text("Copied as YAML.")
+    expect(page.locator(".bk-answer")).to_contain_text("Copied as YAML.")
     assert reserve in from_yaml(page.evaluate("navigator.clipboard.readText()")).reserves  # type: ignore[union-attr]
 
 

@@ -68,7 +68,7 @@ def copied_as(page: Page, name: str) -> str:
     takeaway = page.locator(".bk-takeaway").first
     takeaway.get_by_role("button", name=name).click()
     takeaway.get_by_role("button", name="Copy").click()
-    expect(page.locator(".bk-status").first).to_contain_text(f"Copied as {name}.")
+    expect(page.locator(".bk-answer").first).to_contain_text(f"Copied as {name}.")
     text: str = page.evaluate("navigator.clipboard.readText()")
     return text
 

@@ -83,7 +83,7 @@ def folder(
         )
     if root.is_file():
         return files([root], root.parent.name or str(root.parent), root.parent, kind, language, most)
-    if (root / "MANIFEST.csv").is_file() and pattern == "**/*":
+    if pattern == "**/*" and _is_listed(root / "MANIFEST.csv"):
         return _listed(root, most)
     found = sorted(each for each in root.glob(pattern) if each.is_file() and not _hidden(each.relative_to(root)))
     return files(found, root.name, root, kind, language, most)
@@ -174,6 +174,14 @@ def text_of(path: Path, most: int = MOST_BYTES) -> str | Problem:
 
 def _hidden(path: Path) -> bool:
     return any(part.startswith(".") or part == "__pycache__" for part in path.parts)
+
+
+def _is_listed(manifest: Path) -> bool:
+    """Say whether a manifest lists texts: others, such as of conversations, have other columns."""
+    if not manifest.is_file():
+        return False
+    with manifest.open(encoding="utf-8", errors="replace", newline="") as lines:
+        return {"path", "class", "language", "source"} <= set(next(csv.reader(lines), []))
 
 
 def _listed(root: Path, most: int) -> Corpus:

@@ -81,6 +81,8 @@ def risks(found: Results) -> pd.DataFrame:
     for risk in sorted({*RISKS, found.settings.risk}, reverse=True):
         buffer = read_off(found.filled, found.errors, window, risk, found.settings.window_mix)
         row = {"counter": buffer.counter, "risk": risk, "buffer": buffer.share, "low": buffer.low, "high": buffer.high}
+        if buffer.documents < 2:
+            row |= {"low": np.nan, "high": np.nan}  # one document says nothing about the next
         rows.append(row | {"tokens": round(buffer.share * window), "warning": buffer.warning})
     return pd.DataFrame(rows)
 

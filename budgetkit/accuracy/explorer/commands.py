@@ -11,7 +11,7 @@ from budgetkit.accuracy.explorer.settings import Settings
 from budgetkit.accuracy.simulation import MIXED
 from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.quoting import brief, quoted
-from budgetkit.explorer.budget.results import known_model
+from budgetkit.explorer.budget.results import typed_model
 from budgetkit.explorer.budget.settings import OWN
 from budgetkit.presets import preset
 
@@ -95,7 +95,7 @@ def read_document(settings: Settings, found: Results, library: Texts, document: 
 def choose_model(settings: Settings, found: Results, library: Texts, name: str) -> Settings:
     """Take another model, its window and its encoding."""
     budget = settings.budget
-    model, _ = known_model(name.strip())
+    model = typed_model(name)
     window = None if budget.own is None else model.window
     return replace(settings, exact=None, budget=replace(budget, model=name.strip(), window=window))
 

@@ -16,9 +16,10 @@ from budgetkit.accuracy.simulation import MIXED
 from budgetkit.counters import RULES, encoding_names
 from budgetkit.counters.calibrated import calibrated_models
 from budgetkit.counters.encodings import replace_surrogates
-from budgetkit.explorer.boxes import AUTO, Do, group, options, row, sends
+from budgetkit.explorer.boxes import AUTO, Do, NumberBox, group, options, row, sends
 from budgetkit.explorer.budget.controls import WINDOWS
 from budgetkit.explorer.budget.settings import OWN, known_presets
+from budgetkit.explorer.tips import TIPS
 from budgetkit.models import models
 
 CHEAP = ("chars/4", "chars/3.5", "bytes/4", "utf16/4", "words/0.75", *RULES)
@@ -51,26 +52,39 @@ class Controls:
     def __init__(self, do: Do, library: Texts) -> None:
         self._do, self._library = do, library
         typed: dict[str, Any] = {"continuous_update": False, **AUTO}
-        self.counter = widgets.Combobox(description="Cheap counter", placeholder="chars/4", **typed)
-        self.counter.options = (*CHEAP, *ESTIMATES, *(f"calibrated:{name}" for name in calibrated_models()))
-        self.exact = widgets.Combobox(description="Exact encoding", placeholder="the model's own", **typed)
-        self.exact.options = encoding_names()
-        self.corpus = widgets.Dropdown(description="Texts", **AUTO)
-        self.path = widgets.Text(description="Path", placeholder="folder, file or **/*.md", **typed)
-        self.classes = widgets.SelectMultiple(description="Classes", rows=6, **AUTO)
-        self.pieces = widgets.Dropdown(description="Cut to", **AUTO)
-        self.length = widgets.SelectionRangeSlider(description="Length", options=[("1", 1), ("2", 2)], **AUTO)
-        self.risk = widgets.SelectionSlider(description="Risk, %", options=[("5 %", 0.05)], readout=False, **AUTO)
-        self.risk_box = widgets.BoundedFloatText(
-            min=0.01, max=99, step=0.1, tooltip="Windows of 100 that may overflow", **AUTO
+        self.counter = widgets.Combobox(
+            description="Cheap counter", tooltip=TIPS["Cheap counter"], placeholder="chars/4", **typed
         )
-        self.window_mix = widgets.Dropdown(description="A window has", options=WINDOW_MIXES, **AUTO)
-        self.model = widgets.Combobox(description="Model", placeholder="type to search", **typed)
+        self.counter.options = (*CHEAP, *ESTIMATES, *(f"calibrated:{name}" for name in calibrated_models()))
+        self.exact = widgets.Combobox(
+            description="Exact encoding", tooltip=TIPS["Exact encoding"], placeholder="the model's own", **typed
+        )
+        self.exact.options = encoding_names()
+        self.corpus = widgets.Dropdown(description="Texts", tooltip=TIPS["Texts"], **AUTO)
+        self.path = widgets.Text(
+            description="Path", tooltip=TIPS["Path"], placeholder="folder, file or **/*.md", **typed
+        )
+        self.classes = widgets.SelectMultiple(description="Classes", tooltip=TIPS["Classes"], rows=6, **AUTO)
+        self.pieces = widgets.Dropdown(description="Cut to", tooltip=TIPS["Cut to"], **AUTO)
+        self.length = widgets.SelectionRangeSlider(
+            description="Length", tooltip=TIPS["Length"], options=[("1", 1), ("2", 2)], **AUTO
+        )
+        self.risk = widgets.SelectionSlider(
+            description="Risk, %", tooltip=TIPS["Risk, %"], options=[("5 %", 0.05)], readout=False, **AUTO
+        )
+        tip = "Windows of 100 that may overflow"
+        self.risk_box = NumberBox(do, min=0.01, max=99, is_whole=False, tooltip=tip, **AUTO)
+        self.window_mix = widgets.Dropdown(
+            description="A window has", tooltip=TIPS["A window has"], options=WINDOW_MIXES, **AUTO
+        )
+        self.model = widgets.Combobox(description="Model", tooltip=TIPS["Model"], placeholder="type to search", **typed)
         self.model.options = tuple(known.name for known in models())
-        self.preset = widgets.Dropdown(description="Preset", options=known_presets(), **AUTO)
-        self.window = widgets.SelectionSlider(description="Window", options=[("1", 1)], readout=False, **AUTO)
-        self.window_box = widgets.BoundedIntText(min=1, max=100_000_000, tooltip="Window, in tokens", **AUTO)
-        self.document = widgets.Dropdown(description="Document", **AUTO)
+        self.preset = widgets.Dropdown(description="Preset", tooltip=TIPS["Preset"], options=known_presets(), **AUTO)
+        self.window = widgets.SelectionSlider(
+            description="Window", tooltip=TIPS["Window"], options=[("1", 1)], readout=False, **AUTO
+        )
+        self.window_box = NumberBox(do, min=1, tooltip="Window, in tokens", **AUTO)
+        self.document = widgets.Dropdown(description="Document", tooltip=TIPS["Document"], **AUTO)
         self._build()
         self._listen()
 
@@ -103,8 +117,11 @@ class Controls:
         on(self.window_box, "window", "tokens")
         on(self.document, "document", "document")
         self.path.observe(lambda change: change["new"].strip() and self._do("path", path=change["new"]), "value")
-        self.risk_box.observe(lambda change: self._do("risk", chance=change["new"] / 100), "value")
+        self.risk_box.observe(self._risked, "value")
         self.length.observe(self._slid, "value")
+
+    def _risked(self, change: dict[str, Any]) -> None:
+        self._do("risk", chance=change["new"] / 100, **self.risk_box.told())
 
     def _slid(self, change: dict[str, Any]) -> None:
         shortest, longest = change["new"]

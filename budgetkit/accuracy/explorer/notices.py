@@ -38,7 +38,9 @@ def as_percent(share: float) -> str:
 
 
 def sure(buffer: Buffer) -> str:
-    """Return how sure a buffer is."""
+    """Return how sure a buffer is; of one document nobody can say."""
+    if buffer.documents < 2:
+        return "from one document, so nobody can say how sure"
     return f"95 % sure: {100 * buffer.low:.1f} to {100 * buffer.high:.1f} %"
 
 

@@ -23,6 +23,7 @@ KNOWN: Final[dict[str, Callable[[], Corpus]]] = {
     BOTH: lambda: shipped() + odd(documents=2),
     LIBRARY: standard_library,
 }
+SESSIONS: Final = (".json", ".ndjson", ".traj")
 TABLES: Final = (".jsonl", ".csv", ".tsv")
 HEAD: Final = 20  # lines of a table that are read to see what it holds
 USUAL: Final = ("text", "content", "message", "body", "prompt", "document")
@@ -46,6 +47,8 @@ def read(path: str) -> Corpus:
         corpus = _glob(place)
     elif place.suffix.lower() in TABLES and place.is_file():
         corpus = _checked(place)
+    elif place.suffix.lower() in SESSIONS and place.is_file():
+        corpus = _session(place)
     else:
         corpus = folder(place)
     kept = corpus.where(lambda document: bool(document.text))
@@ -126,6 +129,14 @@ def _column(first: list[dict[str, object]]) -> str:
                 lengths[name] = lengths.get(name, 0) + len(value)
     usual = [name for name in USUAL if name in lengths]
     return usual[0] if usual else max(lengths, key=lengths.__getitem__, default="text")
+
+
+def _session(path: Path) -> Corpus:
+    """Read a conversation message by message; a file that is none is a text like any other."""
+    try:
+        return _conversations(path)
+    except ValueError:
+        return folder(path)
 
 
 def _conversations(path: Path) -> Corpus:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.accuracy import buffer_for, summary
-from budgetkit.figures.palette import ALARM, SLATE
+from budgetkit.budget.colours import ALARM, SLATE
 from budgetkit.figures.question import Question, Spec, label, layout, plain
 
 _OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", SLATE)

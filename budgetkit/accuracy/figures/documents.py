@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budgetkit.figures.palette import ALARM, BLUE
+from budgetkit.budget.colours import ALARM, BLUE
 from budgetkit.figures.question import INK, Question, Spec, label, layout, plain, short
 
 Floats = npt.NDArray[np.float64]

@@ -14,7 +14,7 @@ from dataclasses import replace
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.figures.palette import POOL, colour
+from budgetkit.budget.colours import POOL, colour
 from budgetkit.figures.question import Question, Spec, label, layout, plain, signed
 from budgetkit.plan.walk import allocate
 

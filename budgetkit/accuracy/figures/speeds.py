@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budgetkit.figures.palette import BLUE, GREEN, ORANGE
+from budgetkit.budget.colours import BLUE, GREEN, ORANGE
 from budgetkit.figures.question import INK, Question, Spec, layout, plain
 
 Floats = npt.NDArray[np.float64]

@@ -1,11 +1,11 @@
-"""An estimate of an encoding's count: looked up in a table instead of tokenised.
+"""An estimate of an encoding's count: it is looked up in a table, and the text is not tokenised.
 
     tokens of a text = sum over its windows of what each adds
 
-A window is four units of text seen with what is before them (:mod:`budgetkit.counters.estimate.windows`);
-what it adds was learned from where tokens really start in text of many kinds. Because it is a sum that never
-looks ahead, one pass gives the estimate of every prefix, and so the place to cut a text. In a long
-run of one character, or of two in turn, where neighbours say nothing, a window adds what was measured for that run.
+A window is four units of text together with the units before them (:mod:`budgetkit.counters.estimate.windows`). What
+it adds was learned from texts of many kinds, by looking where tokens really start. The sum never looks ahead, so one
+pass gives the estimate of every beginning of the text, and so the place to cut it. In a long run of one character, or
+of two that alternate, the units before say nothing; there a window adds what was measured for such a run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The table behind an estimate: what each window of a text adds to its tokens, as training found it.
+"""The table that an estimate looks up: how many tokens each window of a text adds, as training found it.
 
 One compressed file per encoding under ``data/estimates/``, written by ``scripts/train_estimator.py``. All
 values are whole 128ths of a token, so that sums are exact and the same on every machine.

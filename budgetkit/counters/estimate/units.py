@@ -1,7 +1,7 @@
-"""Texts as rows of UTF-16 units, cut and filled up for an estimate's windows.
+"""Texts as rows of UTF-16 units, in the form that an estimate's windows need.
 
-An ASCII text has one byte for each unit, any other two. A row begins with `windows.BEFORE` units of context and goes on
-in whole windows; what is not text is 0.
+For an ASCII text a unit takes one byte, for any other text two. A row begins with `windows.BEFORE` units of context;
+after them comes a whole number of windows. Units that are not text are 0.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Windows of a text: what an estimate looks up, four UTF-16 units at a time.
+"""Windows of a text: the keys by which an estimate looks up a text, four UTF-16 units at a time.
 
 A text is a row of 16-bit units; each has one of 256 classes (an ASCII character is its own class, the rest share
 128). Two units make a *pair*, two pairs a *window*, seen with the two units before it::
@@ -9,9 +9,9 @@ A text is a row of 16-bit units; each has one of 256 classes (an ASCII character
     own     of each window: the classes of its units
     long    of each window: these and the two before; where one is not ASCII, the window's units themselves
 
-Each has its own table; keys but those of pair and shape are hashed, and a hashed table knows the keys that it holds.
-No window looks ahead, so what is known of a text stays true when the text goes on: that is what makes every prefix's
-estimate a partial sum. Training and counting share this code, so that they cannot disagree.
+Each of these has its own table. All keys but those of pair and shape are hashed, and a hashed table knows which keys it
+has. No window looks ahead. So the estimate of a text's beginning does not change when the text goes on, and every
+beginning's estimate is a part of one running sum. Training and counting use this same code, so they cannot disagree.
 """
 
 from __future__ import annotations

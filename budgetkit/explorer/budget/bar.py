@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from budgetkit.budget import Budget
+from budgetkit.budget.colours import HATCHED, colour, ink
 from budgetkit.explorer.budget.results import Results
 from budgetkit.explorer.budget.settings import Settings
-from budgetkit.figures.palette import HATCHED, colour, ink
 from budgetkit.figures.question import short, signed
 from budgetkit.figures.window import Claim, claims, takes_the_rest
 from budgetkit.plan import Plan

@@ -12,7 +12,7 @@ from budgetkit.budget import Budget
 from budgetkit.budget.amounts import Amount, Share, check_tokens
 from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.explorer.budget.amount_edits import amounts_of, shortest_ratio
-from budgetkit.explorer.budget.results import Results, known_model
+from budgetkit.explorer.budget.results import Results, known_model, typed_model
 from budgetkit.explorer.budget.settings import OWN, Settings
 from budgetkit.explorer.library import Library
 from budgetkit.presets import PRESETS, preset
@@ -21,7 +21,7 @@ from budgetkit.state import from_json, from_yaml
 
 def choose_model(settings: Settings, found: Results, library: Library, name: str) -> Settings:
     """Take another model and its window; the lines stay, shares follow the window."""
-    model, _ = known_model(name.strip())
+    model = typed_model(name)
     window = None if settings.own is None else model.window
     return replace(settings, model=name.strip(), window=window, counter=settings.counter)
 
@@ -78,7 +78,8 @@ def choose_counter(settings: Settings, found: Results, library: Library, name: s
 
 def choose_trace(settings: Settings, found: Results, library: Library, name: str | None) -> Settings:
     """Show another file of conversations, from its first conversation and last turn; None for typed-in sizes."""
-    return replace(settings, trace=name, path="", conversation=0, turn=None)
+    shown = replace(settings, trace=name, path="", conversation=0, turn=None)
+    return with_its_model(shown, library)
 
 
 def open_path(settings: Settings, found: Results, library: Library, path: str) -> Settings:
@@ -94,7 +95,7 @@ def take_file(settings: Settings, found: Results, library: Library, name: str, c
 
 def choose_conversation(settings: Settings, found: Results, library: Library, number: int) -> Settings:
     """Show another conversation of the file, from 0, at its last turn."""
-    return replace(settings, conversation=int(number), turn=None)
+    return with_its_model(replace(settings, conversation=int(number), turn=None), library)
 
 
 def choose_turn(settings: Settings, found: Results, library: Library, turn: int) -> Settings:
@@ -120,8 +121,8 @@ def pin(settings: Settings, found: Results, library: Library) -> Settings:
 
 
 def reset(settings: Settings, found: Results, library: Library) -> Settings:
-    """Go back to the preset as it was; locked lines stay locked."""
-    return replace(settings, lines={}, window=None, demand={})
+    """Go back to what the explorer was called with; the conversation and locked lines stay."""
+    return settings.as_at(library.start)
 
 
 def load(settings: Settings, found: Results, library: Library, text: str) -> Settings:
@@ -140,6 +141,12 @@ def take_setup(settings: Settings, found: Results, library: Library, name: str, 
             f"{one_line(name)} is not UTF-8 at byte {error.start:,}; a saved state is text in UTF-8; save it "
             "in that encoding"
         ) from None
+
+
+def with_its_model(settings: Settings, library: Library) -> Settings:
+    """Take the model that a session says it was held with, where that is one that is known."""
+    name = None if settings.trace is None else library.model_of(settings.trace, settings.conversation)
+    return settings if name is None or known_model(name)[1] else replace(settings, model=name)
 
 
 def taken(settings: Settings, budget: Budget) -> Settings:

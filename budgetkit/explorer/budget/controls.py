@@ -8,13 +8,14 @@ from typing import Any
 import ipywidgets as widgets
 
 from budgetkit.counters import encoding_names
-from budgetkit.explorer.boxes import AUTO, Do, bound, breakable, fill, group, options, row, sends, show
+from budgetkit.explorer.boxes import AUTO, Do, NumberBox, bound, breakable, fill, group, options, row, sends, show
 from budgetkit.explorer.budget.bar import BESIDE_SHORT
 from budgetkit.explorer.budget.results import Results
 from budgetkit.explorer.budget.rows import Limits, Row
 from budgetkit.explorer.budget.settings import OWN, Settings, known_presets
 from budgetkit.explorer.budget.view_state import lines_of
 from budgetkit.explorer.library import Library
+from budgetkit.explorer.tips import TIPS
 from budgetkit.models import models
 
 WINDOWS = (2_048, 4_096, 8_192, 16_384, 32_768, 65_536, 128_000, 200_000, 400_000, 1_000_000, 1_047_576, 2_000_000)
@@ -34,7 +35,7 @@ class Controls:
         For each line of the budget its ``slider``, ``box`` and ``lock``.
     limits : Limits
         ``at_least`` and ``at_most`` of the output reserve.
-    demand : dict of str to BoundedIntText
+    demand : dict of str to NumberBox
         What each section asks for, without a trace.
     """
 
@@ -46,23 +47,29 @@ class Controls:
         self._rows: dict[tuple[str, bool], Row] = {}
         self._boxes: dict[str, Any] = {}
         self.model = widgets.Combobox(
-            description="Model", placeholder="type to search", continuous_update=False, **AUTO
+            description="Model", tooltip=TIPS["Model"], placeholder="type to search", continuous_update=False, **AUTO
         )
         self.model.options = tuple(known.name for known in models())
-        self.preset = widgets.Dropdown(description="Preset", options=known_presets(), **AUTO)
+        self.preset = widgets.Dropdown(description="Preset", tooltip=TIPS["Preset"], options=known_presets(), **AUTO)
         sizes = [(f"{n:,}", n) for n in WINDOWS]
-        self.window = widgets.SelectionSlider(description="Window", options=sizes, readout=False, **AUTO)
-        self.window_box = widgets.BoundedIntText(min=1, max=100_000_000, tooltip="Window, in tokens", **AUTO)
-        self.limits = Limits(LIMITED, do)
-        self.counter = widgets.Combobox(description="Counter", continuous_update=False, **AUTO)
-        self.counter.options = (*encoding_names(), *RATIOS)
-        self.trace = widgets.Dropdown(description="From", options=[(TYPED_IN, None)], **AUTO)
-        self.path = widgets.Text(
-            description="File", placeholder="path of a .jsonl file", continuous_update=False, **AUTO
+        self.window = widgets.SelectionSlider(
+            description="Window", tooltip=TIPS["Window"], options=sizes, readout=False, **AUTO
         )
-        self.conversation = widgets.Dropdown(description="Which", options=[("1", 0)], **AUTO)
-        self.turn = widgets.IntSlider(description="Turn", min=1, max=1, readout=False, **AUTO)
-        self.turn_box = widgets.BoundedIntText(min=1, max=1, tooltip="Turn", **AUTO)
+        self.window_box = NumberBox(do, min=1, tooltip="Window, in tokens", **AUTO)
+        self.limits = Limits(LIMITED, do)
+        self.counter = widgets.Combobox(description="Counter", tooltip=TIPS["Counter"], continuous_update=False, **AUTO)
+        self.counter.options = (*encoding_names(), *RATIOS)
+        self.trace = widgets.Dropdown(description="From", tooltip=TIPS["From"], options=[(TYPED_IN, None)], **AUTO)
+        self.path = widgets.Text(
+            description="File",
+            tooltip=TIPS["File"],
+            placeholder="path of a .jsonl file",
+            continuous_update=False,
+            **AUTO,
+        )
+        self.conversation = widgets.Dropdown(description="Which", tooltip=TIPS["Which"], options=[("1", 0)], **AUTO)
+        self.turn = widgets.IntSlider(description="Turn", tooltip=TIPS["Turn"], min=1, max=1, readout=False, **AUTO)
+        self.turn_box = NumberBox(do, min=1, max=1, tooltip="Turn, by its number", **AUTO)
         self._build()
         self._listen()
 
@@ -116,7 +123,8 @@ class Controls:
         for name, _, amount, _ in lines:
             tokens = {**budget.sizes, **budget.caps}.get(name, 0)
             locked = name in settings.locks
-            self.lines[name].project(amount, tokens, budget.window, budget.floors.get(name, 0), locked)
+            row = self.lines[name]
+            row.project(amount, tokens, budget.window, budget.floors.get(name, 0), locked, name in budget.caps)
             if name == LIMITED:
                 self.limits.project(amount, budget.window, locked)
                 self.lines[name].say(LIMITED if budget.kind == "shared" else f"{LIMITED}, {BESIDE_SHORT[budget.kind]}")
@@ -140,10 +148,9 @@ class Controls:
     def _asking(self, section: str) -> Any:
         if section in self._boxes:
             return self._boxes[section]
-        box = widgets.BoundedIntText(
-            description=breakable(section), max=100_000_000, tooltip=f"Size that {section} asks for", **AUTO
-        )
-        box.observe(lambda change: self._do("demand", section=section, tokens=change["new"]), "value")
+        tip = f"Size that {section} asks for, in tokens"
+        box = NumberBox(self._do, description=breakable(section), tooltip=tip, **AUTO)
+        sends(self._do, box, "demand", "tokens", section=section)
         self._boxes[section] = box.add_class("bk-wide")
         return box
 
@@ -165,5 +172,6 @@ class Controls:
             bound(self.turn_box, 1, len(found.demand), found.turn)
         for section, box in self.demand.items():
             grant = next((g for g in found.plan.grants if g.section == section), None)
+            box.whole = found.plan.budget.window
             if grant is not None and not has_trace:
                 box.value = grant.demand

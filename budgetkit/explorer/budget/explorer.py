@@ -13,11 +13,11 @@ from budgetkit.budget import Budget
 from budgetkit.counters import Count
 from budgetkit.explorer.base import Explorer
 from budgetkit.explorer.budget.charts import charts
-from budgetkit.explorer.budget.commands import COMMANDS, taken
+from budgetkit.explorer.budget.commands import COMMANDS, taken, with_its_model
 from budgetkit.explorer.budget.controls import Controls
 from budgetkit.explorer.budget.notices import source, status
 from budgetkit.explorer.budget.results import Results, results
-from budgetkit.explorer.budget.settings import Settings
+from budgetkit.explorer.budget.settings import DEFAULT_MODEL, Settings
 from budgetkit.explorer.budget.texts import texts
 from budgetkit.explorer.budget.view_state import scene, shown_figures
 from budgetkit.explorer.library import Library
@@ -54,11 +54,12 @@ class BudgetExplorer(Explorer[Settings, Results, Library]):
     ----------
     budget : str or Budget, default "chat"
         A preset's name, or a budget to start from.
-    trace : str, path, Trace or sequence of Trace, optional
+    trace : str, path, Trace, sequence of Trace or of messages, optional
         The conversations to plan: the name of a shipped one, a file, or loaded ones. Without them the sections
         ask for sizes that are typed in.
-    model : str, default "gpt-4o"
-        The model; its window holds for a preset.
+    model : str, optional
+        The model; its window holds for a preset. Left out, it is the one that the conversation was held with, where
+        that says so, else "gpt-4o".
     counter : str, Counter or callable, optional
         What to count with, by name or as it is; the model's own where it is left out.
     window : int, optional
@@ -85,19 +86,21 @@ class BudgetExplorer(Explorer[Settings, Results, Library]):
     def __init__(
         self,
         budget: str | Budget = "chat",
-        trace: str | Path | Trace | Sequence[Trace] | None = None,
+        trace: str | Path | Trace | Sequence[Any] | None = None,
         *,
-        model: str = "gpt-4o",
+        model: str | None = None,
         counter: str | Count | None = None,
         window: int | None = None,
     ) -> None:
         view = self.view_class()
         library = Library(view.report)
-        settings = Settings(model=model, counter=library.given(counter))
+        name = None if trace is None else library.take(trace)
+        settings = Settings(model=model or DEFAULT_MODEL, counter=library.given(counter), trace=name)
+        settings = settings if model else with_its_model(settings, library)
         settings = taken(settings, budget) if isinstance(budget, Budget) else replace(settings, preset=budget)
         if window is not None:
             settings = replace(settings, window=window)
-        settings = replace(settings, trace=None if trace is None else library.take(trace))
+        library.start = settings
         super().__init__(settings, library, view, Controls(self._do, library))
 
     @property
@@ -158,7 +161,7 @@ class BudgetExplorer(Explorer[Settings, Results, Library]):
         return results(settings, self._library)
 
     def _scene(self, history: UndoStack[Settings], found: Results) -> Data:
-        return scene(history, found, source(history.now, found, self._library))
+        return scene(history, found, source(history.now, found, self._library), self._library.start)
 
     def _status(self, found: Results) -> Data:
         return status(found)
@@ -167,7 +170,7 @@ class BudgetExplorer(Explorer[Settings, Results, Library]):
         return charts(found, shown_figures(found), opened)
 
     def _texts(self, found: Results) -> dict[str, str]:
-        return texts(self._history.now, found.model, found.budget)
+        return texts(self._history.now, found.model, found.budget, found.counter.name)
 
     def __repr__(self) -> str:
         now = self._history.now

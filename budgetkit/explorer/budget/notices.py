@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from budgetkit.explorer.budget.results import Results
+from budgetkit.explorer.budget.results import Results, is_own
 from budgetkit.explorer.budget.settings import Settings
 from budgetkit.explorer.library import Library
 from budgetkit.plan import Grant, Plan
 from budgetkit.plan.losses import overcommitted
+from budgetkit.trace import Trace
 
 Data = dict[str, Any]
 
@@ -17,17 +18,53 @@ Data = dict[str, Any]
 def status(found: Results) -> Data:
     """Return whether everything fits and, where it does not, how to mend it."""
     plan = found.plan
+    if found.trace is not None and found.trace.is_silent:
+        return silent(found.trace)
     lost = sorted((grant for grant in plan.grants if grant.cut > 0), key=lambda grant: -grant.cut)
     over = plan.free < 0 or plan.budget.unclaimed < 0
+    warned = [*map(for_the_hand, plan.warnings)]
     claimed = [overcommitted(plan.budget)] if plan.budget.unclaimed < 0 else []
-    said = [*dict.fromkeys([*plan.warnings[: plan.free < 0], *claimed, *plan.warnings])] or [_fits(found)]
+    said = [*dict.fromkeys([*warned[: plan.free < 0], *claimed, *warned])] or [_fits(found)]
     if lost:
         said.insert(int(over), _lost(found, lost))
     if plan.budget.constrained_below is not None and plan.is_constrained and not plan.warnings:
         said.append(_constrained(plan))
     more = [*said[1:], *([found.note] if found.note else [])]
     level = "over" if over else "cut" if plan.warnings or lost or more else "fits"
-    return {"level": level, "text": said[0], "more": more}
+    return {"level": level, "text": said[0], "more": [*more, *left_out(found.trace)]}
+
+
+def for_the_hand(warning: str) -> str:
+    """Return a plan's warning without what only code can do about it.
+
+    Examples
+    --------
+    >>> for_the_hand('raise the cap, shorten the text, or in code let it be cut inside, with granularity="line".')
+    'raise the cap, or shorten the text.'
+    """
+    before, mark, _ = warning.replace("raise limit_items in code", "let it keep more").partition(", or in code ")
+    if not mark:
+        return before
+    first, comma, last = before.rpartition(", ")
+    return f"{first}, or {last}." if comma else f"{before}."
+
+
+def silent(trace: Trace) -> Data:
+    """Return the status of a conversation in which nothing can be counted: nobody knows what would fit."""
+    first, *more = trace.warnings
+    return {"level": "over", "text": _sentence(first), "more": [_sentence(each) for each in more]}
+
+
+def left_out(trace: Trace | None) -> list[str]:
+    """Return what a file holds beside what is counted; kinds of content are named in the source line."""
+    if trace is None:
+        return []
+    told = trace.warnings[:-1] if trace.uncounted else trace.warnings
+    return [_sentence(f"not counted: {each}") for each in told]
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:].rstrip('.')}."
 
 
 def _constrained(plan: Plan) -> str:
@@ -83,7 +120,6 @@ def source(settings: Settings, found: Results, library: Library) -> str:
 
 
 def _counted(found: Results) -> str:
-    own = found.model.encoding_is_own and getattr(found.counter, "encoding", "") == found.model.encoding
-    if own:
+    if is_own(found.counter, found.model):
         return f"counted exactly with {found.model.encoding}"
     return f"counted with {found.counter.name}, an estimate for {found.model.name}"

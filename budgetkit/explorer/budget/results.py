@@ -11,19 +11,20 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.budget.quoting import brief, one_line
+from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.counters import Counter
 from budgetkit.explorer.budget.requests import Requests
 from budgetkit.explorer.budget.settings import Settings
 from budgetkit.explorer.library import Library
 from budgetkit.figures.turns import first_cut
 from budgetkit.framing import framing_for
-from budgetkit.models import Model, UnknownModelWarning, model
+from budgetkit.models import Model, RetiredModelWarning, UnknownModelWarning, model, nearest
 from budgetkit.plan import Plan
 from budgetkit.plan.batch import RequestBatch
 from budgetkit.plan.fitting import fit
 from budgetkit.plan.walk import allocate
 from budgetkit.presets import PRESETS
+from budgetkit.trace import Trace
 
 ROUGH = "chars/4"
 
@@ -43,6 +44,7 @@ class Results:
     pinned_turns: RequestBatch | None = None
     compared: tuple[RequestBatch, RequestBatch, str, str] | None = None
     conversations: RequestBatch | None = None
+    trace: Trace | None = None
     note: str = ""
 
     @property
@@ -91,6 +93,7 @@ def _with_trace(settings: Settings, library: Library, bare: Results) -> Results:
         pinned_turns=None if held is None else own.turns(which),
         compared=_compared(requests, which, bare.model),
         conversations=requests.every() if len(traces) > 1 else None,
+        trace=traces[which],
     )
 
 
@@ -98,10 +101,15 @@ def _compared(requests: Requests, which: int, model: Model) -> tuple[RequestBatc
     """Return a conversation by the model's counter and by a rough one, and what the counters are called."""
     library, chosen = requests.library, requests.counter
     own = library.counter(None, model)
-    if getattr(chosen, "encoding", None) == getattr(own, "encoding", ""):
+    if chosen.exact and getattr(chosen, "encoding", None) == getattr(own, "encoding", ""):
         rough = library.counter(ROUGH, model)
         return requests.turns(which), replace(requests, counter=rough).turns(which), chosen.name, rough.name
     return replace(requests, counter=own).turns(which), requests.turns(which), own.name, chosen.name
+
+
+def is_own(count: Counter, model: Model) -> bool:
+    """Tell whether a counter gives the number that the model itself would count."""
+    return count.exact and model.encoding_is_own and getattr(count, "encoding", "") == model.encoding
 
 
 def shown(pinned: Budget, budget: Budget) -> Budget:
@@ -111,11 +119,24 @@ def shown(pinned: Budget, budget: Budget) -> Budget:
 
 
 def known_model(name: str) -> tuple[Model, str]:
-    """Return a model and, where a default stands in for it, the warning."""
+    """Return a model and, where a default stands in for it or it has ended, the warning."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UnknownModelWarning)
+        warnings.simplefilter("always", RetiredModelWarning)
         found = model(name)
     return found, str(caught[0].message) if caught else ""
+
+
+def typed_model(name: str) -> Model:
+    """Return the model of a name that somebody typed; one that nothing knows is refused, and the nearest are named."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RetiredModelWarning)  # a model that has ended is known all the same
+        try:
+            return model(name.strip(), unknown="raise")
+        except ValueError:
+            near = nearest(name)
+    hint = f"; nearest are {quoted(near)}" if near else "; type a part of its name to search"
+    raise ValueError(f"no model {brief(name.strip())} is known, so all stays as it was{hint}")
 
 
 def typed_demand(settings: Settings, budget: Budget) -> dict[str, int]:

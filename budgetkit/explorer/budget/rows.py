@@ -8,8 +8,8 @@ from typing import Any
 import ipywidgets as widgets
 
 from budgetkit.budget.amounts import Amount, Share
-from budgetkit.explorer.boxes import AUTO, Do, bound, breakable
-from budgetkit.figures.palette import colour
+from budgetkit.budget.colours import colour
+from budgetkit.explorer.boxes import AUTO, Do, NumberBox, bound, breakable
 
 STEP = 0.5  # percent of the window
 
@@ -29,14 +29,14 @@ class Row:
             description=breakable(line), min=0, max=100, step=STEP, readout=False, tooltip=tip, **AUTO
         )
         self.slider.style.handle_color = colour(line)
-        self.box = widgets.BoundedIntText(min=0, max=100, tooltip=f"{line}, in tokens", **AUTO).add_class("bk-number")
+        self.box = NumberBox(do, tooltip=f"{line}, in tokens", **AUTO).add_class("bk-number")
         self.lock = widgets.ToggleButton(description="", tooltip=f"Lock {line}", **AUTO).add_class("bk-lock")
         self.share = widgets.Label().add_class("bk-share")
         self.widget = (
             widgets.Box([self.slider, self.share, self.box, self.lock]).add_class("bk-row").add_class("bk-line")
         )
         self.slider.observe(self._slid, "value")
-        self.box.observe(lambda change: do("line", line=line, tokens=change["new"]), "value")
+        self.box.observe(self._typed, "value")
         self.lock.observe(lambda change: do("lock", line=line, on=change["new"]), "value")
 
     def _slid(self, change: dict[str, Any]) -> None:
@@ -46,7 +46,15 @@ class Row:
         else:
             self._do("line", merge=f"slider {self.line}", line=self.line, tokens=share.of(self._window))
 
-    def project(self, amount: Amount | None, tokens: int | None, window: int, floor: int, locked: bool) -> None:
+    def _typed(self, change: dict[str, Any]) -> None:
+        if change["new"] is None:
+            self._do("amount", line=self.line, amount=None, **self.box.told())
+        else:
+            self._do("line", line=self.line, tokens=change["new"], **self.box.told())
+
+    def project(
+        self, amount: Amount | None, tokens: int | None, window: int, floor: int, locked: bool, is_section: bool = False
+    ) -> None:
         """Show what holds."""
         size = window if tokens is None else tokens
         self._limits = (amount.at_least, amount.at_most) if isinstance(amount, Share) else (0, None)
@@ -55,7 +63,11 @@ class Row:
         ratio = float(amount.ratio) if isinstance(amount, Share) else size / max(1, window)
         self.slider.value = min(100.0, round(100 * ratio / STEP) * STEP)
         self.share.value = "pool" if tokens is None else f"{100 * size / max(1, window):.3g} %"
-        bound(self.box, floor, window, size)
+        self.box.whole, self.box.may_be_empty = window, is_section
+        if is_section:
+            self.box.placeholder = "no cap"
+            self.box.tooltip = f"{self.line}, in tokens; empty: it draws on the shared pool"
+        bound(self.box, floor, max(window, size), tokens)
         self.slider.disabled = self.box.disabled = locked
         self.lock.value = locked
         if tokens is None:
@@ -80,7 +92,7 @@ class Limits:
         self.line, self._do = line, do
         text = {"at_least": f"Smallest {line} reserve, in tokens", "at_most": f"Largest {line} reserve, in tokens"}
         self.at_least, self.at_most = (
-            widgets.BoundedIntText(description=name.replace("_", " "), tooltip=text[name], max=100, **AUTO)
+            NumberBox(do, description=name.replace("_", " "), tooltip=text[name], **AUTO)
             for name in ("at_least", "at_most")
         )
         self.widget = widgets.Box([self.at_least, self.at_most]).add_class("bk-limits")
@@ -88,11 +100,13 @@ class Limits:
             box.add_class("bk-number").observe(self._typed, "value")
 
     def _typed(self, change: dict[str, Any]) -> None:
-        self._do("limits", line=self.line, at_least=self.at_least.value, at_most=self.at_most.value)
+        box = change["owner"]
+        self._do("limits", line=self.line, at_least=self.at_least.value, at_most=self.at_most.value, **box.told())
 
     def project(self, amount: Amount | None, window: int, locked: bool) -> None:
         """Show what holds."""
         share = amount if isinstance(amount, Share) else Share(0)
+        self.at_least.whole = self.at_most.whole = window
         bound(self.at_least, 0, window, share.at_least)
         bound(self.at_most, 0, window, window if share.at_most is None else share.at_most)
         self.at_least.disabled = self.at_most.disabled = locked

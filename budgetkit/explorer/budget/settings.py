@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from budgetkit.budget import Budget
 from budgetkit.budget.amounts import Amount, check_tokens
@@ -13,6 +14,7 @@ from budgetkit.models import Model
 from budgetkit.presets import PRESETS, preset
 
 OWN = "own"
+DEFAULT_MODEL = "gpt-4o"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,7 @@ class Settings:
     """What is set in the explorer."""
 
     preset: str = "chat"
-    model: str = "gpt-4o"
+    model: str = DEFAULT_MODEL
     window: int | None = None
     own: Budget | None = None
     lines: Mapping[str, Amount | None] = field(default_factory=dict)
@@ -38,13 +40,18 @@ class Settings:
         if self.own is not None:
             return self.own if self.window is None else replace(self.own, window=self.window, deficit="signed")
         sized = model if self.window is None else replace(model, window=self.window, max_output=None)
-        return preset(self.preset)(sized)
+        return _made(self.preset, sized)
 
     def budget(self, model: Model) -> Budget:
         """Return the budget with its moved and locked lines; over-commitment is signed, never an error."""
         base = replace(self.base(model), deficit="signed")
         moved = {**self.lines, **self.locks}
         return with_reserves(base, moved).assign(**{n: a for n, a in moved.items() if n in names(base, moved)})
+
+    def as_at(self, start: Settings) -> Settings:
+        """Return how it all began, of the conversation that is shown now; what is locked or pinned stays."""
+        kept = {name: getattr(self, name) for name in ("trace", "path", "conversation", "turn", "locks", "pinned")}
+        return replace(start, **kept)
 
     def next_line(self, budget: Budget, base: Budget, line: str, tokens: int) -> Settings:
         """Return the settings with one line moved; a share stays a share."""
@@ -65,6 +72,12 @@ class Settings:
             size = "without a cap" if held is None else f"at {held:,} tokens"
             raise ValueError(f"{one_line(line)} was to change; it is locked {size}; unlock it first")
         return replace(self, lines={**self.lines, line: amount})
+
+
+@lru_cache(maxsize=32)
+def _made(name: str, sized: Model) -> Budget:
+    """Return a preset's budget, which every part of a move asks for."""
+    return preset(name)(sized)
 
 
 def known_presets() -> tuple[tuple[str, str], ...]:

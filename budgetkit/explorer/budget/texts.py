@@ -10,15 +10,38 @@ from typing import Any
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation, Reserve
 from budgetkit.budget.amounts import Amount, Share
+from budgetkit.budget.quoting import one_line
 from budgetkit.explorer.budget.amount_edits import names
 from budgetkit.explorer.budget.settings import Settings
 from budgetkit.models import Model
 from budgetkit.state import to_json, to_yaml
 
 
-def texts(settings: Settings, model: Model, budget: Budget) -> dict[str, str]:
-    """Return the set-up in every format."""
-    return {"python": python(settings, model, budget), "yaml": to_yaml(budget), "json": to_json(budget)}
+def texts(settings: Settings, model: Model, budget: Budget, counter: str = "") -> dict[str, str]:
+    """Return the set-up in every format, with the model, the counter and the file where they are named."""
+    program, written = python(settings, model, budget), to_yaml(budget)
+    if counter:
+        program += _counting(settings, counter)
+        written = f"# {_beside(settings, counter)}\n{written}"
+    return {"python": program, "yaml": written, "json": to_json(budget)}
+
+
+def _beside(settings: Settings, counter: str) -> str:
+    """Return in one line what a budget is set up with."""
+    which = f", conversation {settings.conversation + 1:,}" if settings.conversation else ""
+    held = f"; {settings.path or settings.trace}{which}" if settings.trace else ""
+    own = "its own tokenizer" if counter == settings.model else counter
+    return one_line(f"{settings.model}, counted with {own}{held}")
+
+
+def _counting(settings: Settings, counter: str) -> str:
+    """Return the lines that count, and that read the conversation."""
+    named = repr(settings.counter) if settings.counter else f"bk.model({settings.model!r})"
+    lines = f"\ncount = bk.counter({named})"
+    if settings.trace is None:
+        return lines
+    which = f", conversation={settings.conversation}" if settings.conversation else ""
+    return f"{lines}\ntrace = bk.load_trace({settings.path or settings.trace!r}{which})"
 
 
 def python(settings: Settings, model: Model, budget: Budget) -> str:

@@ -14,16 +14,16 @@ from budgetkit.explorer.budget.bar import BESIDE, WINDOWS, bar
 from budgetkit.explorer.budget.results import Results
 from budgetkit.explorer.budget.settings import Settings
 from budgetkit.explorer.undo import UndoStack
-from budgetkit.figures.question import signed
+from budgetkit.figures.question import short, signed
 from budgetkit.plan import Plan
 
 Data = dict[str, Any]
 
 
-def scene(history: UndoStack[Settings], found: Results, source: str) -> Data:
+def scene(history: UndoStack[Settings], found: Results, source: str, start: Settings) -> Data:
     """Return the state of the view."""
     settings = history.now
-    changed = bool(settings.lines or settings.window is not None or settings.demand)
+    changed = settings != settings.as_at(start)
     actions = {"undo": bool(history.past), "redo": bool(history.future), "reset": changed}
     return {
         "source": source,
@@ -38,7 +38,7 @@ def shown_figures(found: Results) -> list[str]:
     """Return which figures there is something to draw for."""
     names = ["waterfall", "sections"]
     if found.demand is not None:
-        names += ["turns", "errors"]
+        names = ["turns", "sections", "waterfall", "errors"]  # first what somebody opens an explorer for
     if found.conversations is not None:
         names.append("conversations")
     return names
@@ -66,10 +66,22 @@ def _kpi(key: str, label: str, found: Results, number: Callable[[Plan], int], mo
         "key": key,
         "label": label,
         "value": text,
+        "short": signed_short(value),
         "change": "" if before is None else moved,
         "level": "alarm" if value < 0 else "",
         "tip": f"{label}: {text} tokens{f'; {more}' if more else ''}",
     }
+
+
+def signed_short(value: int) -> str:
+    """Return a number in as few letters as a narrow key figure has room for.
+
+    Examples
+    --------
+    >>> signed_short(1_047_576), signed_short(-3_456)
+    ('1.05M', '−3.5k')
+    """
+    return short(value).replace("-", "−")
 
 
 def _first_cut(found: Results) -> list[Data]:

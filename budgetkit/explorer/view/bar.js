@@ -15,8 +15,8 @@ function createBar(post) {
   }
   const id = `bk-hatch-${Math.random().toString(36).slice(2)}`;
   svg.prepend(hatch(id));
-  const tip = element("div", { class: "bk-tip", role: "presentation" });
-  const bar = { svg, tip, layers, post, state: null, moved: null, serial: 0, hatch: `url(#${id})`, onHover: () => {} };
+  const tip = element("div", { class: "bk-tip", role: "presentation", popover: "manual" });
+  const bar = { svg, tip, layers, post, state: null, moved: null, serial: 0, hatch: `url(#${id})`, onHover: () => {}, onDrag: () => {} };
   bar.draw = (state) => {
     bar.state = state;
     if (bar.moved?.settled && bar.moved.settled()) bar.moved = null;
@@ -32,8 +32,8 @@ function hatch(id) {
 }
 
 // Where everything stands, in pixels; a segment under the pointer has the size that the pointer gives it.
-function placeBar(bar, width) {
-  const { state, moved } = bar;
+function placeBar(bar, width, moved = bar.moved) {
+  const { state } = bar;
   const held = moved && state.segments.find((s) => s.key === moved.key);
   const tokens = held && Math.min(moved.tokens, held.reach ?? moved.tokens);
   const grown = held ? tokens - held.tokens : 0;
@@ -69,7 +69,7 @@ function paintBar(bar) {
   bar.scale = placed.scale;
   put(bar.svg, { height: BAR.total + (state.pinned ? BAR.pinned : 0) });
   keep(layers.segments, placed.places, (place) => makeSegment(bar, place), (node, place) => paintSegment(bar, node, place));
-  const handles = placeHandles(placed.places, width);
+  const handles = placeHandles(placed.places, width, bar.drag);
   keep(layers.handles, handles, (place) => makeHandle(bar, place.key), (node, place) => paintHandle(bar, node, place));
   paintBracket(layers.bracket, state, placed, width);
   paintEnd(layers.end, state, placed, width);
@@ -170,11 +170,14 @@ function paintPinned(layer, state, { scale }) {
   });
 }
 
+// A tip lies over the whole page, as a popover: a place of JupyterLab's holds what is fixed inside it.
 function showTip(tip, text, event) {
-  tip.style.display = text ? "block" : "none";
-  if (!text) return;
+  const isOpen = tip.matches(":popover-open");
+  if (!text || !tip.isConnected) return void (isOpen && tip.hidePopover());
   say(tip, text);
-  const left = Math.min(event.clientX + 14, window.innerWidth - tip.offsetWidth - 8);
-  tip.style.left = `${Math.max(4, left)}px`;
-  tip.style.top = `${event.clientY + 18}px`;
+  if (!isOpen) tip.showPopover();
+  const { width, height } = tip.getBoundingClientRect();
+  const below = event.clientY + 18;
+  tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, window.innerWidth - width - 8))}px`;
+  tip.style.top = `${below + height > window.innerHeight - 4 ? event.clientY - height - 8 : below}px`;
 }

@@ -67,11 +67,18 @@ async function runCharts(charts) {
     const key = nextKey(charts);
     charts.dirty.delete(key);
     const card = charts.cards.get(key);
-    if (card) await paintCard(charts, card, library);
+    if (card) await paintCard(charts, card, library).catch((error) => refuseCard(card, error));
     await rest(charts);
   }
   charts.running = false;
   charts.root.removeAttribute("aria-busy");
+}
+
+// A figure that cannot be drawn says so in its place; the others are drawn, and so is its next state.
+function refuseCard(card, error) {
+  card.busy = false;
+  say(card.note, `This figure could not be drawn (${error.message}); its table is whole.`);
+  reportError(error);
 }
 
 // A chart takes longer to draw than a frame lasts, so while a handle is moving they come seldom: the bar goes first.
@@ -178,11 +185,23 @@ function listen(charts, card) {
     if (typeof key === "string") charts.onHover(key);
   });
   card.plot.on("plotly_unhover", () => charts.onHover(null));
-  card.plot.on("plotly_click", (event) => {
+  const choose = (value) => {
     const { click } = charts.model.get(`figure_${card.key}`);
-    const point = event.points[0];
     if (click) charts.onClick(click);
-    if (click) charts.post({ kind: click, [click]: keyOf(event) ?? point.x, gesture: click });
+    if (click) charts.post({ kind: click, [click]: value, gesture: click });
+  };
+  const alongAxis = () => ["turn", "request"].includes(charts.model.get(`figure_${card.key}`).click);
+  card.plot.on("plotly_click", (event) => alongAxis() || choose(keyOf(event) ?? event.points[0].x));
+  // Where the axis is made of turns or requests, every place in it is one, not only where something is drawn.
+  card.plot.addEventListener("click", (event) => {
+    const area = card.plot.querySelector(".nsewdrag")?.getBoundingClientRect();
+    if (!alongAxis() || !area || event.clientX < area.left || event.clientX > area.right) return;
+    if (event.clientY < area.top || event.clientY > area.bottom) return;
+    const { xaxis } = card.plot._fullLayout;
+    const steps = card.plot._fullData.some((trace) => trace.line?.shape === "hv");
+    const at = xaxis.p2d(event.clientX - area.left);
+    const ends = Math.max(...card.plot._fullData.flatMap((trace) => (trace.x ?? []).filter(Number.isFinite))) - (steps ? 1 : 0);
+    choose(Math.max(1, Math.min(ends, steps ? Math.floor(at) : Math.round(at))));
   });
 }
 

@@ -2,13 +2,71 @@
 
 // JupyterLab's command mode takes x, b, dd and the arrows from a focused widget and changes the notebook with
 // them. Keys stop at the explorer; shortcuts with Ctrl, Alt or Cmd, Escape and Shift+Enter pass.
+//
+// JupyterLab hears a key on its way up, Notebook 7 on its way down, before it has come here. Both leave a key alone
+// whose target has this mark; only the window hears it earlier.
+const SUPPRESSED = "data-lm-suppress-shortcuts";
+
 function guardKeys(box) {
-  const stop = (event) => {
+  const isOurs = (event) => {
     const passes = event.ctrlKey || event.metaKey || event.altKey || event.key === "Escape";
-    if (!passes && !(event.shiftKey && event.key === "Enter")) event.stopPropagation();
+    return !passes && !(event.shiftKey && event.key === "Enter");
   };
+  const mark = (event) => {
+    if (box.contains(event.target)) event.target.toggleAttribute(SUPPRESSED, isOurs(event));
+  };
+  const stop = (event) => {
+    if (isOurs(event)) event.stopPropagation();
+  };
+  window.addEventListener("keydown", mark, true);
   box.addEventListener("keydown", stop);
-  return () => box.removeEventListener("keydown", stop);
+  return () => {
+    window.removeEventListener("keydown", mark, true);
+    box.removeEventListener("keydown", stop);
+  };
+}
+
+// A slider of ipywidgets that is held by the pointer: all its moves until it is let go are one step to take back.
+function watchGrabs(box, post, steady) {
+  const grab = (event) => {
+    if (!event.target.closest(".widget-slider")) return;
+    post({ kind: "grab" });
+    steady(true);
+    const done = () => {
+      for (const name of ["pointerup", "pointercancel"]) window.removeEventListener(name, done, true);
+      post({ kind: "release" });
+      steady(false);
+    };
+    for (const name of ["pointerup", "pointercancel"]) window.addEventListener(name, done, true);
+  };
+  box.addEventListener("pointerdown", grab, true);
+  return () => box.removeEventListener("pointerdown", grab, true);
+}
+
+// What there is to say about a number that was typed stands under its box, until something else is said.
+function tellBeside(box, { beside, note }) {
+  box.querySelectorAll(".bk-beside").forEach((node) => node.remove());
+  if (!beside || !note) return;
+  const named = [...box.querySelectorAll(".bk-controls [title]")].find((node) => node.title === beside);
+  const place = named?.closest(".bk-row, .bk-limits, .bk-pair, .bk-prices") ?? named?.closest(".jupyter-widgets");
+  place?.insertAdjacentElement("afterend", element("p", { class: "bk-beside", role: "alert" }, note));
+}
+
+// A kernel that is gone: the last picture stays, and one sentence says what to do.
+const GONE = "The kernel is gone; this is the last picture. Run the cell again to go on from it.";
+
+function watchKernel(box, lost) {
+  let isLost = false;
+  const look = () => {
+    const now = box.classList.contains("jupyter-widgets-disconnected");
+    if (now && !isLost) lost();
+    isLost = now;
+    box.toggleAttribute("inert", now);
+  };
+  const observer = new MutationObserver(look);
+  observer.observe(box, { attributes: true, attributeFilter: ["class"] });
+  look();
+  return () => observer.disconnect();
 }
 
 // ipywidgets gives a slider's handle no name of its own, and a button that stays pressed no state.
@@ -19,7 +77,7 @@ function nameControls(box) {
     put(handle, { "aria-label": labelOf(slider) });
     if (readout) put(handle, { "aria-valuetext": readout });
   }
-  for (const input of box.querySelectorAll(".bk-row input[type=number]")) {
+  for (const input of box.querySelectorAll(".bk-row .bk-number input")) {
     put(input, { "aria-label": input.title || `${labelOf(input.closest(".bk-row"))}, tokens` });
   }
   for (const list of box.querySelectorAll(".bk-pair select[title]")) put(list, { "aria-label": list.title });

@@ -5,10 +5,37 @@ function paintKpis(list, kpis) {
   keep(list, kpis, make, (node, kpi) => {
     put(node, { class: ["bk-kpi", kpi.level && `bk-${kpi.level}`, kpi.color && "bk-hero"].filter(Boolean).join(" "), title: kpi.tip, style: kpi.color ? `--bk-own:${kpi.color}` : null });
     const [value, label, change] = node.children;
-    say(value, kpi.value);
+    node.kpi = kpi;
     say(label, kpi.label);
     say(change, kpi.change ?? "");
+    sayNumber(value, kpi);
   });
+  if (list.many !== kpis.length) fitKpis(list);
+}
+
+const NARROWEST = 104; // pixels of a key figure
+const BETWEEN = 8; // pixels
+
+// Rows of the same length, or nearly: six are one row or two of three, never five and one.
+function fitKpis(list) {
+  list.many = list.children.length;
+  if (!list.many || !list.clientWidth) return;
+  const fit = Math.max(1, Math.floor((list.clientWidth + BETWEEN) / (NARROWEST + BETWEEN)));
+  const rows = Math.ceil(list.many / fit);
+  list.style.setProperty("--bk-in-row", Math.ceil(list.many / rows));
+  for (const node of list.children) {
+    const [value] = node.children;
+    node.room = value.clientWidth;
+    node.font = getComputedStyle(value).font;
+  }
+  for (const node of list.children) sayNumber(node.children[0], node.kpi);
+}
+
+// A number that has no room is shortened (1.05M); it never loses its end.
+function sayNumber(value, kpi) {
+  const { room, font } = value.parentNode;
+  const fits = !room || textWidth(kpi.value, font) <= room;
+  say(value, fits ? kpi.value : kpi.short ?? kpi.value);
 }
 
 const SIGNS = { fits: "✓", over: "!", cut: "!", error: "✕", busy: "…", note: "i" };
@@ -38,7 +65,7 @@ function createActions(post) {
   const buttons = {
     undo: make("undo", "Undo", "Take back the last change (Ctrl+Z)"),
     redo: make("redo", "Redo", "Do it again (Ctrl+Shift+Z)"),
-    reset: make("reset", "Reset", "Back to the preset; locked lines stay"),
+    reset: make("reset", "Reset", "Back to how it was opened; the conversation and locked lines stay"),
     pin: make("pin", "Pin", "Keep this budget in sight and compare the next one with it"),
   };
   const root = element("div", { class: "bk-actions", role: "toolbar", "aria-label": "Changes" }, ...Object.values(buttons));
@@ -54,7 +81,7 @@ function createActions(post) {
 
 function undoByKey(box, post) {
   const listen = (event) => {
-    const typing = event.target.closest("input:not([type=number]), textarea, pre");
+    const typing = event.target.closest("input:not([type=number], .bk-number input), textarea, pre");
     if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z" || typing) return;
     event.preventDefault();
     event.stopPropagation();
@@ -64,9 +91,10 @@ function undoByKey(box, post) {
   return () => box.removeEventListener("keydown", listen);
 }
 
+const ANSWERED = 6000; // milliseconds that an answer stays beside its button
 const FORMATS = { python: "Python", yaml: "YAML", json: "JSON" };
 
-function createTakeaway(model, load, report) {
+function createTakeaway(model, load) {
   const code = element("pre", { class: "bk-code", tabindex: 0, "aria-label": "This set-up as text" });
   const tabs = element("div", { class: "bk-tabs", role: "group", "aria-label": "Format" });
   const copy = element("button", { type: "button", class: "bk-button" }, "Copy");
@@ -83,18 +111,22 @@ function createTakeaway(model, load, report) {
     });
     tabs.append(tab);
   }
-  copy.addEventListener("click", async () => report(await copied(code, FORMATS[format])));
+  const answer = element("span", { class: "bk-answer", role: "status" });
+  copy.addEventListener("click", async () => {
+    say(answer, await copied(code, FORMATS[format]));
+    setTimeout(() => say(answer, ""), ANSWERED);
+  });
   const header = element("div", { class: "bk-header" }, element("h3", {}, "Take this set-up with you"), ...load);
-  const tools = element("div", { class: "bk-header" }, tabs, copy);
+  const tools = element("div", { class: "bk-header" }, tabs, element("span", { class: "bk-copying" }, answer, copy));
   return { root: element("section", { class: "bk-card bk-takeaway" }, header, tools, code), paint };
 }
 
 async function copied(code, format) {
   try {
     await navigator.clipboard.writeText(code.textContent);
-    return { level: "note", text: `Copied as ${format}.` };
+    return `Copied as ${format}.`;
   } catch {
     window.getSelection().selectAllChildren(code);
-    return { level: "note", text: "The browser keeps the clipboard to itself here; the text is selected, press Ctrl+C." };
+    return "The browser keeps the clipboard to itself here; the text is selected, press Ctrl+C.";
   }
 }

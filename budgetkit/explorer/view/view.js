@@ -14,6 +14,7 @@ function told(call) {
 }
 
 function render({ model, el }) {
+  let box = null; // the whole explorer, once it is in the page
   let gone = false; // a view that is scrolled away is out of the page for a while, and not gone
   const alive = () => !gone;
   const courier = createCourier(model);
@@ -35,7 +36,7 @@ function render({ model, el }) {
   const source = element("p", { class: "bk-source" });
   const charts = createCharts(model, alive, courier.post, () => Boolean(pane?.isMoving()));
   const reader = createReader(model);
-  const takeaway = createTakeaway(model, opens(true), report);
+  const takeaway = createTakeaway(model, opens(true));
   const strip = element("div", { class: "bk-header bk-strip" }, source, ...(hasBar ? [] : [actions.root]), ...opens(false));
   const body = element("div", { class: "bk-view bk-body" }, strip, charts.root, reader.root, takeaway.root);
 
@@ -56,6 +57,7 @@ function render({ model, el }) {
     courier.landed(state.ack);
     paintKpis(kpis, state.kpis);
     report(state.status);
+    if (box) tellBeside(box, state.status);
     pane?.draw(state.bar);
     card.paint(state);
     actions.paint(state.actions);
@@ -63,7 +65,16 @@ function render({ model, el }) {
     charts.arrange(state.figures);
     put(head, { "data-serial": state.serial });
   };
+  // While something is moved, what is above and below it keeps its height.
+  const steady = (on) => {
+    for (const node of [status, kpis, ...head.querySelectorAll(".bk-legend")]) {
+      node.style.height = on ? `${node.getBoundingClientRect().height}px` : "";
+      node.classList.toggle("bk-steady", on);
+    }
+  };
+  if (pane) pane.onDrag(steady);
   const redraw = () => {
+    fitKpis(kpis);
     pane?.redraw();
     charts.drawAll();
   };
@@ -88,10 +99,12 @@ function render({ model, el }) {
   const stops = [watchTheme(body, redraw), () => sizes.disconnect()];
   // A view far down a notebook is made before it is put beside its controls.
   const settle = () => {
-    const box = el.closest(".bk-explorer") ?? (el.isConnected ? el : null);
+    box = el.closest(".bk-explorer") ?? (el.isConnected ? el : null);
     if (gone) return;
     if (!box) return void setTimeout(settle, SETTLING);
     stops.push(guardKeys(box), watchControls(box), undoByKey(box, courier.post));
+    stops.push(watchGrabs(box, (message) => model.send(message), steady));
+    stops.push(watchKernel(box, () => report({ level: "note", text: GONE })));
   };
   requestAnimationFrame(settle);
   drawState();

@@ -17,6 +17,9 @@ function createWindow(post, actions) {
     onHover(call) {
       bar.onHover = hover = call;
     },
+    onDrag(call) {
+      bar.onDrag = call;
+    },
     draw(state) {
       bar.draw(state);
       say(hint, state.hint);

@@ -1,9 +1,8 @@
-"""Pruning policies: what leaves a history that has grown too large, and how far down it is cut."""
+"""Pruning policies: which messages leave a history that has grown too large, and to what size it is cut."""
 
 from budgetkit.pruning.policies.policy import Cut, Floor, Policy, PruningContext, SummaryRule
 from budgetkit.pruning.policies.pruners import (
     Chain,
-    DropToolResults,
     Importance,
     OldestFirst,
     SlidingWindow,
@@ -20,6 +19,7 @@ from budgetkit.pruning.policies.systems import (
     octopus,
     prompt_poet,
 )
+from budgetkit.pruning.policies.tool_results import DropToolResults
 
 __all__ = [
     "NAMED",

@@ -1,9 +1,9 @@
-"""What a pruning policy is told, and what it may ask for: a room in, cuts out, all in tokens.
+"""What a pruning policy is told, and what it may ask for; all sizes are in tokens.
 
-A policy never touches the history. It is told how large the history is and how large it may be, and answers
-with cuts, each of which names a size to come down to and who goes first. Whoever carries the cuts out keeps
-three promises for all policies alike: a tool call and its results go together, a floor is kept, and after the
-policy's own cuts the history is brought down to its limit.
+A policy never changes the history itself. It is told how large the history is and how large it may be. It answers
+with cuts: each names a size to come down to, and which messages leave first. `budgetkit.pruning.retention` carries
+the cuts out, and does three things for every policy: a tool call and its results leave together, the policy's floor
+is kept, and if the history is still over its limit after the cuts, the oldest messages leave until it fits.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The pruning policies, one small dataclass each; they cut only what does not fit, or more at once.
+"""The pruning policies, one small dataclass each: some cut only what does not fit, others more at once.
 
-Cutting more at once is what keeps a prompt cache alive: while the history only grows, the next request begins
-with the whole last one, and every cut throws away all that stands after it.
+To cut more at once helps a prompt cache. While a history only grows, each request begins with the whole request
+before it, and the provider reads that part from its cache. After a cut, all that stands behind the cut is read anew.
+So fewer and larger cuts leave more in the cache.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class OldestFirst(Policy):
     Parameters
     ----------
     unit, floor
-        As in :class:`budgetkit.pruning.Policy`.
+        As in :class:`budgetkit.pruning.policies.Policy`.
 
     Examples
     --------
@@ -43,7 +44,7 @@ class SlidingWindow(Policy):
     turns : int, default 10
         How many earlier turns stay.
     unit, floor
-        As in :class:`budgetkit.pruning.Policy`.
+        As in :class:`budgetkit.pruning.policies.Policy`.
 
     Examples
     --------
@@ -74,7 +75,7 @@ class Step(Policy):
     step : int
         Size of a block, in tokens.
     unit, floor
-        As in :class:`budgetkit.pruning.Policy`.
+        As in :class:`budgetkit.pruning.policies.Policy`.
 
     Notes
     -----
@@ -113,7 +114,7 @@ class TriggerTarget(Policy):
     of : {"limit", "usable", "window"}
         The base: the history's limit, or the usable or whole window, in which the other sections count too.
     unit, floor
-        As in :class:`budgetkit.pruning.Policy`.
+        As in :class:`budgetkit.pruning.policies.Policy`.
 
     Raises
     ------
@@ -148,48 +149,6 @@ class TriggerTarget(Policy):
 
 
 @dataclass(frozen=True, repr=False)
-class DropToolResults(Policy):
-    """Replace tool results by a placeholder, oldest first, before anything is dropped.
-
-    Parameters
-    ----------
-    placeholder : int, default 12
-        What is left of a result, in tokens; its call stays whole.
-    intact : int, default 0
-        How many of the newest results are left alone.
-    trigger : int or Share, default 1.0
-        Replacing starts above it and stops at it: tokens, or a share of the base.
-    of : {"limit", "usable", "window"}
-        The base.
-    unit, floor
-        As in :class:`budgetkit.pruning.Policy`.
-
-    Examples
-    --------
-    >>> DropToolResults().cuts(PruningContext(tokens=1_100, limit=1_000))[0].order
-    'results'
-    """
-
-    placeholder: int = 12
-    intact: int = 0
-    trigger: Amount = Share(1)
-    of: Base = "limit"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("of", self.of, get_args(Base))
-        check_tokens("placeholder", self.placeholder)
-        check_tokens("intact", self.intact)
-
-    def cuts(self, room: PruningContext) -> tuple[Cut, ...]:
-        """Replace results until the base is used no more than the trigger allows."""
-        mark = room.size(self.trigger, self.of)
-        if room.used(self.of) <= mark:
-            return ()
-        return (Cut(room.history(mark, self.of), "results", placeholder=self.placeholder, intact=self.intact),)
-
-
-@dataclass(frozen=True, repr=False)
 class Summarise(Policy):
     """Replace the oldest part of the history by a summary, and that by the next one.
 
@@ -202,7 +161,7 @@ class Summarise(Policy):
     text : callable, optional
         From the list of replaced messages to the summary's text, whose length is then counted instead.
     unit, floor
-        As in :class:`budgetkit.pruning.Policy`.
+        As in :class:`budgetkit.pruning.policies.Policy`.
 
     Examples
     --------
@@ -232,7 +191,7 @@ class Importance(Policy):
     rank : callable, optional
         From a message to its importance; higher survives. Left out, all are equal.
     unit, floor
-        As in :class:`budgetkit.pruning.Policy`.
+        As in :class:`budgetkit.pruning.policies.Policy`.
 
     Examples
     --------
@@ -260,12 +219,12 @@ class Chain(Policy):
     policies : sequence of Policy
         Each looks at what the one before has left. Their units and floors are ignored for the chain's own.
     unit, floor
-        As in :class:`budgetkit.pruning.Policy`.
+        As in :class:`budgetkit.pruning.policies.Policy`.
 
     Examples
     --------
-    >>> Chain([DropToolResults(), Step(500)]).stages
-    (DropToolResults(), Step(500))
+    >>> Chain([Summarise(), Step(500)]).stages
+    (Summarise(), Step(500))
     """
 
     policies: Sequence[Policy] = ()

@@ -27,7 +27,7 @@ class BringBack(Policy):
     neighbours : int, default 1
         How many messages on each side of a hit come with it, where there is room.
     unit, floor
-        As in :class:`budgetkit.pruning.Policy`.
+        As in :class:`budgetkit.pruning.policies.Policy`.
 
     Examples
     --------

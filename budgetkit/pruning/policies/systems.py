@@ -1,6 +1,6 @@
-"""The pruning of four systems, each a few parameters of the policies here.
+"""How four systems prune, each as a few parameters of the policies here.
 
-Where a system rounds or groups in a way of its own, its function says what is left out.
+Some systems round or group in a way of their own; the function then says what it leaves out.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from budgetkit.budget.quoting import brief, quoted
 from budgetkit.pruning.policies.policy import Floor, Policy
 from budgetkit.pruning.policies.pruners import (
     Chain,
-    DropToolResults,
     OldestFirst,
     SlidingWindow,
     Step,
     Summarise,
     TriggerTarget,
 )
+from budgetkit.pruning.policies.tool_results import DropToolResults
 
 
 def octopus(prune: Literal["oldest", "window", "summarise"] = "oldest", floor: int = 4_000, turns: int = 10) -> Policy:
@@ -60,7 +60,7 @@ def octopus(prune: Literal["oldest", "window", "summarise"] = "oldest", floor: i
 
 
 def agent_framework() -> Policy:
-    """Microsoft Agent Framework: tool results go above .5 of the input budget, messages above .8 down to .5.
+    """Microsoft Agent Framework: old tool results shrink above .5 of the input budget, messages above .8 down to .5.
 
     Returns
     -------
@@ -69,14 +69,16 @@ def agent_framework() -> Policy:
 
     Notes
     -----
-    agent-framework-core 1.23.0, `ContextWindowCompactionStrategy`.
+    agent-framework-core 1.23.0, `ContextWindowCompactionStrategy`; read 2026-11-22. Once above the trigger it collapses
+    all tool calls but the newest 4, each into a text of up to 4,096 characters, 1,024 tokens by its own counter. Here
+    the newest 4 results stay, and a longer one is cut to that size; that calls go into the text, too, is left out.
 
     Examples
     --------
     >>> agent_framework().stages[1]
     TriggerTarget(Share(0.8), target=Share(0.5), of='usable')
     """
-    results = DropToolResults(trigger=Share(0.5), of="usable")
+    results = DropToolResults(1_024, 4, Share(0.5), "usable", target=0)
     return Chain([results, TriggerTarget(Share(0.8), Share(0.5), of="usable")])
 
 
@@ -111,7 +113,7 @@ def prompt_poet(step: int = 1_000) -> Policy:
     Returns
     -------
     Policy
-        Its priorities are left out; they are :class:`budgetkit.pruning.Importance`.
+        Its priorities are left out; they are :class:`budgetkit.pruning.policies.Importance`.
 
     Notes
     -----

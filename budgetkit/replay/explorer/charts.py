@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 
 from budgetkit import figures
+from budgetkit.budget.colours import GREY
 from budgetkit.explorer.drawing import listed
-from budgetkit.figures.palette import GREY
 from budgetkit.figures.question import Question, short
 from budgetkit.replay.explorer.results import Results
 from budgetkit.replay.explorer.view_state import FIGURES, dollars
@@ -92,7 +92,7 @@ def _spending_note(table: pd.DataFrame, found: Results) -> str:
 
 
 def _ranking_note(table: pd.DataFrame, found: Results) -> str:
-    first = table.iloc[0]
+    first = table.sort_values("relative_cost", kind="stable").iloc[0]
     kept = "" if first["evidence"] != first["evidence"] else f", {first['evidence']:.0%} of the evidence present"
     return f"1 is what the same input costs without a cache. {first['policy']} is first{kept}."
 

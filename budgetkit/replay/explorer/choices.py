@@ -70,6 +70,21 @@ _OWN = {
 CHOICES: Final[Mapping[str, Choice]] = MappingProxyType(
     {**_OWN, **{name: Choice(make, {}, own_floor=True) for name, make in POLICIES.items()}}
 )
+#: What each of them does, in plain words.
+SAYS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "oldest first": "When it is full, the oldest messages go, one by one",
+        "last turns": "Only the last turns stay",
+        "in blocks": "When it is full, the oldest go in blocks, so that the cached beginning changes seldom",
+        "down to a mark": "When it is full, the oldest go until it is filled to the mark again",
+        "summarise": "When it is full, the oldest part becomes a short summary",
+        "tool results first": "When it is full, old results of tools become placeholders before messages go",
+        "octopus": "As the Octopus system does: whole turns go, the oldest first; 4,000 tokens always stay",
+        "agent-framework": "As Microsoft's Agent Framework does: tool results go above 50 %, messages above 80 %",
+        "haystack": "As Haystack does: above 70 % of the window the oldest go, down to 40 %",
+        "prompt-poet": "As prompt-poet does: the oldest go in blocks of 1,000 tokens",
+    }
+)
 
 
 def policy_of(

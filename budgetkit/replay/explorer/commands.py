@@ -32,16 +32,15 @@ def _of_budget(command: Callable[..., Any], moves: bool = False) -> Command:
 
     def changed(settings: Settings, found: Results, library: Replays, **values: Any) -> Settings:
         base = command(settings.base, found.bare, library, **values)
-        return replace(settings, base=base, request=None if moves else settings.request)
+        changed = settings if base.model == settings.base.model else replace(settings, given_prices=None, prices={})
+        return replace(changed, base=base, request=None if moves else settings.request)
 
     return changed
 
 
 def choose_model(settings: Settings, found: Results, library: Replays, name: str) -> Settings:
     """Take another model, its window and its prices; those that were given or typed in were the last one's."""
-    changed = _of_budget(budgets.COMMANDS["model"])(settings, found, library, name=name)
-    same = changed.base.model == settings.base.model
-    return changed if same else replace(changed, given_prices=None, prices={})
+    return _of_budget(budgets.COMMANDS["model"])(settings, found, library, name=name)
 
 
 def choose_policy(settings: Settings, found: Results, library: Replays, policy: str, on: bool) -> Settings:

@@ -6,14 +6,15 @@ from functools import partial
 
 import ipywidgets as widgets
 
-from budgetkit.explorer.boxes import AUTO, Do, bound, fill, group, options, row, sends, show
+from budgetkit.explorer.boxes import AUTO, Do, NumberBox, bound, fill, group, options, row, sends, show
 from budgetkit.explorer.budget.controls import RATIOS, WINDOWS
 from budgetkit.explorer.budget.rows import Row
 from budgetkit.explorer.budget.settings import OWN, known_presets
 from budgetkit.explorer.budget.view_state import lines_of
+from budgetkit.explorer.tips import TIPS
 from budgetkit.models import models
 from budgetkit.replay.cost import PRICED
-from budgetkit.replay.explorer.choices import CHOICES
+from budgetkit.replay.explorer.choices import CHOICES, SAYS
 from budgetkit.replay.explorer.library import Replays
 from budgetkit.replay.explorer.numbers import Numbers
 from budgetkit.replay.explorer.results import Results
@@ -50,51 +51,60 @@ class Controls:
         self._do, self._library = do, library
         self.lines: dict[str, Row] = {}
         self._shape: object = None
-        self._start()
-        self._pick((*CHOICES, *start.given))
-        self._cache(start)
+        self._start(do)
+        self._pick(do, (*CHOICES, *start.given))
+        self._cache(do, start)
         self.numbers = Numbers(do)
         self._build()
         self._listen()
 
-    def _start(self) -> None:
+    def _start(self, do: Do) -> None:
         """Make what says which conversation it is, and how large its window is."""
-        self.trace = widgets.Dropdown(description="From", options=[], **AUTO)
-        self.path = widgets.Text(description="File", placeholder="path of a session", continuous_update=False, **AUTO)
-        self.conversation = widgets.Dropdown(description="Which", options=[("1", 0)], **AUTO)
-        self.by = widgets.Dropdown(description="A request for", options=BY, **AUTO)
+        self.trace = widgets.Dropdown(description="From", tooltip=TIPS["From"], options=[], **AUTO)
+        self.path = widgets.Text(
+            description="File", tooltip=TIPS["File"], placeholder="path of a session", continuous_update=False, **AUTO
+        )
+        self.conversation = widgets.Dropdown(description="Which", tooltip=TIPS["Which"], options=[("1", 0)], **AUTO)
+        self.by = widgets.Dropdown(description="A request for", tooltip=TIPS["A request for"], options=BY, **AUTO)
         tip = "Whether the calls and results of the turn that is being answered can be pruned"
         self.within = widgets.Checkbox(description="prune within a turn", indent=False, tooltip=tip, **AUTO)
-        self.request = widgets.IntSlider(description="Turn", min=1, max=1, readout=False, **AUTO)
-        self.request_box = widgets.BoundedIntText(min=1, max=1, tooltip="Turn", **AUTO)
+        self.request = widgets.IntSlider(description="Turn", tooltip=TIPS["Turn"], min=1, max=1, readout=False, **AUTO)
+        self.request_box = NumberBox(do, min=1, max=1, tooltip="Turn, by its number", **AUTO)
         self.model = widgets.Combobox(
-            description="Model", placeholder="type to search", continuous_update=False, **AUTO
+            description="Model", tooltip=TIPS["Model"], placeholder="type to search", continuous_update=False, **AUTO
         )
         self.model.options = tuple(known.name for known in models())
-        self.preset = widgets.Dropdown(description="Preset", options=known_presets(), **AUTO)
+        self.preset = widgets.Dropdown(description="Preset", tooltip=TIPS["Preset"], options=known_presets(), **AUTO)
         sizes = [(f"{n:,}", n) for n in WINDOWS]
-        self.window = widgets.SelectionSlider(description="Window", options=sizes, readout=False, **AUTO)
-        self.window_box = widgets.BoundedIntText(min=1, max=100_000_000, tooltip="Window, in tokens", **AUTO)
-        self.counter = widgets.Combobox(description="Counter", continuous_update=False, **AUTO)
-
-    def _pick(self, names: tuple[str, ...]) -> None:
-        """Make what says which policies are compared."""
-        self.policies = {name: widgets.Checkbox(description=name, indent=False, **AUTO) for name in names}
-        self.main = widgets.Dropdown(description="In detail", options=[], **AUTO)
-        self.floor = widgets.BoundedIntText(
-            description="Keep at least", min=1, max=100_000_000, tooltip="What stays whatever happens", **AUTO
+        self.window = widgets.SelectionSlider(
+            description="Window", tooltip=TIPS["Window"], options=sizes, readout=False, **AUTO
         )
-        self.unit = widgets.Dropdown(options=("messages", "turns", "tokens"), tooltip="Unit of the floor", **AUTO)
-        self.conflict = widgets.Dropdown(description="If it won't fit", options=CONFLICTS, **AUTO)
+        self.window_box = NumberBox(do, min=1, tooltip="Window, in tokens", **AUTO)
+        self.counter = widgets.Combobox(description="Counter", tooltip=TIPS["Counter"], continuous_update=False, **AUTO)
 
-    def _cache(self, start: Settings) -> None:
+    def _pick(self, do: Do, names: tuple[str, ...]) -> None:
+        """Make what says which policies are compared."""
+        self.policies = {
+            name: widgets.Checkbox(description=name, tooltip=SAYS.get(name, name), indent=False, **AUTO)
+            for name in names
+        }
+        self.main = widgets.Dropdown(description="In detail", tooltip=TIPS["In detail"], options=[], **AUTO)
+        self.floor = NumberBox(do, description="Keep at least", min=1, tooltip="What stays whatever happens", **AUTO)
+        self.unit = widgets.Dropdown(options=("messages", "turns", "tokens"), tooltip="Unit of the floor", **AUTO)
+        self.conflict = widgets.Dropdown(
+            description="If it won't fit", tooltip=TIPS["If it won't fit"], options=CONFLICTS, **AUTO
+        )
+
+    def _cache(self, do: Do, start: Settings) -> None:
         """Make what says what is cached, what it costs, and how far to look ahead."""
         given = ((GIVEN, GIVEN),) if isinstance(start.rules, PromptCache) else ()
         names = [("as the model's provider", ""), *((name, name) for name in CACHES), *given]
-        self.rules = widgets.Dropdown(description="Rules", options=names, **AUTO)
+        self.rules = widgets.Dropdown(description="Rules", tooltip=TIPS["Rules"], options=names, **AUTO)
         lifetimes = [("as the rules say", ""), *((name, name) for name in LIFETIMES)]
-        self.lifetime = widgets.Dropdown(description="Lifetime", options=lifetimes, **AUTO)
-        self.day = widgets.Text(description="Prices of", placeholder="today", continuous_update=False, **AUTO)
+        self.lifetime = widgets.Dropdown(description="Lifetime", tooltip=TIPS["Lifetime"], options=lifetimes, **AUTO)
+        self.day = widgets.Text(
+            description="Prices of", tooltip=TIPS["Prices of"], placeholder="today", continuous_update=False, **AUTO
+        )
         self.prices = {
             name: widgets.Text(
                 description=name.replace("_", " "),
@@ -105,10 +115,12 @@ class Controls:
             )
             for name in PRICED
         }
-        self.horizon = widgets.IntSlider(description="Turns ahead", min=10, max=1_000, step=10, readout=False, **AUTO)
-        self.horizon_box = widgets.BoundedIntText(min=1, max=10_000, tooltip="Turns ahead", **AUTO)
-        self.money = widgets.BoundedFloatText(
-            description="May cost, $", min=0, max=1e9, step=0.5, tooltip="What may be spent, in dollars", **AUTO
+        self.horizon = widgets.IntSlider(
+            description="Turns ahead", tooltip=TIPS["Turns ahead"], min=10, max=1_000, step=10, readout=False, **AUTO
+        )
+        self.horizon_box = NumberBox(do, min=1, max=10_000, tooltip="Turns to look ahead", **AUTO)
+        self.money = NumberBox(
+            do, description="May cost, $", max=1e9, is_whole=False, tooltip="What may be spent, in dollars", **AUTO
         )
 
     def _build(self) -> None:
@@ -173,7 +185,7 @@ class Controls:
         options(self.conversation, labels, settings.base.conversation)
         self.by.value, self.within.value = found.run.by, settings.within
         self.request.description = "Turn" if found.run.by == "turn" else "Request"
-        self.request_box.tooltip = self.request.description
+        self.request_box.tooltip = f"{self.request.description}, by its number"
         bound(self.request, 1, found.requests, found.request)
         bound(self.request_box, 1, found.requests, found.request)
 
@@ -204,7 +216,9 @@ class Controls:
                 each.close()
         for name, _, amount, _ in wanted:
             tokens = {**budget.sizes, **budget.caps}.get(name, 0)
-            self.lines[name].project(amount, tokens, budget.window, budget.floors.get(name, 0), False)
+            self.lines[name].project(
+                amount, tokens, budget.window, budget.floors.get(name, 0), False, name in budget.caps
+            )
 
     def _project_policies(self, settings: Settings) -> None:
         for name, box in self.policies.items():

@@ -13,7 +13,8 @@ import traitlets as t
 from budgetkit.budget import Budget
 from budgetkit.counters import Count
 from budgetkit.explorer.base import Explorer
-from budgetkit.explorer.budget.commands import taken
+from budgetkit.explorer.budget.commands import taken, with_its_model
+from budgetkit.explorer.budget.settings import DEFAULT_MODEL
 from budgetkit.explorer.budget.settings import Settings as BudgetSettings
 from budgetkit.explorer.undo import UndoStack
 from budgetkit.explorer.view import View
@@ -69,8 +70,9 @@ class ConversationExplorer(Explorer[Settings, Results, Replays]):
     policies : sequence of str, or mapping of str to Policy, optional
         Which are side by side at first, by name; or your own, by the name they are to have. The first is shown in
         detail.
-    model : str, default "gpt-4o"
-        The model; its window holds for a preset, its provider's prompt cache and its prices for the cost.
+    model : str, optional
+        The model; its window holds for a preset, its provider's prompt cache and its prices for the cost. Left out,
+        it is the one that the conversation was held with, where that says so, else "gpt-4o".
     window : int, optional
         Another window than the model's, in tokens.
     counter : str, Counter or callable, optional
@@ -101,30 +103,29 @@ class ConversationExplorer(Explorer[Settings, Results, Replays]):
 
     def __init__(
         self,
-        trace: str | Path | Trace | Sequence[Trace] = "coding-agent",
+        trace: str | Path | Trace | Sequence[Any] = "coding-agent",
         budget: str | Budget = "working_memory",
         policies: Sequence[str] | Mapping[str, Policy | str] | None = None,
         *,
-        model: str = "gpt-4o",
+        model: str | None = None,
         window: int | None = None,
         counter: str | Count | None = None,
         by: By | None = None,
         cache: str | PromptCache | None = None,
         prices: Prices | None = None,
     ) -> None:
-        base = BudgetSettings(model=model)
+        view = ConversationView()
+        library = Replays(view.report)
+        base = BudgetSettings(model=model or DEFAULT_MODEL, counter=library.given(counter), trace=library.take(trace))
+        base = base if model else with_its_model(base, library)
         base = taken(base, budget) if isinstance(budget, Budget) else replace(base, preset=budget)
         base = base if window is None else replace(base, window=window)
         chosen = AT_FIRST if policies is None else tuple(policies)
         if not chosen:
             raise ValueError("no policy was given; a conversation is replayed under at least one; name one or more")
         given = {name: policy_of(each) for name, each in policies.items()} if isinstance(policies, Mapping) else {}
-        view = ConversationView()
         settings = Settings(base, chosen, chosen[0], given=given, by=by, rules=cache, given_prices=prices)
-        library = Replays(view.report, settings)
-        base = replace(base, counter=library.given(counter))
-        library.start = replace(settings, base=base)
-        settings = replace(settings, base=replace(base, trace=library.take(trace)))
+        library.start = settings
         super().__init__(settings, library, view, Controls(self._do, library, settings))
 
     @property

@@ -64,9 +64,8 @@ class Run:
 class Replays(Library):
     """Conversations by name, their counts, and their replays."""
 
-    def __init__(self, report: Report, start: Settings) -> None:
-        super().__init__(report)
-        self.start = start
+    def __init__(self, report: Report, start: Settings | None = None) -> None:
+        super().__init__(report, start)
         self._replays: OrderedDict[Hashable, Any] = OrderedDict()
         self._counted_with: set[Hashable] = set()
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from budgetkit.explorer.budget.notices import left_out, silent
+from budgetkit.explorer.budget.results import is_own
 from budgetkit.explorer.budget.settings import Settings as BudgetSettings
 from budgetkit.replay.explorer.results import Results
 
@@ -12,8 +14,10 @@ Data = dict[str, Any]
 
 def status(found: Results) -> Data:
     """Return what the shown policy does to the conversation, and what to beware of."""
+    if found.trace.is_silent:
+        return silent(found.trace)
     over = [*_floors(found), *_too_large(found)]
-    more = [*over, *_money(found), *_pauses(found), *found.notes]
+    more = [*over, *_money(found), *_pauses(found), *left_out(found.trace), *found.notes]
     level = "over" if over else "fits" if found.shown.first_loss is None else "cut"
     return {"level": level, "text": _lost(found), "more": more}
 
@@ -85,7 +89,7 @@ def source(base: BudgetSettings, found: Results) -> str:
     which = f", conversation {base.conversation + 1:,} of {found.conversations:,} ({found.trace.id})"
     many = which if found.conversations > 1 else ""
     size = f"{len(found.trace.messages):,} messages, {len(found.trace.turns):,} turns, {found.requests:,} requests"
-    own = found.bare.model.encoding_is_own and getattr(found.run.count, "encoding", "") == found.bare.model.encoding
+    own = is_own(found.run.count, found.bare.model)
     counter = found.bare.model.encoding if own else found.run.count.name
     counted = (
         f"counted exactly with {counter}" if own else f"counted with {counter}, an estimate for {found.bare.model.name}"

@@ -7,7 +7,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from budgetkit.explorer.boxes import AUTO, Do, row, sends
+from budgetkit.explorer.boxes import AUTO, Do, NumberBox, row, sends
 from budgetkit.replay.explorer.choices import CHOICES
 from budgetkit.replay.explorer.settings import Settings
 
@@ -50,7 +50,7 @@ class Numbers:
             tip = f"{policy}: {number.label}, in {number.unit}"
             words = number.label if number.label == unit else f"{number.label}, {unit}"
             self.sliders[name] = widgets.IntSlider(description=words, readout=False, tooltip=tip, **limits, **AUTO)
-            self.boxes[name] = widgets.BoundedIntText(tooltip=tip, **{**limits, "step": 1}, **AUTO)
+            self.boxes[name] = NumberBox(self._do, tooltip=tip, min=number.low, max=number.high, **AUTO)
             on(self.sliders[name], "number", "value", f"slider {policy} {name}", policy=policy, number=name)
             on(self.boxes[name], "number", "value", policy=policy, number=name)
         self.widget.children = [row(self.sliders[name], self.boxes[name]) for name in known]

@@ -18,8 +18,9 @@ from budgetkit.trace import DEFAULT_ROLES
 
 def texts(settings: Settings, found: Results) -> dict[str, str]:
     """Return the set-up in every format."""
-    budget = budget_texts(settings.base, found.bare.model, found.budget)
-    return {**budget, "python": python(settings, found, budget["python"])}
+    made = settings.base, found.bare.model, found.budget
+    program = python(settings, found, budget_texts(*made)["python"])
+    return {**budget_texts(*made, found.run.count.name), "python": program}
 
 
 def python(settings: Settings, found: Results, budget: str) -> str:

@@ -66,7 +66,8 @@ def _now(found: Results) -> Data:
     row = found.shown.frame.iloc[found.request - 1]
     change = f"{int(row['cached']):,} cached"
     tip = f"{found.named(found.request)}: {int(row['sent']):,} tokens sent, {change}"
-    return _kpi("now", f"sent at {found.run.by} {found.request:,}", f"{int(row['sent']):,}", tip, change)
+    shown = _kpi("now", f"sent at {found.run.by} {found.request:,}", f"{int(row['sent']):,}", tip, change)
+    return shown | {"short": short(int(row["sent"]))}
 
 
 def dollars(cost: float) -> str:

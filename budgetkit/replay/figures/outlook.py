@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from budgetkit.figures.palette import ALARM, BLUE, translucent
+from budgetkit.budget.colours import ALARM, BLUE, translucent
 from budgetkit.figures.question import Question, Spec, layout, plain
 from budgetkit.plan.items import Ints
 from budgetkit.replay.forecast import fan as spread_of

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from budgetkit.figures.palette import (
+from budgetkit.budget.colours import (
     ALARM,
     BLUE,
     GREEN,
@@ -26,6 +26,7 @@ from budgetkit.figures.question import Question, Spec, label, layout, plain, row
 from budgetkit.replay import Replay, rank_policies
 
 LINES = (GREY, BLUE, GREEN, ORANGE, PURPLE, SKY, WINE, OLIVE)
+DASHES = ("solid", "dash", "dot", "dashdot")  # for the colours that come again
 _KINDS = {"cached": GREEN, "written": ORANGE, "fresh": PALE}
 _FATES = {"kept": GREY, "shrunk": ORANGE, "summarised": PURPLE, "dropped": ALARM}
 _MOST_TICKS = 8
@@ -69,12 +70,13 @@ def _draw_timeline(table: pd.DataFrame) -> Spec:
 
 
 def _layer(table: pd.DataFrame, column: str, name: str, fill: str) -> Spec:
+    x, y = table["request"].tolist(), table[column].tolist()
     return {
         "type": "scatter",
-        "mode": "lines" if len(table) > 1 else "lines+markers",
+        "mode": "lines",
         "name": plain(name),
-        "x": table["request"].tolist(),
-        "y": table[column].tolist(),
+        "x": [*x, *(at + 1 for at in x[-1:])],  # the last request is as wide as the others
+        "y": [*y, *y[-1:]],
         "stackgroup": "one",
         "line": {"width": 0.5, "color": fill, "shape": "hv"},
         "fillcolor": fill,
@@ -85,7 +87,8 @@ def _layer(table: pd.DataFrame, column: str, name: str, fill: str) -> Spec:
 def _requests(last: int, every_turn: bool) -> dict[str, Any]:
     """Return the axis of the requests; where each turn makes one it is called by the turn."""
     title = {"text": "turn" if every_turn else "request", "standoff": 4}
-    return {"title": title, "range": [1, max(2, last)], "showgrid": False, "nticks": _MOST_TICKS}
+    ticks: dict[str, Any] = {"nticks": _MOST_TICKS} if last > _MOST_TICKS else {"tick0": 1, "dtick": 1}
+    return {"title": title, "range": [1, last + 1], "showgrid": False, **ticks}
 
 
 def _axis(table: pd.DataFrame) -> dict[str, Any]:
@@ -131,27 +134,35 @@ def _draw_spending(table: pd.DataFrame) -> Spec:
                 "name": plain(policy),
                 "x": own["request"].tolist(),
                 "y": own["spent"].tolist(),
-                "line": {"color": LINES[number % len(LINES)], "width": 2},
+                "line": _line(number),
                 "hovertemplate": "%{y:,.4~g} " + plain(policy) + "<extra></extra>",
             }
         )
     unit = str(table["unit"].iloc[0])
     notes = _spending_labels(table, policies)
     top = 1.05 * max([float(table["spent"].max()), *(note["y"] for note in notes)])
-    form = ",.2~f" if unit == "US dollars" else "~s"
+    form = "~s" if unit != "US dollars" else ",.2~f" if top >= 1 else ".3~r"
     y = {"title": {"text": unit}, "range": [0, top or 1.0], "tickformat": form}
     spec_layout = layout(320, _axis(table), y, hovermode="x unified", annotations=notes)
     spec_layout["margin"]["r"] = 24 + 7 * max(len(label(name)) for name in policies)
     return {"data": traces, "layout": spec_layout}
 
 
+def _line(number: int) -> Spec:
+    """Return the line of a policy: a colour of its own or, where those are used up, another dash."""
+    dash = DASHES[number // len(LINES) % len(DASHES)]
+    return {"color": LINES[number % len(LINES)], "width": 2, "dash": dash}
+
+
 def _spending_labels(table: pd.DataFrame, policies: list[str]) -> list[Spec]:
     """Name the lines beside their ends, each with its colour, where none covers another."""
+    signs = {"solid": "\u25a0", "dash": "\u2505", "dot": "\u2508", "dashdot": "\u254d"}
     last = table[table["request"] == table["request"].max()].sort_values("spent", kind="stable")
     gap = 0.075 * float(table["spent"].max())
     found: list[Spec] = []
     for policy, end, at in last[["policy", "spent", "request"]].itertuples(index=False):
-        swatch = f'<span style="color:{LINES[policies.index(policy) % len(LINES)]}">\u25a0</span>'
+        line = _line(policies.index(policy))
+        swatch = f'<span style="color:{line["color"]}">{signs[line["dash"]]}</span>'
         y = max(float(end), found[-1]["y"] + gap) if found else float(end)
         place = {"x": int(at), "y": y, "xanchor": "left", "xshift": 4, "yanchor": "middle", "showarrow": False}
         found.append({**place, "text": f"{swatch} {label(policy)}"})
@@ -204,6 +215,7 @@ def _ranking_table(replays: Mapping[str, Replay]) -> pd.DataFrame:
 
 
 def _draw_ranking(table: pd.DataFrame) -> Spec:
+    table = table.sort_values("relative_cost", kind="stable")
     bar = {
         "type": "bar",
         "orientation": "h",

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from datetime import date as Day
 from functools import cache
 from typing import Any, Final, Literal
 
@@ -22,8 +23,10 @@ from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.html import block
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.files import missing, read_table
+from budgetkit.models.names import bare, nearest_names, plain, spellings, usual_window
 
-__all__ = ["DEFAULT_ENCODING", "DEFAULT_WINDOW", "Model", "UnknownModelWarning", "model", "models"]
+__all__ = ["DEFAULT_ENCODING", "DEFAULT_WINDOW", "Model", "RetiredModelWarning", "UnknownModelWarning", "model"]
+__all__ += ["models"]
 
 #: What the memory engine takes for a model that it does not know (its document 001).
 DEFAULT_WINDOW: Final = 8_192
@@ -32,6 +35,10 @@ DEFAULT_ENCODING: Final = "cl100k_base"
 
 class UnknownModelWarning(UserWarning):
     """A model is not known, and a default stands in for it."""
+
+
+class RetiredModelWarning(UserWarning):
+    """A model's provider has ended it, or said that it would by now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +69,8 @@ class Model:
         When they were read there, as ISO date.
     provenance : str
         How this answer to a name was found.
+    ends : str
+        Day on which its provider ends it, as ISO date, by the same source; empty where none is announced.
 
     Raises
     ------
@@ -88,6 +97,7 @@ class Model:
     source: str = ""
     date: str = ""
     provenance: str = "given"
+    ends: str = ""
 
     def __post_init__(self) -> None:
         if self.kind not in ("shared", "input"):
@@ -111,6 +121,11 @@ class Model:
         """Most tokens of prompt and answer together."""
         return self.window + (self.max_output or 0 if self.kind == "input" else 0)
 
+    @property
+    def ended(self) -> bool:
+        """Whether its provider has ended it by today."""
+        return bool(self.ends) and self.ends <= Day.today().isoformat()
+
     def _repr_html_(self) -> str:
         longest = self.max_output or 0
         prompt = self.window if self.kind == "input" else self.window - longest
@@ -120,14 +135,14 @@ class Model:
 
 @cache
 def models() -> tuple[Model, ...]:
-    """List the models of ``data/models.csv``.
+    """List the models of ``data/models.csv``, those past their end last.
 
     Examples
     --------
     >>> len(models()) >= 60, models()[0].name
     (True, 'gpt-4o')
     """
-    return tuple(_from_row(row) for row in read_table("models.csv"))
+    return tuple(sorted(map(_from_row, read_table("models.csv")), key=lambda known: known.ended))
 
 
 def model(name: str, unknown: Literal["default", "raise"] = "default", **overrides: Any) -> Model:
@@ -163,6 +178,8 @@ def model(name: str, unknown: Literal["default", "raise"] = "default", **overrid
     -----
     UnknownModelWarning
         If nothing knows the name, saying what stands in.
+    RetiredModelWarning
+        If its provider has ended it.
 
     Examples
     --------
@@ -179,26 +196,30 @@ def model(name: str, unknown: Literal["default", "raise"] = "default", **overrid
             "window in tokens"
         )
     name = name.strip()
-    found = _by_name(name) or _by_prefix(name) or _by_price_list(name)
+    found = _by_name(name) or _by_prefix(name) or _by_price_list(name) or _by_spelling(name)
     if found is None and unknown == "raise":
         raise ValueError(
             f"no model {brief(name)}; {len(models())} are in {_lists()}; use one of "
             f"budgetkit.models.models(), or describe it: Model({brief(name)}, window=...)"
         )
-    return _overridden(found or _by_default(name), overrides)
+    found = found or _by_default(name)
+    if found.ended and "ends" not in overrides:
+        said = f"{brief(name)} ended on {found.ends} ({found.source}); its numbers are those it had; take another"
+        warnings.warn(said, RetiredModelWarning, stacklevel=2)
+    return _overridden(found, overrides)
 
 
 def _by_name(name: str) -> Model | None:
-    return _table().get(_bare(name))
+    return _table().get(bare(name))
 
 
 def _by_prefix(name: str) -> Model | None:
     """Find the longest listed name that the asked name continues with a "-"."""
-    bare = _bare(name)
-    ends = [end for end, character in enumerate(bare) if character == "-"]
+    asked = bare(name)
+    ends = [end for end, character in enumerate(asked) if character == "-"]
     for end in reversed(ends):
-        if found := _table().get(bare[:end]):
-            return replace(found, name=name, provenance=f"prefix {found.name} of {bare}")
+        if found := _table().get(asked[:end]):
+            return replace(found, name=name, provenance=f"prefix {found.name} of {asked}")
     return None
 
 
@@ -210,13 +231,35 @@ def _by_price_list(name: str) -> Model | None:
     if known is None:
         return None
     try:
-        provider, entry = known.find_provider_model(_bare(name), None, None, None)
+        provider, entry = known.find_provider_model(bare(name), None, None, None)
     except LookupError:
         return None
     if entry.context_window is None:
         return None
     source = f"genai-prices {version('genai-prices')}, {provider.id}/{entry.id}"
     return Model(name, entry.context_window, provider=provider.name, source=source, provenance=source)
+
+
+def _by_spelling(name: str) -> Model | None:
+    """Find a model that is listed under another spelling, as Bedrock, OpenRouter or Ollama have their own."""
+    for each in spellings(name):
+        if found := _by_name(each) or _by_prefix(each) or _by_price_list(each):
+            return replace(found, name=name, provenance=f"{found.provenance}, of which {name} is a spelling")
+    usual = usual_window(plain(name), getattr(_price_list(), "providers", ()))
+    if usual is None:
+        return None
+    return Model(name, usual[0], source=usual[1], provenance=f"{usual[1]}, of which {name} is a spelling")
+
+
+def nearest(name: str) -> list[str]:
+    """Return the listed models whose names are most like one that nothing knows.
+
+    Examples
+    --------
+    >>> nearest("gpt-4oo")[0]
+    'gpt-4o'
+    """
+    return nearest_names(name, (known.name for known in models()))
 
 
 def _price_list() -> Any:
@@ -248,15 +291,9 @@ def _overridden(found: Model, overrides: dict[str, Any]) -> Model:
     if not overrides:
         return found
     if strange := [field for field in overrides if field not in Model.__slots__]:
-        fields = ", ".join(Model.__slots__)
-        raise TypeError(f"no field {brief(strange[0])} in a model; there are {fields}; use one of them")
+        raise TypeError(f"no field {brief(strange[0])} in a model; there are {', '.join(Model.__slots__)}; use one")
     note = f"{found.provenance}; {', '.join(sorted(overrides))} overridden"
     return replace(found, **{"provenance": note, **overrides})
-
-
-def _bare(name: str) -> str:
-    """Leave out the provider's path, "openai/" or "openrouter/openai/", and the case."""
-    return name.rpartition("/")[2].casefold()
 
 
 @cache
@@ -276,5 +313,6 @@ def _from_row(row: dict[str, str]) -> Model:
         framing=row["framing"] or None,
         source=row["source"],
         date=row["date"],
+        ends=row["ends"],
         provenance=f"exact name {row['name']}",
     )

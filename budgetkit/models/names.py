@@ -1,0 +1,92 @@
+"""The names that one model goes by: Bedrock's, OpenRouter's, Ollama's and Hugging Face's, and how people type them.
+
+Only what says where a model runs, or which copy of it, is left out. What says which model it is stays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from difflib import SequenceMatcher, get_close_matches
+from typing import Any
+
+_REGION = r"(?:(?:us|us-gov|eu|apac|global|jp|au|ca)\.)?"
+_MAKERS = "anthropic|amazon|meta|mistral|cohere|ai21|deepseek|openai|qwen|google|writer|nvidia|moonshot|minimax|zai"
+_BEDROCK = re.compile(rf"^{_REGION}(?:{_MAKERS})\.")
+_COPY = re.compile(r"-v\d+(?::\d+)?(?::\d+k)?$")  # which copy of a model Bedrock runs
+_TAG = re.compile(r":(?:free|beta|extended|thinking|online|nitro|floor|exacto|latest)$")  # OpenRouter's and Ollama's
+_KIND = re.compile(r"[-_:](?:instruct|chat|it|hf)\b")
+
+
+def bare(name: str) -> str:
+    """Leave out the path before a name, "openai/" or "openrouter/openai/", and the case.
+
+    Examples
+    --------
+    >>> bare("openrouter/OpenAI/GPT-4o")
+    'gpt-4o'
+    """
+    return name.strip().rpartition("/")[2].casefold()
+
+
+def spellings(name: str) -> Iterator[str]:
+    """Yield the names under which a list may have a model that somebody typed otherwise, the nearest first.
+
+    Examples
+    --------
+    >>> list(spellings("us.anthropic.claude-sonnet-4-5-20250929-v1:0"))
+    ['claude-sonnet-4-5-20250929']
+    >>> list(spellings("Claude-Sonnet-4.5:thinking")), list(spellings("gpt4o"))
+    (['claude-sonnet-4.5', 'claude-sonnet-4-5'], ['gpt-4o'])
+    """
+    asked = bare(name)
+    made, is_bedrock = _TAG.sub("", asked), _BEDROCK.match(asked)
+    if is_bedrock:
+        made = _COPY.sub("", made[is_bedrock.end() :])
+    apart = re.sub(r"^([a-z]+)(?=\d)", r"\1-", made.replace(":", "-"))
+    for each in dict.fromkeys([made, apart, made.replace(".", "-"), apart.replace(".", "-")]):
+        if each and each != asked:
+            yield each
+
+
+def plain(name: str) -> str:
+    """Return what is left of a name without where it runs, its copy, its signs and "instruct".
+
+    Examples
+    --------
+    >>> plain("meta.llama3-1-8b-instruct-v1:0") == plain("llama3.1:8b") == plain("meta-llama/Llama-3.1-8B-Instruct")
+    True
+    """
+    made = _COPY.sub("", _TAG.sub("", _BEDROCK.sub("", bare(name))))
+    return re.sub(r"[^a-z0-9]", "", _KIND.sub("", made))
+
+
+def usual_window(name: str, providers: Iterable[Any]) -> tuple[int, str] | None:
+    """Return the window that most providers give a model of this plain name, of equals the smallest, and its source."""
+    listed = [
+        (each.context_window, f"genai-prices, {provider.id}/{each.id}")
+        for provider in providers
+        for each in provider.models
+        if each.context_window and plain(each.id) == name
+    ]
+    if not listed:
+        return None
+    often = Counter(window for window, _ in listed)
+    window = min(often, key=lambda size: (-often[size], size))
+    return next(each for each in listed if each[0] == window)
+
+
+def nearest_names(name: str, names: Iterable[str], most: int = 4) -> list[str]:
+    """Return the names that are most like one that nobody knows; first those that begin as it does.
+
+    Examples
+    --------
+    >>> nearest_names("claud", ["gpt-4o", "claude-haiku-4-5", "claude-opus-5"])
+    ['claude-opus-5', 'claude-haiku-4-5']
+    """
+    asked, known = plain(name), {each: plain(each) for each in names}
+    first = sorted((each for each, own in known.items() if asked and asked in own), key=lambda each: len(known[each]))
+    like = get_close_matches(bare(name), known, most, 0.3) if len(first) < most else []
+    same = [each for each in known if SequenceMatcher(None, asked, known[each]).find_longest_match().size >= 4]
+    return list(dict.fromkeys([*first, *(each for each in like if each in same or not first), *like]))[:most]

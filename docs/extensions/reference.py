@@ -1,0 +1,69 @@
+"""The API reference: a page for every public name, found in the stub that declares them."""
+
+import inspect
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+from sphinx.application import Sphinx
+
+import budgetkit
+
+
+def public_names(module: ModuleType) -> list[str]:
+    """Name what a module gives out: what it declares, else the functions and classes that it defines itself."""
+    own = (
+        name
+        for name, value in inspect.getmembers(module)
+        if getattr(value, "__module__", None) == module.__name__ and not name.startswith("_")
+    )
+    return sorted(getattr(module, "__all__", None) or own)
+
+
+def groups() -> Iterator[tuple[str, str, list[str]]]:
+    """Give each room with public names, what is in it, and those names; then each public module."""
+    rooms: dict[str, list[str]] = {}
+    modules: dict[str, ModuleType] = {}
+    for name, home in budgetkit.homes(budgetkit).items():
+        value = getattr(budgetkit, name)
+        if isinstance(value, ModuleType):
+            modules[name] = value
+        else:
+            rooms.setdefault(home.split(".")[1], []).append(name)
+    for room, names in sorted(rooms.items()):
+        yield room, _first_line(import_module(f"budgetkit.{room}")), [f"budgetkit.{name}" for name in sorted(names)]
+    for name, module in sorted(modules.items()):
+        yield f"bk.{name}", _first_line(module), [f"{module.__name__}.{inner}" for inner in public_names(module)]
+
+
+def _question(name: str) -> str:
+    """Return what a figure asks; nothing of what is no figure."""
+    home, _, inner = name.rpartition(".")
+    return str(getattr(getattr(import_module(home), inner), "title", "")) if home == "budgetkit.figures" else ""
+
+
+def _first_line(module: ModuleType) -> str:
+    return inspect.getdoc(module).partition("\n")[0]  # type: ignore[union-attr]
+
+
+def write_reference(app: Sphinx, config: object) -> None:
+    """Write the page that lists every name; autosummary makes the page of each."""
+    lines = ["API reference", "=============", "", "Every public name, by the room that it lives in."]
+    for title, said, names in groups():
+        asked = [name for name in names if _question(name)]
+        lines += ["", title, "-" * len(title), "", said, "", ".. autosummary::", "   :toctree: api", ""]
+        lines += [f"   {name}" for name in names if name not in asked]
+        lines += ["", *(f"- ``bk.{name.removeprefix('budgetkit.')}``: {_question(name)}" for name in asked)]
+    for page in (Path(app.srcdir) / "api").glob("*.rst"):  # pages of names that have gone
+        if f"   {page.stem}" not in lines:
+            page.unlink()
+    page, text = Path(app.srcdir) / "reference.rst", "\n".join(lines) + "\n"
+    if not page.exists() or page.read_text(encoding="utf-8") != text:
+        page.write_text(text, encoding="utf-8")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Write the list before autosummary reads it."""
+    app.connect("config-inited", write_reference)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,325 @@
+"""What a hand types, opens and takes back in the explorers: read as it was meant, or refused in words."""
+
+import json
+import time
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import budgetkit as bk
+from budgetkit.accuracy.explorer import AccuracyExplorer
+from budgetkit.explorer import BudgetExplorer
+from budgetkit.explorer.base import ONE_MOVE
+from budgetkit.explorer.numbers import decimal, whole_number
+from budgetkit.explorer.still import picture
+from budgetkit.replay.explorer import ConversationExplorer
+from budgetkit.replay.explorer.choices import CHOICES, SAYS
+
+SAID = [{"role": "user", "content": "Hello world"}, {"role": "assistant", "content": "Hello."}]
+
+
+def typed(box: Any, text: str) -> str:
+    """Type into a box as a page does; return what the page is told to show there."""
+    box.set_state({"value": text})
+    return str(box.get_state("value")["value"])
+
+
+def status(explorer: Any) -> dict[str, Any]:
+    found: dict[str, Any] = explorer.view.state["status"]
+    return found
+
+
+# --- numbers as people type them ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("8192", 8_192),
+        ("8_192", 8_192),
+        ("12,000", 12_000),
+        ("12 000", 12_000),
+        ("1e5", 100_000),
+        ("1.5e3", 1_500),
+        ("100k", 100_000),
+        ("100 K", 100_000),
+        ("1.05M", 1_050_000),
+        (" 7 ", 7),
+        ("50%", 4_096),
+        ("33.3 %", 2_727),
+    ],
+)
+def test_a_number_is_read_as_it_was_meant(text: str, tokens: int) -> None:
+    assert whole_number(text, whole=8_192) == tokens
+
+
+@pytest.mark.parametrize("text", ["", "many", "1,5", "12.000", "1.5", "12,00", "0x10", "1e", "k", "--3", "1e999", "٣"])
+def test_what_could_be_another_number_or_none_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is no number|not a whole number"):
+        whole_number(text)
+
+
+@given(st.integers(0, 10**9))
+def test_whatever_a_box_shows_it_can_read(number: int) -> None:
+    assert whole_number(f"{number:,}") == whole_number(f"{number:_}") == whole_number(str(number)) == number
+
+
+def test_a_percentage_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="nothing here to take it of"):
+        whole_number("50%")
+    assert decimal("0.1 %") == (Decimal("0.1"), True)
+
+
+# --- the boxes ------------------------------------------------------------------------------------
+
+
+def test_a_box_takes_100k_and_shows_it_written_out() -> None:
+    explorer = BudgetExplorer("chat")
+    assert typed(explorer.controls.window_box, "100k") == "100,000"
+    assert explorer.budget.window == 100_000
+    assert typed(explorer.controls.lines["system"].box, "25%") == "25,000"
+    assert explorer.budget.cap("system") == 25_000
+
+
+def test_what_is_no_number_is_refused_beside_the_box_and_the_old_value_stays() -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+    assert typed(explorer.controls.window_box, "a lot") == "8,192"
+    assert explorer.budget.window == 8_192
+    assert status(explorer)["level"] == "error"
+    assert status(explorer)["beside"] == explorer.controls.window_box.tooltip
+    assert status(explorer)["note"].startswith("'a lot' is no number; 8,192 stays; type digits")
+
+
+def test_a_number_that_is_out_of_reach_is_clamped_and_said_so() -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+    box = explorer.controls.lines["system"].box
+    assert typed(box, "9,000") == ""  # as large as the window: no cap of its own
+    assert status(explorer)["note"] == "9,000 was typed; 8,192 is the most that can be here."
+    assert status(explorer)["beside"] == box.tooltip
+    assert typed(explorer.controls.limits.at_least, "1M") == "8,192"
+    assert "1,000,000 was typed; 8,192 is the most" in status(explorer)["note"]
+
+
+def test_an_empty_cap_draws_on_the_pool_and_looks_so() -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+    row = explorer.controls.lines["system"]
+    assert typed(row.box, "") == ""
+    assert explorer.budget.caps["system"] is None
+    assert (row.box.value, row.box.placeholder, row.share.value) == (None, "no cap", "pool")
+    assert "draws on the shared pool" in row.box.tooltip
+    assert typed(row.box, "10%") == "819"
+    assert typed(explorer.controls.window_box, "") == "8,192", "a window is never empty"
+    assert "Nothing was typed" in explorer.status
+
+
+def test_chances_and_money_have_fractions_and_turns_have_no_percent() -> None:
+    accuracy = AccuracyExplorer(window=8_192)
+    assert typed(accuracy.controls.risk_box, "2.5") == "2.5"
+    assert accuracy.settings.risk == 0.025
+    replayed = ConversationExplorer("support-chat", window=8_192)
+    assert typed(replayed.controls.money, "0.25") == "0.25"
+    assert typed(replayed.controls.request_box, "50%") == "75"
+    assert "nothing here to take it of" in replayed.status
+
+
+# --- one move, one step; reset --------------------------------------------------------------------
+
+
+def test_a_slow_move_of_a_slider_is_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hand that holds a slider rests now and then; 0.1.0 made a step of every rest of more than a second."""
+    explorer, now = BudgetExplorer("chat", window=8_192), [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    before = explorer.budget
+    explorer._heard(explorer.view, {"kind": "grab"}, [])
+    for percent in (11, 12, 13):
+        explorer.controls.lines["system"].slider.value = percent
+        now[0] += 2 * ONE_MOVE
+    explorer._heard(explorer.view, {"kind": "release"}, [])
+    explorer.undo()
+    assert explorer.budget == before
+
+
+def test_two_quick_moves_of_a_slider_are_two_steps() -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+    for percent in (11, 12):
+        explorer._heard(explorer.view, {"kind": "grab"}, [])
+        explorer.controls.lines["system"].slider.value = percent
+        explorer._heard(explorer.view, {"kind": "release"}, [])
+    explorer.undo()
+    assert explorer.budget.cap("system") == 901  # 11 %
+
+
+def test_reset_goes_back_to_what_the_explorer_was_called_with() -> None:
+    own = bk.presets.rag(12_000).assign(system=500)
+    explorer = BudgetExplorer(own, "support-chat", model="gpt-4.1", counter="chars/4")
+    explorer.controls.preset.value = "agent"
+    explorer.controls.window_box.value = 5_000
+    explorer.controls.model.value = "gpt-4o-mini"
+    explorer.controls.counter.value = "o200k_base"
+    assert explorer.view.state["actions"]["reset"]
+    explorer.reset()
+    assert (explorer.budget, explorer.config["model"], explorer.config["counter"]) == (own, "gpt-4.1", "chars/4")
+    assert not explorer.view.state["actions"]["reset"]
+
+
+# --- where the numbers come from ------------------------------------------------------------------
+
+
+def opened(explorer: Any, messages: list[dict[str, Any]], name: str = "mine.json", **more: Any) -> Any:
+    explorer._do("file", name=name, content=json.dumps({"messages": messages, **more}).encode())
+    return explorer
+
+
+@pytest.mark.parametrize("make", [BudgetExplorer, ConversationExplorer])
+def test_an_estimate_is_never_said_to_be_exact(make: Callable[..., Any]) -> None:
+    """estimate:o200k_base has the encoding of the model and guesses its count."""
+    exact = make("chat", "support-chat") if make is BudgetExplorer else make("support-chat")
+    assert "counted exactly with o200k_base" in exact.view.state["source"]
+    exact.controls.counter.value = "estimate:o200k_base"
+    assert "counted with estimate:o200k_base, an estimate for gpt-4o" in exact.view.state["source"]
+    if make is BudgetExplorer:
+        assert exact._found.compared is not None
+        assert exact._found.compared[2:] == ("gpt-4o", "estimate:o200k_base")
+
+
+@pytest.mark.filterwarnings("ignore:.*there is no text")
+@pytest.mark.parametrize("make", [BudgetExplorer, ConversationExplorer])
+def test_a_file_without_text_never_fits(make: Callable[..., Any]) -> None:
+    explorer = opened(make(window=8_192), [{"role": "user", "stuff": "Hi"}, {"role": "assistant", "stuff": "Hello"}])
+    assert status(explorer)["level"] == "over"
+    assert explorer.status.startswith("There is no text in any message of this OpenAI chat, of which there are 2")
+    assert "fits" not in explorer.status
+
+
+@pytest.mark.parametrize("make", [BudgetExplorer, ConversationExplorer])
+def test_what_is_not_counted_of_a_file_is_said(make: Callable[..., Any]) -> None:
+    explorer = opened(make(window=8_192), SAID, warnings=["2 thoughts have no text"])
+    assert "Not counted: 2 thoughts have no text." in status(explorer)["more"]
+
+
+def test_a_session_brings_its_own_model_and_prices() -> None:
+    explorer = ConversationExplorer("support-chat")
+    explorer.open(Path(__file__).parent / "formats" / "claude-code.jsonl")
+    own = bk.model("claude-sonnet-4-5")
+    assert (explorer.config["model"], explorer.budget.window) == (own.name, own.window)
+    assert explorer._found.run.prices.model == own.name
+    budget = opened(BudgetExplorer("chat"), SAID, model="gpt-4.1")
+    assert budget.config["model"] == "gpt-4.1"
+    assert opened(BudgetExplorer("chat"), SAID, model="nobody knows").config["model"] == "gpt-4o"
+
+
+@pytest.mark.parametrize("make", [BudgetExplorer, ConversationExplorer, AccuracyExplorer])
+def test_a_model_that_nobody_knows_keeps_the_window_and_names_the_nearest(make: Callable[..., Any]) -> None:
+    explorer = make(window=8_192)
+    explorer.controls.model.value = "claude-sonet-4-5"
+    assert explorer.controls.model.value == "gpt-4o"
+    assert explorer.controls.window_box.value == 8_192
+    assert "claude-sonnet-4-5" in explorer.status
+
+
+# --- the picture for those who have no kernel -----------------------------------------------------
+
+
+def test_the_picture_that_is_stored_is_small_and_safe_and_says_what_the_view_says() -> None:
+    explorer = BudgetExplorer("chat", "support-chat", window=8_192)
+    drawn = picture(explorer.view.state, repr(explorer))
+    assert len(drawn) < 6_000
+    for said in (explorer.status, "shared pool", "conversation", "BudgetExplorer(chat, gpt-4o, window=8,192)"):
+        assert said in drawn
+    assert not any(mark in drawn for mark in ("<script", "onerror", "javascript:", "http"))
+
+
+def test_no_name_in_a_file_becomes_markup_in_the_picture() -> None:
+    budget = bk.Budget(1_000, [], [bk.Allocation("<img src=x onerror=alert(1)>", 100)])
+    assert "<img" not in picture(BudgetExplorer(budget).view.state, "<b>")
+
+
+# --- models by the names that people type ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("typed_in", "window"),
+    [
+        ("Qwen/Qwen3-32B", 32_768),
+        ("qwen3:32b", 32_768),
+        ("llama3.1:8b", 131_072),
+        ("meta.llama3-1-8b-instruct-v1:0", 131_072),
+        ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", bk.model("claude-sonnet-4-5").window),
+        ("bedrock/anthropic.claude-haiku-4-5-20251001-v1:0", bk.model("claude-haiku-4-5").window),
+        ("anthropic/claude-opus-4.5", bk.model("claude-opus-4-5").window),
+        ("openai/gpt-4o:extended", 128_000),
+        ("gpt4o", 128_000),
+    ],
+)
+def test_models_are_found_as_people_type_them(typed_in: str, window: int) -> None:
+    """genai-prices 0.2.3 lists the first four; a window is the one that most of their providers give."""
+    explorer = BudgetExplorer("chat", window=8_192)
+    explorer.controls.model.value = typed_in
+    assert (status(explorer)["level"] != "error", explorer.config["model"]) == (True, typed_in)
+    assert bk.model(typed_in).window == window
+
+
+def test_a_family_is_answered_with_its_members() -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+    explorer.controls.model.value = "claude"
+    assert explorer.budget.window == 8_192
+    assert explorer.status.count("'claude-") == 4
+
+
+# --- accuracy -------------------------------------------------------------------------------------
+
+
+def test_one_document_gives_no_interval(tmp_path: Path) -> None:
+    (tmp_path / "one.txt").write_text("It was the best of times, it was the worst of times. " * 40)
+    explorer = AccuracyExplorer(corpus=tmp_path)
+    assert "one document" in explorer.texts["yaml"].splitlines()[0]
+    assert "95 % sure" not in json.dumps(explorer.view.state)
+    drawn = json.dumps(explorer.view.figure_buffers["spec"])
+    assert "95 %" not in explorer.view.figure_buffers["note"], drawn
+
+
+def test_a_conversation_given_by_its_path_is_read_message_by_message(tmp_path: Path) -> None:
+    path = tmp_path / "talk.json"
+    path.write_text(json.dumps({"messages": SAID}))
+    explorer = AccuracyExplorer(corpus=path)
+    assert explorer.errors["class"].tolist() == ["user", "assistant"]
+    assert explorer.errors["characters"].tolist() == [11, 6]
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [BudgetExplorer, ConversationExplorer, AccuracyExplorer])
+def test_every_control_has_a_tip_in_plain_words(make: Callable[..., Any]) -> None:
+    controls = make(window=8_192).controls
+    widgets = [each for each in vars(controls).values() if getattr(each, "description", "")]
+    widgets += getattr(controls, "policies", {}).values()
+    assert len(widgets) > 5
+    assert [each.description for each in widgets if not each.tooltip or each.tooltip == each.description] == []
+
+
+def test_every_policy_says_what_it_does() -> None:
+    assert set(SAYS) == set(CHOICES)
+
+
+def test_sentences_for_the_hand_have_no_code() -> None:
+    explorer = BudgetExplorer("chat", "support-chat", window=5_555)
+    said = json.dumps(status(explorer))
+    assert "system is required and needs 752 tokens" in said
+    assert "in code" not in said
+    assert "granularity" not in said
+
+
+def test_what_is_copied_names_model_counter_and_file() -> None:
+    explorer = BudgetExplorer("chat", "support-chat", model="gpt-4.1", counter="chars/4", window=8_192)
+    assert explorer.texts["yaml"].startswith("# gpt-4.1, counted with chars/4; support-chat\n")
+    names: dict[str, Any] = {}
+    exec(explorer.texts["python"], names)
+    assert (names["budget"], names["count"].name, names["trace"].id) == (explorer.budget, "chars/4", "support-chat")
+    explorer.load(explorer.texts["yaml"])
+    assert explorer.budget == names["budget"], "and it is read again"
