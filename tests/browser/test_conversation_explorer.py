@@ -55,7 +55,7 @@ def lab(notebook_06: Notebook) -> Notebook:
     notebook_06.set_theme("light")
     notebook_06.execute(AS_AT_FIRST)
     show(notebook_06.page)
-    expect_kpi(notebook_06.page, "first", "turn 12")
+    expect_kpi(notebook_06.page, "first", "turn 11")
     notebook_06.wait_for_charts(CHARTS)
     return notebook_06
 
@@ -82,11 +82,11 @@ def test_a_scrub_by_keys_moves_key_figures_marks_and_messages(lab: Notebook) -> 
 
 def test_two_policies_side_by_side_cost_what_the_notebook_says(lab: Notebook) -> None:
     page = lab.page
-    expect_kpi(page, "cost", "$1.21")
+    expect_kpi(page, "cost", "$1.19")
     page.get_by_label("tool results first", exact=True).uncheck()
     page.get_by_label("last turns", exact=True).check()
     lab.control("In detail").locator("select").select_option("last turns")
-    expect_kpi(page, "cost", "$1.67")
+    expect_kpi(page, "cost", "$1.72")
     names = page.locator(".bk-card[data-key=spending] .annotation-text")
     expect(names).to_have_count(3)
     for name in ("down to a mark", "oldest first", "last turns"):
@@ -121,7 +121,7 @@ def test_an_uploaded_session_is_shown_and_can_be_taken_back(lab: Notebook, tmp_p
     expect(page.locator(".bk-status.bk-is-error")).to_contain_text("line 1")
     expect(page.locator(".bk-source")).to_contain_text("mine.jsonl")
     page.get_by_role("button", name="Undo", exact=True).click()
-    expect_kpi(page, "first", "turn 12")
+    expect_kpi(page, "first", "turn 11")
 
 
 def test_a_reloaded_page_shows_and_moves_as_before(lab: Notebook) -> None:
