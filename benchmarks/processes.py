@@ -42,7 +42,8 @@ def main() -> None:
     print(machine("budgetkit", "tiktoken", "gigatoken"), "", sep="\n")
     print("| cores | calls | tiktoken | budgetkit | with gigatoken |", "| --: | --- | --: | --: | --: |", sep="\n")
     for cores in asked.cores:
-        runs = {way: [run(asked.folder, way, cores) for _ in range(asked.repeats)] for way in WAYS}
+        rounds = [{way: run(asked.folder, way, cores) for way in WAYS} for _ in range(asked.repeats)]  # in turn
+        runs = {way: [each[way] for each in rounds] for way in WAYS}
         for case in runs[WAYS[0]][0]:
             middle = {way: statistics.median(each[case] for each in runs[way]) for way in WAYS}
             times = (f"{middle[WAYS[0]] / middle[way]:.2f}" for way in WAYS[1:])

@@ -9,17 +9,16 @@ import sys
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 from unittest import mock
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from budgetkit.counters import ExactCounter, batches, encoding_names, encodings, threads
+from budgetkit.counters import ExactCounter, batches, encoding_names, encodings
 from budgetkit.counters.exact import memory
 from budgetkit.counters.seams import LARGE, first_seam, is_seam, last_seam, parts
-from budgetkit.counters.threads import counted_in_threads, grouped, thread_local_state
+from budgetkit.counters.threads import counted_in_threads, grouped
 from tests import hostile
 from tests.hostile import any_text, hostile_text, long_text
 
@@ -130,7 +129,7 @@ class Spy:
     def __init__(self) -> None:
         self.lengths: list[int] = []
 
-    def __call__(self, name: str, is_large: bool = False) -> object:
+    def __call__(self, name: str) -> object:
         def count_many(texts: Sequence[str]) -> list[int]:
             self.lengths += map(len, texts)
             return [*map(encodings.counting.__wrapped__(name), texts)]
@@ -206,37 +205,14 @@ def test_the_thread_that_asks_counts_too_and_the_sizes_keep_their_order() -> Non
     assert asks.is_set() and helps.is_set()
 
 
-def test_a_counting_thread_gets_a_tokenizer_of_its_own_once_it_has_counted_much() -> None:
-    texts = [long_text(30_000, seed) for seed in range(3)]
+def test_one_tokenizer_serves_all_threads() -> None:
+    """To build another takes 0.12 s in which nothing else runs: the first large documents were counted late for it."""
+    texts = [long_text(200_000, seed) for seed in range(6)]
     expected = [len(encodings.tokens("cl100k_base", text)) for text in texts]
-    own: dict[str, Any] = {}
-    with (
-        mock.patch.object(batches, "thread_local_state", return_value=own),
-        mock.patch.object(batches, "OWN_AFTER", 100_000),
-        mock.patch.object(encodings, "new_encoding", wraps=encodings.new_encoding) as build,
-    ):
-        assert batches.counting_many("cl100k_base")(texts) == expected and not build.called
-        for _ in range(3):
-            assert batches.counting_many("cl100k_base")(texts) == expected
-    assert build.call_count == 1 and thread_local_state() is None
-
-
-def test_tokenizers_of_threads_are_built_in_calls_that_win_it_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not in the first large document, which 0.1.0 counted at 0.28 times tiktoken's speed on two cores."""
-    text = long_text(300_000)
-    expected = [len(encodings.tokens("cl100k_base", text))]
-    monkeypatch.setattr(threads, "_cores", lambda: 1)
-    monkeypatch.setattr(batches, "thread_local_state", lambda own={}: own)  # as on a thread that only counts
-    with mock.patch.object(encodings, "new_encoding", wraps=encodings.new_encoding) as build:
-        for _ in range(3):
-            memory("cl100k_base").forget()
-            assert ExactCounter("cl100k_base").many([text]) == expected
-        assert not build.called
-        monkeypatch.setattr(batches, "LARGE_CALL", len(text) // 2)
-        for _ in range(3):
-            memory("cl100k_base").forget()
-            assert ExactCounter("cl100k_base").many([text]) == expected
-    assert build.call_count == 1
+    memory("cl100k_base").forget()
+    with mock.patch.object(encodings, "_made", wraps=encodings._made) as build, ThreadPoolExecutor(4) as pool:
+        assert [*pool.map(ExactCounter("cl100k_base"), texts)] == expected
+    assert not build.called
 
 
 def test_counting_loads_no_numpy() -> None:

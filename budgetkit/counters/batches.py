@@ -1,12 +1,7 @@
-"""Many texts counted in few calls; a thread that counts much has a tokenizer of its own.
+"""Many texts counted in few calls.
 
 One call of the tokenizer takes as long as counting a short message. So many messages are joined with a special token
 between them, encoded in one call, and the tokens between two special tokens are counted.
-
-The first thread that uses a tokenizer's pattern needs no lock for it. Every other thread does, and takes a third
-longer, or more if several count at once. A tokenizer of a thread's own cures that. It takes 0.12 s to build, in which
-the interpreter does nothing else. So a thread gets one in a call that wins this back, or when it is little beside what
-the thread counted before.
 """
 
 from __future__ import annotations
@@ -15,58 +10,30 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from budgetkit.counters import encodings
-from budgetkit.counters.threads import thread_local_state
 
 if TYPE_CHECKING:
     import tiktoken
 
-__all__ = ["LARGE_CALL", "OWN_AFTER", "counting_many", "in_calls", "sizes_between"]
+__all__ = ["counting_many", "in_calls", "sizes_between"]
 
-#: A call of so many code points wins back what it takes to build a tokenizer for each thread.
-LARGE_CALL: Final = 16_000_000
-#: So many code points a thread counts with the common tokenizer in smaller calls, in about 5 s.
-OWN_AFTER: Final = 64_000_000
 _CALL = 32_768  # code points
 _WIDTH = 4  # bytes of a token
 _SEPARATOR = "<|endoftext|>"  # a special token of every shipped encoding
 
 
 @cache
-def counting_many(name: str, is_large: bool = False) -> Callable[[Sequence[str]], list[int]]:
-    """Return the fastest exact way to count many texts, of a large call or a small one, on the thread that calls it.
+def counting_many(name: str) -> Callable[[Sequence[str]], list[int]]:
+    """Return the fastest exact way to count many texts with one encoding; it lets other threads run meanwhile.
 
     Examples
     --------
     >>> counting_many("cl100k_base")(["Hello world", "", "<|endoftext|>"])
     [2, 0, 7]
     """
-    common = _Batches(encodings.encoding(name))
-
-    def count_many(texts: Sequence[str]) -> list[int]:
-        own = thread_local_state()
-        if own is None:
-            return common(texts)
-        lane: _Lane = own.setdefault(name, _Lane(name, common))
-        return lane.batches(sum(map(len, texts)), is_large)(texts)
-
-    return count_many
-
-
-class _Lane:
-    """What one of the counting threads counts an encoding with."""
-
-    def __init__(self, name: str, common: _Batches) -> None:
-        self.name, self.counted, self.common = name, 0, common
-        self.own: _Batches | None = None
-
-    def batches(self, characters: int, is_large: bool) -> _Batches:
-        self.counted += characters
-        if self.own is None and (is_large or self.counted > OWN_AFTER):
-            self.own = _Batches(encodings.new_encoding(self.name))
-        return self.own or self.common
+    return _Batches(encodings.encoding(name))
 
 
 class _Batches:

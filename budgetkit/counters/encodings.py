@@ -30,7 +30,6 @@ __all__ = [
     "counting_with",
     "encoding",
     "encoding_names",
-    "new_encoding",
     "pattern_of",
     "replace_surrogates",
     "tokens",
@@ -72,17 +71,6 @@ def encoding(name: str) -> tiktoken.Encoding:
         raise ValueError(f"no encoding {brief(name)}; shipped are {known}; use one of them")
     with _BUILDING:  # functools.cache alone would let two threads build the same encoding twice
         return _built(name)
-
-
-def new_encoding(name: str) -> tiktoken.Encoding:
-    """Build one more object of an encoding, for a thread that counts much.
-
-    Examples
-    --------
-    >>> new_encoding("cl100k_base").n_vocab == encoding("cl100k_base").n_vocab
-    True
-    """
-    return _made(name, encoding(name)._mergeable_ranks)
 
 
 def tokens(name: str, text: str) -> list[int]:
@@ -186,8 +174,7 @@ def _made(name: str, ranks: dict[bytes, int]) -> tiktoken.Encoding:
         mergeable_ranks=ranks,
         special_tokens=definition["special_tokens"],
     )
-    # The first thread that matches a pattern matches it without a lock ever after, all others are slower by a
-    # third: let it be the thread that asked for it, not one that soon has its own.
+    # The first thread that matches a pattern matches it without a lock ever after: let it be the one that asks.
     made.encode(_ALL_KINDS, disallowed_special=())
     return made
 

@@ -41,8 +41,7 @@ def counted(encoding: str, texts: Sequence[str], one_thread: bool = False, ahead
     characters = sum(map(len, texts))
     if faster := for_work(encoding, characters, ahead):
         return faster(texts)
-    is_large = max(characters, ahead) >= batches.LARGE_CALL
-    return counted_in_threads(batches.counting_many(encoding, is_large), texts)
+    return counted_in_threads(batches.counting_many(encoding), texts)
 
 
 @dataclass(frozen=True, slots=True)

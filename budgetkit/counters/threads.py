@@ -11,12 +11,12 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final
+from typing import Final
 
-__all__ = ["thread_local_state", "counted_in_threads", "grouped"]
+__all__ = ["counted_in_threads", "grouped"]
 
 _TASK: Final = 131_072  # most code points a task
-_ALONE: Final = 65_536  # code points that one thread counts sooner than it would wake another
+_ALONE: Final = 196_608  # code points that one thread counts sooner than another has warmed up for
 _MOST_THREADS: Final = 8
 
 
@@ -38,18 +38,6 @@ def counted_in_threads(count_many: Callable[[Sequence[str]], list[int]], texts: 
     finally:
         for task in tasks:  # after a failure nobody waits for the others
             task.cancel()
-
-
-def thread_local_state() -> dict[str, Any] | None:
-    """Return what the thread that asks keeps for itself, if it is one of those that only count.
-
-    Examples
-    --------
-    >>> thread_local_state() is None
-    True
-    """
-    found: dict[str, Any] | None = getattr(_local, "thread_local_state", None)
-    return found
 
 
 def grouped(texts: Sequence[str], threads: int) -> list[Sequence[str]]:
@@ -79,11 +67,6 @@ def _cores() -> int:
     return min(_MOST_THREADS, len(available(0)) if available else os.cpu_count() or 1)
 
 
-def _settle() -> None:
-    _local.belongings = {}
-
-
-_local = threading.local()
 _threads: ThreadPoolExecutor | None = None
 _making = threading.Lock()
 
@@ -92,7 +75,7 @@ def _pool() -> ThreadPoolExecutor:
     global _threads
     with _making:
         if _threads is None:
-            _threads = ThreadPoolExecutor(max(1, _cores() - 1), "budgetkit-count", initializer=_settle)
+            _threads = ThreadPoolExecutor(max(1, _cores() - 1), "budgetkit-count")
         return _threads
 
 
