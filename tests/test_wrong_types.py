@@ -71,7 +71,7 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "allocate.demand.tokens": lambda value: bk.allocate(BUDGET, {"a": value}),
     "allocate_many.budget": lambda value: bk.allocate_many(value, pd.DataFrame({"a": [1]})),
     "allocate_many.demands": lambda value: bk.allocate_many(BUDGET, value),
-    "allocate_many.demands.tokens": lambda value: bk.allocate_many(BUDGET, pd.DataFrame({"a": [value]})),
+    "allocate_many.demands.tokens": lambda value: bk.allocate_many(BUDGET, pd.DataFrame({"a": pd.Series([value], dtype=object)})),
     "fit.budget": lambda value: bk.fit(value, ITEMS),
     "fit.items": lambda value: bk.fit(BUDGET, value),
     "fit.items.item": lambda value: bk.fit(BUDGET, [value]),

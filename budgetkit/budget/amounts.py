@@ -29,13 +29,14 @@ _DIGITS, _EXPONENT = 400, 400  # every float is within; 1e-99999999 is a short t
 
 
 def whole_number(value: object) -> int | None:
-    """Return a whole number as Python's, one of numpy's too; None for anything else, and for True.
+    """Return a whole number as Python's, one of numpy's too; None for anything else, and for True in either.
 
     >>> whole_number(3), whole_number(True), whole_number("3")
     (3, None, None)
     """
     try:
-        return None if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
+        is_truth = isinstance(value, bool) or type(value).__name__ == "bool_"  # numpy 1 still takes it as an index
+        return None if is_truth else index(value)  # type: ignore[arg-type]
     except TypeError:
         return None
 

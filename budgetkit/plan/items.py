@@ -55,7 +55,7 @@ class Items:
         self.tokens: Ints = np.fromiter([item.tokens for item in self.items], np.int64, size)
         self.section: Ints = np.fromiter([codes[item.section] for item in self.items], np.int64, size)
         groups = [item.group for item in self.items]
-        self.is_grouped = groups.count(None) < size
+        self.is_grouped = any(group is not None for group in groups)
         self.group = _group_codes(groups) if self.is_grouped else _alone(size)
         self.sections = tuple(codes)
         self._rows = {name: np.flatnonzero(self.section == code) for name, code in codes.items()}
@@ -86,7 +86,7 @@ class Items:
         """Importance of each item, missing where it has none of its own; None where no item has."""
         own = [item.importance for item in self.items]
         try:
-            return None if own.count(None) == len(own) else np.array(own, dtype=np.float64)
+            return None if all(each is None for each in own) else np.array(own, dtype=np.float64)
         except (TypeError, ValueError, OverflowError) as error:
             raise _not_items(self.items) or error from None
 
