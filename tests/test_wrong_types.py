@@ -37,6 +37,14 @@ FIELDS: dict[str, tuple[str, ...]] = {
 }
 
 
+def column(value: Any) -> pd.DataFrame:
+    """Give a column of it; pandas before 3 holds no number beyond a float's, so the largest it holds stands for that."""
+    try:
+        return pd.DataFrame({"a": [value]})
+    except OverflowError:
+        return pd.DataFrame({"a": [2**63]})
+
+
 def allocated(**fields: Any) -> bk.Budget:
     return bk.Budget(9, (), [bk.Allocation(**fields)])
 
@@ -71,7 +79,7 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "allocate.demand.tokens": lambda value: bk.allocate(BUDGET, {"a": value}),
     "allocate_many.budget": lambda value: bk.allocate_many(value, pd.DataFrame({"a": [1]})),
     "allocate_many.demands": lambda value: bk.allocate_many(BUDGET, value),
-    "allocate_many.demands.tokens": lambda value: bk.allocate_many(BUDGET, pd.DataFrame({"a": pd.Series([value], dtype=object)})),
+    "allocate_many.demands.tokens": lambda value: bk.allocate_many(BUDGET, column(value)),
     "fit.budget": lambda value: bk.fit(value, ITEMS),
     "fit.items": lambda value: bk.fit(BUDGET, value),
     "fit.items.item": lambda value: bk.fit(BUDGET, [value]),
