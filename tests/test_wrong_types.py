@@ -38,11 +38,11 @@ FIELDS: dict[str, tuple[str, ...]] = {
 
 
 def column(value: Any) -> pd.DataFrame:
-    """Give a column of it; pandas before 3 holds no number beyond a float's, so the largest it holds stands for that."""
+    """Give a column of it; older pandas hold no number beyond a float, so their largest stands for it."""
     try:
         return pd.DataFrame({"a": [value]})
     except OverflowError:
-        return pd.DataFrame({"a": [2**63]})
+        return pd.DataFrame({"a": [2**62]})
 
 
 def allocated(**fields: Any) -> bk.Budget:
