@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from budgetkit.figures.question import Question
+from budgetkit.figures.question import Columns, Question, frame_of
 
 Data = dict[str, Any]
 
@@ -39,10 +39,12 @@ class Kpi:
         return {**vars(self)}
 
 
-def chart(question: Question[...], table: pd.DataFrame, note: str, opened: bool, click: str | None = None) -> Data:
+def chart(
+    question: Question[...], table: pd.DataFrame | Columns, note: str, opened: bool, click: str | None = None
+) -> Data:
     """Return one figure as the page draws it."""
     drawn: Data = {"title": question.title, "note": note, "spec": question.draw(table)}
-    return {**drawn, "table": listed(table) if opened else None, "click": click}
+    return {**drawn, "table": listed(frame_of(table)) if opened else None, "click": click}
 
 
 def listed(table: pd.DataFrame) -> Data:
