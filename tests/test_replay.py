@@ -573,7 +573,8 @@ def test_a_conversation_that_starts_with_a_stray_result_is_replayed() -> None:
 @given(st.lists(st.sampled_from(["system", "user", "assistant", "tool", "function", "call"]), min_size=1, max_size=8))
 def test_any_order_of_roles_is_replayed(by: Literal["turn", "request"], order: list[str]) -> None:
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": ""}}
-    more: dict[str, dict[str, Any]] = {"call": {"role": "assistant", "tool_calls": [call]}, "tool": {"tool_call_id": "c"}}
+    caller, result = {"role": "assistant", "tool_calls": [call]}, {"tool_call_id": "c"}
+    more: dict[str, dict[str, Any]] = {"call": caller, "tool": result}
     trace = bk.Trace("any", tuple(bk.Message({"role": role, "content": "word"} | more.get(role, {})) for role in order))
     for policy in (policies.OldestFirst(), policies.SlidingWindow(2), policies.Step(3)):
         found = bk.replay(trace, bk.presets.working_memory(8_000), policy, count=len, by=by)
