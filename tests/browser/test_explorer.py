@@ -310,7 +310,7 @@ HIDDEN_WITHIN_A_FRAME = """async () => {
 
 
 def test_charts_are_drawn_though_the_page_was_hidden_as_their_turn_came(lab: Notebook) -> None:
-    """JupyterLab hides all of it for a moment when a theme has come, which on a slow machine is while they are drawn."""
+    """JupyterLab hides all of it for a moment when a theme has come: on a slow machine, while they are being drawn."""
     lab.page.evaluate(HIDDEN_WITHIN_A_FRAME)
     lab.wait_for_charts()
     lab.page.evaluate("document.querySelector('.bk-charts').style.width = ''")
