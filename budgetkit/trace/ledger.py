@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import chain
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,8 @@ __all__ = ["Counted", "Ledger", "count_all", "gone", "ledger"]
 Count = Callable[[str], int]
 Tokens = npt.NDArray[np.int64]
 _NEVER = np.iinfo(np.int64).max
+#: Section of the messages that no request holds.
+UNSENT: Final = "not sent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +147,10 @@ class Ledger:
     def _carrier(self, turn: Turn) -> Item | None:
         """Find what carries the priming: the turn's first message, the last before a turn without any, or nothing."""
         last = self._last(0, turn.sent)
-        there = next((index for index in range(turn.start, turn.sent) if last[index] >= turn.sent), None)
-        if there is not None:
-            return self.present[there]
-        before = next((index for index in reversed(range(turn.start)) if last[index] >= turn.sent), None)
-        return None if before is None else self.past[before]
+        order = chain(range(turn.start, turn.sent), reversed(range(turn.start)))
+        there = (index for index in order if last[index] >= turn.sent and self.past[index].section != UNSENT)
+        index = next(there, None)
+        return None if index is None else (self.present if index >= turn.start else self.past)[index]
 
     def _found(self, turn: Turn) -> list[Item]:
         return [item for index in range(turn.start, turn.sent) for item in self.retrieved.get(index, ())]

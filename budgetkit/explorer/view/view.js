@@ -100,6 +100,12 @@ function render({ model, el }) {
   const sizes = new ResizeObserver(redraw);
   sizes.observe(head);
   sizes.observe(charts.root);
+  // Hidden and shown again within a frame, as JupyterLab's page is when a theme has come, nothing seems to have changed
+  // its size: whoever is observed anew is told of in any case.
+  charts.onHidden = () => {
+    sizes.unobserve(charts.root);
+    sizes.observe(charts.root);
+  };
   const stops = [watchTheme(body, redraw), () => sizes.disconnect()];
   // A view far down a notebook is made before it is put beside its controls.
   const settle = () => {
