@@ -20,11 +20,11 @@ from typing import Any, Final
 
 from budgetkit.counters.calibrated import family_row
 from budgetkit.framing.charges import Charge
-from budgetkit.framing.image_prices import ASSUMED_SIDE, image_charges, image_price, sized
+from budgetkit.framing.image_prices import image_charges
 from budgetkit.framing.openai_chat import is_system, parsed
 from budgetkit.framing.openai_tools import function_name
 from budgetkit.framing.request import Request
-from budgetkit.message import Image, Message
+from budgetkit.message import Message
 
 __all__ = ["CONSTANTS", "Estimate", "EstimatedRules", "constants_of", "estimate_for"]
 
@@ -160,11 +160,6 @@ class EstimatedRules:
             Charge("message", "call", (call.name, self._data(call.arguments)), cost) for call in message.tool_calls
         ]
         return [Charge("message", "answer", message.texts), *calls]
-
-    def image(self, image: Image) -> int:
-        """Price one image, in tokens."""
-        width, height = sized(image) or (ASSUMED_SIDE, ASSUMED_SIDE)
-        return image_price(self.model, width, height, image.detail)
 
     def _messages(self, request: Request) -> Iterator[Charge]:
         turns = _turns(request)

@@ -6,13 +6,12 @@ alike in all formats, by :mod:`budgetkit.trace.importers.parts`.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
-from budgetkit.files import read_bytes
+from budgetkit.files import read_toml
 from budgetkit.trace.importers.paths import holds
 
 __all__ = ["Format", "formats", "label", "names", "nearest", "record_rows", "role_names", "row_of", "table"]
@@ -58,17 +57,15 @@ class Format:
     refuse: str = ""  # why it holds no conversation, and what to give instead
 
 
-@cache
-def table(part: str) -> Mapping[str, Any]:
-    """Return one part of the table: calls, results, thoughts, endings, roles or usage; "" is all of it."""
-    found: Mapping[str, Any] = table("")[part] if part else tomllib.loads(read_bytes("formats.toml").decode())
-    return found
+def table(part: str) -> Any:
+    """Return one part of the table of formats: its rows, calls, results, thoughts, endings, roles, usage, streams."""
+    return read_toml("formats.toml")[part]
 
 
 @cache
 def formats() -> tuple[Format, ...]:
     """Read the rows, once."""
-    return tuple(Format(**{name: _frozen(value) for name, value in row.items()}) for row in table("")["format"])
+    return tuple(Format(**{name: _frozen(value) for name, value in row.items()}) for row in table("format"))
 
 
 @cache
