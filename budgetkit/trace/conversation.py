@@ -314,8 +314,7 @@ class Trace:
 
     def _counted(self, count: Count, framing: Framing) -> Counted:
         return self._once(
-            ("counted", count, framing),
-            lambda: count_all(self.messages, self.contexts, self.tools, count, framing),
+            ("counted", count, framing), lambda: count_all(self.messages, self.contexts, self.tools, count, framing)
         )
 
     def _once(self, key: Hashable, make: Callable[[], Made]) -> Made:
