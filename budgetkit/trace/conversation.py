@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -320,8 +320,7 @@ class Trace:
     def _once(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """Return what was made for a key before, or make it; the oldest goes when too much is kept."""
         if key in self._memory:
-            kept: Made = self._memory[key]
-            return kept
+            return cast("Made", self._memory[key])
         made = make()
         if len(self._memory) >= _MOST_KEPT:
             self._memory.pop(next(iter(self._memory)), None)

@@ -13,7 +13,8 @@ from warnings import warn
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.message import Message, Passage
 from budgetkit.trace.conversation import Trace
-from budgetkit.trace.jsonl import LocatedMessage
+from budgetkit.trace.jsonl import placed
+from budgetkit.trace.turns import last_user
 
 __all__ = ["made_trace"]
 
@@ -29,8 +30,10 @@ def made_trace(value: Mapping[str, Any], default_id: str, where: str) -> Trace:
             f"{where}: an empty trace; 'messages' is {'an empty list' if written == [] else type(written).__name__}; "
             "give it a list of at least one message with a role"
         )
-    places = [_place(each, number, where) for number, each in enumerate(written, start=1)]
-    messages = tuple(_message(each, place) for each, place in zip(written, places, strict=True))
+    file = where.rpartition(", line ")[0]
+    lines, values = zip(*map(placed, written), strict=True)
+    places = [f"{where}, message {n}" if at is None else f"{file}, line {at}" for n, at in enumerate(lines, start=1)]
+    messages = tuple(_message(each, place) for each, place in zip(values, places, strict=True))
     _refuse_orphans(messages, places)
     meta = value.get("meta") if isinstance(value.get("meta"), Mapping) else None
     trace = Trace(
@@ -47,15 +50,9 @@ def made_trace(value: Mapping[str, Any], default_id: str, where: str) -> Trace:
     return trace
 
 
-def _place(value: Any, number: int, where: str) -> str:
-    if isinstance(value, LocatedMessage):
-        return f"{where.rpartition(', line ')[0]}, line {value.line}"
-    return f"{where}, message {number}"
-
-
 def _message(value: Any, where: str) -> Message:
     try:
-        message = Message(value.value if isinstance(value, LocatedMessage) else value)
+        message = Message(value)
         message.contexts  # noqa: B018 - passages are read here, so that a broken one is refused with its place
     except (ValueError, TypeError) as error:
         raise ValueError(f"{where}: {error}") from None
@@ -80,10 +77,8 @@ def _tools(value: Mapping[str, Any], where: str) -> tuple[Mapping[str, Any], ...
     for name in ("tools", "functions"):  # a body has both while it moves from the older form to the newer one
         tools = value.get(name) or []
         if not isinstance(tools, list) or not all(isinstance(tool, Mapping) for tool in tools):
-            kind = type(tools).__name__
-            raise ValueError(
-                f"{where}: {name} of type {kind}; {name} are a list of schemas, each an object; write them so"
-            )
+            told = f"{where}: {name} of type {type(tools).__name__}"
+            raise ValueError(f"{told}; {name} are a list of schemas, each an object; write them so")
         listed += tools
     return tuple(listed)
 
@@ -94,13 +89,10 @@ def _contexts(
     """Collect the passages by message, the conversation's own at the message they apply to."""
     found = {index: message.contexts for index, message in enumerate(messages) if message.raw.get("contexts")}
     if given and not isinstance(given, list | tuple):
-        kind = type(given).__name__
-        raise ValueError(
-            f"{where}: contexts of type {kind}; they are a list of passages, texts or objects; write them so"
-        )
+        told = f"{where}: contexts of type {type(given).__name__}"
+        raise ValueError(f"{told}; they are a list of passages, texts or objects; write them so")
     if given:
-        users = (index for index in reversed(range(len(messages))) if messages[index].role == "user")
-        index = meta.get("contexts_apply_to_message", next(users, len(messages) - 1))
+        index = meta.get("contexts_apply_to_message", last_user(messages))
         if not isinstance(index, int) or not 0 <= index < len(messages):
             raise ValueError(
                 f"{where}: contexts for message {brief(index)}; the conversation has messages 0 to "

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 from budgetkit.budget.quoting import brief
 
-__all__ = ["LONGEST_LINE", "MOST_BLANK", "Numbered", "LocatedMessage", "Progress", "values"]
+__all__ = ["LONGEST_LINE", "MOST_BLANK", "LocatedMessage", "Numbered", "Progress", "located", "placed", "values"]
 
 #: Bytes of the longest line, or of a document over many lines, that is read.
 LONGEST_LINE = 256 << 20
@@ -40,6 +40,16 @@ class LocatedMessage:
         self.line, self.value = line, value
 
 
+def placed(record: Any) -> tuple[int | None, Any]:
+    """Part a message from the line it stands on, which is None where it has none to itself."""
+    return (record.line, record.value) if isinstance(record, LocatedMessage) else (None, record)
+
+
+def located(line: int | None, message: Any) -> Any:
+    """Keep with a message the line it stands on, if any."""
+    return message if line is None else LocatedMessage(line, message)
+
+
 def values(stream: BinaryIO, name: str, progress: Progress | None = None) -> Iterator[Numbered]:
     r"""Read a file's JSON values one after the other.
 
@@ -49,8 +59,7 @@ def values(stream: BinaryIO, name: str, progress: Progress | None = None) -> Ite
     >>> list(values(BytesIO(b'{"role": "user"}\n\n[1]\n'), "toy.jsonl"))
     [(1, {'role': 'user'}), (3, [1])]
     """
-    first = True
-    blank = 0
+    first, blank = True, 0
     for number, line in enumerate(_reported(_lines(stream, name), stream, progress), start=1):
         if number == 1:
             line = line.removeprefix(_BYTE_ORDER_MARK)

@@ -25,7 +25,7 @@ from budgetkit.trace.containers import Part, opened
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.door import made_trace
 from budgetkit.trace.importers import label
-from budgetkit.trace.jsonl import LocatedMessage, Progress
+from budgetkit.trace.jsonl import Progress, placed
 from budgetkit.trace.objects import plain
 from budgetkit.trace.shapes import conversations
 from budgetkit.trace.tables import frame_rows
@@ -234,7 +234,7 @@ def _title(value: Mapping[str, Any]) -> str:
 
 def _length(said: Any) -> int:
     """Return the characters of text in a message that nobody has checked."""
-    raw = said.value if isinstance(said, LocatedMessage) else said
+    raw = placed(said)[1]
     content = raw.get("content") if isinstance(raw, Mapping) else None
     parts = content if isinstance(content, list) else [content]
     texts = (part.get("text") if isinstance(part, Mapping) else part for part in parts)

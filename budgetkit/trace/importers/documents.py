@@ -11,11 +11,12 @@ from typing import Any
 
 from budgetkit.trace.importers.answers import answered, model_of
 from budgetkit.trace.importers.formats import Format, names, row_of
-from budgetkit.trace.importers.pairing import paired, placed
+from budgetkit.trace.importers.pairing import paired
 from budgetkit.trace.importers.parts import is_item
 from budgetkit.trace.importers.paths import found, holds, nested, unpacked
 from budgetkit.trace.importers.records import is_record, read_records
 from budgetkit.trace.importers.usage import usage_of
+from budgetkit.trace.jsonl import placed
 
 __all__ = ["converted"]
 

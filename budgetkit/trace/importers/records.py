@@ -9,11 +9,10 @@ from typing import Any, Final
 
 from budgetkit.message import ROLES as OWN_ROLES
 from budgetkit.trace.importers.formats import Format, record_rows, role_names
-from budgetkit.trace.importers.pairing import placed
 from budgetkit.trace.importers.parts import Sorted, content_of, is_item, plain_text, sorted_part
 from budgetkit.trace.importers.paths import found, holds
 from budgetkit.trace.importers.usage import usage_of
-from budgetkit.trace.jsonl import LocatedMessage
+from budgetkit.trace.jsonl import located, placed
 
 __all__ = ["Records", "is_record", "read_records"]
 
@@ -51,7 +50,7 @@ def read_records(
         for message in made:
             if _joins(read.messages, message, is_piece=spelling is not None and is_item(raw)):
                 continue
-            read.messages.append(message if line is None else LocatedMessage(line, message))
+            read.messages.append(located(line, message))
         if spelling is not None:
             last, skipped = spelling, skipped + (not made)
             read.formats += [spelling.name] if spelling.name else []
@@ -226,14 +225,14 @@ def _listed(content: Any) -> list[Any]:
 
 def _joins(messages: list[Any], message: Any, is_piece: bool) -> bool:
     """Join an item to the answer it is a piece of: calls to what was said, thoughts to what follows them."""
-    last = placed(messages[-1])[1] if messages and isinstance(message, dict) else None
+    line, last = placed(messages[-1]) if messages and isinstance(message, dict) else (None, None)
     if not (isinstance(last, dict) and last.get("role") == message.get("role") == "assistant"):
         return False
     if not is_piece and ("native" not in last or last.get("content") is not None or last.get("tool_calls")):
         return False  # whatever stands after thoughts alone is what they led to
     if "native" not in last:
         last = {**last, "native": last}
-        messages[-1] = LocatedMessage(messages[-1].line, last) if isinstance(messages[-1], LocatedMessage) else last
+        messages[-1] = located(line, last)
     if last.get("content") is not None and message.get("content") is not None:
         return False
     for name in ("content", "reasoning_content"):

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from budgetkit.trace.importers.pairing import paired, placed
+from budgetkit.trace.importers.pairing import paired
 from budgetkit.trace.importers.paths import found
 from budgetkit.trace.importers.records import Records, read_records
 from budgetkit.trace.importers.usage import usage_of
-from budgetkit.trace.jsonl import LocatedMessage, Numbered
+from budgetkit.trace.jsonl import LocatedMessage, Numbered, placed
 
 Raw = Mapping[str, Any]
 _EVENTS = (
