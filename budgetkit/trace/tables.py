@@ -17,6 +17,7 @@ import yaml
 
 from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.files import extra
+from budgetkit.trace.importers.formats import table as format_table
 from budgetkit.trace.importers.paths import unpacked
 from budgetkit.trace.importers.records import read_records
 from budgetkit.trace.jsonl import Numbered
@@ -24,11 +25,6 @@ from budgetkit.trace.jsonl import Numbered
 __all__ = ["frame_rows", "kind", "rows", "text_rows"]
 
 Columns = Mapping[str, str] | None
-_USUAL = {
-    "role": ("role", "speaker", "sender", "author", "from", "who", "participant"),
-    "content": ("content", "text", "message", "body", "utterance", "value", "said"),
-    "conversation": ("conversation", "conversation_id", "session_id", "thread_id", "chat_id", "dialogue_id", "session"),
-}
 _MAGIC = {
     b"PAR1": "parquet",
     b"ARROW1": "arrow",
@@ -69,7 +65,9 @@ def text_rows(text: str, name: str, columns: Columns) -> list[Numbered] | None:
     header = text.partition("\n")[0].lower()
     delimiter = "\t" if "\t" in header else ";" if header.count(";") > header.count(",") else ","
     cells = {cell.strip(' "\r') for cell in header.split(delimiter)}
-    if suffix not in (".csv", ".tsv") and not (cells & {*_USUAL["role"]} and cells & {*_USUAL["content"]}):
+    if suffix not in (".csv", ".tsv") and not (
+        cells & {*format_table("columns")["role"]} and cells & {*format_table("columns")["content"]}
+    ):
         return None
     csv.field_size_limit(1 << 30)
     try:
@@ -111,7 +109,10 @@ def _chosen(cells: Mapping[str, Any], columns: Columns, name: str) -> dict[str, 
     if columns is not None and (wrong := [each for each in columns.values() if each not in cells]):
         raise ValueError(f"{name}: column {brief(wrong[0])} was asked for; it has {quoted(cells)}; choose among these")
     lower = {key.lower().strip(): key for key in reversed(list(cells))}
-    found = {what: next((lower[each] for each in usual if each in lower), None) for what, usual in _USUAL.items()}
+    found = {
+        what: next((lower[each] for each in usual if each in lower), None)
+        for what, usual in format_table("columns").items()
+    }
     chosen = {**found, **(columns or {})}
     if chosen["content"] is None or {"prompt", "instruction", "messages", "conversations"} & lower.keys():
         return {**chosen, "role": None} if columns is None else chosen

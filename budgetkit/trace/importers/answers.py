@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from budgetkit.trace.importers.formats import Format
+from budgetkit.trace.importers.formats import Format, table
 from budgetkit.trace.importers.parts import is_item
 from budgetkit.trace.importers.paths import found, unpacked
 from budgetkit.trace.importers.records import is_record, read_records
@@ -13,11 +13,6 @@ from budgetkit.trace.importers.streams import assembled
 
 __all__ = ["answered", "model_of"]
 
-_ANSWERS = (
-    "choices.0.message|candidates.0.content|output.message|generations.0.0.message|generations.0.0.text|0.message"
-    "|0.content|message.content|messages|message|output|response|completion|answer|text|content"
-)
-_BODIES = ("choices", "candidates", "output", "message", "messages", "content", "generations", "usage")
 _ITEMS: Final = Format(name="", label="", items=True)
 _ROOM = 12
 
@@ -51,7 +46,7 @@ def _records(answer: Any) -> list[Any]:
             return [_as_said(answer)]
         if isinstance(answer, list) and answer and all(isinstance(e, Mapping) and "type" in e for e in answer):
             return [{"role": "assistant", "content": answer}]
-        inside = found(answer, _ANSWERS, unpack=True)
+        inside = found(answer, table("paths")["answer"], unpack=True)
         if inside is None:
             return []
         if isinstance(inside, list) and inside and not any(map(_is_message, inside)):
@@ -65,7 +60,9 @@ def _unless_text(answer: Any) -> Any:
     inside = unpacked(answer)
     if inside is answer or (isinstance(inside, list) and inside and is_record(inside[0])):
         return inside
-    is_body = isinstance(inside, Mapping) and any(isinstance(inside.get(name), list | Mapping) for name in _BODIES)
+    is_body = isinstance(inside, Mapping) and any(
+        isinstance(inside.get(name), list | Mapping) for name in table("marks")["answer"]
+    )
     return inside if is_body or (isinstance(inside, Mapping) and "role" in inside) else answer
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from budgetkit.trace.importers.answers import answered, model_of
-from budgetkit.trace.importers.formats import Format, names, row_of
+from budgetkit.trace.importers.formats import Format, names, row_of, table
 from budgetkit.trace.importers.pairing import paired
 from budgetkit.trace.importers.parts import is_item
 from budgetkit.trace.importers.paths import found, holds, nested, unpacked
@@ -22,8 +22,6 @@ __all__ = ["converted"]
 
 Conversation = dict[str, Any]
 _STRICT = ("anthropic", "session")
-_IDS = "id|uuid|conversation_id|custom_id|request_id|trace_id|spanId|span_id|context.span_id|info.trace_id|instance_id"
-_QUESTIONS = "messages|input|contents|prompt|question|query|text|request"
 _ROOM = 12
 
 
@@ -143,7 +141,7 @@ def _by_row(value: Mapping[str, Any], row: Format, depth: int) -> list[Conversat
         if tools or "tools" not in conversation:
             conversation["tools"] = tools
         if len(row.answers) > 1:
-            id = _at(value, _IDS)
+            id = _at(value, table("paths")["id"])
             conversation |= {"title": path, **({} if id is None else {"id": f"{id} {path}"})}
         all_usage = [*usage, told] if told else usage
         made.append(_finished(conversation | {"messages": [*messages, *said]}, row.name, all_usage, notes))
@@ -170,7 +168,7 @@ def _finished(value: Conversation, name: str, usage: list[dict[str, Any]], notes
     notes += [f"what {id:.60} holds is kept by the provider, and not counted" for id in kept if isinstance(id, str)]
     notes = list(dict.fromkeys(notes))
     finished = {**value, "messages": messages, "format": name}
-    if value.get("id") is None and isinstance(id := _at(value, _IDS), str | int):
+    if value.get("id") is None and isinstance(id := _at(value, table("paths")["id"]), str | int):
         finished["id"] = id
     if usage:
         finished["usage"] = usage
@@ -224,7 +222,7 @@ def _nested_body(inside: Mapping[str, Any], depth: int, notes: list[str]) -> Con
         return made[0]
     if isinstance(inside.get("messages"), list):
         return {**inside, "messages": list(inside["messages"])}
-    question = _at(inside, _QUESTIONS)
+    question = _at(inside, table("paths")["question"])
     if isinstance(question, list | Mapping) and depth < _ROOM:
         return _nested_body({"messages": question} if isinstance(question, list) else question, depth + 1, notes)
     texts = {key: each for key, each in inside.items() if isinstance(each, str)}

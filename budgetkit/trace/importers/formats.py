@@ -9,23 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Final
+from typing import Any
 
 from budgetkit.files import read_toml
 from budgetkit.trace.importers.paths import holds
 
 __all__ = ["Format", "formats", "label", "names", "nearest", "record_rows", "role_names", "row_of", "table"]
-
-#: What is told apart without a row: files whose lines are events, tables and texts.
-OTHERS: Final[Mapping[str, str]] = {
-    "openai-chat": "OpenAI chat",
-    "session": "Claude Code or pi session",
-    "codex": "Codex session",
-    "table": "table",
-    "aider": "Aider chat history",
-    "cursor": "Cursor export",
-    "transcript": "text by speakers",
-}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -88,7 +77,7 @@ def row_of(value: Mapping[str, Any]) -> Format | None:
 @cache
 def names() -> frozenset[str]:
     """List what the field ``format`` of a conversation may say."""
-    return frozenset([*OTHERS, *(row.name for row in formats())])
+    return frozenset(row.name for row in formats())
 
 
 def label(name: str) -> str:
@@ -97,7 +86,7 @@ def label(name: str) -> str:
     >>> label("chatgpt")
     'ChatGPT export'
     """
-    return OTHERS.get(name) or next((row.label for row in formats() if row.name == name), name)
+    return next((row.label for row in formats() if row.name == name), name)
 
 
 def nearest(value: Any) -> str:

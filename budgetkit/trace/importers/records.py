@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from budgetkit.message import ROLES as OWN_ROLES
-from budgetkit.trace.importers.formats import Format, record_rows, role_names
+from budgetkit.trace.importers.formats import Format, record_rows, role_names, table
 from budgetkit.trace.importers.parts import Sorted, content_of, is_item, plain_text, sorted_part
 from budgetkit.trace.importers.paths import found, holds
 from budgetkit.trace.importers.usage import usage_of
@@ -19,13 +19,6 @@ __all__ = ["Records", "is_record", "read_records"]
 Raw = Mapping[str, Any]
 _GENERIC: Final = Format(name="", label="")
 _NEW_ITEM: Final = Format(name="", label="", role="=assistant", text="")  # of a kind that nobody knows yet
-_PLAIN_PARTS = ("text", "image_url", "input_text", "output_text", "input_image", "input_audio", "refusal", "file")
-_ODD_FIELDS = ("parts", "toolInvocations", "data", "kwargs", "message", "tool_call_ids", "tool_calls")
-_TIME = "timestamp|created_at|create_time|message.create_time"
-_USAGE = (
-    "usage|usage_metadata|response_metadata.token_usage|kwargs.usage_metadata|data.usage_metadata|extra.response.usage"
-    "|tool_call_metadata.model_response.usage"
-)
 
 
 @dataclass(slots=True)
@@ -88,7 +81,7 @@ def _is_roleless(raw: Any) -> bool:
 def _is_plain(raw: Raw) -> bool:
     """Say at once of most messages that they are in OpenAI's own form."""
     content = raw.get("content")
-    if raw.get("role") not in OWN_ROLES or any(raw.get(name) for name in _ODD_FIELDS):
+    if raw.get("role") not in OWN_ROLES or any(raw.get(name) for name in table("marks")["foreign"]):
         return False
     if isinstance(content, list):
         return all(isinstance(p, dict) and p.get("type") == "text" and isinstance(p.get("text"), str) for p in content)
@@ -104,7 +97,9 @@ def _is_odd(raw: Raw) -> bool:
     return (
         (role not in OWN_ROLES and role.lower() in role_names())
         or isinstance(content, Mapping)
-        or any(part.get("type") not in _PLAIN_PARTS or isinstance(part.get("text"), Mapping) for part in parts)
+        or any(
+            part.get("type") not in table("marks")["part"] or isinstance(part.get("text"), Mapping) for part in parts
+        )
         or (isinstance(calls, list) and any(isinstance(call, Mapping) and "args" in call for call in calls))
         or (role == "tool" and "tool_call_id" not in raw and "tool_call_ids" in raw)
     )
@@ -115,7 +110,7 @@ def _messages(raw: Raw, row: Format) -> list[dict[str, Any]]:
     if row.role == "=":
         return []
     made = _fields(raw, row) if row.said else _sequence(raw, row)
-    time = found(raw, _TIME)
+    time = found(raw, table("paths")["time"])
     for message in made:
         if isinstance(time, str | int | float) and not isinstance(time, bool):
             message["timestamp"] = time
@@ -246,5 +241,5 @@ def _joins(messages: list[Any], message: Any, is_piece: bool) -> bool:
 
 
 def _usage(raw: Any, place: int, model: Any) -> dict[str, Any] | None:
-    counted = usage_of(found(raw, _USAGE), place, model) if isinstance(raw, Mapping) else None
+    counted = usage_of(found(raw, table("paths")["usage"]), place, model) if isinstance(raw, Mapping) else None
     return counted if counted and counted["context_tokens"] else None

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from budgetkit.trace.importers.formats import table
 from budgetkit.trace.importers.pairing import paired
 from budgetkit.trace.importers.paths import found
 from budgetkit.trace.importers.records import Records, read_records
@@ -19,35 +20,23 @@ from budgetkit.trace.importers.usage import usage_of
 from budgetkit.trace.jsonl import LocatedMessage, Numbered, placed
 
 Raw = Mapping[str, Any]
-_EVENTS = (
-    *("user", "assistant", "system", "summary", "message", "session", "file-history-snapshot", "model_change"),
-    *("compaction", "queue-operation", "progress", "custom", "thinking_level_change"),
-)
-_CODEX = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
 
 
 def matches(value: Raw) -> bool:
     """Say whether a line is an event of a session: it names one, and has no role itself."""
-    if value.get("type") in _CODEX:
+    if value.get("type") in table("marks")["codex"]:
         return isinstance(value.get("payload"), Mapping)
     if "type" not in value and {"id", "timestamp", "instructions"} <= value.keys():
         return True  # the first line of Codex as it was until 2025
-    other = {
-        "role",
-        "messages",
-        "data",
-        "text",
-        "body",
-        *(() if "uuid" in value or "subtype" in value else ("content",)),
-    }
-    return value.get("type") in _EVENTS and not other & value.keys()
+    other = {*table("marks")["no_event"], *(() if "uuid" in value or "subtype" in value else ("content",))}
+    return value.get("type") in table("marks")["event"] and not other & value.keys()
 
 
 def conversations(numbered: Iterable[Numbered]) -> Iterator[Numbered]:
     """Read a session: the main conversation with the line it starts on, then that of the side chains, if any."""
     lines = [(line, value) for line, value in numbered]
     if (
-        any(isinstance(value, Mapping) and value.get("type") in _CODEX for _, value in lines)
+        any(isinstance(value, Mapping) and value.get("type") in table("marks")["codex"] for _, value in lines)
         or "type" not in lines[0][1]
     ):
         yield lines[0][0], _codex(lines)
@@ -153,8 +142,8 @@ def _codex(lines: list[tuple[int, Any]]) -> dict[str, Any]:
     about: dict[str, Any] = {}
     for line, event in lines:
         kind = event.get("type") if isinstance(event, Mapping) else None
-        payload = found(event, "payload") if kind in _CODEX else event
-        items = [payload] if kind == "response_item" or (kind not in _CODEX and "id" in about) else []
+        payload = found(event, "payload") if kind in table("marks")["codex"] else event
+        items = [payload] if kind == "response_item" or (kind not in table("marks")["codex"] and "id" in about) else []
         if kind == "compacted":
             compactions.append({"at": len(read.messages), "first_kept": len(read.messages)})
             items = found(event, "payload.replacement_history.*") or [
