@@ -302,17 +302,6 @@ def _table() -> dict[str, Model]:
 
 
 def _from_row(row: dict[str, str]) -> Model:
-    return Model(
-        name=row["name"],
-        window=int(row["window"]),
-        kind="input" if row["kind"] == "input" else "shared",
-        max_output=int(row["max_output"]) if row["max_output"] else None,
-        encoding=row["encoding"],
-        encoding_is_own=row["encoding_is_own"] == "yes",
-        provider=row["provider"],
-        framing=row["framing"] or None,
-        source=row["source"],
-        date=row["date"],
-        ends=row["ends"],
-        provenance=f"exact name {row['name']}",
-    )
+    fields: dict[str, Any] = {**row, "window": int(row["window"]), "max_output": int(row["max_output"] or 0) or None}
+    fields |= {"encoding_is_own": row["encoding_is_own"] == "yes", "framing": row["framing"] or None}
+    return Model(**fields, provenance=f"exact name {row['name']}")

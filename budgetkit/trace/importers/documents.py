@@ -13,7 +13,7 @@ from budgetkit.trace.importers.answers import answered, model_of
 from budgetkit.trace.importers.formats import Format, names, row_of, table
 from budgetkit.trace.importers.pairing import paired
 from budgetkit.trace.importers.parts import is_item
-from budgetkit.trace.importers.paths import found, holds, nested, unpacked
+from budgetkit.trace.importers.paths import filled, found, holds, nested, unpacked
 from budgetkit.trace.importers.records import is_record, read_records
 from budgetkit.trace.importers.usage import usage_of
 from budgetkit.trace.jsonl import placed
@@ -40,15 +40,11 @@ def converted(value: Any, depth: int = 0) -> list[Conversation] | None:
     if not isinstance(value, Mapping) or ("messages" in value and value.get("format") in names()):
         return None
     row = row_of(value)
-    if row is not None and row.refuse:
+    if row is None:
+        return _plainly(value) if isinstance(value.get("messages"), list) else None
+    if row.refuse:
         raise ValueError(f"{row.label}; {row.refuse}")
-    if row is not None and row.each:
-        return _inner(value, row, depth)
-    if row is not None:
-        return _by_row(value, row, depth)
-    if isinstance(value.get("messages"), list):
-        return _plainly(value)
-    return None
+    return _inner(value, row, depth) if row.each else _by_row(value, row, depth)
 
 
 def _as_document(value: Any) -> Any:
@@ -88,10 +84,7 @@ def _is_block(raw: Mapping[str, Any]) -> bool:
 def _inner(value: Mapping[str, Any], row: Format, depth: int) -> list[Conversation]:
     """Read the documents that a document holds; those that hold no messages are left out and counted."""
     inside = list(_flat(_at(value, row.each))) if depth < _ROOM else []
-    read: list[Conversation] = []
-    for each in inside:
-        made = converted(each, depth + 1)
-        read += [one for one in made or [] if one["messages"]]
+    read = [one for each in inside for one in converted(each, depth + 1) or [] if one["messages"]]
     if inside and len(read) < len(inside) and read:
         told = f"of {len(inside):,} records in this {row.label}, {len(read):,} hold a conversation"
         read[0]["warnings"] = [*read[0].get("warnings", ()), told]
@@ -125,10 +118,9 @@ def _by_row(value: Mapping[str, Any], row: Format, depth: int) -> list[Conversat
     notes: list[str] = []
     model = _at(value, row.model)
     body = _body(value, row, depth, notes)
-    messages, usage = body["messages"], _told(body.get("usage"))
-    messages = [*_system(value, row), *messages]
-    shift = len(messages) - len(body["messages"])
-    usage = [{**told, "message_index": told["message_index"] + shift} for told in usage]
+    system = _system(value, row)
+    messages = [*system, *body["messages"]]
+    usage = [{**told, "message_index": told["message_index"] + len(system)} for told in _told(body.get("usage"))]
     answers = [(path, answer) for path in row.answers if (answer := _at(value, path)) is not None]
     read = _read_in_full(value, row)
     rest = {key: each for key, each in value.items() if key not in read}
@@ -166,17 +158,12 @@ def _finished(value: Conversation, name: str, usage: list[dict[str, Any]], notes
     notes = [*notes, *paired(messages, name in _STRICT)]
     kept = (_at(value, path) for path in ("previous_response_id", "prompt.id|request.prompt.id", "conversation.id"))
     notes += [f"what {id:.60} holds is kept by the provider, and not counted" for id in kept if isinstance(id, str)]
-    notes = list(dict.fromkeys(notes))
     finished = {**value, "messages": messages, "format": name}
     if value.get("id") is None and isinstance(id := _at(value, table("paths")["id"]), str | int):
         finished["id"] = id
-    if usage:
-        finished["usage"] = usage
-    elif not isinstance(value.get("usage"), list):
+    if not usage and not isinstance(value.get("usage"), list):
         finished.pop("usage", None)
-    if notes:
-        finished["warnings"] = notes
-    return finished
+    return finished | filled(usage=usage, warnings=list(dict.fromkeys(notes)))
 
 
 def _body(value: Mapping[str, Any], row: Format, depth: int, notes: list[str]) -> Conversation:
@@ -201,7 +188,7 @@ def _body(value: Mapping[str, Any], row: Format, depth: int, notes: list[str]) -
         inside = sorted(inside, key=lambda each: _rank(_at(each, row.order)))
     read = read_records(inside, row, _at(value, row.model))
     notes += read.notes
-    return {"messages": read.messages, **({"usage": read.usage} if read.usage else {})}
+    return {"messages": read.messages, **filled(usage=read.usage)}
 
 
 def _is_written(inside: Any) -> bool:

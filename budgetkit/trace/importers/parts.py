@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from budgetkit.trace.importers.formats import table
-from budgetkit.trace.importers.paths import found, unpacked
+from budgetkit.trace.importers.paths import filled, found, unpacked
 
 __all__ = ["Sorted", "content_of", "is_item", "plain_text", "sorted_part"]
 
@@ -94,9 +94,9 @@ def _result(part: Raw, mark: str) -> dict[str, Any]:
     kinds = [kind for each in output for kind in sorted_part(each)] if _is_content(output) else []
     text = None if output is None else _json(output)
     content = content_of([value for kind, value in kinds if kind == "text"]) if kinds else text
-    found_name = {"name": _name(name)} if isinstance(name, str) and name else {}
-    is_error = {"is_error": True} if part.get("is_error") or found(part, "toolResult.status") == "error" else {}
-    return {"role": "tool", "tool_call_id": _name(id), **found_name, "content": content, **is_error}
+    is_error = bool(part.get("is_error")) or found(part, "toolResult.status") == "error"
+    named = filled(name=name if isinstance(name, str) else "")
+    return {"role": "tool", "tool_call_id": _name(id), **named, "content": content, **filled(is_error=is_error)}
 
 
 def _is_content(output: Any) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from budgetkit.message import ROLES as OWN_ROLES
 from budgetkit.trace.importers.formats import Format, record_rows, role_names, table
 from budgetkit.trace.importers.parts import Sorted, content_of, is_item, plain_text, sorted_part
-from budgetkit.trace.importers.paths import found, holds
+from budgetkit.trace.importers.paths import filled, found, holds
 from budgetkit.trace.importers.usage import usage_of
 from budgetkit.trace.jsonl import located, placed
 
@@ -166,18 +166,16 @@ def _step(role: Any, step: list[Sorted]) -> list[dict[str, Any]]:
     texts, thoughts, calls, results = (
         [value for kind, value in step if kind == wanted] for wanted in ("text", "thought", "call", "result")
     )
-    said: dict[str, Any] = {"role": role, "content": content_of(texts)}
-    if thoughts:
-        said["reasoning_content"] = "\n".join(thoughts)
-    if calls:
-        said["tool_calls"] = calls
-    return [said, *results] if texts or thoughts or calls else results
+    if not (texts or thoughts or calls):
+        return results
+    more = ({"reasoning_content": "\n".join(thoughts)} if thoughts else {}) | filled(tool_calls=calls)
+    return [{"role": role, "content": content_of(texts), **more}, *results]
 
 
 def _result(raw: Raw, row: Format, role: str, parts: list[Sorted]) -> dict[str, Any]:
     id, name = found(raw, row.result), found(raw, "name|message.author.name|tool_call_metadata.function_name")
     content = content_of([value for kind, value in parts if kind == "text"])
-    named = {"name": name} if isinstance(name, str) and name else {}
+    named = filled(name=name if isinstance(name, str) else "")
     return {"role": role, "tool_call_id": "" if id is None else str(id), **named, "content": content}
 
 
