@@ -25,9 +25,18 @@ Numbered = tuple[int, Any]
 Progress = Callable[[int, int], object]
 _MEGABYTE = 1 << 20
 _READ = (
-    *("role", "content", "messages", "tool_calls", "tool_call_id", "tools", "functions", "contexts", "meta", "system"),
-    *("instructions", "contents", "parts", "request", "response", "mapping", "usage"),
+    "role",
+    "content",
+    "messages",
+    "tool_calls",
+    "tool_call_id",
+    "tools",
+    "functions",
+    "contexts",
+    "meta",
+    "system",
 )
+_READ += ("instructions", "contents", "parts", "request", "response", "mapping", "usage")
 _DEEPEST = 100
 _OPENERS = ("{", "[", "[{")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -60,11 +69,14 @@ def values(stream: BinaryIO, name: str, progress: Progress | None = None) -> Ite
     [(1, {'role': 'user'}), (3, [1])]
     """
     first, blank = True, 0
-    for number, line in enumerate(_reported(_lines(stream, name), stream, progress), start=1):
-        if number == 1:
-            line = line.removeprefix(_BYTE_ORDER_MARK)
+    lines = iter(lambda: stream.readline(LONGEST_LINE + 1), b"")
+    for number, line in enumerate(_reported(lines, stream, progress), start=1):
+        line = _refuse_long(line, name, number).removeprefix(_BYTE_ORDER_MARK if number == 1 else b"")
         if line.isspace() or not line:
-            blank = _refuse_blanks(blank + 1, name, number)
+            blank += 1
+            if blank > MOST_BLANK:
+                told = f"{name}, line {number}: {blank:,} blank lines in a row; up to {MOST_BLANK:,} are skipped"
+                raise ValueError(f"{told}; look what wrote it, or leave them out")
             continue
         blank = 0
         text = _decoded(line, name, number)
@@ -80,11 +92,6 @@ def values(stream: BinaryIO, name: str, progress: Progress | None = None) -> Ite
         first = False
 
 
-def _lines(stream: BinaryIO, name: str) -> Iterator[bytes]:
-    for number, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), start=1):
-        yield _refuse_long(line, name, number)
-
-
 def _refuse_long(read: bytes, name: str, number: int) -> bytes:
     if len(read) > LONGEST_LINE:
         raise ValueError(
@@ -94,21 +101,14 @@ def _refuse_long(read: bytes, name: str, number: int) -> bytes:
     return read
 
 
-def _refuse_blanks(blank: int, name: str, number: int) -> int:
-    if blank > MOST_BLANK:
-        raise ValueError(
-            f"{name}, line {number}: {blank:,} blank lines in a row; up to {MOST_BLANK:,} are skipped; "
-            "look what wrote it, or leave them out"
-        )
-    return blank
-
-
 def _reported(lines: Iterator[bytes], stream: BinaryIO, progress: Progress | None) -> Iterator[bytes]:
     """Give the lines, and say now and then how far reading has come."""
     if progress is None:
         yield from lines
         return
-    total, read, told = _size(stream), 0, 0
+    here = stream.tell()
+    total, read, told = stream.seek(0, os.SEEK_END), 0, 0
+    stream.seek(here)
     for line in lines:
         yield line
         read += len(line)
@@ -116,13 +116,6 @@ def _reported(lines: Iterator[bytes], stream: BinaryIO, progress: Progress | Non
             progress(read, total)
             told = read
     progress(read, total)
-
-
-def _size(stream: BinaryIO) -> int:
-    here = stream.tell()
-    size = stream.seek(0, os.SEEK_END)
-    stream.seek(here)
-    return size
 
 
 def _decoded(line: bytes, name: str, number: int) -> str:

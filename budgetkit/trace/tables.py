@@ -25,13 +25,8 @@ from budgetkit.trace.jsonl import Numbered
 __all__ = ["frame_rows", "kind", "rows", "text_rows"]
 
 Columns = Mapping[str, str] | None
-_MAGIC = {
-    b"PAR1": "parquet",
-    b"ARROW1": "arrow",
-    b"FEA1": "arrow",
-    b"\xff\xff\xff\xff": "arrow",
-    b"\xd0\xcf\x11\xe0": "xls",
-}
+_STREAM = b"\xff\xff\xff\xff"
+_MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"FEA1": "arrow", _STREAM: "arrow", b"\xd0\xcf\x11\xe0": "xls"}
 
 
 def kind(head: bytes, name: str) -> str:
@@ -132,27 +127,22 @@ def _cell(value: Any) -> Any:
     return _cell(value.tolist()) if hasattr(value, "tolist") else str(value)
 
 
-def _excel(written: bytes, name: str) -> list[dict[Any, Any]]:
+def _excel(written: bytes, name: str) -> Any:
     with extra("files", name):
         import openpyxl  # type: ignore[import-untyped] # noqa: F401 - what pandas reads it with
     import pandas as pd
 
-    frame = pd.read_excel(io.BytesIO(written), dtype=str, na_filter=False)
-    found: list[dict[Any, Any]] = frame.to_dict("records")
-    return found
+    return pd.read_excel(io.BytesIO(written), dtype=str, na_filter=False).to_dict("records")
 
 
-def _arrow(written: bytes, kind: str, name: str) -> list[dict[str, Any]]:
+def _arrow(written: bytes, kind: str, name: str) -> Any:
     with extra("files", name):
         import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
         from pyarrow import feather, parquet  # type: ignore[import-not-found,import-untyped,unused-ignore]
     source = io.BytesIO(written)
-    if written.startswith(b"\xff\xff\xff\xff"):
-        table = pa.ipc.open_stream(source).read_all()
-    else:
-        table = parquet.read_table(source) if kind == "parquet" else feather.read_table(source)
-    found: list[dict[str, Any]] = table.to_pylist()
-    return found
+    if written.startswith(_STREAM):
+        return pa.ipc.open_stream(source).read_all().to_pylist()
+    return (parquet if kind == "parquet" else feather).read_table(source).to_pylist()
 
 
 class _Plain(yaml.SafeLoader):
