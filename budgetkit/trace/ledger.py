@@ -25,7 +25,7 @@ from budgetkit.plan.item import Item
 from budgetkit.trace.sections import Roles, past_section, present_section
 from budgetkit.trace.turns import Turn, opening
 
-__all__ = ["Counted", "Ledger", "count_all", "gone", "ledger"]
+__all__ = ["Counted", "Ledger", "count_all", "gone", "ledger", "unwritable"]
 
 Count = Callable[[str], int]
 Tokens = npt.NDArray[np.int64]
@@ -144,6 +144,13 @@ class Ledger:
         return [item for index in range(turn.start, turn.sent) for item in self.retrieved.get(index, ())]
 
 
+def unwritable(tokens: npt.ArrayLike) -> Tokens:
+    """Return token counts as an array that nobody can write to, since it is kept for the next who asks."""
+    found = np.array(tokens, dtype=np.int64)
+    found.flags.writeable = False
+    return found
+
+
 def count_all(
     messages: Sequence[Message],
     contexts: Mapping[int, Sequence[Passage]],
@@ -154,8 +161,7 @@ def count_all(
     """Count a whole conversation in one go."""
     passages = [passage.message for found in contexts.values() for passage in found]
     sizes = framing.messages([*messages, *passages], count)
-    counted = np.array(sizes[: len(messages)], dtype=np.int64)
-    counted.flags.writeable = False
+    counted = unwritable(sizes[: len(messages)])
     rest = iter(sizes[len(messages) :])
     retrieved = {index: [next(rest) for _ in found] for index, found in contexts.items()}
     system = [message for message in messages if message.role in ("system", "developer")][:1]
