@@ -53,9 +53,8 @@ def _decoded(given: object) -> Raw:
         except (ValueError, RecursionError) as error:
             raise ValueError(f"a request that is no JSON ({error}); give its body as JSON or as a dictionary") from None
     if not isinstance(given, Mapping):
-        raise ValueError(
-            f"a request of type {type(given).__name__}; a request is an object; give its body as JSON or a dictionary"
-        )
+        told = f"a request of type {type(given).__name__}; a request is an object"
+        raise ValueError(f"{told}; give its body as JSON or a dictionary")
     return given
 
 
@@ -71,9 +70,8 @@ def _shape(raw: Raw) -> str | None:
     tools = objects(raw.get("tools"))
     if {"toolConfig", "inferenceConfig", "schemaVersion"} & raw.keys():
         return "converse"
-    if any("tool_calls" in each or each.get("role") in _CHAT_ROLES for each in spoken) or any(
-        "function" in tool for tool in tools
-    ):
+    is_chat = any("tool_calls" in each or each.get("role") in _CHAT_ROLES for each in spoken)
+    if is_chat or any("function" in tool for tool in tools):
         return "chat"
     if any("type" not in block for block in blocks):
         return "converse"

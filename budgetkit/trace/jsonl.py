@@ -94,10 +94,8 @@ def values(stream: BinaryIO, name: str, progress: Progress | None = None) -> Ite
 
 def _refuse_long(read: bytes, name: str, number: int) -> bytes:
     if len(read) > LONGEST_LINE:
-        raise ValueError(
-            f"{name}, line {number}: more than {LONGEST_LINE >> 20} MiB without an end; a conversation takes "
-            "one line of less; look what wrote it"
-        )
+        told = f"{name}, line {number}: more than {LONGEST_LINE >> 20} MiB without an end"
+        raise ValueError(f"{told}; a conversation takes one line of less; look what wrote it")
     return read
 
 
@@ -123,9 +121,8 @@ def _decoded(line: bytes, name: str, number: int) -> str:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
         at = number + line.count(b"\n", 0, error.start)
-        raise ValueError(
-            f"{name}, line {at}: not UTF-8; byte 0x{line[error.start]:02x} cannot stand there; save the file as UTF-8"
-        ) from None
+        told = f"{name}, line {at}: not UTF-8; byte 0x{line[error.start]:02x} cannot stand there"
+        raise ValueError(f"{told}; save the file as UTF-8") from None
 
 
 def _parsed(text: str, name: str, number: int) -> Any:
@@ -134,9 +131,8 @@ def _parsed(text: str, name: str, number: int) -> Any:
     except json.JSONDecodeError:
         raise
     except RecursionError:
-        raise ValueError(
-            f"{name}, line {number}: nested too deeply; a conversation needs about ten levels; look what wrote it"
-        ) from None
+        told = f"{name}, line {number}: nested too deeply; a conversation needs about ten levels"
+        raise ValueError(f"{told}; look what wrote it") from None
     except ValueError as error:  # a number of more digits than Python reads
         raise ValueError(f"{name}, line {number}: not readable as JSON; {error}; look what wrote it") from None
 

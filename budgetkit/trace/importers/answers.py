@@ -20,13 +20,9 @@ _ROOM = 12
 def answered(answer: Any, asked: list[Any], row: Format) -> tuple[list[Any], Any]:
     """Return the messages of an answer, and what it says was counted."""
     answer = assembled(_unless_text(answer))
-    counted = (
-        found(answer, "usage|usageMetadata|usage_metadata|metadata.usage", unpack=True)
-        if isinstance(answer, Mapping)
-        else None
-    )
-    said = _records(answer)
-    read = read_records(said, row if row.of else _ITEMS).messages
+    where = "usage|usageMetadata|usage_metadata|metadata.usage"
+    counted = found(answer, where, unpack=True) if isinstance(answer, Mapping) else None
+    read = read_records(_records(answer), row if row.of else _ITEMS).messages
     if len(read) > len(asked) and read[: len(asked)] == asked:
         read = read[len(asked) :]  # some logs keep the whole conversation as the answer
     return read, counted
@@ -60,10 +56,8 @@ def _unless_text(answer: Any) -> Any:
     inside = unpacked(answer)
     if inside is answer or (isinstance(inside, list) and inside and is_record(inside[0])):
         return inside
-    is_body = isinstance(inside, Mapping) and any(
-        isinstance(inside.get(name), list | Mapping) for name in table("marks")["answer"]
-    )
-    return inside if is_body or (isinstance(inside, Mapping) and "role" in inside) else answer
+    known = ["role", *(name for name in table("marks")["answer"] if isinstance(found(inside, name), list | Mapping))]
+    return inside if isinstance(inside, Mapping) and any(name in inside for name in known) else answer
 
 
 def _is_message(each: Any) -> bool:
@@ -71,9 +65,7 @@ def _is_message(each: Any) -> bool:
 
 
 def _is_said(answer: Mapping[str, Any]) -> bool:
-    return ("role" in answer and ("content" in answer or "tool_calls" in answer or "parts" in answer)) or (
-        is_record(answer) and "role" not in answer
-    )
+    return bool({"content", "tool_calls", "parts"} & answer.keys()) if "role" in answer else is_record(answer)
 
 
 def _as_said(each: Any) -> Any:

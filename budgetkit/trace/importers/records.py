@@ -41,13 +41,12 @@ def read_records(
         spelling = _spelling(raw, last) or (_NEW_ITEM if row is not None and row.items and _is_roleless(raw) else None)
         made = [raw] if spelling is None else _messages(raw, spelling)
         for message in made:
-            if _joins(read.messages, message, is_piece=spelling is not None and is_item(raw)):
-                continue
-            read.messages.append(located(line, message))
+            if not _joins(read.messages, message, is_piece=spelling is not None and is_item(raw)):
+                read.messages.append(located(line, message))
         if spelling is not None:
             last, skipped = spelling, skipped + (not made)
             read.formats += [spelling.name] if spelling.name else []
-        if made and _speaker(made[-1]) == "assistant" and (told := _usage(raw, len(read.messages) - 1, model)):
+        if made and found(made[-1], "role") == "assistant" and (told := _usage(raw, len(read.messages) - 1, model)):
             read.usage.append(told)
     if skipped:
         read.notes.append(f"records that hold no message are left out: {skipped:,}")
@@ -57,10 +56,6 @@ def read_records(
 def is_record(value: Any) -> bool:
     """Say whether a value is a message, in whichever form."""
     return isinstance(value, Mapping) and ("role" in value or _spelling(value, None) is not None)
-
-
-def _speaker(message: Any) -> Any:
-    return message.get("role") if isinstance(message, Mapping) else None
 
 
 def _spelling(raw: Any, last: Format | None) -> Format | None:
@@ -94,12 +89,11 @@ def _is_odd(raw: Raw) -> bool:
     if not isinstance(role, str):
         return False
     parts = [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
+    known = table("marks")["part"]
     return (
         (role not in OWN_ROLES and role.lower() in role_names())
         or isinstance(content, Mapping)
-        or any(
-            part.get("type") not in table("marks")["part"] or isinstance(part.get("text"), Mapping) for part in parts
-        )
+        or any(part.get("type") not in known or isinstance(part.get("text"), Mapping) for part in parts)
         or (isinstance(calls, list) and any(isinstance(call, Mapping) and "args" in call for call in calls))
         or (role == "tool" and "tool_call_id" not in raw and "tool_call_ids" in raw)
     )
@@ -123,8 +117,7 @@ def _fields(raw: Raw, row: Format) -> list[dict[str, Any]]:
     """Read a record whose fields are a message each; neighbours of one role are one message."""
     made: list[dict[str, Any]] = []
     for role, path in row.said:
-        text = found(raw, path)
-        if not isinstance(text, str) or not text:
+        if not isinstance(text := found(raw, path), str) or not text:
             continue
         if made and made[-1]["role"] == role:
             made[-1]["content"] += "\n" + text
@@ -136,9 +129,8 @@ def _fields(raw: Raw, row: Format) -> list[dict[str, Any]]:
 def _sequence(raw: Raw, row: Format) -> list[dict[str, Any]]:
     role = _role(raw, row)
     content = raw if not row.text or (row is _GENERIC and is_item(raw)) else found(raw, row.text)
-    parts = [sort for part in _listed(content) for sort in sorted_part(part)]
-    for path in row.besides:
-        parts += [sort for part in _listed(found(raw, path)) for sort in sorted_part(part)]
+    contents = [content, *(found(raw, path) for path in row.besides)]
+    parts = [sort for each in contents for part in _listed(each) for sort in sorted_part(part)]
     if row.call:
         parts.append(("call", _called(raw, row)))
     if row.to and role == "assistant" and (tool := found(raw, row.to)) not in (None, "all"):
