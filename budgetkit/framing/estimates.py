@@ -42,7 +42,7 @@ CONSTANTS: Final = (
     "thinking",
 )
 # The constants that are a text nobody sees, and what each is called in a ledger.
-_HIDDEN: Final = {"tools": "tools", "forced": "a tool must be called", "sequential": "one call at a time"}
+_HIDDEN = {"tools": "tools", "forced": "a tool must be called", "sequential": "one call at a time"}
 _HIDDEN |= {"thinking": "thinking"}
 
 

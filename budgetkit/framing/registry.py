@@ -32,7 +32,7 @@ def _from_row(row: dict[str, Any]) -> Framing:
     return Framing(**row | {"tools": tools if isinstance(tools, str) else ToolConstants(**tools)})
 
 
-def _framed(rules: OpenAIRules, **fields: str) -> Framing:
+def _framed(rules: OpenAIRules, counter: str = "gpt-4o") -> Framing:
     """Make the framing that a family's rules decide; its numbers are theirs for text."""
     own = rules.family
     return Framing(
@@ -43,7 +43,7 @@ def _framed(rules: OpenAIRules, **fields: str) -> Framing:
         priming=own.request,
         rules=rules,
         source=f"{own.name}: {_RECORDED}",
-        **fields,
+        counter=counter,
     )
 
 

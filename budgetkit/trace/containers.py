@@ -115,8 +115,9 @@ def _members(stream: BinaryIO, name: str, columns: Any, depth: int) -> Iterator[
     named = [each for each in listed if PurePosixPath(each.filename).name.startswith("conversations")]
     for member in named or [each for each in listed if PurePosixPath(each.filename).suffix in _MEMBERS]:
         try:
-            inside, path = io.BufferedReader(archive.open(member)), f"{name}/{member.filename}"
-            yield from _unpacked(opened(inside, path, None, columns, depth + 1), name)
+            inside: Any = archive.open(member)
+            path = f"{name}/{member.filename}"
+            yield from _unpacked(opened(io.BufferedReader(inside), path, None, columns, depth + 1), name)
         except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
             raise ValueError(f"{name}/{member.filename}: cannot be unpacked; {error}; pack it again") from None
 

@@ -24,20 +24,9 @@ MOST_BLANK = 2_000_000
 Numbered = tuple[int, Any]
 Progress = Callable[[int, int], object]
 _MEGABYTE = 1 << 20
-_READ = (
-    "role",
-    "content",
-    "messages",
-    "tool_calls",
-    "tool_call_id",
-    "tools",
-    "functions",
-    "contexts",
-    "meta",
-    "system",
-)
-_READ += ("instructions", "contents", "parts", "request", "response", "mapping", "usage")
 _DEEPEST = 100
+_READ = ["role", "content", "messages", "tool_calls", "tool_call_id", "tools", "functions", "contexts", "meta"]
+_READ += ["system", "instructions", "contents", "parts", "request", "response", "mapping", "usage"]
 _OPENERS = ("{", "[", "[{")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 

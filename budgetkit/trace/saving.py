@@ -14,8 +14,8 @@ from budgetkit.trace.turns import last_user
 
 __all__ = ["to_line", "usage_frame"]
 
-_COLUMNS = ("message_index", "model", "input_tokens", "output_tokens")
-_COLUMNS += ("cache_read_tokens", "cache_write_tokens", "context_tokens")
+_COLUMNS = ["message_index", "model", "input_tokens", "output_tokens"]
+_COLUMNS += ["cache_read_tokens", "cache_write_tokens", "context_tokens"]
 
 
 def to_line(trace: Trace) -> str:
@@ -78,7 +78,7 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
     """
     listed = trace.fields.get("usage")
     rows = [row for row in listed if _is_reading(row, len(trace.messages))] if isinstance(listed, list | tuple) else []
-    return pd.DataFrame([{name: row.get(name) for name in _COLUMNS} for row in rows], columns=list(_COLUMNS))
+    return pd.DataFrame([{name: row.get(name) for name in _COLUMNS} for row in rows], columns=_COLUMNS)
 
 
 def _is_reading(row: Any, messages: int) -> bool:
