@@ -105,3 +105,6 @@ class DesignCard(BudgetExplorer):
 
     def _charts(self, found: Results, opened: list[str]) -> dict[str, Data]:
         return {}
+
+    def _reader(self, found: Results) -> Data:
+        return {}

@@ -7,12 +7,16 @@ is answered in plain columns, since a frame for each figure takes longer than al
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec
 
 import pandas as pd
 
+from budgetkit.figures.svg import svg
+from budgetkit.figures.svg.pieces import GRID, INK
+from budgetkit.figures.svg.saving import save
 from budgetkit.files import extra
 
 if TYPE_CHECKING:
@@ -22,9 +26,7 @@ Spec = dict[str, Any]
 Columns = Mapping[str, Sequence[Any]]  # plain lists by name, all of one length
 P = ParamSpec("P")
 
-# No single grey reaches 4.5:1 on white and on JupyterLab's dark ground; this one has at least 4.35:1 on both.
-INK = "#797979"
-GRID = "rgba(128,128,128,0.25)"
+__all__ = ["GRID", "INK", "Question", "Spec", "end_labels", "label", "layout", "plain", "rows", "short", "signed"]
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,40 @@ class Question(Generic[P]):
             ``{"data": [...], "layout": {...}}``, ready for JSON.
         """
         return self.draw(self.answer(*args, **options))
+
+    def svg(self, *args: P.args, **options: P.kwargs) -> str:
+        """Return the figure as SVG, without plotly and without a browser.
+
+        Parameters
+        ----------
+        *args, **options
+            What `table` takes.
+
+        Returns
+        -------
+        str
+            One element; the same, letter by letter, for the same table.
+        """
+        return svg(self.spec(*args, **options), self.title)
+
+    def save(self, path: str | os.PathLike[str], *args: P.args, **options: P.kwargs) -> None:
+        """Write the figure to a file: SVG always, PNG where there is a Chromium on this machine.
+
+        Parameters
+        ----------
+        path : str or path
+            It ends with .svg or .png.
+        *args, **options
+            What `table` takes.
+
+        Raises
+        ------
+        ValueError
+            If it ends with something else.
+        FileNotFoundError
+            If it is to be a PNG and no Chromium is found; save an SVG instead.
+        """
+        save(path, self.svg(*args, **options))
 
     def __call__(self, *args: P.args, **options: P.kwargs) -> go.Figure:
         """Return plotly's figure; nothing is shown."""

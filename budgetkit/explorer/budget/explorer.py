@@ -13,6 +13,7 @@ from budgetkit.explorer.budget.charts import charts
 from budgetkit.explorer.budget.commands import COMMANDS, begun
 from budgetkit.explorer.budget.controls import Controls
 from budgetkit.explorer.budget.notices import source, status
+from budgetkit.explorer.budget.reader import reading
 from budgetkit.explorer.budget.results import Results, results
 from budgetkit.explorer.budget.settings import Settings
 from budgetkit.explorer.budget.texts import texts
@@ -127,6 +128,9 @@ class BudgetExplorer(Explorer[Settings, Results, Library]):
 
     def _texts(self, found: Results) -> dict[str, str]:
         return texts(self._history.now, found.model, found.budget, found.counter.name)
+
+    def _reader(self, found: Results) -> Data:
+        return reading(found)
 
     def __repr__(self) -> str:
         now = self._history.now
