@@ -106,7 +106,8 @@ class Explorer(ABC, Generic[S, F, L]):
     @property
     def texts(self) -> dict[str, str]:
         """The set-up as text to copy, by "python", "yaml" and "json"."""
-        return dict(self.view.texts)
+        with self._lock:
+            return self._texts(self._found)
 
     def open(self, path: str | Path) -> None:
         """Show what is in a file.
@@ -175,7 +176,7 @@ class Explorer(ABC, Generic[S, F, L]):
                 return
             try:
                 settings = self._command(kind)(self._history.now, self._found, self._library, **values)
-                self._go(self._history.then(settings, self._merged(merge)), ack)
+                self._go(self._history.then(settings, self._merged(merge)), ack, self._held and bool(merge))
                 if note:
                     self._say({**self.view.state["status"], "note": note, "beside": beside})
             except PROBLEMS as problem:
@@ -196,7 +197,7 @@ class Explorer(ABC, Generic[S, F, L]):
             except PROBLEMS as problem:
                 self._refuse(problem, ack)
 
-    def _go(self, history: UndoStack[S], ack: str) -> None:
+    def _go(self, history: UndoStack[S], ack: str, is_moving: bool = False) -> None:
         """Show a step of the history; if that fails at any point, go back to the settings that were shown before."""
         found = self._follow(history.now)
         state = self._pictured(history, found)
@@ -204,13 +205,13 @@ class Explorer(ABC, Generic[S, F, L]):
         self._history, self._found = history, found
         try:
             self._show(state, ack)
-            self._draw()
+            self._draw(is_moving)
         except Exception:
             self._history, self._found = held
             raise
 
     def _open(self) -> None:
-        """Draw again, with the tables that are open now."""
+        """Draw again, with the tables that are open now and the texts as they are now."""
         with self._lock:
             try:
                 self._draw()
@@ -282,10 +283,11 @@ class Explorer(ABC, Generic[S, F, L]):
         finally:
             self._quiet = False
 
-    def _draw(self) -> None:
+    def _draw(self, is_moving: bool = False) -> None:
         with self._lock:
-            drawn = self._charts(self._found, self.view.opened)
-            texts, reader = self._texts(self._found), self._reader(self._found)
+            drawn, reader = self._charts(self._found, self.view.opened), self._reader(self._found)
+            # nobody reads or copies a text while the hand is on a slider; when it lets go, the text is written
+            texts = self.view.texts if is_moving else self._texts(self._found)
             with self.view.hold_sync():  # all is made by now: a failure above leaves the page as it was
                 self.view.draw(drawn, self._serial)
                 self.view.texts, self.view.reader = texts, reader
@@ -296,6 +298,8 @@ class Explorer(ABC, Generic[S, F, L]):
             self._held = on
             if on:
                 self._burst = ("", 0.0, self._burst[2])
+            else:
+                self._open()
 
     def _ipython_display_(self) -> None:
         """Show the explorer, and beside it the picture that stays when there is no kernel."""
