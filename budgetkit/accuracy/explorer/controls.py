@@ -17,8 +17,7 @@ from budgetkit.counters import RULES, encoding_names
 from budgetkit.counters.calibrated import calibrated_models
 from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.explorer.boxes import AUTO, Do, NumberBox, group, options, row, sends
-from budgetkit.explorer.budget.controls import WINDOWS
-from budgetkit.explorer.budget.settings import OWN, known_presets
+from budgetkit.explorer.budget.settings import OWN, WINDOWS, known_presets
 from budgetkit.explorer.tips import TIPS
 from budgetkit.models import models
 

@@ -12,13 +12,12 @@ from budgetkit.explorer.boxes import AUTO, Do, NumberBox, bound, breakable, fill
 from budgetkit.explorer.budget.bar import BESIDE_SHORT
 from budgetkit.explorer.budget.results import Results
 from budgetkit.explorer.budget.rows import Limits, Row
-from budgetkit.explorer.budget.settings import OWN, Settings, known_presets
+from budgetkit.explorer.budget.settings import OWN, WINDOWS, Settings, known_presets
 from budgetkit.explorer.budget.view_state import lines_of
 from budgetkit.explorer.library import Library
 from budgetkit.explorer.tips import TIPS
 from budgetkit.models import models
 
-WINDOWS = (2_048, 4_096, 8_192, 16_384, 32_768, 65_536, 128_000, 200_000, 400_000, 1_000_000, 1_047_576, 2_000_000)
 RATIOS = ("chars/4", "chars/3.5", "bytes/4", "utf16/4")
 TYPED_IN = "typed in below"
 LIMITED = "output"

@@ -91,7 +91,11 @@ async function rest(charts) {
   } while (charts.moving() && performance.now() - since < SELDOM);
 }
 
-const FIRST = 232; // pixels that the first figure is high at most: it is to be seen without scrolling
+// The first figure is to be seen without scrolling, under key figures and bar.
+function firstHeight(node) {
+  const sight = parseFloat(getComputedStyle(node).getPropertyValue("--bk-sight")) || 900;
+  return Math.round(Math.max(160, Math.min(232, 0.26 * sight)));
+}
 
 // What can be seen goes first.
 function nextKey(charts) {
@@ -112,7 +116,8 @@ async function paintCard(charts, card, library) {
   put(card.scroll, { "aria-label": `Table: ${figure.title}` });
   card.details.open = charts.model.get("opened").includes(card.key);
   if (card.details.open && figure.table) fillTable(card.table, figure.table);
-  const height = Math.min(figure.spec.layout.height, charts.root.firstChild === card.root && figure.click ? FIRST : Infinity);
+  const isFirst = charts.root.firstChild === card.root && figure.click !== "document";
+  const height = Math.min(figure.spec.layout.height, isFirst ? firstHeight(card.root) : Infinity);
   card.plot.style.height = `${height}px`;
   if (!card.plot.clientWidth) return; // not laid out yet: the ResizeObserver calls again
   card.busy = true;

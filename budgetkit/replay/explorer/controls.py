@@ -7,9 +7,9 @@ from functools import partial
 import ipywidgets as widgets
 
 from budgetkit.explorer.boxes import AUTO, Do, NumberBox, bound, fill, group, options, row, sends, show
-from budgetkit.explorer.budget.controls import RATIOS, WINDOWS
+from budgetkit.explorer.budget.controls import RATIOS
 from budgetkit.explorer.budget.rows import Row
-from budgetkit.explorer.budget.settings import OWN, known_presets
+from budgetkit.explorer.budget.settings import OWN, WINDOWS, known_presets
 from budgetkit.explorer.budget.view_state import lines_of
 from budgetkit.explorer.tips import TIPS
 from budgetkit.models import models

@@ -28,7 +28,7 @@ from budgetkit.replay.explorer.controls import Controls
 from budgetkit.replay.explorer.library import Replays
 from budgetkit.replay.explorer.notices import source, status
 from budgetkit.replay.explorer.reader import reading
-from budgetkit.replay.explorer.results import Results, results
+from budgetkit.replay.explorer.results import Results, results, telling_window
 from budgetkit.replay.explorer.settings import AT_FIRST, Settings
 from budgetkit.replay.explorer.texts import texts
 from budgetkit.replay.explorer.view_state import FIGURES, scene
@@ -74,7 +74,8 @@ class ConversationExplorer(Explorer[Settings, Results, Replays]):
         The model; its window holds for a preset, its provider's prompt cache and its prices for the cost. Left out,
         it is the one that the conversation was held with, where that says so, else "gpt-4o".
     window : int, optional
-        Another window than the model's, in tokens.
+        Another window than the model's, in tokens. Left out with model and budget, and where the model's would never be
+        full, it is a smaller one in which the policies differ; the line over the key figures says so.
     counter : str, Counter or callable, optional
         What to count with, by name or as it is; the model's own where it is left out.
     by : {"turn", "request"}, optional
@@ -119,6 +120,8 @@ class ConversationExplorer(Explorer[Settings, Results, Replays]):
         base = BudgetSettings(model=model or DEFAULT_MODEL, counter=library.given(counter), trace=library.take(trace))
         base = base if model else with_its_model(base, library)
         base = taken(base, budget) if isinstance(budget, Budget) else replace(base, preset=budget)
+        if model is None and isinstance(budget, str):
+            window = window or telling_window(base, library)
         base = base if window is None else replace(base, window=window)
         chosen = AT_FIRST if policies is None else tuple(policies)
         if not chosen:
