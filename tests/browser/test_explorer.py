@@ -74,7 +74,7 @@ def written(folder: Path, *cells: str) -> Path:
     """Write a notebook of these cells."""
     code: list[dict[str, Any]] = [
         {"cell_type": "code", "id": f"c{i}", "metadata": {}, "source": cell, "outputs": [], "execution_count": None}
-        for i, cell in enumerate(("import budgetkit as bk", *cells))
+        for i, cell in enumerate((f"import budgetkit as bk\n{cells[0]}", *cells[1:]))
     ]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     path = folder / "own.ipynb"

@@ -4,7 +4,8 @@ On 0.1.0 the controls scrolled away, "How many turns does it last?" lay below th
 beside the bar, and more than twenty stops of the keyboard lay before it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
@@ -21,6 +22,7 @@ roles = {"system": "system", "user": "history", "assistant": "history", "tool": 
 budget = bk.Budget(4_096, [bk.Reserve("output", 800)], lines, undeclared="pool", roles=roles)
 explorer = bk.BudgetExplorer(budget, "support-chat")
 explorer"""
+FIRST_SCREEN = "bk.BudgetExplorer('chat', 'support-chat', window=16_384)"
 SCROLLER = "document.querySelector('.jp-WindowedPanel-outer')"
 
 
@@ -54,22 +56,23 @@ def expect_whole(page: Page, *places: str) -> None:
 
 @pytest.mark.parametrize(("width", "height", "files"), [(1440, 900, True), (1024, 768, False)])
 def test_the_first_screen_holds_bar_sentence_turns_and_controls(
-    lab: Notebook, width: int, height: int, files: bool
+    notebook: Callable[..., Notebook], tmp_path: Path, width: int, height: int, files: bool
 ) -> None:
-    page = lab.page
+    own = notebook(written(tmp_path, FIRST_SCREEN))
+    page = own.page
     page.evaluate(f"jupyterapp.shell.{'expand' if files else 'collapse'}Left()")
-    lab.resize(width, height)
-    lab.wait_for_charts()
+    own.resize(width, height)
+    explored(own)
     expect_whole(page, "svg.bk-bar", ".bk-status", ".bk-kpis", ".bk-card[data-key=turns] .bk-plot")
-    for line in ("Window", "output", "system", "history", "Turn"):
-        expect(lab.control(line).first).to_be_in_viewport(ratio=0.99)
+    expect_whole(page, ".bk-controls input[title='Window, in tokens']")
+    for line in ("output", "system", "conversation", "Turn"):
+        expect(own.control(line).first).to_be_in_viewport(ratio=0.99)
     expect(page.locator(".bk-block").first).to_be_in_viewport()
-    lab.shoot(f"layout-{width}")
 
 
 def test_controls_and_reader_stay_in_sight_while_the_charts_scroll(lab: Notebook) -> None:
     page = lab.page
-    page.evaluate(f"{SCROLLER}.scrollTop = {SCROLLER}.scrollHeight")
+    page.locator(".bk-card[data-key=errors] .bk-plot").scroll_into_view_if_needed()
     expect(page.locator(".bk-kpis")).not_to_be_in_viewport()
     expect(lab.slider("Turn")).to_be_in_viewport()
     expect(page.locator(".bk-reader h3")).to_be_in_viewport()

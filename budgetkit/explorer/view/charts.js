@@ -94,7 +94,7 @@ async function rest(charts) {
 // The first figure is to be seen without scrolling, under key figures and bar.
 function firstHeight(node) {
   const sight = parseFloat(getComputedStyle(node).getPropertyValue("--bk-sight")) || 900;
-  return Math.round(Math.max(160, Math.min(232, 0.26 * sight)));
+  return Math.round(Math.max(140, Math.min(232, 0.22 * sight)));
 }
 
 // What can be seen goes first.
