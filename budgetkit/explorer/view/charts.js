@@ -163,6 +163,24 @@ function roomFor(plot, layout, axes) {
   xaxis.range = [low, low + ((reach - low) * inside) / (inside - texts)];
 }
 
+// Names at the ends of lines, one over the other, stand apart in a figure that is lower than it was made for.
+const AROUND = 66; // pixels over and under the lines
+const LINE = 14; // pixels of a name
+
+function spreadNotes({ annotations, height, yaxis }) {
+  const isName = (note) => note.xanchor === "right" && note.yanchor === "bottom" && typeof note.y === "number";
+  if (!yaxis?.range || !annotations) return annotations;
+  const [low, high] = yaxis.range;
+  let least = -Infinity;
+  const moved = new Map();
+  for (const note of annotations.filter(isName).sort((a, b) => a.y - b.y)) {
+    const at = ((note.y - low) / (high - low)) * (height - AROUND) + (note.yshift ?? 0);
+    least = Math.max(at, least + LINE);
+    moved.set(note, { ...note, yshift: (note.yshift ?? 0) + least - at });
+  }
+  return annotations.map((note) => moved.get(note) ?? note);
+}
+
 function themed(plot, layout) {
   const style = getComputedStyle(plot);
   const ink = style.getPropertyValue("--bk-ink").trim() || "#222";
@@ -183,6 +201,7 @@ function themed(plot, layout) {
     themedLayout[name] = { ...axis, title, gridcolor: line, zerolinecolor: line, linecolor: line };
   }
   roomFor(plot, layout, themedLayout);
+  themedLayout.annotations = spreadNotes(layout);
   return themedLayout;
 }
 
