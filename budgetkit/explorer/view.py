@@ -31,6 +31,7 @@ _PARTS = (
     "panels",
     "reader",
     "card",
+    "play",
     "view",
 )
 _FOLDER = Path(__file__).parent / "view"
@@ -76,7 +77,7 @@ class View(anywidget.AnyWidget):
     """
 
     _esm = _source()
-    _css = (_FOLDER / "view.css").read_text("utf-8")
+    _css = "".join((_FOLDER / f"{name}.css").read_text("utf-8") for name in ("view", "play"))
     state = t.Dict().tag(sync=True)
     texts = t.Dict().tag(sync=True)
     reader = t.Dict().tag(sync=True)

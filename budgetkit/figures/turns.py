@@ -123,7 +123,7 @@ def _end_texts(table: pd.DataFrame, names: dict[str, str]) -> dict[str, str]:
 
 def _marks(table: pd.DataFrame) -> tuple[list[Spec], list[Spec]]:
     chosen, cut = rows(table[table["chosen"]]), rows(table[table["first_cut"] != ""])
-    shapes = [_upright(row["turn"], SLATE, "solid", 1) for row in chosen]
+    shapes = [_upright(row["turn"], SLATE, "solid", 1) | {"name": "here"} for row in chosen]
     shapes += [_upright(row["turn"], ALARM, "dash", 1.5) for row in cut]
     first, last = int(table["turn"].iloc[0]), max(2, int(table["turn"].iloc[-1]))
     common = {"y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False}

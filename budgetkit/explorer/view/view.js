@@ -36,9 +36,10 @@ function render({ model, el }) {
   const source = element("p", { class: "bk-source" });
   const charts = createCharts(model, alive, courier.post, () => Boolean(pane?.isMoving()));
   const reader = createReader(model);
+  const play = createKeptPlay(model, courier.post);
   const takeaway = createTakeaway(model, opens(true));
   const strip = element("div", { class: "bk-header bk-strip" }, source, ...(hasBar ? [] : [actions.root]), ...opens(false));
-  const body = element("div", { class: "bk-view bk-body" }, strip, charts.root, reader.root, takeaway.root);
+  const body = element("div", { class: "bk-view bk-body" }, strip, ...play.nodes, charts.root, reader.root, takeaway.root);
 
   el.classList.add("bk-host");
   el.append(head, body);
@@ -77,6 +78,7 @@ function render({ model, el }) {
     fitKpis(kpis);
     pane?.redraw();
     charts.drawAll();
+    play.paint();
   };
   const receive = (message, buffers) => {
     if (message.kind === "plotly") unpackPlotly(buffers[0]);
@@ -88,6 +90,7 @@ function render({ model, el }) {
     "change:texts": takeaway.paint,
     "change:reader": reader.paint,
     "change:opened": charts.drawAll,
+    "change:play": play.draw,
     "msg:custom": receive,
   };
   for (const key of model.get("figures")) changes[`change:figure_${key}`] = () => charts.draw(key);

@@ -18,6 +18,7 @@ from budgetkit.explorer.budget.settings import DEFAULT_MODEL
 from budgetkit.explorer.budget.settings import Settings as BudgetSettings
 from budgetkit.explorer.undo import UndoStack
 from budgetkit.explorer.view import View
+from budgetkit.message import Message
 from budgetkit.pruning.policies import Policy
 from budgetkit.pruning.policies.systems import policy_of
 from budgetkit.replay import Replay
@@ -56,6 +57,13 @@ class ConversationView(View):
     figure_ranking = t.Dict().tag(sync=True)
     figure_dropping = t.Dict().tag(sync=True)
     figure_fan = t.Dict().tag(sync=True)
+    #: What the page plays by itself; sent once it is opened.
+    play = t.Dict().tag(sync=True)
+
+    def draw(self, made: Mapping[str, Data], serial: int) -> None:
+        """Show figures, and what is played, where that is open."""
+        super().draw(made, serial)
+        self.play = made.get("play", {})
 
 
 class ConversationExplorer(Explorer[Settings, Results, Replays]):
@@ -211,7 +219,15 @@ class ConversationExplorer(Explorer[Settings, Results, Replays]):
         return status(found)
 
     def _charts(self, found: Results, opened: list[str]) -> dict[str, Data]:
-        return charts(found, opened)
+        drawn = charts(found, opened)
+        return drawn | {"play": found.film} if "play" in opened else drawn
+
+    def _film(self, found: Results) -> tuple[Data, Sequence[Message]]:
+        return found.film | {"request": found.request}, found.trace.messages
+
+    def _heading(self) -> str:
+        now = self._history.now
+        return f"{now.base.trace} in {self.budget.window:,} tokens of {now.base.model}: {', '.join(now.chosen)}"
 
     def _texts(self, found: Results) -> dict[str, str]:
         return texts(self._history.now, found)
