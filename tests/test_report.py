@@ -102,7 +102,7 @@ def test_the_cache_goes_cold_by_a_pause_and_by_a_changed_beginning() -> None:
         trace, bk.Budget(1_900, [], [bk.Allocation("history")], undeclared="pool"), "oldest first", cache=cache
     )
     assert narrow.kept.gone[0] > 0
-    assert film({"a": narrow})["tracks"][0]["cold"] == [0, 2, 0]
+    assert film({"a": narrow})["tracks"][0]["cold"] == [0, 2, 1]
 
 
 def test_a_budget_is_shown_over_its_turns_and_its_blocks_fill_the_window() -> None:

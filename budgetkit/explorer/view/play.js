@@ -142,7 +142,7 @@ function toldAt(film, lane, request) {
   return parts.join("; ");
 }
 
-function createPlay(moved = () => {}, asked = null) {
+function createPlay(moved, asked = null, heading = "h3") {
   const button = element("button", { type: "button", class: "bk-button bk-play-button" }, "\u25b6 Play");
   const range = element("input", { type: "range", min: 1, max: 1, step: 1, class: "bk-play-range" });
   const where = element("output", { class: "bk-play-where" });
@@ -150,7 +150,7 @@ function createPlay(moved = () => {}, asked = null) {
   const choice = element("span", { class: "bk-play-choice" }, chosen[0], element("span", {}, " beside "), chosen[1]);
   const lanes = element("div", { class: "bk-lanes" });
   const legend = element("ul", { class: "bk-legend", "aria-label": "Colours" });
-  const header = element("div", { class: "bk-header" }, element("h3", {}, "Watch it happen"), choice);
+  const header = element("div", { class: "bk-header" }, element(heading, {}, "Watch it happen"), choice);
   const bar = element("div", { class: "bk-play-bar" }, button, range, where);
   const root = element("section", { class: "bk-card bk-play", "data-state": "empty" }, header, bar, lanes, legend);
   const play = { root, film: null, lanes: [], time: 1, at: 0, goal: null, last: 0, running: false, moved };

@@ -92,13 +92,14 @@ function createReport() {
     });
   }
   const reader = element("section", { class: "bk-card" }, element("h2"), element("div", { class: "bk-scroll bk-reading", tabindex: 0, role: "region", "aria-label": "Messages" }, element("ol", { class: "bk-blocks" })));
-  const play = createPlay((request, isResting) => {
+  const moved = (request, isResting) => {
     const turn = film.turns[request - 1];
     markFigures(request, turn);
     if (!isResting) return;
     markTables(request, turn);
     if (film.messages?.length) showMessages(reader, play.lanes[0], request);
-  });
+  };
+  const play = createPlay(moved, null, "h2");
   if (!film.tracks) return;
   document.getElementById("bk-film").append(play.root);
   if (film.messages.length) document.getElementById("bk-messages").append(reader);
