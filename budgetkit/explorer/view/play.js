@@ -299,7 +299,7 @@ function paintPlayLegend(list, film) {
 
 // In an explorer the numbers are sent when they are first asked for, and again when a replay has changed.
 function createKeptPlay(model, post) {
-  if (model.get("play") === undefined) return { nodes: [], draw: () => {}, paint: () => {} };
+  if (!model.get("state").plays) return { nodes: [], draw: () => {}, paint: () => {} };
   let isWaiting = false;
   const told = (request, isResting) => isResting && post({ kind: "request", request, gesture: "play" });
   const play = createPlay(told, () => {
