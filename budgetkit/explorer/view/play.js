@@ -45,7 +45,7 @@ function placedAt(lane, film, request) {
   return lane.placed.get(request);
 }
 
-function paintLane(lane, film, time, theme) {
+function drawLane(lane, film, time, theme) {
   const { canvas } = lane;
   const width = canvas.clientWidth;
   if (!width) return;
@@ -66,13 +66,13 @@ function paintLane(lane, film, time, theme) {
   pen.font = `600 12px ${theme.font}`;
   for (const [key, block] of before.found) {
     const next = after.found.get(key);
-    if (next) paintBlock(pen, film, block, mix(block.x, next.x, part) * scale, mix(block.tokens, next.tokens, part) * scale, 0, 1);
-    else paintBlock(pen, film, block, block.x * scale, block.tokens * scale, part * part * (LANE.height - LANE.top), 1 - part);
+    if (next) drawBlock(pen, film, block, mix(block.x, next.x, part) * scale, mix(block.tokens, next.tokens, part) * scale, 0, 1);
+    else drawBlock(pen, film, block, block.x * scale, block.tokens * scale, part * part * (LANE.height - LANE.top), 1 - part);
   }
   for (const [key, block] of after.found) {
-    if (!before.found.has(key)) paintBlock(pen, film, block, (block.x + (1 - part) * lane.most * 0.08) * scale, block.tokens * scale, 0, part);
+    if (!before.found.has(key)) drawBlock(pen, film, block, (block.x + (1 - part) * lane.most * 0.08) * scale, block.tokens * scale, 0, part);
   }
-  paintCache(pen, lane.track, at, part, scale);
+  drawCache(pen, lane.track, at, part, scale);
   pen.fillStyle = theme.alarm;
   if (lane.most > film.room) pen.fillRect(film.room * scale - 1, 0, 2, LANE.stripe + LANE.thick + 3);
 }
@@ -80,7 +80,7 @@ function paintLane(lane, film, time, theme) {
 const mix = (a, b, part) => a + (b - a) * part;
 const ease = (part) => part * part * (3 - 2 * part);
 
-function paintBlock(pen, film, block, x, width, drop, alpha) {
+function drawBlock(pen, film, block, x, width, drop, alpha) {
   const [name, color] = film.kinds[block.kind];
   pen.globalAlpha = alpha;
   pen.fillStyle = color;
@@ -97,7 +97,7 @@ function isDark(color) {
   return 0.3 * red + 0.59 * green + 0.11 * blue < 120;
 }
 
-function paintCache(pen, track, at, part, scale) {
+function drawCache(pen, track, at, part, scale) {
   if (!track.cached) return;
   const value = (name) => mix(track[name][at - 1], track[name][Math.min(at, track[name].length - 1)], part);
   const isCooling = part > 0 && track.cold[at] > 0;
@@ -176,7 +176,7 @@ function createPlay(moved, asked = null, heading = "h3") {
     if (!play.film) return;
     const style = getComputedStyle(root);
     const theme = { soft: style.getPropertyValue("--bk-soft").trim(), alarm: style.getPropertyValue("--bk-alarm").trim(), font: style.fontFamily };
-    for (const lane of play.lanes) paintLane(lane, play.film, play.time, theme);
+    for (const lane of play.lanes) drawLane(lane, play.film, play.time, theme);
   };
   const frame = (now) => {
     const passed = Math.min(100, now - play.last);
