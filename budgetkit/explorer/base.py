@@ -6,21 +6,25 @@ shown follows. A widget, a handle in the page and a line of code send the same c
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import ipywidgets as widgets
 
-from budgetkit.budget.quoting import brief, quoted
+from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.explorer.drawing import refusal
+from budgetkit.explorer.report import page
 from budgetkit.explorer.still import Still, picture
 from budgetkit.explorer.undo import UndoStack
 from budgetkit.explorer.uploads import Uploads
-from budgetkit.explorer.view import View
+from budgetkit.explorer.view import View, sendable
+from budgetkit.figures.svg.saving import write_whole
+from budgetkit.message import Message
 
 Data = dict[str, Any]
 
@@ -102,6 +106,36 @@ class Explorer(ABC, Generic[S, F, L]):
     def _reader(self, found: F) -> Data:
         """Return a text to read beside the figures, in blocks."""
         return {}
+
+    def _film(self, found: F) -> tuple[Data, Sequence[Message]]:
+        """Return what a report plays turn by turn, and the messages that it shows; nothing by default."""
+        return {}, ()
+
+    def _heading(self) -> str:
+        """Return what a report is called."""
+        return repr(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a report: one file of HTML with all that is shown, which needs neither a kernel nor a network.
+
+        Parameters
+        ----------
+        path : str or path
+            It ends with .html. The messages of the conversation stand in it, as far as there is room.
+
+        Raises
+        ------
+        ValueError
+            If it ends with something else.
+        """
+        if Path(path).suffix.lower() not in (".html", ".htm"):
+            raise ValueError(f"a report was to be saved as {one_line(str(path))}; it is HTML; end the name with .html")
+        with self._lock:
+            found, state = self._found, sendable(self.view.state)
+            charts, texts = sendable(self._charts(found, list(state["figures"]))), self._texts(found)
+            film, messages = self._film(found)
+            made = page(self._heading(), state, charts, film, messages, texts.get("yaml", ""))
+        write_whole(path, made.encode())
 
     @property
     def texts(self) -> dict[str, str]:

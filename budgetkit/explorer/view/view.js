@@ -39,8 +39,9 @@ function render({ model, el }) {
 
   const charts = createCharts(model, alive, courier.post, () => Boolean(pane?.isMoving()));
   const reader = createReader(model);
+  const play = createKeptPlay(model, courier.post);
   const takeaway = createTakeaway(model, opens(true));
-  const body = element("div", { class: "bk-view bk-body" }, ...(isCard ? [strip] : []), charts.root, takeaway.root);
+  const body = element("div", { class: "bk-view bk-body" }, ...(isCard ? [strip] : []), ...play.nodes, charts.root, takeaway.root);
   const dock = element("div", { class: "bk-view bk-dock" }, reader.root);
 
   el.classList.add("bk-host");
@@ -81,6 +82,7 @@ function render({ model, el }) {
     fitKpis(kpis);
     pane?.redraw();
     charts.drawAll();
+    play.paint();
   };
   const receive = (message, buffers) => {
     if (message.kind === "plotly") unpackPlotly(buffers[0]);
@@ -92,6 +94,7 @@ function render({ model, el }) {
     "change:texts": takeaway.paint,
     "change:reader": reader.paint,
     "change:opened": charts.drawAll,
+    "change:play": play.draw,
     "msg:custom": receive,
   };
   for (const key of model.get("figures")) changes[`change:figure_${key}`] = () => charts.draw(key);

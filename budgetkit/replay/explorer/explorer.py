@@ -14,6 +14,7 @@ from budgetkit.counters import Count
 from budgetkit.explorer.base import Explorer
 from budgetkit.explorer.budget.commands import begun
 from budgetkit.explorer.view import view_of
+from budgetkit.message import Message
 from budgetkit.pruning.policies import Policy
 from budgetkit.pruning.policies.systems import policy_of
 from budgetkit.replay import Replay
@@ -171,7 +172,15 @@ class ConversationExplorer(Explorer[Settings, Results, Replays]):
         return status(found)
 
     def _charts(self, found: Results, opened: list[str]) -> dict[str, Data]:
-        return charts(found, opened)
+        drawn = charts(found, opened)
+        return drawn | {"play": found.film} if "play" in opened else drawn
+
+    def _film(self, found: Results) -> tuple[Data, Sequence[Message]]:
+        return found.film | {"request": found.request}, found.trace.messages
+
+    def _heading(self) -> str:
+        now = self._history.now
+        return f"{now.base.trace} in {self.budget.window:,} tokens of {now.base.model}: {', '.join(now.chosen)}"
 
     def _texts(self, found: Results) -> dict[str, str]:
         return texts(self._history.now, found)
