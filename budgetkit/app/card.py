@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import pandas as pd
@@ -15,6 +16,7 @@ from budgetkit.counters import Counter
 from budgetkit.explorer.budget.explorer import OPENS, BudgetExplorer
 from budgetkit.explorer.budget.results import ROUGH, Results
 from budgetkit.explorer.budget.settings import Settings
+from budgetkit.explorer.folds import Fold
 from budgetkit.explorer.undo import UndoStack
 from budgetkit.explorer.view import View
 
@@ -65,6 +67,7 @@ class DesignCard(BudgetExplorer):
     """
 
     view_class: ClassVar[type[View]] = CardView
+    folds: ClassVar[Mapping[str, Fold]] = {}
 
     @property
     def errors(self) -> pd.DataFrame:

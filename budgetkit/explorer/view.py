@@ -31,6 +31,7 @@ _PARTS = (
     "panels",
     "reader",
     "card",
+    "folds",
     "view",
 )
 _FOLDER = Path(__file__).parent / "view"
@@ -80,7 +81,9 @@ class View(anywidget.AnyWidget):
     state = t.Dict().tag(sync=True)
     texts = t.Dict().tag(sync=True)
     reader = t.Dict().tag(sync=True)
+    #: The tables and folds that are open.
     opened = t.List(t.Unicode()).tag(sync=True)
+    folds: Any = t.List().tag(sync=True)
     #: What may be drawn, in order.
     figures = t.List(t.Unicode()).tag(sync=True)
     #: The files that may be opened: purpose (the command that takes them), label and accept.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,6 +20,8 @@ from budgetkit.explorer.budget.results import Results, results
 from budgetkit.explorer.budget.settings import DEFAULT_MODEL, Settings
 from budgetkit.explorer.budget.texts import texts
 from budgetkit.explorer.budget.view_state import scene, shown_figures
+from budgetkit.explorer.budget.why import sections_told
+from budgetkit.explorer.folds import Fold
 from budgetkit.explorer.library import Library
 from budgetkit.explorer.undo import UndoStack
 from budgetkit.explorer.view import View
@@ -33,6 +35,12 @@ OPENS = [
     {"purpose": "file", "label": "Open a conversation…", "accept": ".jsonl,.json,.ndjson,.txt"},
     {"purpose": "setup", "label": "Load a set-up…", "accept": ".yaml,.yml,.json"},
 ]
+
+
+#: What can be opened below the figures.
+FOLDS = {
+    "why": Fold("Why is something lost?", "budgetkit.explorer.budget.why:WhyFold"),
+}
 
 
 class BudgetView(View):
@@ -81,6 +89,7 @@ class BudgetExplorer(Explorer[Settings, Results, Library]):
     """
 
     commands = COMMANDS
+    folds: ClassVar[Mapping[str, Fold]] = FOLDS
     view_class: ClassVar[type[View]] = BudgetView
 
     def __init__(
@@ -164,7 +173,9 @@ class BudgetExplorer(Explorer[Settings, Results, Library]):
         return scene(history, found, source(history.now, found, self._library), self._library.start)
 
     def _status(self, found: Results) -> Data:
-        return status(found)
+        told = status(found)
+        sentences = [told["text"], *told["more"]]
+        return {**told, "asks": sections_told(found.plan, sentences)} if "why" in self.folds else told
 
     def _charts(self, found: Results, opened: list[str]) -> dict[str, Data]:
         return charts(found, shown_figures(found), opened)

@@ -19,7 +19,7 @@ function render({ model, el }) {
   const alive = () => !gone;
   const courier = createCourier(model);
   const status = createStatus();
-  const report = (news) => paintStatus(status, news);
+  const report = (news) => paintStatus(status, news, (of) => folds.ask("why", of));
   const uploads = createUploads(model, report);
   const opens = (isSetup) => {
     const wanted = model.get("opens").filter(({ purpose }) => (purpose === "setup") === isSetup);
@@ -36,9 +36,10 @@ function render({ model, el }) {
   const source = element("p", { class: "bk-source" });
   const charts = createCharts(model, alive, courier.post, () => Boolean(pane?.isMoving()));
   const reader = createReader(model);
+  const folds = createFolds(model, alive, (bar) => pane?.preview(bar, model.get("state").bar));
   const takeaway = createTakeaway(model, opens(true));
   const strip = element("div", { class: "bk-header bk-strip" }, source, ...(hasBar ? [] : [actions.root]), ...opens(false));
-  const body = element("div", { class: "bk-view bk-body" }, strip, charts.root, reader.root, takeaway.root);
+  const body = element("div", { class: "bk-view bk-body" }, strip, folds.root, charts.root, reader.root, takeaway.root);
 
   el.classList.add("bk-host");
   el.append(head, body);
@@ -63,6 +64,7 @@ function render({ model, el }) {
     actions.paint(state.actions);
     say(source, state.source);
     charts.arrange(state.figures);
+    folds.settle();
     put(head, { "data-serial": state.serial });
   };
   // While something is moved, what is above and below it keeps its height.
@@ -77,6 +79,7 @@ function render({ model, el }) {
     fitKpis(kpis);
     pane?.redraw();
     charts.drawAll();
+    folds.redraw();
   };
   const receive = (message, buffers) => {
     if (message.kind === "plotly") unpackPlotly(buffers[0]);
@@ -87,7 +90,8 @@ function render({ model, el }) {
     "change:state": drawState,
     "change:texts": takeaway.paint,
     "change:reader": reader.paint,
-    "change:opened": charts.drawAll,
+    "change:opened": () => [charts.drawAll(), folds.paint()],
+    "change:folds": folds.paint,
     "msg:custom": receive,
   };
   for (const key of model.get("figures")) changes[`change:figure_${key}`] = () => charts.draw(key);
@@ -110,6 +114,7 @@ function render({ model, el }) {
   drawState();
   takeaway.paint();
   reader.paint();
+  folds.paint();
   return () => {
     gone = true;
     stops.forEach((stop) => stop());
