@@ -40,6 +40,9 @@ OPENS = [
 #: What can be opened below the figures.
 FOLDS = {
     "why": Fold("Why is something lost?", "budgetkit.explorer.budget.why:WhyFold"),
+    "billed": Fold("What is billed?", "budgetkit.explorer.billed:BilledFold"),
+    "check": Fold("What does the check find?", "budgetkit.explorer.checked:CheckFold"),
+    "decide": Fold("Which setting is best?", "budgetkit.deciding.fold:DecideFold"),
 }
 
 

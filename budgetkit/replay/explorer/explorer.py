@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pandas as pd
 import traitlets as t
@@ -16,6 +16,7 @@ from budgetkit.explorer.base import Explorer
 from budgetkit.explorer.budget.commands import taken, with_its_model
 from budgetkit.explorer.budget.settings import DEFAULT_MODEL
 from budgetkit.explorer.budget.settings import Settings as BudgetSettings
+from budgetkit.explorer.folds import Fold
 from budgetkit.explorer.undo import UndoStack
 from budgetkit.explorer.view import View
 from budgetkit.pruning.policies import Policy
@@ -38,6 +39,14 @@ from budgetkit.state import to_dict
 from budgetkit.trace import Trace
 
 Data = dict[str, Any]
+
+
+#: What can be opened beside the figures.
+FOLDS = {
+    "billed": Fold("What is billed?", "budgetkit.replay.explorer.folded:BilledFold"),
+    "check": Fold("What does the check find?", "budgetkit.replay.explorer.folded:CheckFold"),
+    "decide": Fold("Which setting is best?", "budgetkit.deciding.fold:DecideFold"),
+}
 
 
 class ConversationView(View):
@@ -100,6 +109,7 @@ class ConversationExplorer(Explorer[Settings, Results, Replays]):
     """
 
     commands = COMMANDS
+    folds: ClassVar[Mapping[str, Fold]] = FOLDS
 
     def __init__(
         self,
