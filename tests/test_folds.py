@@ -182,7 +182,7 @@ def test_what_is_not_better_is_said_so() -> None:
     explorer = BudgetExplorer(SMALL, "made-up-chats")
     tuned(explorer, "cost")
     said = parts(explorer, "decide", "text")[0]["text"]
-    assert said == "No setting that was tried is cheaper without more needed messages lost: stay."
+    assert said == "No setting that was tried brings less cost without more needed messages lost: stay."
 
 
 @pytest.mark.parametrize("make", [BudgetExplorer, ConversationExplorer])
@@ -271,7 +271,7 @@ def test_the_ledger_of_the_chosen_turn_adds_up_to_its_bill() -> None:
         counted = bk.count_request(sent)
         drawn = figure(explorer, "billed")
         assert total(drawn) == sum(drawn["spec"]["data"][0]["x"]) == counted.tokens
-        assert drawn["note"].startswith(f"{counted.tokens:,} tokens, exact.")
+        assert drawn["note"].startswith(f"{counted.tokens:,} tokens, exact; all that this turn asks for")
         assert drawn["table"]["kind"].count("tools") == sum(row.kind == "tools" for row in counted.ledger) > 1
 
 

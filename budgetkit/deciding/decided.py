@@ -20,7 +20,7 @@ from budgetkit.state import to_yaml
 OBJECTIVES: Mapping[str, tuple[str, str, str]] = {
     "evidence": ("needed messages lost", "less of what is needed lost", "{:,.2f}"),
     "cut": ("tokens cut", "fewer tokens cut", "{:,.0f}"),
-    "cost": ("US dollars", "cheaper", "${:,.4f}"),
+    "cost": ("US dollars", "less cost", "${:,.4f}"),
     "uncached": ("share of input not cached", "less input outside the cache", "{:.1%}"),
 }
 _PROXY = (
@@ -48,14 +48,15 @@ class Decided:
 
     @property
     def advised(self) -> int:
-        """The row that is best in the first objective and no worse than the present setting in the second.
+        """The row that is best in the first objective, on the part that was chosen on.
 
-        Both are seen on the part that was chosen on.
+        Where the second is what is needed and lost, only settings that lose no more of it than the present one.
         """
         now, means = self._means()
         whole = np.where(np.isnan(means).any(axis=1), np.inf, means[:, 0])
         allowed = np.where(means[:, 1] <= now[1] + 1e-9, whole, np.inf)
-        return int(np.argmin(allowed if np.isfinite(allowed).any() else whole))
+        is_bound = self.objectives[1] == "evidence" and np.isfinite(allowed).any()
+        return int(np.argmin(allowed if is_bound else whole))
 
     def setting(self, row: int) -> dict[str, str]:
         """Return a row's values as the table names them."""
@@ -72,7 +73,8 @@ class Decided:
             return f"Nothing to gain: the present setting has 0 {what} {where}."
         now, means = self._means()
         if row == self.advised and means[row, 0] >= now[0]:
-            return f"No setting that was tried is {less} without more {OBJECTIVES[self.objectives[1]][0]}: stay."
+            but = f" without more {OBJECTIVES['evidence'][0]}" if self.objectives[1] == "evidence" else ""
+            return f"No setting that was tried brings {less}{but}: stay."
         if low <= 0:
             return f"No gain that holds: {100 * gain:.1f} % {less} {where}, {self._lost(row)}, {between}."
         return f"{100 * gain:.1f} % {less}, {self._lost(row)} {where}, {between}."
@@ -90,14 +92,17 @@ class Decided:
         kinds[chosen] = "chosen"
         table = pd.DataFrame(np.vstack([means, now]), columns=[OBJECTIVES[name][0] for name in self.objectives])
         table.insert(0, "setting", [*names, "present"])
-        return table.assign(standing=[*kinds, "present"], point=[*range(len(means)), -1]).dropna(ignore_index=True)
+        more = {"standing": [*kinds, "present"], "front": [*front, False], "point": [*range(len(means)), -1]}
+        return table.assign(**more).dropna(ignore_index=True)
 
     def report(self, row: int, budget: Budget) -> str:
         """Write what was found as Markdown, with the budget."""
         first = OBJECTIVES[self.objectives[0]]
         lines = [f"- {_moved(line, self.moves, first[2])}" for line in self.matter]
         front = self.table(row)
-        shown = front[front["standing"] != "beaten"].drop(columns="point").sort_values(first[0], kind="stable")
+        shown = (
+            front[front["standing"] != "beaten"].drop(columns=["front", "point"]).sort_values(first[0], kind="stable")
+        )
         shown = shown[~shown.duplicated(list(shown.columns[1:]))]  # of those that come to the same, the first
         head = "| " + " | ".join(map(str, shown.columns)) + " |\n|" + "---|" * len(shown.columns)
         body = ["| " + " | ".join(_cell(value) for value in each) + " |" for each in shown.itertuples(index=False)]
@@ -114,14 +119,15 @@ class Decided:
         return "\n\n".join([*parts, "## The budget", f"```yaml\n{to_yaml(budget)}```"]) + "\n"
 
     def _lost(self, row: int) -> str:
-        """Say what is lost of what is needed, or cut, on the part held out."""
-        name = "evidence" if "evidence" in self.objectives else self.objectives[1]
-        place = self.objectives.index(name)
+        """Say what is lost of what is needed, and what it costs, on the part held out."""
+        place = self.objectives.index("evidence")
         held = self.tuned.scores[self.tuned.parts[1]]
         now, then = held[:, 0, place].sum(), held[:, 1 + row, place].sum()
-        if not then:
-            return "nothing needed lost"
-        return f"{then:,.0f} needed messages lost ({now:,.0f} at present)"
+        lost = f"{then:,.0f} needed messages lost ({now:,.0f} at present)" if then else "nothing needed lost"
+        if self.objectives[1] != "cost":
+            return lost
+        gain = self.tuned.gains(row, 1)[0]
+        return f"{lost}, {100 * abs(gain):.1f} % {'cheaper' if gain >= 0 else 'dearer'}"
 
     def _means(self) -> tuple[Any, Any]:
         means = self.tuned.scores[self.tuned.parts[0]].mean(axis=0)
@@ -150,21 +156,25 @@ _COLOURS = {"beaten": "#9aa0a6", "on the front": "#0072b2", "chosen": "#d55e00",
 
 def _draw(table: pd.DataFrame) -> Spec:
     first, second = table.columns[1:3]
-    traces = []
+    best = table[table["front"]].sort_values(first)
+    line = {
+        "x": best[first].tolist(),
+        "y": best[second].tolist(),
+        "line": {"color": "#0072b2", "width": 1, "dash": "dot"},
+    }
+    traces: list[Any] = [{"type": "scatter", "mode": "lines", "hoverinfo": "skip", "showlegend": False, **line}]
     for kind, colour in _COLOURS.items():
-        own = table[table["standing"] == kind].sort_values(first)
-        line = kind == "on the front"
+        own = table[table["standing"] == kind]
         traces.append(
             {
                 "type": "scatter",
-                "mode": "lines+markers" if line else "markers",
+                "mode": "markers",
                 "name": kind,
                 "x": own[first].tolist(),
                 "y": own[second].tolist(),
                 "customdata": own["point"].tolist(),
                 "hovertext": [_hover(row, first, second) for row in rows(own)],
                 "hoverinfo": "text",
-                "line": {"color": colour, "width": 1, "dash": "dot"},
                 "marker": {"color": colour, "size": 13 if kind in ("chosen", "present") else 8},
             }
         )

@@ -154,7 +154,7 @@ class DecideFold:
             "note": f"Means of the {len(decided.tuned.parts[0]):,} conversations that were chosen on; the sentence is "
             "about the others. A click on a point sets all sliders.",
             "spec": front.draw(table),
-            "table": listed(table.drop(columns="point")),
+            "table": listed(table.drop(columns=["front", "point"])),
             "click": "point",
         }
         sets = button("Set the sliders", {"point": row})
@@ -169,7 +169,8 @@ class DecideFold:
 
 def decide(case: Case, objective: str, risk: float, tell: Callable[[str, float], None]) -> Decided:
     """Find the lines that matter, and tune these together; `tell` is told how far it is, and may end it."""
-    objectives = (objective, "cut" if objective == "evidence" else "evidence")
+    costs = case.prices is not None and case.prices.input is not None
+    objectives = (objective, ("cost" if costs else "cut") if objective == "evidence" else "evidence")
     tell("Counting answers", 0.0)
     values: Values = candidates(case.budget, case.traces, case.count, risk, case.locked)
     if case.policies:

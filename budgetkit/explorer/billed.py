@@ -21,6 +21,8 @@ MOST_BARS = 14  # of messages; the table has them all
 class BilledFold:
     """The ledger of the request that is shown."""
 
+    stage = "all that this turn asks for, before the budget cuts"
+
     def __init__(self, library: Library, again: Callable[[], None]) -> None:
         self._library = library
 
@@ -40,7 +42,7 @@ class BilledFold:
         more = f" Not in it: {', '.join(missing)}." if missing else ""
         drawn = {
             "title": figures.ledger.title,
-            "note": f"{counted.tokens:,} tokens, {between}. {counted.counted_by}.{more}",
+            "note": f"{counted.tokens:,} tokens, {between}; {self.stage}. By the {counted.counted_by}.{more}",
             "spec": figures.ledger.draw(largest(table)),
             "table": listed(table),
             "click": None,

@@ -36,7 +36,10 @@ function makeFold(folds, { key }) {
   const parts = element("div", { class: "bk-parts" });
   const node = element("details", { class: "bk-card bk-fold" }, element("summary", {}, element("h3")), parts);
   node.addEventListener("toggle", (event) => event.target === node && tellOpened(folds, { key }, node.open));
-  node.firstChild.addEventListener("click", () => tellOpened(folds, { key }, !node.open));
+  node.firstChild.addEventListener("click", (event) => {
+    event.preventDefault(); // what is open is told first, and painted from there
+    tellOpened(folds, { key }, !node.open);
+  });
   return node;
 }
 
@@ -144,7 +147,7 @@ const PARTS = {
       return Object.assign(charts.root, { charts, figures });
     },
     paint(node, { name, figure }) {
-      node.figures[`figure_${name}`] = figure;
+      node.figures[`figure_${name}`] = { serial: 0, ...figure };
       node.charts.draw(name);
     },
   },

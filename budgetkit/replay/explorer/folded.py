@@ -14,6 +14,8 @@ from budgetkit.replay.explorer.results import Results
 class BilledFold(billed.BilledFold):
     """The ledger of the request that is read, after pruning."""
 
+    stage = "what the policy has kept"
+
     def sent(self, found: Results) -> tuple[str, Sequence[Message], list[str]]:
         """Return the model, the messages that stay as they were said, and what else the request holds."""
         kept, request = found.shown.outcome.kept, found.request
