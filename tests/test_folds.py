@@ -119,10 +119,11 @@ def test_a_preview_is_the_bar_of_the_very_budget_that_the_button_makes() -> None
 
 def test_a_dropped_message_is_asked_why() -> None:
     explorer = opened(BudgetExplorer(SMALL, "made-up-chats"), "why")
-    row = next(row for row in rows(explorer, "why") if "of" in row["button"]["tells"])
-    place = row["button"]["tells"]["of"]
-    tell(explorer, "why", of=place)
-    assert parts(explorer, "why", "list")[0]["items"] == list(explorer.plan.why(place).reasons)
+    blocks = explorer.view.reader["blocks"]
+    lost = [block for block in blocks if block["level"] in ("gone", "cut")]
+    assert [block for block in blocks if "asks" in block] == lost != []
+    tell(explorer, "why", of=lost[-1]["asks"])
+    assert parts(explorer, "why", "list")[0]["items"] == list(explorer.plan.why(lost[-1]["asks"]).reasons)
     assert any(each.get("note") == "in the text itself" for each in rows(explorer, "why"))
 
 

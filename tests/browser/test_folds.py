@@ -71,11 +71,12 @@ def test_a_warning_opens_why_and_a_mend_is_seen_before_it_is_made_and_can_be_tak
 
 def test_a_dropped_message_says_why(notebook: Open, tmp_path: Path) -> None:
     lab = shown(notebook, tmp_path, CHATS)
-    why = fold(lab, "why")
-    row = why.locator(".bk-rows li", has_text="user message").first
-    said = (row.locator("span").text_content() or "").partition(" tokens")[0].split()[-1]
-    row.get_by_role("button", name="Why?").click()
-    expect(why.locator(".bk-said").first).to_contain_text(f"The user message of {said} tokens")
+    block = lab.page.locator(".bk-block.bk-is-gone").last
+    block.locator(".bk-label").click()
+    said = (block.locator(".bk-label span").text_content() or "").partition(" tokens")[0]
+    block.get_by_role("button", name="What would keep it?").click()
+    why = lab.page.locator(".bk-fold[data-key=why]")
+    expect(why.locator(".bk-said").first).to_contain_text(f"message of {said} tokens")
     expect(why.locator(".bk-reasons li")).to_have_count(3)
 
 
@@ -87,7 +88,7 @@ def test_tuning_runs_on_its_button_and_a_point_of_the_front_sets_all_sliders(not
     expect(sentence).to_contain_text("95 % sure between")
     lab.wait_for_charts(3)
     before = sentence.text_content() or ""
-    output = lab.page.get_by_title("output, in tokens").locator("input").first
+    output = lab.page.locator(".bk-controls input[title='output, in tokens']")
     expect(output).to_have_value("200")
     decide.get_by_role("button", name="Set the sliders").click()
     expect(output).to_have_value("79")

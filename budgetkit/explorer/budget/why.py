@@ -22,7 +22,7 @@ from budgetkit.plan.walk import allocate
 from budgetkit.plan.why import Mend
 
 Data = dict[str, Any]
-MOST_MESSAGES, LONGEST = 30, 90  # that are listed, and characters of each
+LONGEST = 90  # characters of a message
 
 
 class WhyFold:
@@ -35,14 +35,14 @@ class WhyFold:
         self._settings: Settings | None = None
 
     def parts(self, settings: Settings, found: Results) -> list[Data]:
-        """Say the reasons in order, what would keep it, and what else was lost."""
+        """Say the reasons in order, and what would keep it."""
         self._settings, self._offers = settings, {}
         plan, lost = found.plan, lost_sections(found.plan)
         if not lost:
             return [text("Nothing is lost, so there is nothing to mend.")]
         of = self._asked(plan, lost)
         why = plan.why(of)
-        told = [text(_title(plan, of)), {"is": "list", "items": list(why.reasons)}]
+        told: list[Data] = [text(_title(plan, of)), {"is": "list", "items": list(why.reasons)}]
         mends = [self._row(settings, found, mend, of) for mend in why.mends]
         if mends:
             rows = [{"key": str(i), **row} for i, row in enumerate(mends)]
@@ -50,7 +50,7 @@ class WhyFold:
         else:
             told.append(text("No single change keeps all of it; two are needed, or a shorter text."))
         names = {each: f"{each}, {plan[each].cut:,} tokens" for each in lost}
-        return [choice("Lost from", "of", names, why.section), *told, *_messages(plan, why.section)]
+        return [choice("Lost from", "of", names, why.section), *told]
 
     def hear(self, settings: Settings, found: Results, told: Data) -> Settings | None:
         """Ask about another section or message, or take a change."""
@@ -157,25 +157,6 @@ def _title(plan: Plan, of: str | int) -> str:
         return f"All of {one_line(of)}:"
     item = plan.decisions.columns.items[of]
     return f"The {_speaker(item.payload)} of {item.tokens:,} tokens, {_opening(item.payload)}:"
-
-
-def _messages(plan: Plan, section: str) -> list[Data]:
-    """List the messages that a section loses, each of which can be asked about."""
-    decided = plan.decisions
-    if not len(decided):
-        return []
-    lost = [row for row in map(int, decided.columns.rows(section)) if _is_lost(plan, row)]
-    rows = []
-    for row in reversed(lost[-MOST_MESSAGES:]):
-        item = decided.columns.items[row]
-        said = f"{_speaker(item.payload)}, {item.tokens:,} tokens: {_opening(item.payload)}"
-        ask = button("Why?", {"of": row}, tip=f"Why this one is {decided[row].outcome}")
-        rows.append(
-            {"key": f"#{row}", "text": said, "note": f"{decided[row].outcome}: {decided[row].reason}", "button": ask}
-        )
-    left = len(lost) - len(rows)
-    more = f", the {len(rows):,} newest of them here" if left else ""
-    return [text(f"{len(lost):,} messages of {one_line(section)} are not whole{more}:"), {"is": "rows", "rows": rows}]
 
 
 def _speaker(payload: Any) -> str:
