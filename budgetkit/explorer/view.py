@@ -34,6 +34,7 @@ _PARTS = (
     "reader",
     "card",
     "play",
+    "folds",
     "view",
 )
 _FOLDER = Path(__file__).parent / "view"
@@ -91,9 +92,11 @@ class View(anywidget.AnyWidget):
     state = t.Dict().tag(sync=True)
     texts = t.Dict().tag(sync=True)
     reader = t.Dict().tag(sync=True)
+    #: The tables and folds that are open.
     opened = t.List(t.Unicode()).tag(sync=True)
     #: What the page plays by itself, sent once it is opened.
     play = t.Dict().tag(sync=True)
+    folds: Any = t.List().tag(sync=True)
     #: What may be drawn, in order.
     figures = t.List(t.Unicode()).tag(sync=True)
     #: The files that may be opened: purpose (the command that takes them), label and accept.

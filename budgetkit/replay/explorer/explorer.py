@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pandas as pd
 
@@ -13,6 +13,7 @@ from budgetkit.budget import Budget
 from budgetkit.counters import Count
 from budgetkit.explorer.base import Explorer
 from budgetkit.explorer.budget.commands import begun
+from budgetkit.explorer.folds import Fold
 from budgetkit.explorer.view import view_of
 from budgetkit.message import Message
 from budgetkit.pruning.policies import Policy
@@ -37,6 +38,12 @@ from budgetkit.trace import Trace
 Data = dict[str, Any]
 
 
+#: What can be opened beside the figures.
+FOLDS = {
+    "billed": Fold("What is billed?", "budgetkit.replay.explorer.folded:BilledFold"),
+    "check": Fold("What does the check find?", "budgetkit.replay.explorer.folded:CheckFold"),
+    "decide": Fold("Which setting is best?", "budgetkit.deciding.fold:DecideFold"),
+}
 OPENS = [
     {"purpose": "file", "label": "Open a conversation…", "accept": ".jsonl,.json,.ndjson,.txt,.traj"},
     {"purpose": "setup", "label": "Load a budget…", "accept": ".yaml,.yml,.json"},
@@ -87,6 +94,7 @@ class ConversationExplorer(Explorer[Settings, Results, Replays]):
     """
 
     commands = COMMANDS
+    folds: ClassVar[Mapping[str, Fold]] = FOLDS
 
     def __init__(
         self,
