@@ -10,6 +10,7 @@ from budgetkit.budget import Allocation, Budget
 from budgetkit.counters import counter
 from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.live.conversation import Conversation
+from budgetkit.live.newest import newest
 from budgetkit.live.reading import read
 from budgetkit.live.running_ledger import Count
 from budgetkit.message import Message
@@ -21,7 +22,6 @@ from budgetkit.trace.turns import SYSTEM_ROLES
 __all__ = ["trim"]
 
 _TRIES = 4
-_FEW = 32
 # The steps of an agent's turn go like what was said before; the question that they serve stays.
 _ROLES = {**DEFAULT_ROLES, "step": "history"}
 
@@ -72,14 +72,21 @@ def trim(
     >>> trim(said, 14)
     [{'role': 'assistant', 'content': 'four'}, {'role': 'user', 'content': 'five'}]
     """
-    said = read([messages])
     count = counter(count) if isinstance(count, str | Model) else count
+    said: Sequence[Any] = messages
     if isinstance(budget, Budget):
         budget = replace(budget, deficit="signed")
     else:
+        if policy is None and type(budget) is int:
+            plain = messages if isinstance(messages, list | tuple) else ()
+            found = newest(plain, budget, count, tools, framing or DEFAULT_FRAMING)
+            found = found or newest(said := read([messages]), budget, count, tools, framing or DEFAULT_FRAMING)
+            if found is not None and found[1]:
+                return found[0]
+            said = said if found is None else found[0]
         lines = [Allocation("system", required=True), Allocation("current", required=True), Allocation("history")]
-        said = said if policy is not None else _recent(said, budget, count, framing or DEFAULT_FRAMING)
         budget = Budget(budget, (), lines, undeclared="pool", deficit="signed", roles=_ROLES)
+    said = read([said])
     found, over = _counted_again(said, budget, count, tools, policy, framing)
     if over:
         asked = max((i for i, message in enumerate(said) if message.role == "user"), default=len(said) - 1)
@@ -116,13 +123,3 @@ def _counted_again(
             break
         less = replace(less, window=max(0, less.window - excess))
     return found.messages, max(0, excess)
-
-
-def _recent(said: list[Message], most: int, count: Count, framing: Framing) -> list[Message]:
-    """Leave out what is so old that it cannot fit, so that it need not be counted."""
-    asked = max((i for i, message in enumerate(said) if message.role == "user"), default=len(said) - 1)
-    newest = _FEW
-    while newest < len(said) and sum(framing.messages(said[-newest:], count)) <= most:
-        newest *= 2
-    first = len(said) - newest
-    return [m for i, m in enumerate(said) if i >= first or i == asked or m.role in SYSTEM_ROLES]
