@@ -318,6 +318,16 @@ def test_trim_says_what_cannot_be_trimmed() -> None:
         bk.trim([{"role": "user", "content": "one two three four five six"}], 5)
 
 
+def test_trim_reads_any_format_and_leaves_no_message_unread() -> None:
+    hello = {"role": "user", "content": "Hello world"}
+    for given in (hello, [hello], (hello,), bk.Message(hello), [{"type": "human", "content": "Hello world"}]):
+        assert bk.trim(given, 20) == [hello]
+    with pytest.raises(ValueError, match="a message without a role"):
+        bk.trim([{"content": "long ago"}, *[hello] * 99], 20)
+    with pytest.raises(TypeError, match="generator"):
+        bk.trim((each for each in [hello]), 20)
+
+
 def test_trim_drops_what_cannot_be_cut_inside() -> None:
     said = [{"role": "user", "content": "x " * 900}, {"role": "assistant", "content": "y " * 900}]
     assert [each["content"] for each in bk.trim([*said, {"role": "user", "content": "And?"}], 60)] == ["And?"]

@@ -73,19 +73,16 @@ def trim(
     [{'role': 'assistant', 'content': 'four'}, {'role': 'user', 'content': 'five'}]
     """
     count = counter(count) if isinstance(count, str | Model) else count
-    said: Sequence[Any] = messages
-    if isinstance(budget, Budget):
-        budget = replace(budget, deficit="signed")
-    else:
-        if policy is None and type(budget) is int:
-            plain = messages if isinstance(messages, list | tuple) else ()
-            found = newest(plain, budget, count, tools, framing or DEFAULT_FRAMING)
-            found = found or newest(said := read([messages]), budget, count, tools, framing or DEFAULT_FRAMING)
-            if found is not None and found[1]:
-                return found[0]
-            said = said if found is None else found[0]
-        lines = [Allocation("system", required=True), Allocation("current", required=True), Allocation("history")]
-        budget = Budget(budget, (), lines, undeclared="pool", deficit="signed", roles=_ROLES)
+    said: Any = messages
+    if policy is None and type(budget) is int:
+        more = budget, count, tools, framing or DEFAULT_FRAMING
+        found = newest(said, *more) if isinstance(said, list | tuple) else None
+        if found is None:
+            found = newest(said := read([said]), *more)
+        if found is not None and found[1]:
+            return found[0]
+        said = said if found is None else [*map(Message, found[0])]
+    budget = replace(budget_of(budget), deficit="signed")
     said = read([said])
     found, over = _counted_again(said, budget, count, tools, policy, framing)
     if over:
@@ -98,6 +95,14 @@ def trim(
             "tokens; shorten them, or allow more"
         )
     return found
+
+
+def budget_of(given: int | Budget) -> Budget:
+    """Return a budget; so many tokens are one in which system messages and the question are required."""
+    if isinstance(given, Budget):
+        return given
+    lines = [Allocation("system", required=True), Allocation("current", required=True), Allocation("history")]
+    return Budget(given, (), lines, undeclared="pool", deficit="signed", roles=_ROLES)
 
 
 def _counted_again(
