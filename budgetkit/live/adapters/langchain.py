@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from budgetkit.files import extra
 from budgetkit.live.adapters.keeper import NATIVE, Keeper
 from budgetkit.message import Message
 
@@ -34,7 +35,8 @@ def runnable(*budget: Any, **more: Any) -> Any:
     langchain_core.runnables.RunnableLambda
         Sync and async.
     """
-    from langchain_core.runnables import RunnableLambda
+    with extra("langchain", "a runnable"):
+        from langchain_core.runnables import RunnableLambda
 
     keeper = Keeper(*budget, **more)
 
@@ -54,13 +56,11 @@ def pre_model_hook(*budget: Any, **more: Any) -> Any:
 
     Returns
     -------
-    langchain_core.runnables.RunnableLambda
+    langchain_core.runnables.Runnable
         From a state with ``messages`` to ``llm_input_messages``.
     """
-    from langchain_core.runnables import RunnableLambda
-
     fitting = runnable(*budget, **more)
-    return RunnableLambda(lambda state: state["messages"]) | fitting | (lambda found: {"llm_input_messages": found})
+    return (lambda state: state["messages"]) | fitting | (lambda found: {"llm_input_messages": found})
 
 
 def middleware(*budget: Any, **more: Any) -> Any:
@@ -76,7 +76,8 @@ def middleware(*budget: Any, **more: Any) -> Any:
     langchain.agents.middleware.AgentMiddleware
         Sync and async.
     """
-    from langchain.agents.middleware import AgentMiddleware
+    with extra("langchain", "a middleware"):
+        from langchain.agents.middleware import AgentMiddleware
 
     keeper = Keeper(*budget, **more)
 
