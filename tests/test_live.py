@@ -320,8 +320,8 @@ def test_trim_says_what_cannot_be_trimmed() -> None:
 
 def test_trim_reads_any_format_and_leaves_no_message_unread() -> None:
     hello = {"role": "user", "content": "Hello world"}
-    for given in (hello, [hello], (hello,), bk.Message(hello), [{"type": "human", "content": "Hello world"}]):
-        assert bk.trim(given, 20) == [hello]
+    for form in (hello, [hello], (hello,), bk.Message(hello), [{"type": "human", "content": "Hello world"}]):
+        assert bk.trim(form, 20) == [hello]
     with pytest.raises(ValueError, match="a message without a role"):
         bk.trim([{"content": "long ago"}, *[hello] * 99], 20)
     with pytest.raises(TypeError, match="generator"):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from budgetkit.budget import Allocation, Budget
+from budgetkit.budget import Budget
 from budgetkit.counters import counter
 from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.live.conversation import Conversation
@@ -15,15 +15,13 @@ from budgetkit.live.reading import read
 from budgetkit.live.running_ledger import Count
 from budgetkit.message import Message
 from budgetkit.models import Model
+from budgetkit.presets.translation import trimmed
 from budgetkit.pruning.policies import Policy
-from budgetkit.trace import DEFAULT_ROLES
 from budgetkit.trace.turns import SYSTEM_ROLES
 
 __all__ = ["trim"]
 
 _TRIES = 4
-# The steps of an agent's turn go like what was said before; the question that they serve stays.
-_ROLES = {**DEFAULT_ROLES, "step": "history"}
 
 
 def trim(
@@ -99,10 +97,7 @@ def trim(
 
 def budget_of(given: int | Budget) -> Budget:
     """Return a budget; so many tokens are one in which system messages and the question are required."""
-    if isinstance(given, Budget):
-        return given
-    lines = [Allocation("system", required=True), Allocation("current", required=True), Allocation("history")]
-    return Budget(given, (), lines, undeclared="pool", deficit="signed", roles=_ROLES)
+    return given if isinstance(given, Budget) else trimmed(given)
 
 
 def _counted_again(
