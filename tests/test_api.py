@@ -61,6 +61,7 @@ DOORS = {
     **dict.fromkeys(("click", "rich", "pytest"), {"commands"}),
     **dict.fromkeys(("httpx", "anyio"), {"endpoints"}),
     "tqdm": {"accuracy"},
+    **dict.fromkeys(("agents", "langchain", "langchain_core", "pydantic_ai"), {"live.adapters"}),
     **dict.fromkeys(("socket", "http", "urllib.request", "ftplib", "requests", "aiohttp"), set[str]()),
 }
 # Functions that the package gives to its own rooms.
