@@ -20,7 +20,7 @@ from budgetkit.accuracy.explorer.notices import _often
 from budgetkit.accuracy.explorer.sources import read
 from budgetkit.accuracy.explorer.tokens import FURTHER, lines, reading, tokens_of, visible
 from budgetkit.counters import Counter, ExactCounter
-from budgetkit.state import from_json, from_yaml
+from budgetkit.state import from_json, from_yaml, to_yaml
 
 ENGLISH = "The quick brown fox jumps over the lazy dog. "
 GERMAN = "Rindfleischetikettierungsüberwachungsaufgaben sind überaus zeitraubend. "
@@ -571,6 +571,16 @@ def test_a_budget_of_ones_own_gets_its_buffer() -> None:
     explorer = AccuracyExplorer("chars/4", toy(8), budget=own, window=None)
     assert made_by(explorer.texts["python"]) == explorer.budget
     assert (explorer.budget.window, explorer.budget.sizes["output"]) == (4_000, 500)
+
+
+def test_a_saved_budget_is_loaded_and_feels_the_error() -> None:
+    own = bk.Budget(4_000, [bk.Reserve("safety", 10)], [bk.Allocation("notes", 1_000)], name="mine")
+    explorer = AccuracyExplorer("chars/4", toy(8))
+    explorer.load(to_yaml(own))
+    assert (explorer.budget.window, explorer.budget.name) == (4_000, "mine")
+    assert explorer.budget.sizes["safety"] == explorer.buffer.reserve.size.of(4_000)  # type: ignore[union-attr]
+    explorer.undo()
+    assert explorer.config["preset"] == "chat"
 
 
 def test_the_text_says_on_what_the_buffer_rests(explorer: AccuracyExplorer) -> None:

@@ -12,13 +12,14 @@ import pytest
 
 import budgetkit as bk
 from budgetkit import figures
+from budgetkit.explorer.reading import LONGEST
 from budgetkit.pruning.policies import POLICIES, Floor, Importance, OldestFirst, Policy, SlidingWindow, TriggerTarget
 from budgetkit.replay import Replay
 from budgetkit.replay.cost import Price, Prices
 from budgetkit.replay.explorer import ConversationExplorer
 from budgetkit.replay.explorer import library as replays
 from budgetkit.replay.explorer.choices import CHOICES, policy_of
-from budgetkit.replay.explorer.reader import GONE, LONGEST, NEWEST
+from budgetkit.replay.explorer.reader import GONE, NEWEST
 from budgetkit.replay.outlook import contexts
 from budgetkit.replay.prompt_cache import CACHES, PromptCache
 from budgetkit.state import from_json, from_yaml, to_yaml
@@ -175,7 +176,8 @@ def test_the_request_says_what_is_read() -> None:
     dropped = next(block for block in blocks(explorer) if block["label"].startswith(f"#{absent[-1]} "))
     row = explorer.replay.messages().loc[absent[-1]]
     assert dropped["level"] == "gone"
-    assert f"{row['tokens']} tokens, dropped at turn {row['gone']}: the history had" in dropped["mark"]
+    assert dropped["mark"] == f"{row['tokens']} tokens, dropped at turn {row['gone']}"
+    assert dropped["why"].startswith("The history had ")
     assert kpi(explorer, "now")[0] == f"{explorer.replay.frame()['sent'].iloc[19]:,}"
     assert explorer.view.figure_timeline["spec"]["layout"]["shapes"][-1]["x0"] == 20
     assert explorer.config["request"] == 20

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import pandas as pd
-import traitlets as t
 
 from budgetkit.app.headline import headline, key_figures
 from budgetkit.app.kinds import CLASSES
@@ -15,17 +14,12 @@ from budgetkit.counters import Counter
 from budgetkit.explorer.budget.explorer import OPENS, BudgetExplorer
 from budgetkit.explorer.budget.results import ROUGH, Results
 from budgetkit.explorer.budget.settings import Settings
-from budgetkit.explorer.undo import UndoStack
-from budgetkit.explorer.view import View
+from budgetkit.explorer.view import View, view_of
 
 Data = dict[str, Any]
 
 
-class CardView(View):
-    """The bar of the window and the strip of errors; no charts, so that nothing large is loaded."""
-
-    figures: Any = t.List([]).tag(sync=True)
-    opens = t.List(OPENS).tag(sync=True)
+CardView = view_of("CardView", (), OPENS)  # no charts, so that nothing large is loaded
 
 
 class DesignCard(BudgetExplorer):
@@ -99,15 +93,18 @@ class DesignCard(BudgetExplorer):
         is_own = found.counter.exact and getattr(found.counter, "encoding", None) == getattr(exact, "encoding", "")
         return self._library.counter(ROUGH, found.model) if is_own else found.counter, exact
 
-    def _scene(self, history: UndoStack[Settings], found: Results) -> Data:
+    def _scene(self, settings: Settings, found: Results) -> Data:
         cheap, exact = self._counters(found)
         room: Room = room_of(found.plan)
-        rows = self._misjudged(history.now, found)
+        rows = self._misjudged(settings, found)
         right = getattr(exact, "encoding", exact.name)
         right += "" if found.model.encoding_is_own else f", which stands in for {found.model.name}"
-        shown = strip(room, rows, cheap.name, right, history.now.trace is not None)
-        more = {"headline": headline(history.now, found), "strip": shown, "kpis": key_figures(found), "figures": []}
-        return {**super()._scene(history, found), **more}
+        shown = strip(room, rows, cheap.name, right, settings.trace is not None)
+        more = {"headline": headline(settings, found), "strip": shown, "kpis": key_figures(found), "figures": []}
+        return {**super()._scene(settings, found), **more}
 
     def _charts(self, found: Results, opened: list[str]) -> dict[str, Data]:
+        return {}
+
+    def _reader(self, found: Results) -> Data:
         return {}

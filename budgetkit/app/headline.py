@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from budgetkit.budget.colours import POOL, colour
@@ -63,6 +64,7 @@ def _lasts(found: Results) -> str:
 
 def key_figures(found: Results) -> list[Data]:
     """Return the key figures, the history budget and the shared pool first."""
-    by_key = {kpi["key"]: kpi for kpi in kpis(found)}
+    by_key = {kpi.key: kpi for kpi in kpis(found)}
     own = {"remainder": found.plan.budget.remainder or "", "pool": POOL}
-    return [{**by_key[key], "color": colour(own[key]) if key in own else None} for key in FIRST if key in by_key]
+    shown = [by_key[key] for key in FIRST if key in by_key]
+    return [replace(kpi, color=colour(own[kpi.key]) if kpi.key in own else None).drawn for kpi in shown]

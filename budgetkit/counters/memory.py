@@ -1,4 +1,4 @@
-"""Counts remembered by text, in a bounded number of bytes.
+"""What was made before: counts by text, in a bounded number of bytes, and anything else by its key.
 
 Counting is slow, and the same messages are asked for at every turn, so each text is counted once. The counts are kept
 in two dictionaries, a young and an old one. A text that is asked for moves to the young one. When the young one is
@@ -11,9 +11,13 @@ from __future__ import annotations
 import hashlib
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, TypeVar
 
-__all__ = ["CountMemory"]
+__all__ = ["CountMemory", "Memo"]
+
+Made = TypeVar("Made")
 
 _ENTRY = 140  # bytes of a dictionary slot at its emptiest, and of the count itself, over the key
 _WHOLE = 4_096  # code points; a longer text is remembered by its digest, so that it is not kept alive
@@ -111,6 +115,41 @@ class CountMemory:
             self._young, self._young_bytes = {}, 0
         self._young[key] = known
         self._young_bytes += size
+
+
+class Memo:
+    """Things by their key, each made once; of more than `most` the one that was not asked for longest goes.
+
+    Examples
+    --------
+    >>> memo = Memo(most=2)
+    >>> [memo.once(key, lambda: made) for made, key in enumerate("abacb")]
+    [0, 1, 0, 3, 4]
+    """
+
+    __slots__ = ("_lock", "_made", "most")
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._lock = threading.Lock()
+        self._made: OrderedDict[Hashable, Any] = OrderedDict()
+
+    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """Return what was made for a key before, or make it."""
+        with self._lock:
+            if key in self._made:
+                self._made.move_to_end(key)
+                known: Made = self._made[key]
+                return known
+        made = make()  # slow, and it may ask for other keys: nobody waits for it
+        with self._lock:
+            self._made[key] = made
+            while len(self._made) > self.most:
+                self._made.popitem(last=False)
+        return made
+
+    def __reduce__(self) -> tuple[type[Memo], tuple[int]]:
+        return Memo, (self.most,)  # a copy, as for another process, starts empty
 
 
 def _key(text: str) -> str | bytes:

@@ -1,4 +1,4 @@
-"""Stage: what every explorer does with its settings, and how a change goes through.
+"""Base: what every explorer does with its settings, and how a change goes through.
 
 There is one value, the settings, and one way to change it: a command gives the next settings, from which what is
 shown follows. A widget, a handle in the page and a line of code send the same commands.
@@ -10,7 +10,8 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Generic, TypeVar
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import ipywidgets as widgets
 
@@ -22,9 +23,25 @@ from budgetkit.explorer.uploads import Uploads
 from budgetkit.explorer.view import View
 
 Data = dict[str, Any]
-S = TypeVar("S")
+
+
+class Settings(Protocol):
+    """All that a hand can change in one kind of explorer."""
+
+    def as_at(self, start: Any) -> Any:
+        """Return what a reset goes back to: the first settings, with what is to stay."""
+
+
+class Library(Protocol):
+    """What one kind of explorer can look at."""
+
+    #: The settings that a reset goes back to.
+    start: Any
+
+
+S = TypeVar("S", bound=Settings)
 F = TypeVar("F")
-L = TypeVar("L")
+L = TypeVar("L", bound=Library)
 # RuntimeError: a provider's endpoint that does not answer; ImportError: an extra that is not installed.
 PROBLEMS = (ValueError, TypeError, LookupError, OSError, ArithmeticError, ImportError, RuntimeError)
 ONE_MOVE = 1.0  # seconds between two moves of a slider that are still one step back
@@ -67,7 +84,7 @@ class Explorer(ABC, Generic[S, F, L]):
         """Work out what follows from the settings; raises where they cannot be."""
 
     @abstractmethod
-    def _scene(self, history: UndoStack[S], found: F) -> Data:
+    def _scene(self, settings: S, found: F) -> Data:
         """Return what the view shows at once: key figures, bar, source, and which figures there are."""
 
     @abstractmethod
@@ -85,6 +102,32 @@ class Explorer(ABC, Generic[S, F, L]):
     def _reader(self, found: F) -> Data:
         """Return a text to read beside the figures, in blocks."""
         return {}
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The set-up as text to copy, by "python", "yaml" and "json"."""
+        return dict(self.view.texts)
+
+    def open(self, path: str | Path) -> None:
+        """Show what is in a file.
+
+        Parameters
+        ----------
+        path : str or path
+            Conversations in any format that :func:`budgetkit.load_trace` reads, or the name of shipped ones; where
+            texts are looked at, also a folder or a glob.
+        """
+        self._do("path", path=str(path))
+
+    def load(self, text: str) -> None:
+        """Take the budget of a saved state.
+
+        Parameters
+        ----------
+        text : str
+            YAML or JSON, as `texts` gives it.
+        """
+        self._do("load", text=text)
 
     def undo(self) -> None:
         """Take back the last change."""
@@ -113,14 +156,10 @@ class Explorer(ABC, Generic[S, F, L]):
         with self._lock:
             try:
                 if afresh:
-                    self._begin(settings)
+                    self._library.start = settings
                 self._go(UndoStack(settings) if afresh else self._history.then(settings), "")
             except PROBLEMS as problem:
                 self._refuse(problem)
-
-    def _begin(self, settings: S) -> None:
-        """Let a reset come back to other settings than those it was called with."""
-        vars(self._library)["start"] = settings
 
     @property
     def status(self) -> str:
@@ -145,9 +184,10 @@ class Explorer(ABC, Generic[S, F, L]):
     def _command(self, kind: str) -> Callable[..., S]:
         if kind == "refused":
             return refused
-        if kind not in self.commands:
-            raise LookupError(f"no command {brief(kind)}; known are {quoted(self.commands)}; send one of them")
-        return self.commands[kind]
+        known = {**self.commands, "reset": reset}
+        if kind not in known:
+            raise LookupError(f"no command {brief(kind)}; known are {quoted(known)}; send one of them")
+        return known[kind]
 
     def _walk(self, direction: str, ack: str = "") -> None:
         with self._lock:
@@ -157,7 +197,7 @@ class Explorer(ABC, Generic[S, F, L]):
                 self._refuse(problem, ack)
 
     def _go(self, history: UndoStack[S], ack: str) -> None:
-        """Take a step; where any of it cannot be worked out, pictured or drawn, what held holds again."""
+        """Show a step of the history; if that fails at any point, go back to the settings that were shown before."""
         found = self._follow(history.now)
         state = self._pictured(history, found)
         held = self._history, self._found
@@ -227,7 +267,11 @@ class Explorer(ABC, Generic[S, F, L]):
 
     def _pictured(self, history: UndoStack[S], found: F, told: Data | None = None) -> Data:
         self._serial += 1
-        return {**self._scene(history, found), "serial": self._serial, "status": told or self._status(found)}
+        shown = self._scene(history.now, found)
+        changed = history.now != history.now.as_at(self._library.start)
+        actions = {"undo": bool(history.past), "redo": bool(history.future), "reset": changed}
+        actions |= shown.get("actions", {})
+        return {**shown, "actions": actions, "serial": self._serial, "status": told or self._status(found)}
 
     def _show(self, state: Data, ack: str = "") -> None:
         self.view.state = {**state, "ack": ack}  # first, so that key figures are painted before charts are made
@@ -263,6 +307,11 @@ class Explorer(ABC, Generic[S, F, L]):
 
     def _repr_mimebundle_(self, **options: Any) -> Data:
         return {**self.widget._repr_mimebundle_(**options), "text/plain": repr(self)}
+
+
+def reset(settings: Any, found: Any, library: Library) -> Any:
+    """Go back to the first settings."""
+    return settings.as_at(library.start)
 
 
 def refused(settings: Any, found: Any, library: Any, text: str) -> Any:

@@ -154,10 +154,13 @@ def row(slider: Any, box: Any) -> Any:
     return widgets.Box([slider, box.add_class("bk-number")]).add_class("bk-row")
 
 
-def group(heading: str, *children: Any) -> Any:
-    """Return widgets under a heading."""
+def group(heading: str, *children: Any, folded: bool | None = None) -> Any:
+    """Return widgets under a heading; one that can be folded has a button in it."""
+    if folded is not None:
+        heading = f'<button type="button" aria-expanded="{str(not folded).lower()}">{heading}</button>'
     title = widgets.HTML(f"<h4>{heading}</h4>").add_class("bk-heading")
-    return widgets.VBox([title, *children]).add_class("bk-group")
+    made = widgets.VBox([title, *children]).add_class("bk-group")
+    return made.add_class("bk-folded") if folded else made
 
 
 def fill(box: Any, *children: Any) -> None:

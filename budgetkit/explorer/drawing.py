@@ -1,21 +1,50 @@
-"""Drawing: a figure, its table and an error as the plain data that the page shows."""
+"""Drawing: a figure, its table, a key figure and an error as the plain data that the page shows."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from budgetkit.figures.question import Question
+from budgetkit.figures.question import Columns, Question, frame_of
 
 Data = dict[str, Any]
 
 
-def chart(question: Question[...], table: pd.DataFrame, note: str, opened: bool, click: str | None = None) -> Data:
+@dataclass(frozen=True)
+class Kpi:
+    """A key figure: its value in words, what changed, and what it means.
+
+    Examples
+    --------
+    >>> Kpi("pool", "shared pool", "-300", "What no cap claims", level="alarm").drawn["label"]
+    'shared pool'
+    """
+
+    key: str
+    label: str
+    value: str
+    tip: str
+    change: str = ""
+    level: str = ""
+    #: The value where there is little room, and the colour of one that stands out.
+    short: str | None = None
+    color: str | None = None
+
+    @property
+    def drawn(self) -> Data:
+        """The key figure as the page draws it."""
+        return {**vars(self)}
+
+
+def chart(
+    question: Question[...], table: pd.DataFrame | Columns, note: str, opened: bool, click: str | None = None
+) -> Data:
     """Return one figure as the page draws it."""
     drawn: Data = {"title": question.title, "note": note, "spec": question.draw(table)}
-    return {**drawn, "table": listed(table) if opened else None, "click": click}
+    return {**drawn, "table": listed(frame_of(table)) if opened else None, "click": click}
 
 
 def listed(table: pd.DataFrame) -> Data:

@@ -6,16 +6,16 @@ move of a slider needs is looked up here and nothing is counted again.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pandas as pd
 
-from budgetkit.budget.quoting import brief, quoted
+from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.counters import Count, Counter, counter
+from budgetkit.counters.memory import Memo
 from budgetkit.framing import Framing
 from budgetkit.models import Model
 from budgetkit.plan.items import Items
@@ -23,7 +23,6 @@ from budgetkit.trace import Trace, load_traces, shipped_traces
 from budgetkit.trace.saving import usage_frame
 
 Report = Callable[[str, float], None]
-T = TypeVar("T")
 MOST = 4_000  # frames and columns that are kept; the counts themselves stay with their conversation
 
 
@@ -34,7 +33,7 @@ class Library:
         self.report, self.start = report, start
         self._traces: dict[str, list[Trace]] = {}
         self._counters: dict[Hashable, Counter] = {}
-        self._counted: OrderedDict[Hashable, object] = OrderedDict()
+        self.once = Memo(MOST).once
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -85,6 +84,16 @@ class Library:
                 )
             self._traces[name] = load_traces(name, self._reading(name))
         return self._traces[name]
+
+    def conversation(self, name: str, number: int) -> Trace:
+        """Return one conversation of a file, from 0."""
+        traces = self.conversations(name)
+        if 0 <= number < len(traces):
+            return traces[number]
+        raise LookupError(
+            f"conversation {brief(number)} of {one_line(name)} was asked for; it has {len(traces)}, from 0 to "
+            f"{len(traces) - 1}; choose one of them"
+        )
 
     def model_of(self, name: str, conversation: int) -> str | None:
         """Return the model that a conversation says it was held with; the one of its last answer, where it had more."""
@@ -139,15 +148,6 @@ class Library:
         trace = self.conversations(name)[conversation]
         key = (name, conversation, turn, count.name, tuple(roles.items()), framing)
         return self.once(key, lambda: Items(trace.items(turn, count, roles or None, framing)))
-
-    def once(self, key: tuple[Hashable, ...], make: Callable[[], T]) -> T:
-        """Return what was made for a key before, or make it."""
-        if key not in self._counted:
-            self._counted[key] = make()
-            if len(self._counted) > MOST:
-                self._counted.popitem(last=False)
-        self._counted.move_to_end(key)
-        return self._counted[key]  # type: ignore[return-value]
 
     def _free(self, name: str, traces: list[Trace]) -> str:
         """Find the name that these conversations go by already, or the first that no others go by."""

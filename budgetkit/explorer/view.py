@@ -7,7 +7,8 @@ JavaScript is not among them: a page asks for it once, whatever number of explor
 from __future__ import annotations
 
 import gzip
-from collections.abc import Mapping
+import types
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -71,8 +72,8 @@ def sendable(value: Any) -> Any:
 class View(anywidget.AnyWidget):
     """The picture beside the controls.
 
-    Its traits are what the page shows; what a hand does there comes back as messages. A kind of view names its
-    figures and gives each a trait ``figure_...`` of its own, so that only what changed is sent.
+    Its traits are what the page shows; what a hand does there comes back as messages. `view_of` makes the view of one
+    kind of explorer.
     """
 
     _esm = _source()
@@ -107,3 +108,10 @@ class View(anywidget.AnyWidget):
             drawn, new = getattr(self, f"figure_{name}"), made.get(name, {})
             if {**drawn, "serial": 0} != {**new, "serial": 0}:
                 setattr(self, f"figure_{name}", {**new, "serial": serial})
+
+
+def view_of(name: str, figures: Sequence[str], opens: Sequence[Mapping[str, Any]]) -> type[View]:
+    """Return the view of one kind of explorer: each of its figures is a trait, so that only what changed is sent."""
+    traits = {f"figure_{figure}": t.Dict().tag(sync=True) for figure in figures}
+    more = {"figures": t.List([*figures]).tag(sync=True), "opens": t.List([*opens]).tag(sync=True)}
+    return types.new_class(name, (View,), exec_body=lambda body: body.update({**traits, **more}))

@@ -7,31 +7,25 @@ import pandas as pd
 
 from budgetkit.budget import Budget
 from budgetkit.budget.colours import SLATE, colour
-from budgetkit.figures.question import Question, Spec, label, layout, plain, rows
+from budgetkit.figures.question import Columns, Question, Spec, label, layout, plain, rows
 from budgetkit.figures.turns import ALL
 from budgetkit.plan.batch import RequestBatch, columns_of, frame_of
 
 ROW = 30  # pixels for one bar and the space around it
 
 
-def _table(budget: Budget, demands: pd.DataFrame | RequestBatch) -> pd.DataFrame:
+def _answer(budget: Budget, demands: pd.DataFrame | RequestBatch) -> Columns:
     codes, _ = pd.factorize(frame_of(demands).index.get_level_values(0))
     count = int(codes.max()) + 1 if len(codes) else 0
     columns = columns_of(demands, budget)
     hit = {section: np.bincount(codes, c["cut"] > 0, count) > 0 for section, c in columns.items()}
     hit = {ALL: np.logical_or.reduce([*hit.values(), np.zeros(count, dtype=bool)]), **hit}
     cut = [int(h.sum()) for h in hit.values()]
-    return pd.DataFrame(
-        {
-            "section": list(hit),
-            "conversations": count,
-            "cut": cut,
-            "share": [round(n / max(1, count), 4) for n in cut],
-        }
-    )
+    share = [round(n / max(1, count), 4) for n in cut]
+    return {"section": list(hit), "conversations": [count] * len(hit), "cut": cut, "share": share}
 
 
-def _draw(table: pd.DataFrame) -> Spec:
+def _draw(table: Columns) -> Spec:
     sections = list(table["section"])
     texts = [f"{row['cut']:,} of {row['conversations']:,} ({row['share']:.0%})" for row in rows(table)]
     names = ["anything" if section == ALL else plain(section) for section in sections]
@@ -39,7 +33,7 @@ def _draw(table: pd.DataFrame) -> Spec:
         "type": "bar",
         "orientation": "h",
         "y": list(range(len(sections))),
-        "x": table["share"].tolist(),
+        "x": table["share"],
         "customdata": sections,
         "text": texts,
         "textposition": "outside",
@@ -60,4 +54,4 @@ def _draw(table: pd.DataFrame) -> Spec:
 
 
 #: Draw in how many conversations something is cut, for a frame of demands by conversation and turn.
-conversations = Question("How many conversations lose something?", _table, _draw)
+conversations = Question("How many conversations lose something?", _answer, _draw)

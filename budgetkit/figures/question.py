@@ -1,44 +1,49 @@
 """Question: a figure that asks one question, the table that answers it, and how the table is drawn.
 
 A figure is drawn from its table and from nothing else, so that who cannot see it can read it. The
-specification is plain data, so that the explorer sends it to the page without importing plotly.
+specification is plain data, so that the explorer sends it to the page without importing plotly. What a slider moves
+is answered in plain columns, since a frame for each figure takes longer than all else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec
 
 import pandas as pd
 
+from budgetkit.figures.svg import svg
+from budgetkit.figures.svg.pieces import GRID, INK
+from budgetkit.figures.svg.saving import save
 from budgetkit.files import extra
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 Spec = dict[str, Any]
+Columns = Mapping[str, Sequence[Any]]  # plain lists by name, all of one length
 P = ParamSpec("P")
 
-# No single grey reaches 4.5:1 on white and on JupyterLab's dark ground; this one has at least 4.35:1 on both.
-INK = "#797979"
-GRID = "rgba(128,128,128,0.25)"
+__all__ = ["GRID", "INK", "Question", "Spec", "end_labels", "label", "layout", "plain", "rows", "short", "signed"]
 
 
 @dataclass(frozen=True)
 class Question(Generic[P]):
     """Ask one question with a figure.
 
-    Call it for a plotly figure; `table` gives the frame it is drawn from, `spec` the plain specification.
+    Call it for a plotly figure; `table` gives the frame it is drawn from, `spec` the plain specification; all three
+    take the same arguments.
 
     Parameters
     ----------
     title : str
         The question.
-    table : callable
-        Returns the tidy frame that answers it.
+    answer : callable
+        Returns what answers it: a tidy frame, or the columns of one as plain lists.
     draw : callable
-        Turns that frame into ``{"data": [...], "layout": {...}}``.
+        Turns that answer into ``{"data": [...], "layout": {...}}``.
 
     Examples
     --------
@@ -50,8 +55,23 @@ class Question(Generic[P]):
     """
 
     title: str
-    table: Callable[P, pd.DataFrame]
-    draw: Callable[[pd.DataFrame], Spec]
+    answer: Callable[P, pd.DataFrame | Columns]
+    draw: Callable[[Any], Spec]
+
+    def table(self, *args: P.args, **options: P.kwargs) -> pd.DataFrame:
+        """Return the tidy frame that the figure is drawn from.
+
+        Parameters
+        ----------
+        *args, **options
+            What the figure is of.
+
+        Returns
+        -------
+        DataFrame
+            One row for each thing that is drawn; sizes in tokens.
+        """
+        return frame_of(self.answer(*args, **options))
 
     def spec(self, *args: P.args, **options: P.kwargs) -> Spec:
         """Return the figure as plain data, without importing plotly.
@@ -66,7 +86,41 @@ class Question(Generic[P]):
         dict
             ``{"data": [...], "layout": {...}}``, ready for JSON.
         """
-        return self.draw(self.table(*args, **options))
+        return self.draw(self.answer(*args, **options))
+
+    def svg(self, *args: P.args, **options: P.kwargs) -> str:
+        """Return the figure as SVG, without plotly and without a browser.
+
+        Parameters
+        ----------
+        *args, **options
+            What `table` takes.
+
+        Returns
+        -------
+        str
+            One element; the same, letter by letter, for the same table.
+        """
+        return svg(self.spec(*args, **options), self.title)
+
+    def save(self, path: str | os.PathLike[str], *args: P.args, **options: P.kwargs) -> None:
+        """Write the figure to a file: SVG always, PNG where there is a Chromium on this machine.
+
+        Parameters
+        ----------
+        path : str or path
+            It ends with .svg or .png.
+        *args, **options
+            What `table` takes.
+
+        Raises
+        ------
+        ValueError
+            If it ends with something else.
+        FileNotFoundError
+            If it is to be a PNG and no Chromium is found; save an SVG instead.
+        """
+        save(path, self.svg(*args, **options))
 
     def __call__(self, *args: P.args, **options: P.kwargs) -> go.Figure:
         """Return plotly's figure; nothing is shown."""
@@ -133,9 +187,21 @@ def plain(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def rows(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return a frame row by row."""
-    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
+def frame_of(answer: pd.DataFrame | Columns) -> pd.DataFrame:
+    """Return an answer as a frame."""
+    return answer if isinstance(answer, pd.DataFrame) else pd.DataFrame(answer)
+
+
+def rows(table: pd.DataFrame | Columns) -> list[dict[str, Any]]:
+    """Return a table row by row.
+
+    Examples
+    --------
+    >>> rows({"line": ["window", "output"], "tokens": [1_000, -200]})[1]
+    {'line': 'output', 'tokens': -200}
+    """
+    columns = table.to_dict("list") if isinstance(table, pd.DataFrame) else table
+    return [dict(zip(map(str, columns), row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def label(name: str, longest: int = 18) -> str:
@@ -150,26 +216,28 @@ def label(name: str, longest: int = 18) -> str:
     return plain(whole)
 
 
-def end_labels(table: pd.DataFrame, texts: dict[str, str], gap: float, along: str = "turn") -> list[Spec]:
+def end_labels(table: pd.DataFrame | Columns, texts: dict[str, str], gap: float, along: str = "turn") -> list[Spec]:
     """Return the names of lines at their right ends, in the order of the ends, off other lines where there is room.
 
     Examples
     --------
     A line between two others is named above it, the lowest below.
 
-    >>> table = pd.DataFrame({"turn": [1, 2], "a": [0, 5], "b": [0, 6], "c": [0, 20]})
+    >>> table = {"turn": [1, 2], "a": [0, 5], "b": [0, 6], "c": [0, 20]}
     >>> [(note["text"], note["y"]) for note in end_labels(table, {"a": "a 5", "b": "b 6", "c": "c 20"}, 4)]
     [('a 5', 1.0), ('b 6', 6.0), ('c 20', 20.0)]
     """
-    tail = table.iloc[-max(1, len(table) // 3) :]  # a label is about as wide as a third of the figure
-    spans = {name: (float(tail[name].min()), float(tail[name].max())) for name in texts}
-    ends = {name: float(table[name].iloc[-1]) for name in texts}
-    floor, least = min(0.0, *(float(table[name].min()) for name in texts)), -float("inf")
+    lines = {name: [*map(float, table[name])] for name in texts}
+    places = [*table[along]]
+    tail = max(1, len(places) // 3)  # a label is about as wide as a third of the figure
+    spans = {name: (min(line[-tail:]), max(line[-tail:])) for name, line in lines.items()}
+    ends = {name: line[-1] for name, line in lines.items()}
+    floor, least = min(0.0, *map(min, lines.values())), -float("inf")
     found: list[Spec] = []
     for name in sorted(texts, key=lambda name: (ends[name], spans[name])):
         y = max(least, _free(name, spans, ends[name], gap, max(least, floor)))
         least = y + gap
-        found.append({"x": int(table[along].iloc[-1]), "y": y, "text": texts[name], "xanchor": "right"})
+        found.append({"x": int(places[-1]), "y": y, "text": texts[name], "xanchor": "right"})
     return [{**note, "yanchor": "bottom", "yshift": 2, "showarrow": False} for note in found]
 
 

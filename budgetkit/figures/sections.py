@@ -4,40 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
-
 from budgetkit.budget.colours import ALARM, colour, translucent
-from budgetkit.figures.question import Question, Spec, label, layout, plain, rows, short
+from budgetkit.figures.question import Columns, Question, Spec, label, layout, plain, rows, short
 from budgetkit.plan import Plan
 
 ROW = 40  # pixels for a line of text and the bar below it
 
 
-def _table(plan: Plan) -> pd.DataFrame:
-    decided = plan.decisions.frame()
-    lost = decided[decided["outcome"] != "kept"]
-    return pd.DataFrame(
-        {
-            "section": [g.section for g in plan.grants],
-            "demand": [g.demand for g in plan.grants],
-            "limit": [g.limit for g in plan.grants],
-            "granted": [g.granted for g in plan.grants],
-            "cut": [g.cut for g in plan.grants],
-            "items": _counts(decided, plan),
-            "items_cut": _counts(lost, plan),
-        }
-    )
+def _answer(plan: Plan) -> Columns:
+    names = ("section", "demand", "limit", "granted", "cut")
+    return {
+        **{name: [getattr(grant, name) for grant in plan.grants] for name in names},
+        "items": [len(plan.decisions.columns.rows(grant.section)) for grant in plan.grants],
+        "items_cut": [plan.decisions.lost(grant.section) for grant in plan.grants],
+    }
 
 
-def _counts(decided: pd.DataFrame, plan: Plan) -> list[int]:
-    found = decided["section"].value_counts().to_dict()
-    return [int(found.get(g.section, 0)) for g in plan.grants]
-
-
-def _draw(table: pd.DataFrame) -> Spec:
-    sections = list(table["section"])
+def _draw(table: Columns) -> Spec:
+    sections, every = list(table["section"]), rows(table)
     places = list(range(len(sections)))
-    hover = [f"{plain(row['section'])}: {_sentence(row)}" for row in rows(table)]
+    hover = [f"{plain(row['section'])}: {_sentence(row)}" for row in every]
     colours = [colour(section) for section in sections]
     common = {
         "type": "bar",
@@ -49,35 +35,35 @@ def _draw(table: pd.DataFrame) -> Spec:
     }
     asked = {
         **common,
-        "x": table["demand"].tolist(),
+        "x": table["demand"],
         "width": 0.32,
         "marker": {
             "color": [translucent(c, 0.28) for c in colours],
             "line": {"width": [1 if asked else 0 for asked in table["demand"]], "color": colours},
         },
     }
-    granted = {**common, "x": table["granted"].tolist(), "width": 0.32, "marker": {"color": colours}}
+    granted = {**common, "x": table["granted"], "width": 0.32, "marker": {"color": colours}}
     texts = {
         "type": "scatter",
         "mode": "text",
         "x": [0] * len(places),
         "y": [place - 0.42 for place in places],
-        "text": [f"<b>{plain(row['section'])}</b>  {_sentence(row)}" for row in rows(table)],
+        "text": [f"<b>{plain(row['section'])}</b>  {_sentence(row)}" for row in every],
         "textposition": "middle right",
-        "meta": {"short": [f"<b>{label(row['section'], 16)}</b>  {_few_letters(row)}" for row in rows(table)]},
+        "meta": {"short": [f"<b>{label(row['section'], 16)}</b>  {_few_letters(row)}" for row in every]},
         "hoverinfo": "skip",
         "cliponaxis": False,
     }
-    cut = table[table["cut"] > 0]
+    cut = [place for place in places if table["cut"][place] > 0]
     ends = {
         "type": "scatter",
         "mode": "markers",
-        "x": cut["granted"].tolist(),
-        "y": cut.index.tolist(),
+        "x": [table["granted"][place] for place in cut],
+        "y": cut,
         "hoverinfo": "skip",
         "marker": {"symbol": "line-ns-open", "size": 18, "color": ALARM, "line": {"width": 3}},
     }
-    most = int(table["demand"].max()) if len(table) else 0
+    most = max(table["demand"], default=0)
     x = {"range": [0, max(1, most) * 1.04], "tickformat": "~s", "nticks": 5, "showticklabels": most >= 5}
     y = {"range": [len(places) - 0.6, -0.8], "visible": False}
     height = len(places) * ROW + 60
@@ -98,4 +84,4 @@ def _few_letters(row: dict[str, Any]) -> str:
 
 
 #: Draw what each section asked for and was granted, with the items that were cut.
-sections = Question("Who asks for how much, and gets it?", _table, _draw)
+sections = Question("Who asks for how much, and gets it?", _answer, _draw)

@@ -7,6 +7,7 @@ none is followed as a whole: all that is asked against what is usable. Demands o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,9 @@ import pandas as pd
 
 from budgetkit.budget import Budget
 from budgetkit.budget.colours import ALARM, SLATE, colour, translucent
-from budgetkit.figures.question import Question, Spec, end_labels, layout, rows, signed
-from budgetkit.plan.batch import Columns, RequestBatch, columns_of, frame_of
+from budgetkit.figures.question import Columns, Question, Spec, end_labels, layout, signed
+from budgetkit.plan.batch import Columns as Planned
+from budgetkit.plan.batch import RequestBatch, columns_of, frame_of
 from budgetkit.plan.items import Ints
 from budgetkit.plan.remainder import remainder
 from budgetkit.plan.walk import with_undeclared
@@ -23,7 +25,7 @@ from budgetkit.plan.walk import with_undeclared
 ALL = "all sections"
 
 
-def followed(budget: Budget, columns: Columns) -> dict[str, Ints]:
+def followed(budget: Budget, columns: Planned) -> dict[str, Ints]:
     """Return what is asked, left and granted of the remainder, row by row."""
     if budget.remainder is not None:
         left: Ints = remainder(with_undeclared(budget, columns), columns, np.minimum, np.maximum)
@@ -33,7 +35,7 @@ def followed(budget: Budget, columns: Columns) -> dict[str, Ints]:
     return {"demand": demand, "limit": np.full(len(demand), budget.usable), "granted": granted}
 
 
-def first_cut(columns: Columns) -> tuple[int, str] | None:
+def first_cut(columns: Planned) -> tuple[int, str] | None:
     """Return where something is cut for the first time."""
     cuts = {section: c["cut"] for section, c in columns.items()}
     rows = [int(np.argmax(cut > 0)) for cut in cuts.values() if (cut > 0).any()]
@@ -43,39 +45,34 @@ def first_cut(columns: Columns) -> tuple[int, str] | None:
     return row, max(cuts, key=lambda section: int(cuts[section][row]))
 
 
-def _table(
+def _answer(
     budget: Budget,
     demand: pd.DataFrame | RequestBatch,
     turn: int | None = None,
     pinned: Budget | None = None,
     pinned_demand: pd.DataFrame | RequestBatch | None = None,
-) -> pd.DataFrame:
+) -> Columns:
     columns = columns_of(demand, budget)
-    shown = followed(budget, columns)
-    first = first_cut(columns)
-    index = frame_of(demand).index
-    table = pd.DataFrame(
-        {
-            "turn": index.to_numpy(),
-            "line": budget.remainder or ALL,
-            "demand": shown["demand"],
-            "limit": shown["limit"],
-            "granted": shown["granted"],
-            "cut": sum((c["cut"] for c in columns.values()), np.zeros(len(index), dtype=np.int64)),
-            "chosen": index.to_numpy() == turn,
-            "first_cut": "",
-        }
-    )
+    shown, first = followed(budget, columns), first_cut(columns)
+    places = frame_of(demand).index.tolist()
+    table: dict[str, list[Any]] = {
+        "turn": places,
+        "line": [budget.remainder or ALL] * len(places),
+        **{name: shown[name].tolist() for name in ("demand", "limit", "granted")},
+        "cut": sum((c["cut"] for c in columns.values()), np.zeros(len(places), dtype=np.int64)).tolist(),
+        "chosen": [place == turn for place in places],
+        "first_cut": [""] * len(places),
+    }
     if first is not None:
-        table.loc[first[0], "first_cut"] = first[1]
+        table["first_cut"][first[0]] = first[1]
     if pinned is not None:
         others = columns_of(demand if pinned_demand is None else pinned_demand, pinned)
-        table["pinned_limit"] = followed(pinned, others)["limit"]
+        table["pinned_limit"] = followed(pinned, others)["limit"].tolist()
     return table
 
 
-def _draw(table: pd.DataFrame) -> Spec:
-    line = str(table["line"].iloc[0])
+def _draw(table: Columns) -> Spec:
+    line, turns = str(table["line"][0]), table["turn"]
     own = SLATE if line == ALL else colour(line)
     lines = [
         _line(table, "granted", own, fill="tozeroy", fillcolor=translucent(own, 0.22), width=2.5),
@@ -86,11 +83,9 @@ def _draw(table: pd.DataFrame) -> Spec:
     if "pinned_limit" in table:
         lines.append(_line(table, "pinned_limit", SLATE, dash="dashdot"))
         names["pinned_limit"] = "pinned limit"
-    top = max(1, int(table[list(names)].to_numpy().max())) * 1.16
-    low = min(0, int(table[list(names)].to_numpy().min()))
-    last = int(table["turn"].iloc[-1])
-    first = int(table["turn"].iloc[0])
-    x = {"title": {"text": "turn", "standoff": 4}, "range": [first, max(last, 2)], "showgrid": False, "nticks": 8}
+    top = max(1, *(max(table[name]) for name in names)) * 1.16
+    low = min(0, *(min(table[name]) for name in names))
+    x = {"title": {"text": "turn", "standoff": 4}, "range": _range(turns), "showgrid": False, "nticks": 8}
     y = {"range": [low * 1.1, top], "tickformat": "~s", "nticks": 6, "zeroline": True}
     marks = _marks(table)
     notes = [*end_labels(table, _end_texts(table, names), (top - low) * 0.075), *marks[1]]
@@ -98,40 +93,46 @@ def _draw(table: pd.DataFrame) -> Spec:
     return {"data": lines, "layout": layout(280, x, y, **more)}
 
 
-def _line(table: pd.DataFrame, column: str, colour: str, dash: str = "solid", width: float = 2, **more: Any) -> Spec:
+def _range(turns: Sequence[int]) -> list[int]:
+    return [turns[0], max(turns[-1], 2)]
+
+
+def _line(table: Columns, column: str, colour: str, dash: str = "solid", width: float = 2, **more: Any) -> Spec:
     names = {"granted": "kept", "limit": "limit", "demand": "asked", "pinned_limit": "pinned limit"}
     return {
         "type": "scatter",
-        "mode": "lines" if len(table) > 1 else "lines+markers",
+        "mode": "lines" if len(table["turn"]) > 1 else "lines+markers",
         "name": names[column],
-        "x": table["turn"].tolist(),
-        "y": table[column].tolist(),
+        "x": table["turn"],
+        "y": table[column],
         "line": {"color": colour, "dash": dash, "width": width},
         "hovertemplate": "%{y:,} " + names[column] + "<extra></extra>",
         **more,
     }
 
 
-def _end_texts(table: pd.DataFrame, names: dict[str, str]) -> dict[str, str]:
+def _end_texts(table: Columns, names: dict[str, str]) -> dict[str, str]:
     """Name the lines at their ends; those that end on one number share one name."""
-    last = table.iloc[-1]
     ends: dict[int, list[str]] = {}
     for column in names:
-        ends.setdefault(int(last[column]), []).append(column)
+        ends.setdefault(table[column][-1], []).append(column)
     return {columns[0]: f"{' = '.join(names[c] for c in columns)} {signed(end)}" for end, columns in ends.items()}
 
 
-def _marks(table: pd.DataFrame) -> tuple[list[Spec], list[Spec]]:
-    chosen, cut = rows(table[table["chosen"]]), rows(table[table["first_cut"] != ""])
-    shapes = [_upright(row["turn"], SLATE, "solid", 1) for row in chosen]
-    shapes += [_upright(row["turn"], ALARM, "dash", 1.5) for row in cut]
-    first, last = int(table["turn"].iloc[0]), max(2, int(table["turn"].iloc[-1]))
+def _marks(table: Columns) -> tuple[list[Spec], list[Spec]]:
+    turns = table["turn"]
+    cut = [turn for turn, section in zip(turns, table["first_cut"], strict=True) if section]
+    shapes = [
+        _upright(turn, SLATE, "solid", 1) for turn, is_chosen in zip(turns, table["chosen"], strict=True) if is_chosen
+    ]
+    shapes += [_upright(turn, ALARM, "dash", 1.5) for turn in cut]
+    first, last = _range(turns)
     common = {"y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False}
     notes = []
-    for row in cut:
-        place = (row["turn"] - first) / max(1, last - first)
+    for turn in cut:
+        place = (turn - first) / max(1, last - first)
         anchor = "left" if place < 0.35 else "right" if place > 0.65 else "center"
-        notes.append({**common, "x": row["turn"], "xanchor": anchor, "text": f"first cut: turn {row['turn']:,}"})
+        notes.append({**common, "x": turn, "xanchor": anchor, "text": f"first cut: turn {turn:,}"})
     return shapes, notes
 
 
@@ -141,4 +142,4 @@ def _upright(x: int, colour: str, dash: str, width: float) -> Spec:
 
 
 #: Draw the history budget and what is asked of it, turn by turn, with the turn that first loses something.
-turns = Question("How many turns does it last?", _table, _draw)
+turns = Question("How many turns does it last?", _answer, _draw)

@@ -11,11 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-import pandas as pd
-
 from budgetkit.budget import Budget
 from budgetkit.budget.colours import ALARM, HATCHED, POOL, WINDOW, colour, ink
-from budgetkit.figures.question import Question, Spec, label, layout, plain, rows, short, signed
+from budgetkit.figures.question import Columns, Question, Spec, label, layout, plain, short, signed
 from budgetkit.plan import Plan
 from budgetkit.plan.walk import allocate
 
@@ -65,15 +63,15 @@ def claims(plan: Plan) -> tuple[Claim, ...]:
     return (*sections, Claim(POOL, "pool", left, 0), *reserves)
 
 
-def _window_table(plan: Plan | Budget) -> pd.DataFrame:
-    found = [(c.line, c.kind, c.tokens, c.granted) for c in claims(_planned(plan))]
-    return pd.DataFrame(found, columns=["line", "kind", "tokens", "granted"])
+def _window_answer(plan: Plan | Budget) -> Columns:
+    found = claims(_planned(plan))
+    return {name: [getattr(claim, name) for claim in found] for name in ("line", "kind", "tokens", "granted")}
 
 
-def _draw_window(table: pd.DataFrame) -> Spec:
-    total = int(table["tokens"].clip(lower=0).sum())
-    window = int(table["tokens"].sum())
-    bars = [_segment(row["line"], max(0, row["tokens"]), total) for row in rows(table)]
+def _draw_window(table: Columns) -> Spec:
+    sizes = [max(0, tokens) for tokens in table["tokens"]]
+    total, window = sum(sizes), sum(table["tokens"])
+    bars = [_segment(line, size, total) for line, size in zip(table["line"], sizes, strict=True)]
     mark = {"type": "line", "x0": window, "x1": window, "y0": -0.5, "y1": 0.5, "line": {"color": ALARM, "width": 3}}
     end = {"x": window, "y": 0.5, "text": f"window ends: {window:,}", "showarrow": False, "yanchor": "bottom"}
     drawn = layout(170, {"range": [0, total], "tickformat": "~s"}, {"visible": False, "range": [-0.6, 0.75]})
@@ -102,7 +100,7 @@ def _segment(line: str, tokens: int, total: int) -> Spec:
     }
 
 
-def _waterfall_table(plan: Plan | Budget) -> pd.DataFrame:
+def _waterfall_answer(plan: Plan | Budget) -> Columns:
     plan = _planned(plan)
     budget, rest = plan.budget, plan.budget.remainder if takes_the_rest(plan.budget) else None
     found = claims(plan)
@@ -115,20 +113,21 @@ def _waterfall_table(plan: Plan | Budget) -> pd.DataFrame:
         steps.append((claim.line, claim.kind, -claim.tokens, left, left - claim.tokens))
         left -= claim.tokens
     steps.append((rest or POOL, "remainder", left, 0, left))
-    return pd.DataFrame(steps, columns=["line", "kind", "tokens", "start", "end"])
+    names = ("line", "kind", "tokens", "start", "end")
+    return {name: [*column] for name, column in zip(names, zip(*steps, strict=True), strict=True)}
 
 
-def _draw_waterfall(table: pd.DataFrame) -> Spec:
-    lines, low, high = list(table["line"]), table[["start", "end"]].min(axis=1), table[["start", "end"]].max(axis=1)
+def _draw_waterfall(table: Columns) -> Spec:
+    lines, ends = table["line"], [sorted(pair) for pair in zip(table["start"], table["end"], strict=True)]
     names = [plain(line) for line in lines]
-    negative = (table["kind"] == "remainder") & (table["tokens"] < 0)
-    texts = [signed(int(tokens)) for tokens in table["tokens"]]
+    negative = [kind == "remainder" and size < 0 for kind, size in zip(table["kind"], table["tokens"], strict=True)]
+    texts = [signed(tokens) for tokens in table["tokens"]]
     bar = {
         "type": "bar",
         "orientation": "h",
         "y": list(range(len(lines))),
-        "x": (high - low).tolist(),
-        "base": low.tolist(),
+        "x": [high - low for low, high in ends],
+        "base": [low for low, _ in ends],
         "customdata": lines,
         "text": texts,
         "textposition": "outside",
@@ -141,8 +140,8 @@ def _draw_waterfall(table: pd.DataFrame) -> Spec:
             "line": {"width": 0.5, "color": "rgba(128,128,128,0.6)"},
         },
     }
-    widest = float(high.max())
-    x = {"range": [min(0.0, float(low.min())) * 1.15, widest * 1.24], "tickformat": "~s", "nticks": 5}
+    widest = float(max(high for _, high in ends))
+    x = {"range": [min(0.0, float(min(bar["base"]))) * 1.15, widest * 1.24], "tickformat": "~s", "nticks": 5}
     y = {
         "autorange": "reversed",
         "tickvals": bar["y"],
@@ -159,7 +158,7 @@ def _planned(plan: Plan | Budget) -> Plan:
 
 
 #: Draw a plan's window as one bar: sections, shared pool and reserves; the segments sum to the window.
-window = Question("What fills the window?", _window_table, _draw_window)
+window = Question("What fills the window?", _window_answer, _draw_window)
 
 #: Draw the one subtraction: from the window, over the reserves and what the others claim, to what remains.
-waterfall = Question("What is left of the window?", _waterfall_table, _draw_waterfall)
+waterfall = Question("What is left of the window?", _waterfall_answer, _draw_waterfall)

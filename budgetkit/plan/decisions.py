@@ -126,6 +126,23 @@ class Decisions:
             1 for i in self.cuts if i in rows and self.reasons[i] == reason
         )
 
+    def lost(self, section: str) -> int:
+        """Return how many items of a section do not stay whole.
+
+        Examples
+        --------
+        >>> import budgetkit as bk
+        >>> budget = bk.Budget(100, (), [bk.Allocation("history", 50, keep="newest")])
+        >>> bk.fit(budget, [bk.Item("history", 40), bk.Item("history", 30)]).decisions.lost("history")
+        1
+        """
+        rows = self.columns.rows(section)
+        if not len(rows):
+            return 0
+        stays = self.reasons == FITS
+        stays[list(self.cuts)] = False
+        return len(rows) - int(np.count_nonzero(stays[rows]))
+
     def frame(self) -> pd.DataFrame:
         """Return one row an item.
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ import pandas as pd
 from budgetkit.budget.html import block
 from budgetkit.budget.quoting import brief
 from budgetkit.counters import count_of
+from budgetkit.counters.memory import Memo
 from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.message import Message, Passage
 from budgetkit.models import Model
@@ -27,7 +28,6 @@ __all__ = ["Trace"]
 
 Count = Callable[[str], int]
 Counts = str | Model | Count
-Made = TypeVar("Made")
 _MOST_KEPT = 32
 
 
@@ -87,7 +87,7 @@ class Trace:
     source: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict, repr=False)
     # Counting is slow and a trace never changes, so what was counted is kept beside it.
-    _memory: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _memo: Memo = field(default_factory=lambda: Memo(_MOST_KEPT), init=False, repr=False, compare=False)
 
     def __repr__(self) -> str:
         parts = {"messages": len(self.messages), "tools": len(self.tools)}
@@ -126,7 +126,7 @@ class Trace:
     @property
     def turns(self) -> tuple[Turn, ...]:
         """The turns in order. A conversation in which no user speaks is one turn."""
-        return self._once("turns", lambda: turns(self.messages))
+        return self._memo.once("turns", lambda: turns(self.messages))
 
     @property
     def format(self) -> str:
@@ -155,7 +155,7 @@ class Trace:
     @property
     def gone(self) -> npt.NDArray[np.int64]:
         """For each message the index of the summary with which a recorded compaction took it out of later requests."""
-        return self._once("gone", lambda: gone(self.messages, self.fields.get("compactions")))
+        return self._memo.once("gone", lambda: gone(self.messages, self.fields.get("compactions")))
 
     @property
     def uncounted(self) -> tuple[str, ...]:
@@ -204,7 +204,7 @@ class Trace:
             found.flags.writeable = False
             return found
 
-        return self._once(("answers", count, framing), counted)
+        return self._memo.once(("answers", count, framing), counted)
 
     def demand(self, count: Counts, roles: Roles | None = None, framing: Framing | None = None) -> pd.DataFrame:
         """Say what every turn's request asks of each section.
@@ -299,7 +299,7 @@ class Trace:
         """
         roles = DEFAULT_ROLES if roles is None else roles
         count, framing = count_of(count), framing or DEFAULT_FRAMING
-        return self._once(
+        return self._memo.once(
             ("ledger", count, framing, roles_key(roles)),
             lambda: ledger(self.messages, self.contexts, self.tools, self._counted(count, framing), roles, self.gone),
         )
@@ -313,18 +313,7 @@ class Trace:
         return self.turns[number - 1]
 
     def _counted(self, count: Count, framing: Framing) -> Counted:
-        return self._once(
+        return self._memo.once(
             ("counted", count, framing),
             lambda: count_all(self.messages, self.contexts, self.tools, count, framing),
         )
-
-    def _once(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """Return what was made for a key before, or make it; the oldest goes when too much is kept."""
-        if key in self._memory:
-            kept: Made = self._memory[key]
-            return kept
-        made = make()
-        if len(self._memory) >= _MOST_KEPT:
-            self._memory.pop(next(iter(self._memory)), None)
-        self._memory[key] = made
-        return made

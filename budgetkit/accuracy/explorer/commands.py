@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from budgetkit.accuracy.explorer.library import Texts
 from budgetkit.accuracy.explorer.results import Results
@@ -11,9 +12,7 @@ from budgetkit.accuracy.explorer.settings import Settings
 from budgetkit.accuracy.simulation import MIXED
 from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.quoting import brief, quoted
-from budgetkit.explorer.budget.results import typed_model
-from budgetkit.explorer.budget.settings import OWN
-from budgetkit.presets import preset
+from budgetkit.explorer.budget import commands as budgets
 
 WINDOW_MIXES = (MIXED, "class", "language", "source")
 
@@ -92,30 +91,23 @@ def read_document(settings: Settings, found: Results, library: Texts, document: 
     return replace(settings, document=None if document is None else int(document))
 
 
+def of_budget(command: Callable[..., Any]) -> Callable[..., Settings]:
+    """Let a command of the budget explorer change the budget that feels the error."""
+
+    def changed(settings: Settings, found: Results, library: Texts, **values: Any) -> Settings:
+        return replace(settings, budget=command(settings.budget, found, library, **values))
+
+    return changed
+
+
 def choose_model(settings: Settings, found: Results, library: Texts, name: str) -> Settings:
     """Take another model, its window and its encoding."""
-    budget = settings.budget
-    model = typed_model(name)
-    window = None if budget.own is None else model.window
-    return replace(settings, exact=None, budget=replace(budget, model=name.strip(), window=window))
-
-
-def choose_preset(settings: Settings, found: Results, library: Texts, name: str) -> Settings:
-    """Feel the error in another preset; the window stays."""
-    if name == OWN and settings.budget.own is not None:
-        return settings
-    preset(name)
-    return replace(settings, budget=replace(settings.budget, preset=name, own=None, lines={}))
+    return replace(of_budget(budgets.choose_model)(settings, found, library, name=name), exact=None)
 
 
 def size_window(settings: Settings, found: Results, library: Texts, tokens: int) -> Settings:
     """Take another window, in tokens."""
     return replace(settings, budget=replace(settings.budget, window=check_tokens("window", int(tokens))))
-
-
-def reset(settings: Settings, found: Results, library: Texts) -> Settings:
-    """Go back to the beginning, with the texts that are looked at now."""
-    return replace(library.start, corpus=settings.corpus)
 
 
 COMMANDS: dict[str, Callable[..., Settings]] = {
@@ -131,7 +123,7 @@ COMMANDS: dict[str, Callable[..., Settings]] = {
     "window_mix": fill_mix,
     "document": read_document,
     "model": choose_model,
-    "preset": choose_preset,
+    "preset": of_budget(budgets.choose_preset),
+    "load": of_budget(budgets.load),
     "window": size_window,
-    "reset": reset,
 }

@@ -94,10 +94,11 @@ class Controls:
             widget.add_class("bk-wide")
         groups = [
             group("Counting", self.counter, self.exact),
-            group("Texts", self.corpus, self.path, self.classes, self.pieces, self.length),
+            group("Texts", self.corpus, self.classes),
             group("Accepted overflows", row(self.risk, self.risk_box), self.window_mix),
-            group("Budget that feels it", self.model, self.preset, row(self.window, self.window_box)),
             group("Text to read, worst first", self.document),
+            group("Which texts", self.path, self.pieces, self.length, folded=True),
+            group("Budget that feels it", self.model, self.preset, row(self.window, self.window_box), folded=True),
         ]
         self.widget = widgets.VBox(groups).add_class("bk-controls")
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import traitlets as t
 
 from budgetkit.accuracy import Buffer
 from budgetkit.accuracy.corpora import Corpus
@@ -26,26 +25,15 @@ from budgetkit.counters import Count
 from budgetkit.explorer.base import Explorer
 from budgetkit.explorer.budget.commands import taken
 from budgetkit.explorer.budget.settings import Settings as BudgetSettings
-from budgetkit.explorer.undo import UndoStack
-from budgetkit.explorer.view import View
+from budgetkit.explorer.view import view_of
 from budgetkit.state import to_dict
 
 Data = dict[str, Any]
 OWN_TEXTS = "my texts"
 
 
-class AccuracyView(View):
-    """Its figures, and the document that is read."""
-
-    figures = t.List(list(FIGURES)).tag(sync=True)
-    opens = t.List([{"purpose": "file", "label": "Open texts of yours…", "accept": None}]).tag(sync=True)
-    figure_strip = t.Dict().tag(sync=True)
-    figure_rooms = t.Dict().tag(sync=True)
-    figure_lengths = t.Dict().tag(sync=True)
-    figure_agreement = t.Dict().tag(sync=True)
-    figure_buffers = t.Dict().tag(sync=True)
-    figure_speeds = t.Dict().tag(sync=True)
-    figure_tax = t.Dict().tag(sync=True)
+OPENS = [{"purpose": "file", "label": "Open texts of yours…", "accept": None}]
+AccuracyView = view_of("AccuracyView", FIGURES, OPENS)
 
 
 class AccuracyExplorer(Explorer[Settings, Results, Texts]):
@@ -144,26 +132,11 @@ class AccuracyExplorer(Explorer[Settings, Results, Texts]):
             **to_dict(self.budget),
         }
 
-    @property
-    def texts(self) -> dict[str, str]:
-        """The budget as text to copy, by "python", "yaml" and "json"."""
-        return dict(self.view.texts)
-
-    def open(self, path: str | Path) -> None:
-        """Look at the texts at a path.
-
-        Parameters
-        ----------
-        path : str or path
-            A folder, a file or a glob.
-        """
-        self._do("path", path=str(path))
-
     def _follow(self, settings: Settings) -> Results:
         return results(settings, self._library)
 
-    def _scene(self, history: UndoStack[Settings], found: Results) -> Data:
-        return scene(history, found, self._library)
+    def _scene(self, settings: Settings, found: Results) -> Data:
+        return scene(found, self._library)
 
     def _status(self, found: Results) -> Data:
         return status(found)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Hashable
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,11 +21,11 @@ from budgetkit.accuracy.explorer.speed import speed
 from budgetkit.accuracy.simulation import FilledWindows, filled_windows
 from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.counters import Count, Counter, counter
+from budgetkit.counters.memory import Memo
 
 Report = Callable[[str, float], None]
 Ints = npt.NDArray[np.int64]
-T = TypeVar("T")
-MOST = 200  # filled windows and texts to read that are kept
+MOST_COUNTED, MOST_DRAWN = 4_000, 200  # what is slow to make stays longer than figures and filled windows
 
 
 class Texts:
@@ -36,8 +35,7 @@ class Texts:
         self.report, self.start = report, start
         self._corpora: dict[str, Corpus] = {}
         self._counters: dict[str, Counter] = {}
-        self._counted: dict[Hashable, object] = {}  # slow to make; stays
-        self._kept: dict[Hashable, object] = {}  # quick to make; the oldest goes
+        self._once, self.remember = Memo(MOST_COUNTED).once, Memo(MOST_DRAWN).once
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -108,15 +106,6 @@ class Texts:
         """Measure how fast a counter is on these texts, on this machine, once."""
         return self._once((chosen, count.name, "speed"), lambda: speed(count, self.corpus(chosen).texts))
 
-    def remember(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Make something that is quick to make, and keep it for a while."""
-        if key not in self._kept:
-            made = make()
-            while len(self._kept) >= MOST:
-                del self._kept[next(iter(self._kept))]
-            self._kept[key] = made
-        return self._kept[key]  # type: ignore[return-value]
-
     def _free(self, name: str, corpus: Corpus) -> str:
         """Return a name that no other texts have; the same texts keep theirs."""
         number, own = 1, name
@@ -158,8 +147,3 @@ class Texts:
         frame = self._once((chosen, "frame"), self.corpus(chosen).frame)
         found: pd.DataFrame = frame.assign(counter=count.name, exact=right, estimate=estimate)
         return found.assign(error=found["estimate"] / found["exact"] - 1)
-
-    def _once(self, key: Hashable, make: Callable[[], T]) -> T:
-        if key not in self._counted:
-            self._counted[key] = make()
-        return self._counted[key]  # type: ignore[return-value]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from budgetkit.explorer.budget.settings import Settings as BudgetSettings
 
@@ -24,3 +24,7 @@ class Settings:
     window_mix: str | None = None
     document: int | None = None
     budget: BudgetSettings = field(default_factory=BudgetSettings)
+
+    def as_at(self, start: Settings) -> Settings:
+        """Return how it all began, with the texts that are looked at now."""
+        return replace(start, corpus=self.corpus)

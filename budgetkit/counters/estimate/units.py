@@ -37,6 +37,11 @@ def stretches(text: str) -> Iterator[Row]:
     >>> [row.tolist() for row in stretches("Hello")]
     [[0, 0, 0, 0, 0, 0, 0, 0, 72, 101, 108, 108, 111, 0, 0, 0]]
     """
+    if len(text) < STRETCH:
+        units = _units(text)
+        gaps = _GAPS[units.itemsize * BEFORE], _GAPS[units.itemsize * (-len(units) % WINDOW)]
+        yield np.frombuffer(gaps[0] + units.tobytes() + gaps[1], units.dtype)
+        return
     before: Row = np.zeros(BEFORE, np.uint8)
     for start in range(0, max(len(text), 1), STRETCH):
         row = np.concatenate([before, _units(text[start : start + STRETCH])])

@@ -45,6 +45,7 @@ PLAIN: Final = ("pair", "shape")
 _FIRST = BEFORE // WINDOW  # the first window that is not context
 _ALL = slice(None)
 _FEW = 8  # a text of which less than this part is not ASCII is looked up as ASCII, and the rest by itself
+_MANY = 4_096  # so many flags are looked at eight at once
 # Odd multipliers that spread keys over a table: near 2**32 by the golden ratio (Knuth), of xxHash, 2**16 by that ratio.
 _ODD = (np.uint32(2_654_435_761), np.uint32(2_246_822_519), np.uint32(40_503))
 _KINDS = np.uint32(0xF0F0F0F0)  # of an ASCII character: blank or mark, digit, capital, small; of a class: its script
@@ -103,6 +104,8 @@ class Windows:
         row = self.classes.view(np.uint32) if self.units is None else self.units.view(np.uint64)
         same = row[1:] == row[:-1]
         at = _places(same[RUN - 2 :] & same[RUN - 3 : -1])
+        if not len(at):
+            return at
         pairs = self.classes.view(np.uint16) if self.units is None else self.units.view(np.uint32)
         first = (at + _FIRST) * 2
         return np.compress(pairs.take(first) == pairs.take(first + 1), at)
@@ -144,7 +147,9 @@ def _folded(pairs: Keys) -> Keys:
 
 
 def _places(flags: npt.NDArray[np.bool_]) -> Places:
-    """Find what is true as np.flatnonzero does, which is slower where that is rare: this looks at eight at once."""
+    """Find what is true as np.flatnonzero does, which is slower where many are not: this looks at eight at once."""
+    if len(flags) < _MANY:
+        return np.flatnonzero(flags)
     whole = len(flags) // 8 * 8
     eights = np.flatnonzero(flags[:whole].view(np.uint64) != 0)
     some = np.flatnonzero(flags[:whole].reshape(-1, 8).take(eights, axis=0).reshape(-1))

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from budgetkit.budget import Budget
 from budgetkit.budget.amounts import Amount, Share, check_tokens
 from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.counters import Count
 from budgetkit.explorer.budget.amount_edits import amounts_of, shortest_ratio
 from budgetkit.explorer.budget.results import Results, known_model, typed_model
-from budgetkit.explorer.budget.settings import OWN, Settings
+from budgetkit.explorer.budget.settings import DEFAULT_MODEL, OWN, Settings
 from budgetkit.explorer.library import Library
 from budgetkit.presets import PRESETS, preset
 from budgetkit.state import from_json, from_yaml
@@ -120,11 +122,6 @@ def pin(settings: Settings, found: Results, library: Library) -> Settings:
     return replace(settings, pinned=None if settings.pinned is not None else found.budget)
 
 
-def reset(settings: Settings, found: Results, library: Library) -> Settings:
-    """Go back to what the explorer was called with; the conversation and locked lines stay."""
-    return settings.as_at(library.start)
-
-
 def load(settings: Settings, found: Results, library: Library, text: str) -> Settings:
     """Take the budget of a saved state, JSON or YAML."""
     loaded = from_json(text) if text.lstrip().startswith("{") else from_yaml(text)
@@ -141,6 +138,22 @@ def take_setup(settings: Settings, found: Results, library: Library, name: str, 
             f"{one_line(name)} is not UTF-8 at byte {error.start:,}; a saved state is text in UTF-8; save it "
             "in that encoding"
         ) from None
+
+
+def begun(
+    library: Library,
+    trace: Any,
+    budget: str | Budget,
+    model: str | None,
+    counter: str | Count | None,
+    window: int | None,
+) -> Settings:
+    """Return the settings that an explorer begins with, from what it was called with."""
+    name = None if trace is None else library.take(trace)
+    plain = Settings(model=model or DEFAULT_MODEL, counter=library.given(counter), trace=name)
+    plain = plain if model else with_its_model(plain, library)
+    settings = taken(plain, budget) if isinstance(budget, Budget) else replace(plain, preset=budget)
+    return settings if window is None else replace(settings, window=window)
 
 
 def with_its_model(settings: Settings, library: Library) -> Settings:
@@ -179,6 +192,5 @@ COMMANDS: dict[str, Callable[..., Settings]] = {
     "turn": choose_turn,
     "demand": type_demand,
     "pin": pin,
-    "reset": reset,
     "load": load,
 }

@@ -81,10 +81,8 @@ class Controls:
         self._turn_row = row(self.turn, self.turn_box)
         self._reserves, self._sections, self._asked = group("Reserves"), group("Sections"), group("Sizes asked for")
         start = group("Model and window", self.model, self.preset, self._window_row)
-        self._conversation = group(
-            "Conversation", self.trace, self.path, self.conversation, self._turn_row, self.counter
-        )
-        groups = [start, self._reserves, self._sections, self._conversation, self._asked]
+        more = group("Conversation and counter", self.trace, self.path, self.conversation, self.counter, folded=True)
+        groups = [start, self._reserves, self._sections, self._turn_row, self._asked, more]
         self.widget = widgets.VBox(groups).add_class("bk-controls")
 
     def _listen(self) -> None:

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
-
-import traitlets as t
 
 from budgetkit.budget import Budget
 from budgetkit.counters import Count
 from budgetkit.explorer.base import Explorer
 from budgetkit.explorer.budget.charts import charts
-from budgetkit.explorer.budget.commands import COMMANDS, taken, with_its_model
+from budgetkit.explorer.budget.commands import COMMANDS, begun
 from budgetkit.explorer.budget.controls import Controls
 from budgetkit.explorer.budget.notices import source, status
+from budgetkit.explorer.budget.reader import reading
 from budgetkit.explorer.budget.results import Results, results
-from budgetkit.explorer.budget.settings import DEFAULT_MODEL, Settings
+from budgetkit.explorer.budget.settings import Settings
 from budgetkit.explorer.budget.texts import texts
 from budgetkit.explorer.budget.view_state import scene, shown_figures
 from budgetkit.explorer.library import Library
-from budgetkit.explorer.undo import UndoStack
-from budgetkit.explorer.view import View
+from budgetkit.explorer.view import View, view_of
 from budgetkit.plan import Plan
 from budgetkit.state import to_dict
 from budgetkit.trace import Trace
@@ -35,16 +32,7 @@ OPENS = [
 ]
 
 
-class BudgetView(View):
-    """The window as a bar, and its figures."""
-
-    figures = t.List(["waterfall", "sections", "turns", "errors", "conversations"]).tag(sync=True)
-    opens = t.List(OPENS).tag(sync=True)
-    figure_waterfall = t.Dict().tag(sync=True)
-    figure_sections = t.Dict().tag(sync=True)
-    figure_turns = t.Dict().tag(sync=True)
-    figure_errors = t.Dict().tag(sync=True)
-    figure_conversations = t.Dict().tag(sync=True)
+BudgetView = view_of("BudgetView", ("waterfall", "sections", "turns", "errors", "conversations"), OPENS)
 
 
 class BudgetExplorer(Explorer[Settings, Results, Library]):
@@ -94,14 +82,8 @@ class BudgetExplorer(Explorer[Settings, Results, Library]):
     ) -> None:
         view = self.view_class()
         library = Library(view.report)
-        name = None if trace is None else library.take(trace)
-        settings = Settings(model=model or DEFAULT_MODEL, counter=library.given(counter), trace=name)
-        settings = settings if model else with_its_model(settings, library)
-        settings = taken(settings, budget) if isinstance(budget, Budget) else replace(settings, preset=budget)
-        if window is not None:
-            settings = replace(settings, window=window)
-        library.start = settings
-        super().__init__(settings, library, view, Controls(self._do, library))
+        library.start = begun(library, trace, budget, model, counter, window)
+        super().__init__(library.start, library, view, Controls(self._do, library))
 
     @property
     def budget(self) -> Budget:
@@ -128,40 +110,15 @@ class BudgetExplorer(Explorer[Settings, Results, Library]):
             **to_dict(self.budget),
         }
 
-    @property
-    def texts(self) -> dict[str, str]:
-        """The budget as text to copy, by "python", "yaml" and "json"."""
-        return dict(self.view.texts)
-
     def pin(self) -> None:
         """Keep the budget to compare the next one with; again, let it go."""
         self._do("pin")
 
-    def load(self, text: str) -> None:
-        """Show the budget of a saved state.
-
-        Parameters
-        ----------
-        text : str
-            JSON or YAML, as `budgetkit.state` writes it.
-        """
-        self._do("load", text=text)
-
-    def open(self, path: str | Path) -> None:
-        """Show the conversations of a file.
-
-        Parameters
-        ----------
-        path : str or path
-            JSONL or JSON, or the name of a shipped trace.
-        """
-        self._do("path", path=str(path))
-
     def _follow(self, settings: Settings) -> Results:
         return results(settings, self._library)
 
-    def _scene(self, history: UndoStack[Settings], found: Results) -> Data:
-        return scene(history, found, source(history.now, found, self._library), self._library.start)
+    def _scene(self, settings: Settings, found: Results) -> Data:
+        return scene(settings, found, source(settings, found, self._library))
 
     def _status(self, found: Results) -> Data:
         return status(found)
@@ -171,6 +128,9 @@ class BudgetExplorer(Explorer[Settings, Results, Library]):
 
     def _texts(self, found: Results) -> dict[str, str]:
         return texts(self._history.now, found.model, found.budget, found.counter.name)
+
+    def _reader(self, found: Results) -> Data:
+        return reading(found)
 
     def __repr__(self) -> str:
         now = self._history.now

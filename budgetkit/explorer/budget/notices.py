@@ -90,8 +90,7 @@ def _lost(found: Results, lost: list[Grant]) -> str:
 
 
 def _part(plan: Plan, grant: Grant) -> str:
-    decided = plan.decisions
-    items = sum(decided[int(i)].outcome != "kept" for i in decided.columns.rows(grant.section)) if len(decided) else 0
+    items = plan.decisions.lost(grant.section)
     return f"{grant.section} {grant.cut:,}" + (f" ({items} {'item' if items == 1 else 'items'})" if items else "")
 
 

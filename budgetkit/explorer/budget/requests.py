@@ -14,6 +14,7 @@ import pandas as pd
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation
 from budgetkit.counters import Counter
+from budgetkit.counters.memory import Memo
 from budgetkit.explorer.library import Library
 from budgetkit.framing import Framing
 from budgetkit.plan.batch import RequestBatch
@@ -86,14 +87,11 @@ class Requests:
 
 def remembered(cut: Cut) -> Cut:
     """Return a cut that is made once for the same item and room."""
-    made: dict[tuple[Hashable, ...], tuple[Item, Item | None]] = {}
+    memo = Memo(_MOST_CUTS)
 
     def once(item: Item, limit: int, allocation: Allocation) -> Item | None:
         key = (id(item.payload), item.tokens, limit, allocation.keep, allocation.granularity)
-        if key not in made:
-            if len(made) > _MOST_CUTS:
-                made.clear()
-            made[key] = (item, cut(item, limit, allocation))  # the item is kept, so that its address stays its own
-        return made[key][1]
+        # the item is kept beside it, so that its address stays its own
+        return memo.once(key, lambda: (item, cut(item, limit, allocation)))[1]
 
     return once

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.budget.quoting import brief, quoted
 from budgetkit.counters import Counter
 from budgetkit.explorer.budget.requests import Requests
 from budgetkit.explorer.budget.settings import Settings
@@ -70,12 +70,7 @@ def results(settings: Settings, library: Library) -> Results:
 
 def _with_trace(settings: Settings, library: Library, bare: Results) -> Results:
     name, which, budget = str(settings.trace), settings.conversation, bare.plan.budget
-    traces = library.conversations(name)
-    if not 0 <= which < len(traces):
-        raise LookupError(
-            f"conversation {brief(which)} of {one_line(name)} was asked for; it has {len(traces)}, from 0 to "
-            f"{len(traces) - 1}; choose one of them"
-        )
+    trace = library.conversation(name, which)
     requests = Requests(library, name, budget, bare.counter, framing_for(bare.model.name))
     turns = requests.turns(which)
     turn = min(settings.turn or len(turns.demand), len(turns.demand))
@@ -92,8 +87,8 @@ def _with_trace(settings: Settings, library: Library, bare: Results) -> Results:
         pinned=None if held is None else fit(held, own.items(which, turn), own.cut),
         pinned_turns=None if held is None else own.turns(which),
         compared=_compared(requests, which, bare.model),
-        conversations=requests.every() if len(traces) > 1 else None,
-        trace=traces[which],
+        conversations=requests.every() if len(library.conversations(name)) > 1 else None,
+        trace=trace,
     )
 
 

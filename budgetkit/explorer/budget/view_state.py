@@ -13,23 +13,20 @@ from budgetkit.explorer.budget.amount_edits import amounts_of, usual, with_reser
 from budgetkit.explorer.budget.bar import BESIDE, WINDOWS, bar
 from budgetkit.explorer.budget.results import Results
 from budgetkit.explorer.budget.settings import Settings
-from budgetkit.explorer.undo import UndoStack
+from budgetkit.explorer.drawing import Kpi
 from budgetkit.figures.question import short, signed
 from budgetkit.plan import Plan
 
 Data = dict[str, Any]
 
 
-def scene(history: UndoStack[Settings], found: Results, source: str, start: Settings) -> Data:
+def scene(settings: Settings, found: Results, source: str) -> Data:
     """Return the state of the view."""
-    settings = history.now
-    changed = settings != settings.as_at(start)
-    actions = {"undo": bool(history.past), "redo": bool(history.future), "reset": changed}
     return {
         "source": source,
-        "kpis": kpis(found),
+        "kpis": [kpi.drawn for kpi in kpis(found)],
         "bar": bar(settings, found),
-        "actions": actions | {"pinned": settings.pinned is not None},
+        "actions": {"pinned": settings.pinned is not None},
         "figures": shown_figures(found),
     }
 
@@ -44,7 +41,7 @@ def shown_figures(found: Results) -> list[str]:
     return names
 
 
-def kpis(found: Results) -> list[Data]:
+def kpis(found: Results) -> list[Kpi]:
     """Return the key figures."""
     kind = found.plan.budget.kind
     rows = [_kpi("window", WINDOWS[kind], found, lambda plan: plan.budget.window, BESIDE[kind])]
@@ -56,21 +53,14 @@ def kpis(found: Results) -> list[Data]:
     return rows + _first_cut(found)
 
 
-def _kpi(key: str, label: str, found: Results, number: Callable[[Plan], int], more: str = "") -> Data:
+def _kpi(key: str, label: str, found: Results, number: Callable[[Plan], int], more: str = "") -> Kpi:
     value, pinned = number(found.plan), found.pinned
     comparable = pinned is not None and (key != "remainder" or pinned.budget.remainder is not None)
     before = number(pinned) if pinned is not None and comparable else None
     moved = "as pinned" if value == before else f"{signed(value - (before or 0), always=True)} to pinned"
-    text = signed(value)
-    return {
-        "key": key,
-        "label": label,
-        "value": text,
-        "short": signed_short(value),
-        "change": "" if before is None else moved,
-        "level": "alarm" if value < 0 else "",
-        "tip": f"{label}: {text} tokens{f'; {more}' if more else ''}",
-    }
+    tip = f"{label}: {signed(value)} tokens{f'; {more}' if more else ''}"
+    change, level = "" if before is None else moved, "alarm" if value < 0 else ""
+    return Kpi(key, label, signed(value), tip, change, level, signed_short(value))
 
 
 def signed_short(value: int) -> str:
@@ -84,13 +74,13 @@ def signed_short(value: int) -> str:
     return short(value).replace("-", "−")
 
 
-def _first_cut(found: Results) -> list[Data]:
+def _first_cut(found: Results) -> list[Kpi]:
     if found.demand is None:
         return []
     value = "none" if found.first_cut is None else f"turn {found.first_cut[0]:,}"
     tip = "The first turn at which something is cut"
     tip += "" if found.first_cut is None else f"; {found.first_cut[1]} loses most there"
-    return [{"key": "first", "label": "first cut", "value": value, "change": "", "level": "", "tip": tip}]
+    return [Kpi("first", "first cut", value, tip)]
 
 
 def lines_of(settings: Settings, found: Results) -> list[tuple[str, str, Amount | None, bool]]:

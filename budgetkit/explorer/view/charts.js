@@ -91,6 +91,8 @@ async function rest(charts) {
   } while (charts.moving() && performance.now() - since < SELDOM);
 }
 
+const FIRST = 232; // pixels that the first figure is high at most: it is to be seen without scrolling
+
 // What can be seen goes first.
 function nextKey(charts) {
   const isSeen = (key) => {
@@ -110,10 +112,11 @@ async function paintCard(charts, card, library) {
   put(card.scroll, { "aria-label": `Table: ${figure.title}` });
   card.details.open = charts.model.get("opened").includes(card.key);
   if (card.details.open && figure.table) fillTable(card.table, figure.table);
-  card.plot.style.height = `${figure.spec.layout.height}px`;
+  const height = Math.min(figure.spec.layout.height, charts.root.firstChild === card.root && figure.click ? FIRST : Infinity);
+  card.plot.style.height = `${height}px`;
   if (!card.plot.clientWidth) return; // not laid out yet: the ResizeObserver calls again
   card.busy = true;
-  await library.react(card.plot, fitted(card.plot, figure.spec.data), themed(card.plot, figure.spec.layout), CHART_SETTINGS);
+  await library.react(card.plot, fitted(card.plot, figure.spec.data), themed(card.plot, { ...figure.spec.layout, height }), CHART_SETTINGS);
   card.busy = false;
   card.library = library;
   if (card.gone) return clearCard(card);

@@ -52,6 +52,43 @@ function tellBeside(box, { beside, note }) {
   place?.insertAdjacentElement("afterend", element("p", { class: "bk-beside", role: "alert" }, note));
 }
 
+// What stands beside the charts stays in sight while they scroll: what lies around the explorer is not to hold it,
+// and its height is that of the part of the page that scrolls.
+function keepInSight(box) {
+  let scroller = box.parentElement;
+  const scrolls = (node) => {
+    const { overflowY, maxHeight } = getComputedStyle(node);
+    const isHigh = node.scrollHeight > node.clientHeight + 1 || maxHeight !== "none" || node.matches(".jp-WindowedPanel-outer");
+    return /auto|scroll/.test(overflowY) && isHigh;
+  };
+  for (; scroller && scroller !== document.body && !scrolls(scroller); scroller = scroller.parentElement) {
+    scroller.classList.add("bk-around");
+  }
+  const measure = () => box.style.setProperty("--bk-sight", `${Math.min(scroller?.clientHeight ?? Infinity, window.innerHeight)}px`);
+  const observer = new ResizeObserver(measure);
+  observer.observe(scroller ?? document.body);
+  return () => observer.disconnect();
+}
+
+// The controls can be passed over: the first stop of the keyboard goes to the bar, or to the first figure.
+function skipButton(goal) {
+  const button = element("button", { type: "button", class: "bk-skip" }, "Skip the controls");
+  button.addEventListener("click", () => goal()?.focus());
+  return button;
+}
+
+// Groups of controls that are seldom needed are folded away; their heading opens them.
+function foldGroups(box) {
+  const fold = ({ target }) => {
+    const button = target.closest(".bk-heading button");
+    if (!button) return;
+    const isFolded = button.closest(".bk-group").classList.toggle("bk-folded");
+    put(button, { "aria-expanded": String(!isFolded) });
+  };
+  box.addEventListener("click", fold);
+  return () => box.removeEventListener("click", fold);
+}
+
 // A kernel that is gone: the last picture stays, and one sentence says what to do.
 const GONE = "The kernel is gone; this is the last picture. Run the cell again to go on from it.";
 

@@ -18,12 +18,13 @@ const BETWEEN = 8; // pixels
 
 // Rows of the same length, or nearly: six are one row or two of three, never five and one.
 function fitKpis(list) {
+  const shown = [...list.children].filter((node) => node.clientWidth);
   list.many = list.children.length;
-  if (!list.many || !list.clientWidth) return;
+  if (!shown.length || !list.clientWidth) return;
   const fit = Math.max(1, Math.floor((list.clientWidth + BETWEEN) / (NARROWEST + BETWEEN)));
-  const rows = Math.ceil(list.many / fit);
-  list.style.setProperty("--bk-in-row", Math.ceil(list.many / rows));
-  for (const node of list.children) {
+  const rows = Math.ceil(shown.length / fit);
+  list.style.setProperty("--bk-in-row", Math.ceil(shown.length / rows));
+  for (const node of shown) {
     const [value] = node.children;
     node.room = value.clientWidth;
     node.font = getComputedStyle(value).font;

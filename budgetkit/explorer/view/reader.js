@@ -1,4 +1,4 @@
-// The reader: a text in blocks, each a heading and pieces that may be coloured: messages of a turn, lines of tokens.
+// The reader: a text in blocks, each a heading and pieces: messages of a turn, what became of each, lines of tokens.
 
 function createReader(model) {
   const title = element("h3");
@@ -6,29 +6,74 @@ function createReader(model) {
   const list = element("ol", { class: "bk-blocks" });
   const scroll = element("div", { class: "bk-scroll bk-reading", tabindex: 0, role: "region" }, list);
   const root = element("section", { class: "bk-card bk-reader" }, title, note, scroll);
+  const reader = { root, onHover: () => {} };
   let expected = null; // a click on a point of a chart asked for this text: it comes into sight
-  const paint = () => {
+  let lit = null; // the section that the pointer is on
+  const light = () => {
+    const blocks = [...list.children];
+    for (const node of blocks) node.classList.toggle("bk-faded", Boolean(lit && node.section) && node.section !== lit);
+    const own = blocks.filter((node) => lit && node.section === lit);
+    const first = own.find((node) => node.matches(".bk-is-cut")) ?? own.findLast((node) => node.matches(".bk-is-gone")) ?? own[0];
+    if (first && !list.matches(":hover")) scroll.scrollTop += first.getBoundingClientRect().top - scroll.getBoundingClientRect().top;
+  };
+  reader.highlight = (key) => {
+    if (key !== lit && root.isConnected) light((lit = key));
+  };
+  reader.paint = () => {
     const { title: heading, note: said, blocks, follows } = model.get("reader");
     root.hidden = !heading;
     if (!heading) return;
+    if (title.textContent !== heading) scroll.scrollTop = 0;
     say(title, heading);
     say(note, said ?? "");
     put(scroll, { "aria-label": heading });
-    list.replaceChildren(...blocks.map(makeBlock));
-    scroll.scrollTop = 0;
+    keep(list, blocks.map((block, i) => ({ key: String(i), ...block })), (block) => makeBlock(reader, block), paintBlock);
+    if (lit) light();
     if (follows && follows === expected) root.scrollIntoView({ block: "nearest" });
     expected = null;
   };
-  return { root, paint, expect: (click) => (expected = click) };
+  reader.expect = (click) => (expected = click);
+  scroll.addEventListener("keydown", walkBlocks);
+  return reader;
 }
 
-// A block: {label, mark, level, pieces}; a piece: {text, tone, tip}, its tone a number from 0 to 4 or none.
-function makeBlock({ label, mark, level, pieces }) {
-  const text = element("div", { class: "bk-text" });
-  for (const { text: content, tone, tip } of pieces) {
-    const piece = element("span", { class: tone === undefined ? null : `bk-tone bk-tone-${tone}`, title: tip }, content);
-    text.append(piece);
-  }
-  const header = element("div", { class: "bk-label" }, element("b", {}, label), element("span", {}, mark ?? ""));
-  return element("li", { class: `bk-block ${level ? `bk-is-${level}` : ""}`.trim() }, header, text);
+// A block: {key, label, mark, level, why, section, color, pieces}; one with a why tells it when it is clicked.
+// A piece: {text, tone, tip, struck}, its tone a number from 0 to 4 or none; what is struck was cut away.
+function makeBlock(reader, { why }) {
+  const header = element(why ? "button" : "div", { class: "bk-label", tabindex: why && -1, type: why && "button" }, element("b"), element("span"));
+  const told = element("p", { class: "bk-why", hidden: "" });
+  const node = element("li", {}, header, told, element("div", { class: "bk-text" }));
+  const open = () => {
+    told.hidden = node.classList.contains("bk-is-open");
+    node.classList.toggle("bk-is-open");
+    put(header, { "aria-expanded": String(!told.hidden) });
+  };
+  if (why) node.addEventListener("click", open);
+  node.addEventListener("pointerenter", () => node.section && reader.onHover(node.section));
+  node.addEventListener("pointerleave", () => node.section && reader.onHover(null));
+  return node;
+}
+
+function paintBlock(node, { label, mark, level, why, section, color, pieces }) {
+  const [header, told, text] = node.children;
+  const isOpen = node.classList.contains("bk-is-open");
+  node.section = section;
+  put(node, { class: ["bk-block", level && `bk-is-${level}`, isOpen && "bk-is-open"].filter(Boolean).join(" "), style: color && `--bk-own:${color}` });
+  if (why) put(header, { "aria-expanded": String(isOpen) });
+  say(header.firstChild, label);
+  say(header.lastChild, mark ?? "");
+  say(told, why ?? "");
+  const made = pieces.map(({ text: content, tone, tip, struck }) =>
+    element(struck ? "del" : "span", { class: tone === undefined ? null : `bk-tone bk-tone-${tone}`, title: tip }, content),
+  );
+  if (text.textContent !== made.map((piece) => piece.textContent).join("") || made.some((piece, i) => !piece.isEqualNode(text.children[i]))) text.replaceChildren(...made);
+}
+
+function walkBlocks(event) {
+  const labels = [...event.currentTarget.querySelectorAll("button.bk-label")];
+  const now = labels.indexOf(document.activeElement);
+  const next = { ArrowDown: now + 1, ArrowUp: Math.max(0, now - 1), Home: 0, End: labels.length - 1 }[event.key];
+  if (next === undefined || !labels[next]) return;
+  event.preventDefault();
+  labels[next].focus();
 }

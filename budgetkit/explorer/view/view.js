@@ -29,25 +29,29 @@ function render({ model, el }) {
   const kpis = element("ul", { class: "bk-kpis", "aria-label": "Key figures" });
   const actions = createActions(courier.post);
   const hasBar = Boolean(model.get("state").bar);
-  const pane = hasBar ? createWindow(courier.post, actions) : null;
-  const card = createCard(Boolean(model.get("state").strip), actions);
-  const head = element("div", { class: "bk-view bk-head" }, ...card.over, kpis, status, ...(pane ? pane.nodes : []), ...card.under);
-
+  const pane = hasBar ? createWindow(courier.post) : null;
+  const isCard = Boolean(model.get("state").strip);
+  const card = createCard(isCard, actions);
   const source = element("p", { class: "bk-source" });
+  const strip = element("div", { class: "bk-header bk-strip" }, source, ...opens(false), ...(isCard ? [] : [actions.root]));
+  const head = element("div", { class: "bk-view bk-head" }, ...(isCard ? card.over : [strip]), kpis, status);
+  const front = element("div", { class: "bk-view bk-front" }, ...(pane ? pane.nodes : []), ...card.under);
+
   const charts = createCharts(model, alive, courier.post, () => Boolean(pane?.isMoving()));
   const reader = createReader(model);
   const takeaway = createTakeaway(model, opens(true));
-  const strip = element("div", { class: "bk-header bk-strip" }, source, ...(hasBar ? [] : [actions.root]), ...opens(false));
-  const body = element("div", { class: "bk-view bk-body" }, strip, charts.root, reader.root, takeaway.root);
+  const body = element("div", { class: "bk-view bk-body" }, ...(isCard ? [strip] : []), charts.root, takeaway.root);
+  const dock = element("div", { class: "bk-view bk-dock" }, reader.root);
 
   el.classList.add("bk-host");
-  el.append(head, body);
+  el.append(head, front, body, dock);
 
   const hover = (key) => {
     pane?.highlight(key);
     charts.highlight(key);
+    reader.highlight(key);
   };
-  charts.onHover = hover;
+  charts.onHover = reader.onHover = hover;
   charts.onClick = reader.expect;
   if (pane) pane.onHover(hover);
 
@@ -67,7 +71,7 @@ function render({ model, el }) {
   };
   // While something is moved, what is above and below it keeps its height.
   const steady = (on) => {
-    for (const node of [status, kpis, ...head.querySelectorAll(".bk-legend")]) {
+    for (const node of [status, kpis, ...front.querySelectorAll(".bk-legend")]) {
       node.style.height = on ? `${node.getBoundingClientRect().height}px` : "";
       node.classList.toggle("bk-steady", on);
     }
@@ -102,7 +106,8 @@ function render({ model, el }) {
     box = el.closest(".bk-explorer") ?? (el.isConnected ? el : null);
     if (gone) return;
     if (!box) return void setTimeout(settle, SETTLING);
-    stops.push(guardKeys(box), watchControls(box), undoByKey(box, courier.post));
+    stops.push(guardKeys(box), watchControls(box), undoByKey(box, courier.post), keepInSight(box), foldGroups(box));
+    if (!box.querySelector(".bk-skip")) box.prepend(skipButton(() => front.querySelector("[tabindex]") ?? body.querySelector("summary")));
     stops.push(watchGrabs(box, (message) => model.send(message), steady));
     stops.push(watchKernel(box, () => report({ level: "note", text: GONE })));
   };

@@ -2,13 +2,12 @@
 
 const RESTING = 90; // milliseconds without a move
 
-function createWindow(post, actions) {
+function createWindow(post) {
   const bar = createBar(post);
   const legend = element("ul", { class: "bk-legend", "aria-label": "Sections" });
   const title = element("h3", {}, "What fills the window?");
   const hint = element("p", { class: "bk-note" }, "");
-  const header = element("div", { class: "bk-header" }, title, actions.root);
-  const card = element("section", { class: "bk-card bk-window" }, header, hint, bar.svg, legend);
+  const card = element("section", { class: "bk-card bk-window" }, title, hint, bar.svg, legend);
   let hover = () => {};
   return {
     nodes: [card, bar.tip],

@@ -139,11 +139,6 @@ def set_money(settings: Settings, found: Results, library: Replays, money: float
     return replace(settings, money=float(money))
 
 
-def reset(settings: Settings, found: Results, library: Replays) -> Settings:
-    """Go back to how it began, with the conversation of now."""
-    return settings.as_at(library.start)
-
-
 _BUDGET = ("preset", "line", "amount", "counter", "load", "setup")
 _FILES = ("trace", "path", "file", "conversation")
 COMMANDS: dict[str, Command] = {
@@ -163,5 +158,4 @@ COMMANDS: dict[str, Command] = {
     "request": choose_request,
     "horizon": set_horizon,
     "money": set_money,
-    "reset": reset,
 }

@@ -131,16 +131,19 @@ class Controls:
         for box in (self.floor, self.money):
             box.add_class("bk-number")
         self._request_row = row(self.request, self.request_box)
-        start = group("Conversation", self._request_row, self.trace, self.path, self.conversation, self.by, self.within)
+        wanted = [self.trace, self.path, self.conversation, self.by, self.within]
+        source = group("Conversation", *wanted, folded=True)
         self._window_row = row(self.window, self.window_box)
         self._budget = group("Budget")
         ticks = widgets.Box(list(self.policies.values())).add_class("bk-ticks")
         floor = widgets.Box([self.floor, self.unit]).add_class("bk-pair")
-        policies = group("Policies", ticks, self.main, self.numbers.widget, floor, self.conflict)
+        policies = group("Policies", self._request_row, ticks, self.main, self.numbers.widget)
+        least = group("What always stays", floor, self.conflict, folded=True)
         prices = widgets.Box(list(self.prices.values())).add_class("bk-prices")
-        cache = group("Prompt cache and prices", self.rules, self.lifetime, self.day, prices)
-        ahead = group("Forecast", row(self.horizon, self.horizon_box), self.money)
-        self.widget = widgets.VBox([start, policies, self._budget, cache, ahead]).add_class("bk-controls")
+        cache = group("Prompt cache and prices", self.rules, self.lifetime, self.day, prices, folded=True)
+        ahead = group("Forecast", row(self.horizon, self.horizon_box), self.money, folded=True)
+        groups = [policies, self._budget, source, least, cache, ahead]
+        self.widget = widgets.VBox(groups).add_class("bk-controls")
 
     def _listen(self) -> None:
         on = partial(sends, self._do)

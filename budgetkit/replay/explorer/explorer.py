@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import traitlets as t
 
 from budgetkit.budget import Budget
 from budgetkit.counters import Count
 from budgetkit.explorer.base import Explorer
-from budgetkit.explorer.budget.commands import taken, with_its_model
-from budgetkit.explorer.budget.settings import DEFAULT_MODEL
-from budgetkit.explorer.budget.settings import Settings as BudgetSettings
-from budgetkit.explorer.undo import UndoStack
-from budgetkit.explorer.view import View
+from budgetkit.explorer.budget.commands import begun
+from budgetkit.explorer.view import view_of
 from budgetkit.pruning.policies import Policy
 from budgetkit.pruning.policies.systems import policy_of
 from budgetkit.replay import Replay
@@ -40,22 +35,11 @@ from budgetkit.trace import Trace
 Data = dict[str, Any]
 
 
-class ConversationView(View):
-    """A conversation's figures and its messages."""
-
-    figures = t.List(list(FIGURES)).tag(sync=True)
-    opens = t.List(
-        [
-            {"purpose": "file", "label": "Open a conversation…", "accept": ".jsonl,.json,.ndjson,.txt,.traj"},
-            {"purpose": "setup", "label": "Load a budget…", "accept": ".yaml,.yml,.json"},
-        ]
-    ).tag(sync=True)
-    figure_timeline = t.Dict().tag(sync=True)
-    figure_caching = t.Dict().tag(sync=True)
-    figure_spending = t.Dict().tag(sync=True)
-    figure_ranking = t.Dict().tag(sync=True)
-    figure_dropping = t.Dict().tag(sync=True)
-    figure_fan = t.Dict().tag(sync=True)
+OPENS = [
+    {"purpose": "file", "label": "Open a conversation…", "accept": ".jsonl,.json,.ndjson,.txt,.traj"},
+    {"purpose": "setup", "label": "Load a budget…", "accept": ".yaml,.yml,.json"},
+]
+ConversationView = view_of("ConversationView", FIGURES, OPENS)
 
 
 class ConversationExplorer(Explorer[Settings, Results, Replays]):
@@ -116,10 +100,7 @@ class ConversationExplorer(Explorer[Settings, Results, Replays]):
     ) -> None:
         view = ConversationView()
         library = Replays(view.report)
-        base = BudgetSettings(model=model or DEFAULT_MODEL, counter=library.given(counter), trace=library.take(trace))
-        base = base if model else with_its_model(base, library)
-        base = taken(base, budget) if isinstance(budget, Budget) else replace(base, preset=budget)
-        base = base if window is None else replace(base, window=window)
+        base = begun(library, trace, budget, model, counter, window)
         chosen = AT_FIRST if policies is None else tuple(policies)
         if not chosen:
             raise ValueError("no policy was given; a conversation is replayed under at least one; name one or more")
@@ -176,36 +157,11 @@ class ConversationExplorer(Explorer[Settings, Results, Replays]):
             **to_dict(found.budget),
         }
 
-    @property
-    def texts(self) -> dict[str, str]:
-        """The set-up as text to copy, by "python", "yaml" and "json"."""
-        return dict(self.view.texts)
-
-    def load(self, text: str) -> None:
-        """Take the budget of a saved state.
-
-        Parameters
-        ----------
-        text : str
-            YAML or JSON, as `texts` gives it.
-        """
-        self._do("load", text=text)
-
-    def open(self, path: str | Path) -> None:
-        """Show the conversations of a file.
-
-        Parameters
-        ----------
-        path : str or path
-            A session, in any format that :func:`budgetkit.load_trace` reads, or the name of a shipped trace.
-        """
-        self._do("path", path=str(path))
-
     def _follow(self, settings: Settings) -> Results:
         return results(settings, self._library)
 
-    def _scene(self, history: UndoStack[Settings], found: Results) -> Data:
-        return scene(history, found, self._library.start, source(history.now.base, found))
+    def _scene(self, settings: Settings, found: Results) -> Data:
+        return scene(found, source(settings.base, found))
 
     def _status(self, found: Results) -> Data:
         return status(found)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
 import pandas as pd
 
 from budgetkit import figures
 from budgetkit.budget import Budget
 from budgetkit.counters import Counter
+from budgetkit.counters.memory import Memo
 from budgetkit.explorer.library import Library, Report
 from budgetkit.framing import Framing
 from budgetkit.plan.items import Ints
@@ -30,7 +30,6 @@ from budgetkit.replay.requests import By
 from budgetkit.state import to_json
 from budgetkit.trace import Trace
 
-T = TypeVar("T")
 MOST_REPLAYS = 64
 SAMPLES = 500  # as many as `outlook` draws
 
@@ -66,7 +65,7 @@ class Replays(Library):
 
     def __init__(self, report: Report, start: Settings | None = None) -> None:
         super().__init__(report, start)
-        self._replays: OrderedDict[Hashable, Any] = OrderedDict()
+        self._keep = Memo(MOST_REPLAYS).once
         self._counted_with: set[Hashable] = set()
 
     def replayed(self, run: Run, policies: Mapping[str, Policy]) -> dict[str, Replayed]:
@@ -119,16 +118,6 @@ class Replays(Library):
         if key not in self._counted_with and len(run.trace.messages) > 200:
             self.report(f"Counting {run.trace.id}: {len(run.trace.messages):,} messages with {run.count.name}", 0)
         self._counted_with.add(key)
-
-    def _keep(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what was made for a key, or make it; what was not used for longest goes."""
-        if key not in self._replays:
-            self._replays[key] = make()
-            if len(self._replays) > MOST_REPLAYS:
-                self._replays.popitem(last=False)
-        self._replays.move_to_end(key)
-        kept: T = self._replays[key]
-        return kept
 
 
 @lru_cache(32)

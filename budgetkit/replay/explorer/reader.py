@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from budgetkit.counters.encodings import replace_surrogates
-from budgetkit.message import Message
+from budgetkit.explorer.reading import speaker, whole, words
 from budgetkit.pruning.history import NEVER
 from budgetkit.replay.explorer.results import Results
 
 Data = dict[str, Any]
-LONGEST = 700  # characters of one message
 NEWEST, GONE, FIRST = 40, 15, 2  # messages that are there, that have gone, and of the opening
 
 
@@ -102,26 +100,28 @@ def _summary(found: Results, request: int, replaced: int, tokens: int) -> Data:
 def _block(found: Results, slot: int, is_absent: bool) -> Data:
     message = found.trace.messages[slot]
     tokens = int(found.shown.outcome.placed.ledger.past[slot].tokens)
-    fate, level = _fate(found, slot, is_absent)
-    mark = f"{tokens:,} tokens" + (f", {fate}" if fate else "")
-    return {"label": f"#{slot:,} {_speaker(message)}", "mark": mark, "level": level, "pieces": _pieces(message)}
+    fate, level, why = _fate(found, slot, is_absent)
+    pieces = whole(words(message))
+    return {
+        "key": str(slot),
+        "label": f"#{slot:,} {speaker(message)}",
+        "mark": f"{tokens:,} tokens, {fate}" if fate else f"{tokens:,} tokens",
+        "level": level,
+        "why": why,
+        "pieces": [{**piece, "struck": True} for piece in pieces] if level == "cut" else pieces,
+    }
 
 
-def _speaker(message: Message) -> str:
-    called = message.raw.get("name")
-    role = "tool result" if message.role in ("tool", "function") else message.role
-    return replace_surrogates(f"{role} ({called})" if isinstance(called, str) and called else role)
-
-
-def _fate(found: Results, slot: int, is_absent: bool) -> tuple[str, str]:
-    """Say why and when a message left; the reason is read off the history's size and limit at that request."""
+def _fate(found: Results, slot: int, is_absent: bool) -> tuple[str, str, str]:
+    """Say what became of a message, when, and why; the reason is read off the history's size at that request."""
     kept = found.shown.outcome.kept
     if is_absent:
         word = "summarised" if found.shown.fates[slot] == "summarised" else "dropped"
-        return f"{word} at {found.named(kept.gone[slot] + 1)}: {_why(found, kept.gone[slot])}", "gone"
+        return f"{word} at {found.named(kept.gone[slot] + 1)}", "gone", _why(found, kept.gone[slot])
     if NEVER < kept.shrunk[slot] < found.request:
-        return f"cut to a placeholder at {found.named(kept.shrunk[slot] + 1)}: {_why(found, kept.shrunk[slot])}", "cut"
-    return "", ""
+        at = kept.shrunk[slot]
+        return f"cut to a placeholder at {found.named(at + 1)}", "cut", _why(found, at)
+    return "", "", f"It is sent with {found.named(found.request)}, whole."
 
 
 def _why(found: Results, at: int) -> str:
@@ -129,14 +129,5 @@ def _why(found: Results, at: int) -> str:
     size = int(row["history"] + row["dropped"] + row["summary_input"] - row["summary_output"])
     limit = int(row["limit"])
     if size > limit:
-        return f"the {found.section} had {size:,} tokens for {limit:,}"
-    return f"the policy cuts before the {found.section} is full ({size:,} of {limit:,} tokens)"
-
-
-def _pieces(message: Message) -> list[Data]:
-    calls = [f"\u2192 {call.name}({call.arguments})" for call in message.tool_calls]
-    text = "\n".join(filter(None, (message.text, *calls)))
-    pieces = [{"text": replace_surrogates(text[:LONGEST])}]
-    if len(text) > LONGEST:
-        pieces.append({"text": f" \u2026 {len(text) - LONGEST:,} more characters"})
-    return pieces
+        return f"The {found.section} had {size:,} tokens for {limit:,}."
+    return f"The policy cuts before the {found.section} is full ({size:,} of {limit:,} tokens)."

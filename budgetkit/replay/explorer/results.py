@@ -13,7 +13,6 @@ from typing import Any
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.budget.quoting import brief, one_line
 from budgetkit.explorer.budget.results import Results as BudgetResults
 from budgetkit.explorer.budget.results import results as budget_results
 from budgetkit.framing import framing_for
@@ -102,22 +101,17 @@ class Results:
 def results(settings: Settings, library: Replays) -> Results:
     """Work out what follows from the settings."""
     bare = budget_results(replace(settings.base, trace=None), library)
-    traces = library.conversations(str(settings.base.trace))
-    number = settings.base.conversation
-    if not 0 <= number < len(traces):
-        raise LookupError(
-            f"conversation {brief(number)} of {one_line(str(settings.base.trace))} was asked for; it has "
-            f"{len(traces)}, from 0 to {len(traces) - 1}; choose one of them"
-        )
+    name = str(settings.base.trace)
+    trace = library.conversation(name, settings.base.conversation)
     rules, cache, note = prompt_cache(settings, bare.model)
     budget = bare.plan.budget if bare.plan.budget.roles else replace(bare.plan.budget, undeclared="pool")
     run = Run(
-        traces[number],
+        trace,
         bare.counter,
         framing_for(bare.model.name),
         budget,
         _roles(settings, budget),
-        settings.by or ("request" if any(m.tool_calls for m in traces[number].messages) else "turn"),
+        settings.by or ("request" if any(m.tool_calls for m in trace.messages) else "turn"),
         cache,
         _prices(settings, bare.model.name, rules, library),
     )
@@ -134,7 +128,7 @@ def results(settings: Settings, library: Replays) -> Results:
         library.compared(run, policies, replays),
         settings.main,
         min(settings.request or requests, requests),
-        len(traces),
+        len(library.conversations(name)),
         drawn,
         spread,
         library.ahead(run, drawn, settings.money),
