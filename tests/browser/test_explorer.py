@@ -74,7 +74,7 @@ def written(folder: Path, *cells: str) -> Path:
     """Write a notebook of these cells."""
     code: list[dict[str, Any]] = [
         {"cell_type": "code", "id": f"c{i}", "metadata": {}, "source": cell, "outputs": [], "execution_count": None}
-        for i, cell in enumerate(("import budgetkit as bk", *cells))
+        for i, cell in enumerate((f"import budgetkit as bk\n{cells[0]}", *cells[1:]))
     ]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     path = folder / "own.ipynb"
@@ -310,7 +310,7 @@ HIDDEN_WITHIN_A_FRAME = """async () => {
 
 
 def test_charts_are_drawn_though_the_page_was_hidden_as_their_turn_came(lab: Notebook) -> None:
-    """JupyterLab hides all of it for a moment when a theme has come: on a slow machine, while they are being drawn."""
+    """JupyterLab hides all of it for a moment when a theme comes, which on a slow machine is while they are drawn."""
     lab.page.evaluate(HIDDEN_WITHIN_A_FRAME)
     lab.wait_for_charts()
     lab.page.evaluate("document.querySelector('.bk-charts').style.width = ''")
