@@ -17,9 +17,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from jupyter_client.session import json_packer
 
 import budgetkit as bk
+from budgetkit.accuracy.corpora import Corpus, Document
 from budgetkit.accuracy.explorer import AccuracyExplorer
 from budgetkit.app.card import DesignCard
-from budgetkit.corpora import Corpus, Document
 from budgetkit.explorer.budget import BudgetExplorer
 from budgetkit.replay.explorer import ConversationExplorer
 from budgetkit.state import to_json, to_yaml
@@ -59,7 +59,7 @@ STRANGE: list[Any] = [
 SIZES = [0, 1, 300, 4_096, 100_000]
 LINES = ["window", "output", "conversation", "retrieval", "system", "safety"]
 SHARES = [bk.Share(0.2), bk.Share(0.5, 10, 900), None, *SIZES]
-FILE = {"name": ["toy.jsonl", "set.yaml", "<b>"], "content": FILES}
+NAMES = ["toy.jsonl", "set.yaml", "<b>", "", "..", "\ud83d", "words.csv.gz"]
 MODELS = ["gpt-4o", "gpt-4.1", "claude-haiku-4-5", " gpt-5.1 "]
 #: For each command what it takes; a command that is not here is sent strange values alone.
 BUDGET: dict[str, dict[str, list[Any]]] = {
@@ -72,8 +72,6 @@ BUDGET: dict[str, dict[str, list[Any]]] = {
     "counter": {"name": ["", "chars/4", "cl100k_base"]},
     "trace": {"name": [None, "toy", "support-chat"]},
     "path": {"path": ["support-chat", "no such file"]},
-    "file": FILE,
-    "setup": FILE,
     "conversation": {"number": [0, 1]},
     "turn": {"turn": [1, 2, 4, 5]},
     "demand": {"section": LINES, "tokens": SIZES},
@@ -82,10 +80,7 @@ BUDGET: dict[str, dict[str, list[Any]]] = {
     "reset": {},
 }
 REPLAY: dict[str, dict[str, list[Any]]] = {
-    **{
-        name: BUDGET[name]
-        for name in ("model", "preset", "line", "amount", "counter", "load", "trace", "file", "setup", "reset")
-    },
+    **{name: BUDGET[name] for name in ("model", "preset", "line", "amount", "counter", "load", "trace", "reset")},
     "policy": {"policy": ["oldest first", "sliding window", "octopus"], "on": [True, False]},
     "main": {"name": ["oldest first", "sliding window", "step"]},
     "number": {"policy": ["sliding window"], "number": ["turns"], "value": [1, 3]},
@@ -105,7 +100,6 @@ ACCURACY: dict[str, dict[str, list[Any]]] = {
     "counter": {"name": ["chars/4", "bytes/4", "estimate:o200k_base"]},
     "exact": {"name": ["", "cl100k_base"]},
     "corpus": {"name": ["mini"]},
-    "file": FILE,
     "pieces": {"characters": [None, 20, 400]},
     "classes": {"names": [["prose"], ["prose", "code"], []]},
     "lengths": {"at_least": SIZES, "at_most": SIZES},
@@ -162,12 +156,17 @@ class ExplorerMachine(RuleBasedStateMachine):
         self.send({"kind": kind})
         assert self.explorer.settings in self.seen, "what comes back has been there"
 
-    @rule(content=st.sampled_from(FILES), purpose=st.sampled_from(["file", "setup", "x"]), pieces=st.integers(1, 3))
-    def upload(self, content: bytes, purpose: str, pieces: int) -> None:
+    @rule(
+        content=st.sampled_from(FILES),
+        purpose=st.sampled_from(["file", "setup", "x"]),
+        pieces=st.integers(1, 3),
+        name=st.sampled_from(NAMES),
+    )
+    def upload(self, content: bytes, purpose: str, pieces: int, name: str) -> None:
         if not content:
             return
         size = max(1, len(content) // pieces)
-        told = {"kind": "file", "serial": "1", "name": "up.jsonl", "purpose": purpose, "size": len(content)}
+        told = {"kind": "file", "serial": "1", "name": name, "purpose": purpose, "size": len(content)}
         for offset in range(0, len(content), size):
             self.send({**told, "offset": offset}, content[offset : offset + size])
 
