@@ -124,7 +124,7 @@ def constants_of(request: Request) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class EstimatedRules:
-    """Charge a request as one family bills it, to be counted by the family's calibrated counter."""
+    """Charge a request as one family bills it; the family's calibrated counter counts the texts."""
 
     estimate: Estimate
     model: str = ""
@@ -182,7 +182,7 @@ class EstimatedRules:
 
 
 def _turns(request: Request) -> set[int]:
-    """Return where the speaker changes: between the model and whoever else, the system text apart."""
+    """Return the indices of messages where the speaker changes between the model and anybody else."""
     spoken = [(index, each.role == "assistant") for index, each in enumerate(request.messages) if not is_system(each)]
     return {index for (_, one), (index, other) in pairwise(spoken) if one != other}
 
@@ -208,7 +208,7 @@ def _schemas(schema: object) -> list[Mapping[str, Any]]:
 
 
 def _words(schema: Mapping[str, Any]) -> Iterator[str]:
-    """Name what of one schema costs words: its description, its choices, its properties' names."""
+    """List the words of one schema: its description, its choices and the names of its properties."""
     choices = schema.get("enum")
     yield str(schema.get("description") or "")
     yield from map(str, choices if isinstance(choices, list | tuple) else ())
@@ -216,7 +216,7 @@ def _words(schema: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _leaves(value: object) -> list[str]:
-    """List the keys and values of JSON, in no order that matters."""
+    """List all keys and values of a JSON value."""
     found: list[str] = []
     waiting = [value]
     while waiting:

@@ -26,7 +26,7 @@ _RESULT_ROLES = ("tool", "function")
 
 
 class Rules(Protocol):
-    """What a provider's own rules offer: from a request to all that it bills."""
+    """A provider's own rules: they list everything that a request or an answer bills."""
 
     @property
     def model(self) -> str:
@@ -256,7 +256,7 @@ class Framing:
             yield json_charge(request.tools)
 
     def _fixed(self, message: Message) -> int:
-        """Add up what does not depend on the counter."""
+        """Add up the tokens that do not depend on the counter."""
         is_result = message.role in _RESULT_ROLES
         return (
             self.per_message

@@ -1,4 +1,4 @@
-"""OpenAI's families of models: in which form each is shown a request, and what the form costs.
+"""OpenAI's families of models: the form in which each is shown a request, and what the form costs.
 
 Constants in tokens stand in ``data/framings.toml``, derived from recorded calls of public projects.
 """
@@ -12,8 +12,9 @@ from types import MappingProxyType
 from typing import Final
 
 from budgetkit.files import read_rows, read_toml
+from budgetkit.models.names import bare
 
-__all__ = ["FAMILIES", "OpenAIFamily", "bare", "family_of"]
+__all__ = ["FAMILIES", "OpenAIFamily", "family_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +69,6 @@ class OpenAIFamily:
 FAMILIES: Final[Mapping[str, OpenAIFamily]] = MappingProxyType(
     {name: OpenAIFamily(name, **row) for name, row in read_rows("framings.toml", "family").items()}
 )
-
-
-def bare(model: str) -> str:
-    """Leave out of a model's name the provider's path and the case.
-
-    >>> bare("openai/GPT-4o")
-    'gpt-4o'
-    """
-    return model.strip().rpartition("/")[2].casefold()
 
 
 def family_of(model: str) -> OpenAIFamily | None:

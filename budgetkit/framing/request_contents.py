@@ -43,14 +43,14 @@ def gemini_request(raw: Raw) -> Request:
 
 
 def _thoughts(contents: Iterable[Any]) -> list[str]:
-    """Name thoughts that stand before a call as a signature: they are billed again."""
+    """Name signed thoughts before a call, since they are billed again."""
     parts = [part for content in contents for part in objects(as_object(content).get("parts"))]
     signed = any({"thoughtSignature", "thought_signature"} & part.keys() for part in parts if "text" not in part)
     return ["reasoning before a call"] if signed else []
 
 
 def _content(content: Raw) -> Iterator[dict[str, Any]]:
-    """Turn Gemini's content into messages: what is said, shown and called, and each result."""
+    """Turn Gemini's content into messages: one for each tool result, then one with texts, images and calls."""
     said, calls = [], []
     role = {"model": "assistant", "system": "system"}.get(as_text(content.get("role")), "user")
     for part in objects(content.get("parts")):

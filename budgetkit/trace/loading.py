@@ -186,7 +186,7 @@ def iter_traces(
 
 
 def _named(source: Source, progress: Progress | None, columns: Any) -> Iterator[tuple[str, Mapping[str, Any], str]]:
-    """Give each conversation with the id it has where it brings none, and where it stands."""
+    """Give each conversation with a default id and its place in the file."""
     stem = PurePosixPath(_name(source)).stem
     places = count()
     empty: list[str] = []
@@ -226,7 +226,7 @@ def _title(value: Mapping[str, Any]) -> str:
 
 
 def _length(said: Any) -> int:
-    """Return the characters of text in a message that nobody has checked."""
+    """Count the characters of text in a message that has not been checked."""
     raw = placed(said)[1]
     content = raw.get("content") if isinstance(raw, Mapping) else None
     parts = content if isinstance(content, list) else [content]
@@ -235,7 +235,7 @@ def _length(said: Any) -> int:
 
 
 def _opened(source: Source) -> Any:
-    """Open a path or a shipped trace; a file that is open already stays its owner's to close."""
+    """Open a path or a shipped trace; a file that is already open is left to its owner to close."""
     if not isinstance(source, str | os.PathLike):
         return nullcontext(source)
     if isinstance(source, str) and source in shipped_traces():
@@ -253,7 +253,7 @@ def _opened(source: Source) -> Any:
 
 
 def _parts(stream: Any, source: Source, progress: Progress | None, columns: Any) -> Iterator[Part]:
-    """Give the values in what was given: a file's, or the given values themselves."""
+    """Give the values of what was passed in: those of a file, those of a frame, or the values themselves."""
     if hasattr(stream, "read"):
         yield from opened(stream, _name(source), progress, columns)
     elif hasattr(stream, "to_dict") and hasattr(stream, "columns"):

@@ -50,7 +50,7 @@ def messages_of(values: Iterable[Any]) -> tuple[Message, ...]:
 
 
 def plain(value: Any, room: int = _ROOM) -> Any:
-    """Write a value as dictionaries, lists, texts and numbers; TypeError says what it cannot be asked for.
+    """Turn a value of any library into dictionaries, lists, texts and numbers; TypeError where that is impossible.
 
     >>> plain(Message({"role": "user", "content": ("Hello", "world")}))
     {'role': 'user', 'content': ['Hello', 'world']}

@@ -17,7 +17,7 @@ _WANTED = "a conversation is an object with 'messages' or a list of messages, a 
 
 
 def conversations(numbered: Iterator[Numbered], name: str) -> Iterator[Numbered]:
-    """Give each conversation with the line it starts on, whichever of the shapes the file has."""
+    """Give each conversation of a file with the line it starts on, in any of the shapes."""
     first = next(numbered, None)
     if first is None:
         return
@@ -33,7 +33,7 @@ def conversations(numbered: Iterator[Numbered], name: str) -> Iterator[Numbered]
 
 
 def _split(value: Any, where: str, depth: int = 0) -> list[Mapping[str, Any]]:
-    """Take one JSON value as conversations: an object, a list of messages, or a list of either."""
+    """Read one JSON value as conversations: an object, a list of messages, or a list of either."""
     try:
         native = converted(value)
     except ValueError as error:

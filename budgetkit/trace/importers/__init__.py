@@ -23,7 +23,7 @@ Conversation = dict[str, Any]
 
 
 def converted(value: Any) -> list[Conversation] | None:
-    """Read one JSON value as conversations; None for OpenAI's chat format, and for what no format knows."""
+    """Read one JSON value as conversations; return None for OpenAI's chat format and for unknown formats."""
     lines = value.get("loglines") if isinstance(value, Mapping) else value
     if isinstance(lines, list) and lines and isinstance(lines[0], Mapping) and sessions.matches(lines[0]):
         read = [each for _, each in sessions.conversations(enumerate(lines, start=1))]
@@ -32,10 +32,10 @@ def converted(value: Any) -> list[Conversation] | None:
 
 
 def is_document(value: Mapping[str, Any]) -> bool:
-    """Say whether an object is a whole document of a known format, as against one message."""
+    """Say whether an object is a whole conversation in a known format, and not a single message."""
     return row_of(value) is not None
 
 
 def session(first: Any) -> Callable[[Iterable[Numbered]], Iterator[Numbered]] | None:
-    """Say how to read a file of which every line is an event of one session; None for a file of another kind."""
+    """Return the reader for a file whose lines are events of one session; None for another kind of file."""
     return sessions.conversations if isinstance(first, Mapping) and sessions.matches(first) else None
