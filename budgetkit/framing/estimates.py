@@ -48,44 +48,21 @@ _HIDDEN |= {"thinking": "thinking"}
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Hold one family's row.
-
-    Parameters
-    ----------
-    family, pattern : str
-        What it is called, and what its models' names match.
-    counter : str
-        The public encoding that is counted with.
-    slope : float
-        The family's tokens for one of the encoding's.
-    constants : Mapping
-        From each of :data:`CONSTANTS` to tokens.
-    mark : float
-        Tokens for each punctuation mark.
-    tool_form : str
-        How tools are written: ``"json"`` or ``"words"``.
-    schema_shown : bool
-        Whether an answer schema's JSON is billed.
-    tool_times : float
-        How much more of their text is billed than of other text.
-    spread : Mapping
-        From ``"text"`` and ``"tools"`` to how far bills lay below and above the estimate, as shares of it.
-    source, date : str
-        Where it was fitted, and when that was read.
-    """
+    """Hold one family's row of the table."""
 
     family: str
-    pattern: str
-    counter: str
-    slope: float
-    constants: Mapping[str, int] = field(hash=False)
-    mark: float = 0.0
-    tool_form: str = "json"
-    schema_shown: bool = True
-    tool_times: float = 1.0
+    pattern: str  # what the names of its models match
+    counter: str  # the public encoding that is counted with
+    slope: float  # the family's tokens for one of the encoding's
+    constants: Mapping[str, int] = field(hash=False)  # from each of CONSTANTS to tokens
+    mark: float = 0.0  # tokens for each punctuation mark
+    tool_form: str = "json"  # how tools are written: "json" or "words"
+    schema_shown: bool = True  # whether an answer schema's JSON is billed
+    tool_times: float = 1.0  # how much more of their text is billed than of other text
+    # For "text" and "tools", how far bills lay below and above the estimate, as shares of it.
     spread: Mapping[str, tuple[float, float]] = field(default_factory=dict, hash=False)
-    source: str = ""
-    date: str = ""
+    source: str = ""  # where it was fitted
+    date: str = ""  # when that was read
 
 
 def estimate_for(model: str) -> Estimate:

@@ -15,40 +15,18 @@ Raw = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Hold a request as all rules read it.
+    """Hold a request as all rules read it."""
 
-    Parameters
-    ----------
-    shape : str
-        ``"chat"``, ``"responses"``, ``"anthropic"``, ``"gemini"`` or ``"converse"``.
-    model : str
-        As the request names it; empty where it does not.
-    messages : tuple of Message
-        In OpenAI's chat format, the system text first.
-    tools : tuple of Mapping
-        Functions that the model may call, each with a name.
-    schema : Mapping or None
-        Of the answer: ``name``, ``description`` and ``schema``.
-    forced : str
-        Name of the tool that must be called.
-    required : bool
-        Whether some tool must be called.
-    sequential, thinking : bool
-        Whether calls at once are forbidden, and whether thinking is switched on.
-    uncounted : tuple of str
-        What it holds that cannot be counted.
-    """
-
-    shape: str
-    model: str = ""
-    messages: tuple[Message, ...] = ()
-    tools: tuple[Raw, ...] = ()
-    schema: Raw | None = None
-    forced: str = ""
-    required: bool = False
-    sequential: bool = False
-    thinking: bool = False
-    uncounted: tuple[str, ...] = ()
+    shape: str  # "chat", "responses", "anthropic", "gemini" or "converse"
+    model: str = ""  # as the request names it
+    messages: tuple[Message, ...] = ()  # in OpenAI's chat format, the system text first
+    tools: tuple[Raw, ...] = ()  # functions that the model may call, each with a name
+    schema: Raw | None = None  # of the answer: name, description and schema
+    forced: str = ""  # the tool that must be called
+    required: bool = False  # whether some tool must be called
+    sequential: bool = False  # whether calls at once are forbidden
+    thinking: bool = False  # whether thinking is switched on
+    uncounted: tuple[str, ...] = ()  # what it holds that cannot be counted
 
 
 def own_functions(tools: Iterable[Raw]) -> tuple[tuple[Raw, ...], list[str]]:
