@@ -156,7 +156,9 @@ class Trace:
     @property
     def uncounted(self) -> tuple[str, ...]:
         """The kinds of content in it whose tokens nobody can tell from the outside, such as sound and files."""
-        return tuple(sorted({kind for message in self.messages for kind in message.uncounted}))
+        return self._memo.once(
+            "uncounted", lambda: tuple(sorted({kind for m in self.messages for kind in m.uncounted}))
+        )
 
     def counts(self, count: Counts, framing: Framing | None = None) -> npt.NDArray[np.int64]:
         """Count every message once; asked again, the same counts come from memory.

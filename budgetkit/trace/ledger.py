@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,8 @@ __all__ = ["Counted", "Ledger", "count_all", "gone", "ledger", "unwritable"]
 Count = Callable[[str], int]
 Tokens = npt.NDArray[np.int64]
 _NEVER = np.iinfo(np.int64).max
+#: Section of the messages that no request holds.
+UNSENT: Final = "not sent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,8 @@ class Ledger:
     def _carrier(self, turn: Turn) -> Item | None:
         """Find the item that carries the priming: the turn's first message, or else the last before the turn."""
         order = chain(range(turn.start, turn.sent), reversed(range(turn.start)))
-        at = next((index for index in order if self.gone[index] >= turn.sent), None)
+        sent = (index for index in order if self.gone[index] >= turn.sent and self.past[index].section != UNSENT)
+        at = next(sent, None)
         return None if at is None else self.past[at] if at < turn.start else self.present[at]
 
     def _found(self, turn: Turn) -> list[Item]:
