@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, compress
 from typing import Any, Final
 
 import numpy as np
@@ -86,9 +86,9 @@ class Ledger:
             Opening system messages, tool schemas, earlier turns, passages, this turn. The turn's first message
             carries the priming.
         """
-        there = self.gone[: turn.sent] >= turn.sent
-        past = [self.past[index] for index in np.flatnonzero(there[: turn.start])]
-        present = [self.present[turn.start + index] for index in np.flatnonzero(there[turn.start :])]
+        there = (self.gone[: turn.sent] >= turn.sent).tolist()
+        past = list(compress(self.past, there[: turn.start]))
+        present = list(compress(self.present[turn.start : turn.sent], there[turn.start :]))
         if (carrier := self._carrier(turn)) is not None:
             primed = replace(carrier, tokens=carrier.tokens + self.priming)
             past, present = (past, [primed, *present[1:]]) if present else ([*past[:-1], primed], present)
