@@ -26,9 +26,8 @@ def data_folder() -> Path:
     for folder in (inside, beside):
         if (folder / "README.md").is_file():
             return folder
-    raise FileNotFoundError(
-        f"budgetkit's data was looked for in {inside} and {beside}; neither holds it; install budgetkit again"
-    )
+    told = f"budgetkit's data was looked for in {inside} and {beside}; neither holds it"
+    raise FileNotFoundError(f"{told}; install budgetkit again")
 
 
 def data_files(under: str = "") -> tuple[str, ...]:

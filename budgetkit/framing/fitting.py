@@ -114,10 +114,8 @@ def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | N
     """
     x, y = np.asarray(counted, dtype=np.float64), np.asarray(billed, dtype=np.float64)
     if len(x) != len(y) or len(x) < 3 or np.ptp(x) == 0:
-        raise ValueError(
-            f"{len(x)} readings of {len(set(x.tolist()))} different sizes, {len(y)} bills; a constant and a slope need "
-            "three of different sizes; give more readings"
-        )
+        told = f"{len(x)} readings of {len(set(x.tolist()))} different sizes, {len(y)} bills"
+        raise ValueError(f"{told}; a constant and a slope need three of different sizes; give more readings")
     constant, slope = _fitted(x, y)
     left_out = _left_out(x, y, list(range(len(x))) if projects is None else list(projects))
     low, high = (float(end) for end in np.quantile(left_out, [0.05, 0.95]))

@@ -84,9 +84,8 @@ def _head(stream: BinaryIO) -> bytes:
 def _whole(stream: BinaryIO, name: str) -> bytes:
     written = stream.read(LONGEST_LINE + 1)
     if len(written) > LONGEST_LINE:
-        raise ValueError(
-            f"{name}: more than {LONGEST_LINE >> 20} MiB in one piece; a conversation is less; give a part of it"
-        )
+        told = f"{name}: more than {LONGEST_LINE >> 20} MiB in one piece"
+        raise ValueError(f"{told}; a conversation is less; give a part of it")
     return written
 
 
@@ -105,9 +104,8 @@ def _members(stream: BinaryIO, name: str, columns: Any, depth: int) -> Iterator[
         archive = zipfile.ZipFile(stream)
     except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
         raise ValueError(f"{name}: no zip that can be read; {error}; pack it again") from None
-    listed = [
-        each for each in archive.infolist() if not each.is_dir() and not each.filename.startswith(("__MACOSX", "."))
-    ]
+    members = (each for each in archive.infolist() if not each.is_dir())
+    listed = [each for each in members if not each.filename.startswith(("__MACOSX", "."))]
     if any(each.filename == "xl/workbook.xml" for each in listed):
         stream.seek(0)
         yield name, tables.rows(_whole(stream, name), "excel", name, columns)

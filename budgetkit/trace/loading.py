@@ -24,7 +24,7 @@ from budgetkit.files import data_files, data_path
 from budgetkit.trace.containers import Part, opened
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.door import made_trace
-from budgetkit.trace.importers import label
+from budgetkit.trace.importers.formats import label
 from budgetkit.trace.jsonl import Progress, placed
 from budgetkit.trace.objects import plain
 from budgetkit.trace.shapes import conversations
@@ -101,10 +101,8 @@ def load_trace(
             return trace
         known.append(trace.id)
     ids = ", ".join(map(one_line, known[:5])) + (", ..." if len(known) > 5 else "")
-    raise ValueError(
-        f"conversation {brief(conversation)} of {_name(source)} was asked for; "
-        f"it has {len(known)}, 0 to {len(known) - 1}, with the ids {ids}; take one of these"
-    )
+    told = f"it has {len(known)}, 0 to {len(known) - 1}, with the ids {ids}; take one of these"
+    raise ValueError(f"conversation {brief(conversation)} of {_name(source)} was asked for; {told}")
 
 
 def load_traces(
@@ -247,9 +245,8 @@ def _opened(source: Source) -> Any:
         told = f"no trace {brief(str(source))}; shipped are {shipped}"
         raise ValueError(f"{told}; use one of these, or the path of a file")
     found = "that is a folder" if path.is_dir() else "there is none"
-    raise FileNotFoundError(
-        f"a trace file {one_line(str(path))} was asked for; {found}; correct the path, or use one of {shipped}"
-    )
+    told = f"a trace file {one_line(str(path))} was asked for; {found}"
+    raise FileNotFoundError(f"{told}; correct the path, or use one of {shipped}")
 
 
 def _parts(stream: Any, source: Source, progress: Progress | None, columns: Any) -> Iterator[Part]:

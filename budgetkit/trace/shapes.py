@@ -7,7 +7,9 @@ from itertools import chain
 from typing import Any
 
 from budgetkit.budget.quoting import quoted
-from budgetkit.trace.importers import converted, is_document, is_record, nearest, session
+from budgetkit.trace.importers import converted, sessions
+from budgetkit.trace.importers.formats import nearest, row_of
+from budgetkit.trace.importers.records import is_record
 from budgetkit.trace.jsonl import LocatedMessage, Numbered
 
 __all__ = ["conversations"]
@@ -22,9 +24,9 @@ def conversations(numbered: Iterator[Numbered], name: str) -> Iterator[Numbered]
     if first is None:
         return
     everything = chain([first], numbered)
-    if (read := session(first[1])) is not None:
-        yield from read(everything)
-    elif isinstance(first[1], Mapping) and not is_document(first[1]) and is_record(first[1]):
+    if isinstance(first[1], Mapping) and sessions.matches(first[1]):
+        yield from sessions.conversations(everything)
+    elif isinstance(first[1], Mapping) and row_of(first[1]) is None and is_record(first[1]):
         said = {"messages": [LocatedMessage(line, value) for line, value in everything]}
         yield from ((first[0], each) for each in converted(said) or [said])
     else:

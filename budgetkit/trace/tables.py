@@ -60,9 +60,8 @@ def text_rows(text: str, name: str, columns: Columns) -> list[Numbered] | None:
     header = text.partition("\n")[0].lower()
     delimiter = "\t" if "\t" in header else ";" if header.count(";") > header.count(",") else ","
     cells = {cell.strip(' "\r') for cell in header.split(delimiter)}
-    if suffix not in (".csv", ".tsv") and not (
-        cells & {*format_table("columns")["role"]} and cells & {*format_table("columns")["content"]}
-    ):
+    usual = format_table("columns")
+    if suffix not in (".csv", ".tsv") and not (cells & {*usual["role"]} and cells & {*usual["content"]}):
         return None
     csv.field_size_limit(1 << 30)
     try:
@@ -104,10 +103,8 @@ def _chosen(cells: Mapping[str, Any], columns: Columns, name: str) -> dict[str, 
     if columns is not None and (wrong := [each for each in columns.values() if each not in cells]):
         raise ValueError(f"{name}: column {brief(wrong[0])} was asked for; it has {quoted(cells)}; choose among these")
     lower = {key.lower().strip(): key for key in reversed(list(cells))}
-    found = {
-        what: next((lower[each] for each in usual if each in lower), None)
-        for what, usual in format_table("columns").items()
-    }
+    usual = format_table("columns").items()
+    found = {what: next((lower[each] for each in names if each in lower), None) for what, names in usual}
     chosen = {**found, **(columns or {})}
     if chosen["content"] is None or {"prompt", "instruction", "messages", "conversations"} & lower.keys():
         return {**chosen, "role": None} if columns is None else chosen

@@ -8,17 +8,14 @@ fields, and what was left out is said under ``warnings``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from budgetkit.trace.importers import sessions
 from budgetkit.trace.importers.documents import converted as _converted
-from budgetkit.trace.importers.formats import label, nearest, row_of
-from budgetkit.trace.importers.records import is_record
-from budgetkit.trace.importers.usage import usage_of
-from budgetkit.trace.jsonl import Numbered, placed
+from budgetkit.trace.jsonl import placed
 
-__all__ = ["converted", "is_document", "is_record", "label", "nearest", "session", "usage_of"]
+__all__ = ["converted"]
 Conversation = dict[str, Any]
 
 
@@ -29,13 +26,3 @@ def converted(value: Any) -> list[Conversation] | None:
         read = [each for _, each in sessions.conversations(enumerate(lines, start=1))]
         return [{**each, "messages": [placed(said)[1] for said in each["messages"]]} for each in read] or None
     return _converted(value)
-
-
-def is_document(value: Mapping[str, Any]) -> bool:
-    """Say whether an object is a whole conversation in a known format, and not a single message."""
-    return row_of(value) is not None
-
-
-def session(first: Any) -> Callable[[Iterable[Numbered]], Iterator[Numbered]] | None:
-    """Return the reader for a file whose lines are events of one session; None for another kind of file."""
-    return sessions.conversations if isinstance(first, Mapping) and sessions.matches(first) else None

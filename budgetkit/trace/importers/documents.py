@@ -102,23 +102,17 @@ def _flat(value: Any, depth: int = 0) -> Iterator[Any]:
 def _plainly(value: Mapping[str, Any]) -> list[Conversation] | None:
     """Read a list of messages that needs no row for its document; None where all are in OpenAI's own form."""
     read = read_records(value["messages"], None, value.get("model"))
-    if not read.formats and not read.notes and not any("native" in _raw(m) for m in read.messages):
+    said = (placed(message)[1] for message in read.messages)
+    if not read.formats and not read.notes and not any(isinstance(m, Mapping) and "native" in m for m in said):
         return None
     name = next(iter(read.formats), "openai-responses")
     return [_finished({**value, "messages": read.messages}, name, read.usage, read.notes)]
 
 
-def _raw(message: Any) -> Mapping[str, Any]:
-    raw = placed(message)[1]
-    return raw if isinstance(raw, Mapping) else {}
-
-
 def _by_row(value: Mapping[str, Any], row: Format, depth: int) -> list[Conversation]:
     """Read a document whose messages, system text and answers stand where its row says."""
     notes: list[str] = []
-    model = _at(value, row.model)
-    body = _body(value, row, depth, notes)
-    system = _system(value, row)
+    model, system, body = _at(value, row.model), _system(value, row), _body(value, row, depth, notes)
     messages = [*system, *body["messages"]]
     usage = [{**told, "message_index": told["message_index"] + len(system)} for told in _told(body.get("usage"))]
     answers = [(path, answer) for path in row.answers if (answer := _at(value, path)) is not None]
@@ -134,9 +128,9 @@ def _by_row(value: Mapping[str, Any], row: Format, depth: int) -> list[Conversat
             conversation["tools"] = tools
         if len(row.answers) > 1:
             id = _at(value, table("paths")["id"])
-            conversation |= {"title": path, **({} if id is None else {"id": f"{id} {path}"})}
-        all_usage = [*usage, told] if told else usage
-        made.append(_finished(conversation | {"messages": [*messages, *said]}, row.name, all_usage, notes))
+            conversation |= {"title": path, **filled(id="" if id is None else f"{id} {path}")}
+        conversation["messages"] = [*messages, *said]
+        made.append(_finished(conversation, row.name, [*usage, *([told] if told else [])], notes))
     return made
 
 
