@@ -109,11 +109,11 @@ class EstimatedRules:
     def charges(self, request: Request) -> list[Charge]:
         """List what a request bills."""
         cost, times = self.estimate.constants, constants_of(request)
-        each = cost["property"] * times["property"] + cost["tool"] * times["tool"]
+        each, more = cost["property"] * times["property"] + cost["tool"] * times["tool"], self.estimate.tool_times
         return [
             Charge("framing", "request", fixed=cost["request"]),
             *self._messages(request),
-            *(self._tool(tool) for tool in request.tools),
+            *(Charge("tools", function_name(tool), (self._written(tool),), times=more) for tool in request.tools),
             *([Charge("tools", "frame", fixed=each)] if each else []),
             *(Charge("hidden prompt", told, fixed=cost[name]) for name, told in _HIDDEN.items() if times[name]),
             *self._schema(request),
@@ -145,9 +145,6 @@ class EstimatedRules:
             written = (_json(request.schema.get("schema")),) if self.estimate.schema_shown else ()
             yield Charge("answer schema", "", written, self.estimate.constants["schema"])
 
-    def _tool(self, tool: Mapping[str, Any]) -> Charge:
-        return Charge("tools", function_name(tool), (self._written(tool),), times=self.estimate.tool_times)
-
     def _written(self, tool: Mapping[str, Any]) -> str:
         """Write a tool as JSON of name, description and parameters, or as all the words in it."""
         function = unwrapped(tool)
@@ -177,10 +174,8 @@ def _schemas(schema: object) -> list[Mapping[str, Any]]:
     while waiting:
         each = as_object(waiting.pop())
         found += [each] if each or not found else []
-        waiting += [
-            *as_object(each.get("properties")).values(),
-            *([each["items"]] if as_object(each.get("items")) else []),
-        ]
+        items = [each["items"]] if as_object(each.get("items")) else []
+        waiting += [*as_object(each.get("properties")).values(), *items]
     return found
 
 
