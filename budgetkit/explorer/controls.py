@@ -10,12 +10,11 @@ import ipywidgets as widgets
 
 from budgetkit.budget import Budget
 from budgetkit.explorer.boxes import AUTO, Do, NumberBox, bound, options, row, sends, show
-from budgetkit.explorer.budget.settings import OWN, Settings, known_presets
+from budgetkit.explorer.budget.settings import OWN, WINDOWS, Settings, known_presets
 from budgetkit.explorer.tips import TIPS
 from budgetkit.models import Model, models
 from budgetkit.trace import Trace
 
-WINDOWS = (2_048, 4_096, 8_192, 16_384, 32_768, 65_536, 128_000, 200_000, 400_000, 1_000_000, 1_047_576, 2_000_000)
 RATIOS = ("chars/4", "chars/3.5", "bytes/4", "utf16/4")
 
 

@@ -33,6 +33,8 @@ _PARTS = (
     "panels",
     "reader",
     "card",
+    "play",
+    "folds",
     "view",
 )
 _FOLDER = Path(__file__).parent / "view"
@@ -86,11 +88,15 @@ class View(anywidget.AnyWidget):
     """
 
     _esm = _source()
-    _css = (_FOLDER / "view.css").read_text("utf-8")
+    _css = "".join((_FOLDER / f"{name}.css").read_text("utf-8") for name in ("view", "play"))
     state = t.Dict().tag(sync=True)
     texts = t.Dict().tag(sync=True)
     reader = t.Dict().tag(sync=True)
+    #: The tables and folds that are open.
     opened = t.List(t.Unicode()).tag(sync=True)
+    #: What the page plays by itself, sent once it is opened.
+    play = t.Dict().tag(sync=True)
+    folds: Any = t.List().tag(sync=True)
     #: What may be drawn, in order.
     figures = t.List(t.Unicode()).tag(sync=True)
     #: The files that may be opened: purpose (the command that takes them), label and accept.
@@ -117,6 +123,7 @@ class View(anywidget.AnyWidget):
             drawn, new = getattr(self, f"figure_{name}"), made.get(name, {})
             if {**drawn, "serial": 0} != {**new, "serial": 0}:
                 setattr(self, f"figure_{name}", {**new, "serial": serial})
+        self.play = made.get("play", {})
 
 
 def view_of(name: str, figures: Sequence[str], opens: Sequence[Mapping[str, Any]]) -> type[View]:

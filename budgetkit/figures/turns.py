@@ -117,7 +117,9 @@ def _marks(table: Columns) -> tuple[list[Spec], list[Spec]]:
     turns = table["turn"]
     cut = [turn for turn, section in zip(turns, table["first_cut"], strict=True) if section]
     shapes = [
-        _upright(turn, SLATE, "solid", 1) for turn, is_chosen in zip(turns, table["chosen"], strict=True) if is_chosen
+        _upright(turn, SLATE, "solid", 1) | {"name": "here"}
+        for turn, is_chosen in zip(turns, table["chosen"], strict=True)
+        if is_chosen
     ]
     shapes += [_upright(turn, ALARM, "dash", 1.5) for turn in cut]
     first, last = _range(turns)

@@ -98,7 +98,8 @@ class RequestBatch:
         for allocation, limit, granted in steps:
             demand = asked[allocation.section]
             limits = np.array(np.broadcast_to(np.asarray(limit, dtype=np.int64), demand.shape))
-            found[allocation.section] = {"demand": demand, "limit": limits, "granted": granted, "cut": demand - granted}
+            given = np.array(granted)  # its own: what is found one by one is written into it
+            found[allocation.section] = {"demand": demand, "limit": limits, "granted": given, "cut": demand - given}
         # Sections that nobody declared are asked in the order in which a request's items name them.
         unnamed = [a for a in whole.allocations if a.section not in budget.sections]
         special = [a for a in whole.allocations if self._is_special(a)] + (unnamed if len(unnamed) > 1 else [])

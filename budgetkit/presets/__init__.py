@@ -11,17 +11,5 @@ from budgetkit.presets.memory import memory_engine, working_memory
 from budgetkit.presets.registry import PRESETS, Preset, preset
 from budgetkit.presets.token_budget import token_budget
 
-__all__ = [
-    "CONTEXT_BUDGET_SCHEMA",
-    "PRESETS",
-    "Preset",
-    "agent",
-    "agent_prompt",
-    "chat",
-    "memory_engine",
-    "preset",
-    "rag",
-    "to_context_budget",
-    "token_budget",
-    "working_memory",
-]
+__all__ = ["CONTEXT_BUDGET_SCHEMA", "PRESETS", "Preset", "agent", "agent_prompt", "chat", "memory_engine", "preset"]
+__all__ += ["rag", "to_context_budget", "token_budget", "working_memory"]
