@@ -154,18 +154,7 @@ def evidence_shares(
             needed, present = int(lost["needed"].sum()), int(lost["present"].sum())
             share = present / needed if needed else float("nan")
             possible = lost["possible"].sum() / needed if needed else float("nan")
-            rows.append(
-                (
-                    name,
-                    cap,
-                    needed,
-                    present,
-                    share,
-                    possible,
-                    totals["cached_share"],
-                    totals["relative_cost"],
-                    lost["source"].iloc[0],
-                )
-            )
+            cost = totals["cached_share"], totals["relative_cost"]
+            rows.append((name, cap, needed, present, share, possible, *cost, lost["source"].iloc[0]))
     columns = ["policy", "cap", "needed", "present", "share", "possible", "cached_share", "relative_cost", "source"]
     return pd.DataFrame(rows, columns=columns)
