@@ -79,7 +79,7 @@ def _came_back(outcome: Replay, needs: Ints, at: Ints) -> Flags:
 
 
 def _possible(outcome: Replay, needs: Ints, at: Ints) -> Ints:
-    """Fill each request's limit with what it needs, cheapest pair first; the last one counts by the part that fits."""
+    """Return how many needed pairs fit into each request, the smallest first; the last counts by the part that fits."""
     limits, tokens = outcome.columns[outcome.section]["limit"], outcome.placed.tokens
     found = np.zeros(len(limits), dtype=np.int64)
     for request in np.unique(at).tolist():

@@ -251,7 +251,7 @@ def _at_prices(cache: PromptCache, prices: Prices | None) -> PromptCache:
 
 
 def _shrink_others(sizes: _Sizes, section: str, history: Ints, over: Ints, granted: dict[str, Ints]) -> Ints:
-    """Let the other sections give up what the floor of the history takes; return what is still missing."""
+    """Take from the other sections what the floor of the history needs; return the tokens that are still missing."""
     missing = over.copy()
     for row in np.flatnonzero(over).tolist():
         floor = int(history[row])

@@ -43,12 +43,12 @@ def _draw(table: pd.DataFrame) -> Spec:
 
 
 def _called(name: str, longest: int = 38) -> str:
-    """Return a counter's name that the figure has room for; what it is stands at its beginning."""
+    """Return a counter's name, cut at its end to fit the figure."""
     return plain(name if len(name) <= longest else f"{name[: longest - 1]}…")
 
 
 def _labels(x: Floats, y: Floats, names: list[str], reach: list[float], top: float) -> list[Spec]:
-    """Name the points, those that fall together once; those to the right from the left, none over another."""
+    """Return a label for each heap of points; labels of points on the right stand to their left, and none overlap."""
     heaps = _heaps(x / (reach[1] - reach[0]), y / top)
     middle = sum(reach) / 2
     notes = []

@@ -144,7 +144,7 @@ def telling_window(base: BudgetSettings, library: Replays) -> int | None:
 
 
 def _roles(settings: Settings, budget: Budget) -> dict[str, str]:
-    """Return the role table; without its entry "step" the running turn's calls are history at once."""
+    """Return the role table; if pruning works within a turn, it has no "step", so running calls are history."""
     roles = dict(budget.roles or DEFAULT_ROLES)
     if settings.within:
         roles.pop("step", None)

@@ -57,7 +57,7 @@ def _layer(table: pd.DataFrame, column: str, name: str, fill: str) -> Spec:
 
 
 def _requests(last: int, every_turn: bool) -> dict[str, Any]:
-    """Return the axis of the requests; where each turn makes one it is called by the turn."""
+    """Return the axis of requests; it counts turns if each turn makes one request."""
     title = {"text": "turn" if every_turn else "request", "standoff": 4}
     ticks: dict[str, Any] = {"nticks": _MOST_TICKS} if last > _MOST_TICKS else {"tick0": 1, "dtick": 1}
     return {"title": title, "range": [1, last + 1], "showgrid": False, **ticks}
