@@ -208,7 +208,7 @@ class Explorer(ABC, Generic[S, F, L]):
     def _do(
         self, kind: str, ack: str = "", merge: str = "", *, beside: str = "", note: str = "", **values: Any
     ) -> None:
-        """Carry out a command; where it cannot be, keep what holds and show why, beside the box it came from."""
+        """Carry out a command; if it fails, change nothing and say why, beside the box it came from."""
         with self._lock:
             if self._quiet:
                 return

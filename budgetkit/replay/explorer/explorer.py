@@ -112,7 +112,7 @@ class ConversationExplorer(Explorer[Settings, Results, Replays]):
         view = ConversationView()
         library = Replays(view.report)
         base = begun(library, trace, budget, model, counter, window)
-        if model is window is None and isinstance(budget, str):
+        if model is None and window is None and isinstance(budget, str):
             base = replace(base, window=telling_window(base, library))
         chosen = AT_FIRST if policies is None else tuple(policies)
         if not chosen:
