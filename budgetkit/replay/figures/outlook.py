@@ -58,7 +58,8 @@ def _draw(table: pd.DataFrame) -> Spec:
         dashed = {"color": ALARM, "dash": "dash", "width": 1.5}
         shapes.append({"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": at, "y1": at, "line": dashed})
         text = f"{plain(column.removeprefix('limit: '))} {at:,.0f}"
-        place = {"x": 0, "xref": "paper", "xanchor": "left", "y": at, "yanchor": "bottom", "showarrow": False}
+        side = {"x": 1, "xanchor": "right"} if notes else {"x": 0, "xanchor": "left"}  # two may lie close together
+        place = {**side, "xref": "paper", "y": at, "yanchor": "bottom", "showarrow": False}
         notes.append({**place, "text": text})
     x = {"title": {"text": "turn", "standoff": 4}, "showgrid": False, "nticks": 8}
     y = {"rangemode": "tozero", "tickformat": "~s"}

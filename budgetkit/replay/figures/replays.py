@@ -22,14 +22,13 @@ from budgetkit.budget.colours import (
     WINE,
     colour,
 )
-from budgetkit.figures.question import Question, Spec, label, layout, plain, rows, short
+from budgetkit.figures.question import Question, Spec, counted, dollars, label, layout, plain, rows, short
 from budgetkit.replay import Replay, rank_policies
 
 LINES = (GREY, BLUE, GREEN, ORANGE, PURPLE, SKY, WINE, OLIVE)
 DASHES = ("solid", "dash", "dot", "dashdot")  # for the colours that come again
 _KINDS = {"cached": GREEN, "written": ORANGE, "fresh": PALE}
 _FATES = {"kept": GREY, "shrunk": ORANGE, "summarised": PURPLE, "dropped": ALARM}
-_MOST_TICKS = 8
 _MOST_WIDE = 400  # messages
 
 
@@ -87,8 +86,7 @@ def _layer(table: pd.DataFrame, column: str, name: str, fill: str) -> Spec:
 def _requests(last: int, every_turn: bool) -> dict[str, Any]:
     """Return the axis of the requests; where each turn makes one it is called by the turn."""
     title = {"text": "turn" if every_turn else "request", "standoff": 4}
-    ticks: dict[str, Any] = {"nticks": _MOST_TICKS} if last > _MOST_TICKS else {"tick0": 1, "dtick": 1}
-    return {"title": title, "range": [1, last + 1], "showgrid": False, **ticks}
+    return {"title": title, "range": [1, last + 1], "showgrid": False, **counted(last)}
 
 
 def _axis(table: pd.DataFrame) -> dict[str, Any]:
@@ -183,7 +181,7 @@ def _draw_dropping(table: pd.DataFrame) -> Spec:
     traces = [_lives(table[table["fate"] == fate], fate, width) for fate in fates]
     traces += [_entry(fate, _FATES[fate]) for fate in fates]
     last, every_turn = int(table["first"].max()), bool((table["first"] <= table["turn"] + 1).all())
-    y_axis = {"title": {"text": "message"}, "autorange": "reversed", "nticks": _MOST_TICKS}
+    y_axis = {"title": {"text": "message"}, "autorange": "reversed", **counted(len(table))}
     more = {"showlegend": True, "legend": {"orientation": "h", "y": -0.2}}
     return {"data": traces, "layout": layout(340, _requests(last, every_turn), y_axis, **more)}
 
@@ -234,7 +232,7 @@ def _draw_ranking(table: pd.DataFrame) -> Spec:
 
 def _ranked(row: dict[str, Any]) -> str:
     kept = row.get("evidence", np.nan)
-    cost = "" if np.isnan(row["cost"]) else f", ${row['cost']:,.2f}"
+    cost = "" if np.isnan(row["cost"]) else f", {dollars(row['cost'])}"
     evidence = "" if np.isnan(kept) else f", {kept:.0%} evidence"
     return f"{row['relative_cost']:.2f} x{cost}<br>{row['cached_share']:.0%} cached{evidence}"
 
