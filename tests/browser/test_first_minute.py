@@ -172,6 +172,7 @@ def test_a_saved_notebook_shows_the_explorers_last_state(notebook: Open, tmp_pat
     expect(page.locator(".bk-still")).to_be_visible()
     expect(page.locator(".bk-still")).to_contain_text("5,555")
     own.shoot("no-kernel")
+    own.wait()  # JupyterLab has begun another kernel, which has to be there to be shut down
 
 
 def test_a_key_is_marked_as_ours_before_notebook_7_hears_it(lab: Notebook) -> None:

@@ -133,7 +133,7 @@ def _points_note(table: pd.DataFrame, found: Results) -> str:
     worst = table.iloc[0]
     part = f" {len(table):,} of {len(found.errors):,} are drawn." if len(table) < len(found.errors) else ""
     off = as_percent(worst["class_error"])
-    return f"{worst['class']} is counted worst, {off} off on average; click a point to read it below.{part}"
+    return f"{worst['class']} is counted worst, {off} off on average; click a point to read it.{part}"
 
 
 def _rooms_note(table: pd.DataFrame, found: Results) -> str:
