@@ -293,6 +293,30 @@ def test_nothing_serious_stands_in_the_way_of_anybody(lab: Notebook, theme: str)
     lab.shoot(f"explorer-{theme}")
 
 
+# Charts are to be drawn, and have no place just then; no frame is painted before they have it again.
+HIDDEN_WITHIN_A_FRAME = """async () => {
+    const charts = document.querySelector(".bk-charts"), start = window.setTimeout, held = [];
+    window.setTimeout = (call, wait, ...given) => wait ? start(call, wait, ...given) : held.push(call);
+    charts.style.width = "90%";
+    while (!charts.hasAttribute("aria-busy") || !held.length) await new Promise(requestAnimationFrame);
+    charts.style.display = "none";
+    while (charts.hasAttribute("aria-busy")) {
+        held.splice(0).forEach(call => call());
+        await null;
+    }
+    charts.style.display = "";
+    window.setTimeout = start;
+}"""
+
+
+def test_charts_are_drawn_though_the_page_was_hidden_as_their_turn_came(lab: Notebook) -> None:
+    """JupyterLab hides all of it for a moment when a theme comes, which on a slow machine is while they are drawn."""
+    lab.page.evaluate(HIDDEN_WITHIN_A_FRAME)
+    lab.wait_for_charts()
+    lab.page.evaluate("document.querySelector('.bk-charts').style.width = ''")
+    lab.wait_for_charts()
+
+
 def test_dark_follows_jupyterlab_at_once(lab: Notebook) -> None:
     page = lab.page
     ink = "getComputedStyle(document.querySelector('.bk-card h3')).color"

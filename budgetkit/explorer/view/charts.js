@@ -7,7 +7,7 @@ const painted = () => new Promise((resolve) => requestAnimationFrame(() => setTi
 
 function createCharts(model, alive, post, moving) {
   const root = element("div", { class: "bk-charts" });
-  const charts = { root, model, post, alive, moving, dirty: new Set(), running: false, hover: null, cards: new Map(), onHover: () => {}, onClick: () => {} };
+  const charts = { root, model, post, alive, moving, dirty: new Set(), running: false, hover: null, cards: new Map(), onHover: () => {}, onClick: () => {}, onHidden: () => {} };
   charts.arrange = (keys) => arrangeCards(charts, keys);
   charts.draw = (key) => {
     charts.dirty.add(key);
@@ -119,7 +119,7 @@ async function paintCard(charts, card, library) {
   const isFirst = charts.root.firstChild === card.root && figure.click !== "document";
   const height = Math.min(figure.spec.layout.height, isFirst ? firstHeight(card.root) : Infinity);
   card.plot.style.height = `${height}px`;
-  if (!card.plot.clientWidth) return; // not laid out yet: the ResizeObserver calls again
+  if (!card.plot.clientWidth) return void (charts.root.clientWidth || charts.onHidden()); // drawn once it is shown
   card.busy = true;
   await library.react(card.plot, fitted(card.plot, figure.spec.data), themed(card.plot, { ...figure.spec.layout, height }), CHART_SETTINGS);
   card.busy = false;

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pandas as pd
 
@@ -14,7 +14,9 @@ from budgetkit.counters import Count
 from budgetkit.explorer.base import Explorer
 from budgetkit.explorer.budget.commands import begun
 from budgetkit.explorer.budget.settings import DEFAULT_MODEL
+from budgetkit.explorer.folds import Fold
 from budgetkit.explorer.view import view_of
+from budgetkit.message import Message
 from budgetkit.pruning.policies import Policy
 from budgetkit.pruning.policies.systems import policy_of
 from budgetkit.replay import Replay
@@ -37,6 +39,12 @@ from budgetkit.trace import Trace
 Data = dict[str, Any]
 
 
+#: What can be opened beside the figures.
+FOLDS = {
+    "billed": Fold("What is billed?", "budgetkit.replay.explorer.folded:BilledFold"),
+    "check": Fold("What does the check find?", "budgetkit.replay.explorer.folded:CheckFold"),
+    "decide": Fold("Which setting is best?", "budgetkit.deciding.fold:DecideFold"),
+}
 OPENS = [
     {"purpose": "file", "label": "Open a conversation…", "accept": ".jsonl,.json,.ndjson,.txt,.traj"},
     {"purpose": "setup", "label": "Load a budget…", "accept": ".yaml,.yml,.json"},
@@ -87,6 +95,7 @@ class ConversationExplorer(Explorer[Settings, Results, Replays]):
     """
 
     commands = COMMANDS
+    folds: ClassVar[Mapping[str, Fold]] = FOLDS
 
     def __init__(
         self,
@@ -173,7 +182,15 @@ class ConversationExplorer(Explorer[Settings, Results, Replays]):
         return status(found)
 
     def _charts(self, found: Results, opened: list[str]) -> dict[str, Data]:
-        return charts(found, opened)
+        drawn = charts(found, opened)
+        return drawn | {"play": found.film} if "play" in opened else drawn
+
+    def _film(self, found: Results) -> tuple[Data, Sequence[Message]]:
+        return found.film | {"request": found.request}, found.trace.messages
+
+    def _heading(self) -> str:
+        now = self._history.now
+        return f"{now.base.trace} in {self.budget.window:,} tokens of {now.base.model}: {', '.join(now.chosen)}"
 
     def _texts(self, found: Results) -> dict[str, str]:
         return texts(self._history.now, found)

@@ -94,6 +94,11 @@ class Results:
         return pauses(self.trace.messages, self.shown.outcome.placed.requests)
 
     @property
+    def film(self) -> dict[str, Any]:
+        """What a page needs to play the replays by itself; the one that is shown comes first."""
+        return {**self.compared.film, "main": list(self.replays).index(self.main)}
+
+    @property
     def horizon(self) -> int:
         """How many turns the forecast draws."""
         return int(self.drawn.shape[1]) - len(self.run.trace.turns)
