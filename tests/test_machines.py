@@ -12,6 +12,7 @@ from unittest import mock
 
 import hypothesis.strategies as st
 import pytest
+from budgetkit.corpora import Corpus, Document
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from jupyter_client.session import json_packer
@@ -19,7 +20,6 @@ from jupyter_client.session import json_packer
 import budgetkit as bk
 from budgetkit.accuracy.explorer import AccuracyExplorer
 from budgetkit.app.card import DesignCard
-from budgetkit.corpora import Corpus, Document
 from budgetkit.explorer.budget import BudgetExplorer
 from budgetkit.replay.explorer import ConversationExplorer
 from budgetkit.state import to_json, to_yaml

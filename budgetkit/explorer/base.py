@@ -74,7 +74,7 @@ class Explorer(ABC, Generic[S, F, L]):
         self._serial = 0
         self._burst = ("", 0.0, 0)
         self._held = False
-        self._still = Still()
+        self.still = Still()
         self.view, self.controls, self._library = view, controls, library
         self._history = UndoStack(settings)
         self._found = self._follow(settings)
@@ -341,7 +341,7 @@ class Explorer(ABC, Generic[S, F, L]):
 
     def _show(self, state: Data, ack: str = "") -> None:
         self.view.state = {**state, "ack": ack}  # first, so that key figures are painted before charts are made
-        self._still.change(self.view.state, repr(self))
+        self.still.change(self.view.state, repr(self))
         self._quiet = True
         try:
             self.controls.project(self._history.now, self._found)
@@ -372,7 +372,7 @@ class Explorer(ABC, Generic[S, F, L]):
         from IPython.display import display
 
         with self._lock:
-            self._still.show(picture(self.view.state, repr(self)))
+            self.still.show(picture(self.view.state, repr(self)))
         display(self._repr_mimebundle_(), raw=True)  # type: ignore[no-untyped-call]
 
     def _repr_mimebundle_(self, **options: Any) -> Data:
