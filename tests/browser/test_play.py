@@ -40,7 +40,9 @@ def test_it_is_sent_once_plays_smoothly_and_takes_the_explorer_along(
     card.get_by_role("button", name="Pause").click()
     frames = sorted(set(page.evaluate("window.drawn")))
     gaps = sorted(later - earlier for earlier, later in zip(frames, frames[1:], strict=False) if later - earlier > 2)
-    print(f"{len(gaps)} frames, median {gaps[len(gaps) // 2]:.1f} ms, 95 in 100 under {gaps[int(len(gaps) * 0.95)]:.1f}")
+    print(
+        f"{len(gaps)} frames, median {gaps[len(gaps) // 2]:.1f} ms, 95 in 100 under {gaps[int(len(gaps) * 0.95)]:.1f}"
+    )
     assert gaps[len(gaps) // 2] < 25
     card.locator(".bk-play-range").fill("60")
     expect(page.locator(".bk-kpi[data-key=now] span")).to_have_text("sent at turn 60")
