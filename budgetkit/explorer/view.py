@@ -7,6 +7,7 @@ JavaScript is not among them: a page asks for it once, whatever number of explor
 from __future__ import annotations
 
 import gzip
+import json
 import types
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -33,6 +34,7 @@ _PARTS = (
     "reader",
     "card",
     "play",
+    "folds",
     "view",
 )
 _FOLDER = Path(__file__).parent / "view"
@@ -63,11 +65,19 @@ def sendable(value: Any) -> Any:
     >>> sendable({"said": ["cut \ud83d", 3]}) == {"said": ["cut \ufffd", 3]}
     True
     """
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return _mended(value)
+    return value
+
+
+def _mended(value: Any) -> Any:
     if isinstance(value, str):
-        return value if value.isascii() else replace_surrogates(value)
+        return replace_surrogates(value)
     if isinstance(value, Mapping):
-        return {sendable(key): sendable(each) for key, each in value.items()}
-    return [*map(sendable, value)] if isinstance(value, list | tuple) else value
+        return {_mended(key): _mended(each) for key, each in value.items()}
+    return [*map(_mended, value)] if isinstance(value, list | tuple) else value
 
 
 class View(anywidget.AnyWidget):
@@ -82,9 +92,11 @@ class View(anywidget.AnyWidget):
     state = t.Dict().tag(sync=True)
     texts = t.Dict().tag(sync=True)
     reader = t.Dict().tag(sync=True)
+    #: The tables and folds that are open.
     opened = t.List(t.Unicode()).tag(sync=True)
     #: What the page plays by itself, sent once it is opened.
     play = t.Dict().tag(sync=True)
+    folds: Any = t.List().tag(sync=True)
     #: What may be drawn, in order.
     figures = t.List(t.Unicode()).tag(sync=True)
     #: The files that may be opened: purpose (the command that takes them), label and accept.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,6 +19,8 @@ from budgetkit.explorer.budget.results import Results, results
 from budgetkit.explorer.budget.settings import Settings
 from budgetkit.explorer.budget.texts import texts
 from budgetkit.explorer.budget.view_state import scene, shown_figures
+from budgetkit.explorer.budget.why import sections_told
+from budgetkit.explorer.folds import Fold
 from budgetkit.explorer.library import Library
 from budgetkit.explorer.view import View, view_of
 from budgetkit.message import Message
@@ -34,6 +36,13 @@ OPENS = [
 ]
 
 
+#: What can be opened beside the figures.
+FOLDS = {
+    "why": Fold("Why is something lost?", "budgetkit.explorer.budget.why:WhyFold"),
+    "billed": Fold("What is billed?", "budgetkit.explorer.billed:BilledFold"),
+    "check": Fold("What does the check find?", "budgetkit.explorer.checked:CheckFold"),
+    "decide": Fold("Which setting is best?", "budgetkit.deciding.fold:DecideFold"),
+}
 BudgetView = view_of("BudgetView", ("waterfall", "sections", "turns", "errors", "conversations"), OPENS)
 
 
@@ -71,6 +80,7 @@ class BudgetExplorer(Explorer[Settings, Results, Library]):
     """
 
     commands = COMMANDS
+    folds: ClassVar[Mapping[str, Fold]] = FOLDS
     view_class: ClassVar[type[View]] = BudgetView
 
     def __init__(
@@ -123,7 +133,9 @@ class BudgetExplorer(Explorer[Settings, Results, Library]):
         return scene(settings, found, source(settings, found, self._library))
 
     def _status(self, found: Results) -> Data:
-        return status(found)
+        told = status(found)
+        sentences = [told["text"], *told["more"]]
+        return {**told, "asks": sections_told(found.plan, sentences)} if "why" in self.folds else told
 
     def _charts(self, found: Results, opened: list[str]) -> dict[str, Data]:
         return charts(found, shown_figures(found), opened)
