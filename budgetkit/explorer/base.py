@@ -26,6 +26,7 @@ from budgetkit.explorer.uploads import Uploads
 from budgetkit.explorer.view import View, sendable
 from budgetkit.figures.svg.saving import write_whole
 from budgetkit.message import Message
+from budgetkit.trace import Trace
 
 Data = dict[str, Any]
 
@@ -157,6 +158,16 @@ class Explorer(ABC, Generic[S, F, L]):
             texts are looked at, also a folder or a glob.
         """
         self._do("path", path=str(path))
+
+    def follow(self, trace: Trace) -> None:
+        """Show a conversation that has grown, in one step with its earlier growth.
+
+        Parameters
+        ----------
+        trace : Trace
+            The conversation as it is now.
+        """
+        self._do("grown", merge="drag grown", trace=trace)
 
     def load(self, text: str) -> None:
         """Take the budget of a saved state.

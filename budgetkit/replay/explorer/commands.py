@@ -138,7 +138,7 @@ def set_money(settings: Settings, found: Results, library: Replays, money: float
 
 
 _BUDGET = ("preset", "line", "amount", "counter", "load", "setup")
-_FILES = ("trace", "path", "file", "conversation")
+_FILES = ("trace", "path", "grown", "file", "conversation")
 COMMANDS: dict[str, Command] = {
     **{name: _of_budget(budgets.COMMANDS[name]) for name in _BUDGET},
     **{name: _of_budget(budgets.COMMANDS[name], moves=True) for name in _FILES},
