@@ -59,8 +59,13 @@ def test_nothing_is_worked_out_before_a_fold_is_opened() -> None:
 def test_a_move_leaves_a_fold_as_it_was_and_says_that_it_is_old(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
     explorer = opened(BudgetExplorer("working_memory", "support-chat", window=4_096), "why")
-    why = type(explorer.plan).why
-    monkeypatch.setattr(type(explorer.plan), "why", lambda plan, of: (asked.append(of), why(plan, of))[1])
+    why = bk.Plan.why
+
+    def watched(plan: bk.Plan, of: int | bk.Item | str) -> Any:
+        asked.append(of)
+        return why(plan, of)
+
+    monkeypatch.setattr(bk.Plan, "why", watched)
     before = fold(explorer, "why")["parts"]
     explorer.controls.lines["output"].box.value = 1_000
     assert (asked, fold(explorer, "why")["parts"], fold(explorer, "why")["stale"]) == ([], before, True)
@@ -321,7 +326,12 @@ def test_a_finding_has_its_code_its_sentence_its_mend_and_its_page() -> None:
 
 def test_the_conversations_policy_is_checked_too(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[dict[str, Any]] = []
-    monkeypatch.setattr(checked, "findings", lambda budget, **told: (given.append(told), ())[1])
+
+    def watched(budget: bk.Budget, **told: Any) -> tuple[()]:
+        given.append(told)
+        return ()
+
+    monkeypatch.setattr(checked, "findings", watched)
     explorer = opened(ConversationExplorer("coding-agent", policies=["oldest first"], window=16_384), "check")
     assert given[0]["policy"] == bk.policies.OldestFirst()
     assert list(given[0]["lost"]) == list(explorer.replay.kept.dropped_messages)
