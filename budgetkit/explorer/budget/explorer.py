@@ -12,6 +12,7 @@ from budgetkit.explorer.base import Explorer
 from budgetkit.explorer.budget.charts import charts
 from budgetkit.explorer.budget.commands import COMMANDS, begun
 from budgetkit.explorer.budget.controls import Controls
+from budgetkit.explorer.budget.film import film
 from budgetkit.explorer.budget.notices import source, status
 from budgetkit.explorer.budget.reader import reading
 from budgetkit.explorer.budget.results import Results, results
@@ -22,6 +23,7 @@ from budgetkit.explorer.budget.why import sections_told
 from budgetkit.explorer.folds import Fold
 from budgetkit.explorer.library import Library
 from budgetkit.explorer.view import View, view_of
+from budgetkit.message import Message
 from budgetkit.plan import Plan
 from budgetkit.state import to_dict
 from budgetkit.trace import Trace
@@ -137,6 +139,14 @@ class BudgetExplorer(Explorer[Settings, Results, Library]):
 
     def _charts(self, found: Results, opened: list[str]) -> dict[str, Data]:
         return charts(found, shown_figures(found), opened)
+
+    def _film(self, found: Results) -> tuple[Data, Sequence[Message]]:
+        return film(found) | {"request": found.turn or 1}, found.trace.messages if found.trace else ()
+
+    def _heading(self) -> str:
+        now, budget = self._history.now, self.budget
+        whose = "" if now.trace is None else f", {now.trace}"
+        return f"{budget.name or 'A budget of your own'}: {budget.window:,} tokens of {now.model}{whose}"
 
     def _texts(self, found: Results) -> dict[str, str]:
         return texts(self._history.now, found.model, found.budget, found.counter.name)

@@ -39,9 +39,10 @@ function render({ model, el }) {
 
   const charts = createCharts(model, alive, courier.post, () => Boolean(pane?.isMoving()));
   const reader = createReader(model);
+  const play = createKeptPlay(model, courier.post);
   const folds = createFolds(model, alive, (bar) => pane?.preview(bar, model.get("state").bar));
   const takeaway = createTakeaway(model, opens(true));
-  const body = element("div", { class: "bk-view bk-body" }, ...(isCard ? [strip] : []), folds.root, charts.root, takeaway.root);
+  const body = element("div", { class: "bk-view bk-body" }, ...(isCard ? [strip] : []), ...play.nodes, folds.root, charts.root, takeaway.root);
   const dock = element("div", { class: "bk-view bk-dock" }, reader.root);
 
   el.classList.add("bk-host");
@@ -84,6 +85,7 @@ function render({ model, el }) {
     fitKpis(kpis);
     pane?.redraw();
     charts.drawAll();
+    play.paint();
     folds.redraw();
   };
   const receive = (message, buffers) => {
@@ -95,6 +97,7 @@ function render({ model, el }) {
     "change:state": drawState,
     "change:texts": takeaway.paint,
     "change:reader": reader.paint,
+    "change:play": play.draw,
     "change:opened": () => [charts.drawAll(), folds.paint()],
     "change:folds": folds.paint,
     "msg:custom": receive,
@@ -105,6 +108,12 @@ function render({ model, el }) {
   const sizes = new ResizeObserver(redraw);
   sizes.observe(head);
   sizes.observe(charts.root);
+  // Hidden and shown again within a frame, as JupyterLab's page is when a theme has come, nothing seems to have changed
+  // its size: whoever is observed anew is told of in any case.
+  charts.onHidden = () => {
+    sizes.unobserve(charts.root);
+    sizes.observe(charts.root);
+  };
   const stops = [watchTheme(body, redraw), () => sizes.disconnect()];
   // A view far down a notebook is made before it is put beside its controls.
   const settle = () => {
