@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -227,6 +228,17 @@ def test_the_report_brings_sentence_and_budget() -> None:
     written = report["text"].partition("```yaml\n")[2].partition("```")[0]
     values = {line: found.values[line][name] for line, name in found.setting(found.advised).items()}
     assert bk.state.from_yaml(written) == found.budget.assign(**values)
+
+
+def test_the_saved_report_holds_what_the_open_folds_found(tmp_path: Path) -> None:
+    explorer = BudgetExplorer(SMALL, "made-up-chats")
+    explorer.save(tmp_path / "before.html")
+    found = tuned(explorer, "cut")
+    explorer.save(tmp_path / "after.html")
+    before, after = ((tmp_path / f"{when}.html").read_text(encoding="utf-8") for when in ("before", "after"))
+    assert found.sentence(found.advised) in after
+    assert "Which settings are worth choosing?" in after
+    assert "Which settings are worth choosing?" not in before
 
 
 def test_a_slider_moves_while_tuning_runs_and_stop_ends_it() -> None:
