@@ -137,7 +137,9 @@ class Explorer(ABC, Generic[S, F, L]):
             raise ValueError(f"a report was to be saved as {one_line(str(path))}; it is HTML; end the name with .html")
         with self._lock:
             found, state = self._found, sendable(self.view.state)
-            charts, texts = sendable(self._charts(found, list(state["figures"]))), self._texts(found)
+            self._unfold()
+            drawn = self._charts(found, list(state["figures"])) | self._folds.figures(self.view.opened)
+            charts, texts = sendable(drawn), self._texts(found)
             film, messages = self._film(found)
             made = page(self._heading(), state, charts, film, messages, texts.get("yaml", ""))
         write_whole(path, made.encode())
