@@ -5,10 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import subprocess
-import sys
 import threading
-from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -333,28 +330,6 @@ def test_trim_drops_what_cannot_be_cut_inside() -> None:
     assert [each["content"] for each in bk.trim([*said, {"role": "user", "content": "And?"}], 60)] == ["And?"]
 
 
-# From the notebook to production
-
-PRODUCTION = """
-import json, sys
-import budgetkit as bk
-
-budget = bk.state.from_json(open(sys.argv[1], encoding="utf-8").read())
-said, tools = json.load(open(sys.argv[3], encoding="utf-8"))
-talk = bk.Conversation(budget, bk.policies.TriggerTarget(), "gpt-4o", tools=tools)
-requests, done = [], 0
-for end in json.loads(sys.argv[2]):
-    talk.add(said[done:end])
-    done = end
-    if len(requests) % 50 == 49:  # the process was started anew
-        talk = bk.Conversation.from_json(talk.to_json(), bk.policies.TriggerTarget(), "gpt-4o")
-    request = talk.request()
-    requests.append([request.tokens, request.plan["history"].demand, len(request.left)])
-print(json.dumps(requests))
-"""
-HIDDEN = ("jupyterlab", "plotly", "ipywidgets", "anywidget", "IPython", "voila")
-
-
 def again(raw: Any, number: int) -> dict[str, Any]:
     """Return a recorded message with the ids of its calls of its own round."""
     said = dict(raw)
@@ -363,32 +338,6 @@ def again(raw: Any, number: int) -> dict[str, Any]:
     if said.get("tool_calls"):
         said["tool_calls"] = [{**call, "id": f"{call['id']} {number}"} for call in said["tool_calls"]]
     return said
-
-
-def test_from_the_notebook_to_production(tmp_path: Path) -> None:
-    """What was tuned and saved drives 300 recorded requests with the core alone, and the numbers of the replay."""
-    once = bk.load_trace("coding-agent")
-    assert [m.role for m in once.messages].count("system") == 1
-    rounds = [again(m.raw, number) for number in range(4) for m in once.messages[min(number, 1) :]]
-    trace = bk.Trace("four times", tuple(map(bk.Message, rounds)), once.tools)
-    budget = bk.presets.working_memory(12_000, output=1_024, history_floor=0)
-    outcome = bk.replay(trace, budget, policies.TriggerTarget(), count=bk.counter("gpt-4o"), by="request")
-    ends = [request.sent for request in outcome.placed.requests][:300]
-    assert len(ends) == 300
-    saved = tmp_path / "budget.json"
-    saved.write_text(bk.state.to_json(budget), encoding="utf-8")
-    recorded = tmp_path / "recorded.json"
-    recorded.write_text(json.dumps([rounds, list(map(dict, once.tools))]), encoding="utf-8")
-    hide = f"import sys; sys.modules.update(dict.fromkeys({HIDDEN!r}))\n"
-    command = [sys.executable, "-W", "error", "-c", hide + PRODUCTION, str(saved), json.dumps(ends), str(recorded)]
-    run = subprocess.run(command, capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr
-    found = json.loads(run.stdout)
-    frame = outcome.frame()[:300]
-    assert [tokens for tokens, *_ in found] == frame["sent"].tolist()
-    assert [history for _, history, _ in found] == frame["history"].tolist()
-    assert [left for *_, left in found] == frame["dropped_messages"].tolist()
-    assert frame["dropped_messages"].sum() > 0
 
 
 @given(traces(), st.integers(0, 300))
