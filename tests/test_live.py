@@ -317,12 +317,13 @@ def test_trim_says_what_cannot_be_trimmed() -> None:
 
 def test_trim_reads_any_format_and_leaves_no_message_unread() -> None:
     hello = {"role": "user", "content": "Hello world"}
-    for form in (hello, [hello], (hello,), bk.Message(hello), [{"type": "human", "content": "Hello world"}]):
+    forms: list[Any] = [hello, [hello], (hello,), bk.Message(hello), [{"type": "human", "content": "Hello world"}]]
+    for form in forms:
         assert bk.trim(form, 20) == [hello]
     with pytest.raises(ValueError, match="a message without a role"):
         bk.trim([{"content": "long ago"}, *[hello] * 99], 20)
     with pytest.raises(TypeError, match="generator"):
-        bk.trim((each for each in [hello]), 20)
+        bk.trim((each for each in [hello]), 20)  # type: ignore[arg-type]
 
 
 def test_trim_drops_what_cannot_be_cut_inside() -> None:
