@@ -56,6 +56,7 @@ from budgetkit.trace import Trace as Trace
 from budgetkit.trace import list_traces as list_traces
 from budgetkit.trace import load_trace as load_trace
 from budgetkit.trace import load_traces as load_traces
+from budgetkit.trace import redact as redact
 from budgetkit.trace import shipped_traces as shipped_traces
 from budgetkit.truncation import cutter as cutter
 from budgetkit.truncation import truncate as truncate

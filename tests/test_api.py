@@ -24,7 +24,7 @@ PUBLIC = {
     *("presets", "state", "assembly", "figures", "policies", "prompt_cache", "cost"),
     *("corpora", "accuracy", "calibrate", "streaming", "claims"),
     *("shipped_traces", "cutter", "cut_share", "count_request", "count_answer", "RequestCount", "fit_bill"),
-    *("solve", "tune", "Conversation", "trim"),
+    *("solve", "tune", "Conversation", "trim", "redact"),
 }
 
 # The core is what an application installs; the wings stand on it, and the faces on both.

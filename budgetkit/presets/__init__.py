@@ -21,9 +21,5 @@ __all__ = [
     "agent_prompt",
     "chat",
     "memory_engine",
-    "preset",
-    "rag",
-    "token_budget",
-    "translate",
-    "working_memory",
 ]
+__all__ += ["preset", "rag", "token_budget", "translate", "working_memory"]

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 from budgetkit.budget import Budget
 from budgetkit.budget.quoting import brief, quoted
+from budgetkit.files import read_toml
 from budgetkit.presets.agent_prompt import agent_prompt
 from budgetkit.presets.application import agent, chat, rag
 from budgetkit.presets.memory import memory_engine, working_memory
 
-#: Typical sizes of the components of a working memory, in tokens: Octopus, guide "Working Memory" (document
-#: 002), the example beside its table. Each lies within the range that the table gives.
-TYPICAL = {"system": 1_200, "procedure": 300, "knowledge": 1_500, "episodes": 400, "current": 100}
+#: Typical sizes of the components of a working memory, in tokens.
+TYPICAL: dict[str, int] = read_toml("presets.toml")["typical"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +53,10 @@ class Preset:
         return self.make(*arguments, **settings)
 
 
-_APPLICATION = {
-    "system": TYPICAL["system"],
-    "memory": TYPICAL["episodes"],
-    "retrieval": TYPICAL["knowledge"],
-    "user": TYPICAL["current"],
-}
-_AGENT_PROMPT = {"system_prompt": 450, "working_memory": 780, "rag_memories": 400}  # document 003's example
+_OWN = {"memory": "episodes", "retrieval": "knowledge", "user": "current"}
+_APPLICATION = {"system": TYPICAL["system"], **{name: TYPICAL[like] for name, like in _OWN.items()}}
+_PROMPT: dict[str, int] = read_toml("presets.toml")["agent_prompt"]["demand"]
+_MEMORY = {"directive": TYPICAL["system"], "messages": TYPICAL["current"], "memory": TYPICAL["knowledge"]}
 
 PRESETS = {
     preset.name: preset
@@ -68,13 +65,8 @@ PRESETS = {
         Preset("rag", rag, "Retrieval first", _APPLICATION),
         Preset("agent", agent, "Agent with tools", _APPLICATION),
         Preset("working_memory", working_memory, "Working memory: history has the rest", TYPICAL),
-        Preset(
-            "memory_engine",
-            memory_engine,
-            "Memory engine: memory has the rest",
-            {"directive": TYPICAL["system"], "messages": TYPICAL["current"], "memory": TYPICAL["knowledge"]},
-        ),
-        Preset("agent_prompt", agent_prompt, "Agent prompt with priority classes", _AGENT_PROMPT),
+        Preset("memory_engine", memory_engine, "Memory engine: memory has the rest", _MEMORY),
+        Preset("agent_prompt", agent_prompt, "Agent prompt with priority classes", _PROMPT),
     )
 }
 

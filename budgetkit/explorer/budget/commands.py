@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from budgetkit.budget import Budget
@@ -150,7 +151,8 @@ def begun(
 ) -> Settings:
     """Return the settings that an explorer begins with, from what it was called with."""
     name = None if trace is None else library.take(trace)
-    plain = Settings(model=model or DEFAULT_MODEL, counter=library.given(counter), trace=name)
+    path = str(trace) if isinstance(trace, str | Path) else ""
+    plain = Settings(model=model or DEFAULT_MODEL, counter=library.given(counter), trace=name, path=path)
     plain = plain if model else with_its_model(plain, library)
     settings = taken(plain, budget) if isinstance(budget, Budget) else replace(plain, preset=budget)
     return settings if window is None else replace(settings, window=window)

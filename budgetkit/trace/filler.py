@@ -1,0 +1,191 @@
+r"""Filler: words that mean nothing and count like those they stand for.
+
+Signs, blanks and line breaks stay, so that lines, sentences, JSON and code end where they ended. Between them, each
+run of letters and digits becomes filler that counts the same behind what stands before it::
+
+    'Dear Ms. Okafor, your order is A-1734.'  ->  'Q X. Xxxxxx a, xxxx x xx X-1111.'
+
+A name gets filler that no other name gets.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice, product
+from typing import Final
+
+import regex
+
+from budgetkit.budget.quoting import brief
+from budgetkit.framing.openai_chat import compact, parsed
+
+__all__ = ["Filler", "alike"]
+
+Count = Callable[[str], int]
+
+# Half a character that JSON escapes, a sign that it escapes (which stays), and a word.
+_PIECE = regex.compile(r"\\u[0-9a-fA-F]{4}|\\[a-zA-Z]|[\p{L}\p{M}\p{N}]+(?:['’][\p{L}\p{M}\p{N}]+)*")
+_KEY = regex.compile(r'"((?:[^"\\]|\\.)*)"(?=\s*:)')
+_STAYS: Final = {"true", "false", "null"}
+_LETTERS: Final = "xabcdefghijklmnopqrstuvwyz"
+_BEFORE_NAMES: Final = ("", " ", ".", '"', "\n")
+# What may stand before a word elsewhere: a description's first word, and text in JSON, where signs are escaped.
+_ELSEWHERE: Final = {"": (" ", '"', ":"), '"': ("",), "\n": (" ", "\\n"), "\r": ("\\r",), "\t": ("\\t",)}
+_OTHERS: Final = ("x", "X", "a", "A", "xx", "Xx", "x a", "X a")  # tried where words do not add up to their text
+_TRIED = 700  # names of a word's own length, before shorter ones are tried
+
+
+@dataclass(slots=True)
+class Filler:
+    """Makes filler that counts like what it replaces, and remembers it."""
+
+    count: Count
+    words: dict[tuple[str, ...], str] = field(default_factory=dict)
+    names: dict[tuple[str, ...], str] = field(default_factory=dict)
+
+    def text(self, text: str) -> str:
+        """Replace the words of a text; where it is JSON, its fields keep names that differ."""
+        pieces = _KEY.split(text) if _is_json(text) else [text]
+        made: list[str] = []
+        for place, piece in enumerate(pieces):
+            made += [f'"{self.name(piece)}"'] if place % 2 else _replaced(piece, self._word)
+        return whole if self._sizes(whole := "".join(made)) == self._sizes(text) else self._mended(made, text)
+
+    def name(self, name: str) -> str:
+        """Replace a name by one that no other name gets."""
+        return "".join(_replaced(name, self._named))
+
+    def _word(self, word: str, before: str) -> str:
+        if word in _STAYS or _is_escape(word):
+            return word
+        if (known := self.words.get((before, word))) is None:
+            contexts = (before, *_ELSEWHERE.get(before[-1:], ()))
+            made = (_cased(each, word) for each in chain(_short(1), _short(2), islice(_short(3), _TRIED)))
+            candidates = chain([alike(word)], made) if word[0] != "\\" else _escapes()
+            known = self.words[before, word] = self._fitting(word, contexts, candidates, " a")
+        return known
+
+    def _named(self, word: str, before: str) -> str:
+        if word in _STAYS or _is_escape(word):
+            return word
+        if (known := self.names.get((before, word))) is None:
+            used = {name for (other, _), name in self.names.items() if other == before}
+            near = islice(_variants(alike(word)), _TRIED)
+            listed = chain(near, _short(2), islice(_short(3), 4 * _TRIED)) if word[0] != "\\" else _escapes()
+            contexts = (before,) if before else _BEFORE_NAMES
+            known = self.names[before, word] = self._fitting(word, contexts, listed, "_a", used)
+        return known
+
+    def _fitting(
+        self, word: str, contexts: Sequence[str], candidates: Iterable[str], more: str, used: Collection[str] = ()
+    ) -> str:
+        """Take the first candidate that counts like the word behind all that may stand before it, lengthened or not."""
+        wanted = [self.count(context + word) for context in contexts]
+        nearest = ""
+        for each in candidates:
+            lacking = [size - self.count(context + each) for context, size in zip(contexts, wanted, strict=True)]
+            longer = each + more * max(0, lacking[0])
+            if longer in used:
+                continue
+            if not any(lacking) or (lacking[0] > 0 and [self.count(before + longer) for before in contexts] == wanted):
+                return longer
+            if not nearest and self.count(contexts[0] + longer) == wanted[0]:
+                nearest = longer
+        return nearest or f"{each}{len(used) or ''}"
+
+    def _sizes(self, text: str) -> tuple[int, int, int]:
+        """Count a text as it stands, as an argument and in a list of results, which providers write in other ways."""
+        listed = json.dumps([parsed(text)], ensure_ascii=False)
+        return self.count(text), self.count(compact(text)), self.count(listed)
+
+    def _mended(self, made: list[str], text: str) -> str:
+        """Change one word of filler so that all of it counts like the text, at least as it stands."""
+        sizes, whole = self._sizes(text), "".join(made)
+        longer = " a" * (sizes[0] - self.count(whole))
+        for place in (each for each in range(len(made) - 2, 0, -1) if made[each][-1:].isalpha()):
+            for other in (made[place] + longer, *_OTHERS):
+                changed = "".join([*made[:place], other, *made[place + 1 :]])
+                if (found := self._sizes(changed)) == sizes:
+                    return changed
+                whole = changed if found[0] == sizes[0] != self.count(whole) else whole
+        return whole if self.count(whole) == sizes[0] else self._of_size(sizes[0], _is_json(text))
+
+    def _of_size(self, size: int, listed: bool) -> str:
+        """Make filler of a size where the words of a text do not add up to it; a list, if that may be."""
+        words = max(0, bisect_right(range(4 * size + 8), size, key=lambda n: self.count("a" + " a" * n)) - 1)
+        lists = [f'["{"a" * less}{" a" * (words - less)}"]' for less in range(words)] if listed else []
+        for made in (*lists, "", *("a" + " a" * words + "1" * more for more in range(24))):
+            if self.count(made) == size:
+                return made
+        raise ValueError(
+            f"no filler of {size:,} tokens under {brief(getattr(self.count, 'name', self.count))}; texts are filled by "
+            "their words; redact with a counter that counts each text by itself, such as 'o200k_base' or 'chars/4'"
+        )
+
+
+def _replaced(text: str, replace: Callable[[str, str], str]) -> list[str]:
+    """List what stays and, between, what takes the place of each word, which is told what stands before it."""
+    made, end = [], 0
+    for found in _PIECE.finditer(text):
+        before = text[max(0, found.start() - 2) : found.start()]
+        if len(before) == 2 and before[0] == "\\":
+            before = text[max(0, found.start() - 3) : found.start()]
+        made += [text[end : found.start()], replace(found[0], before)]
+        end = found.end()
+    return [*made, text[end:]]
+
+
+def alike(word: str) -> str:
+    """Replace each letter by one that takes as much room, and each digit by 1; an exponent stays a number.
+
+    >>> alike("Zoë9"), alike("1e5")
+    ('Xxé1', '1e1')
+    """
+    if word[:1].isdecimal() and regex.fullmatch(r"[0-9]+[eE][0-9]*", word):
+        return regex.sub("[0-9]", "1", word)
+    return "".join(map(_letter, word))
+
+
+def _cased(filler: str, word: str) -> str:
+    """Write filler with a capital, or in capitals, where the word is."""
+    return filler.upper() if word.isupper() else filler.capitalize() if word[0].isupper() else filler
+
+
+def _letter(letter: str) -> str:
+    if letter in "'’":
+        return letter
+    if letter.isascii():
+        return "1" if letter.isdecimal() else "X" if letter.isupper() else "x"
+    return ("é", "一", "𠀀")[len(letter.encode("utf-8", "surrogatepass")) - 2]
+
+
+def _is_escape(piece: str) -> bool:
+    """Say whether a piece is a sign that JSON escapes, such as a line break."""
+    return piece[0] == "\\" and len(piece) == 2
+
+
+def _escapes() -> Iterator[str]:
+    return (f"\\u{place:04x}" for place in range(0x1111, 0xD7FF))
+
+
+def _short(length: int) -> Iterator[str]:
+    return map("".join, product(_LETTERS, repeat=length))
+
+
+def _variants(word: str) -> Iterator[str]:
+    """List names of one word's length, that differ in at most their first three signs."""
+    free = ("123456789" if each.isdecimal() else _LETTERS for each in word[:3])
+    return ("".join(each) + word[3:] for each in product(*free))
+
+
+def _is_json(text: str) -> bool:
+    """Say whether a text is a JSON object or list."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return False
+    try:
+        return isinstance(json.loads(text), dict | list)
+    except (ValueError, RecursionError):
+        return False

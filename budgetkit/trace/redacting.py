@@ -1,0 +1,191 @@
+"""redact(): a conversation that can be shown to others, with filler in place of its words and every size as it was.
+
+Names of tools, of their parameters and of JSON fields get names of their own, the same wherever they stand. What no
+figure is made of (metadata, ids, thoughts, the bytes of pictures, unknown fields) is left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from budgetkit.counters import CalibratedCounter, EstimateCounter, count_of
+from budgetkit.framing.image_prices import sized
+from budgetkit.message import Message, Passage
+from budgetkit.models import Model
+from budgetkit.trace.conversation import Trace
+from budgetkit.trace.filler import Filler, alike
+from budgetkit.trace.saving import usage_frame
+
+__all__ = ["redact"]
+
+Count = Callable[[str], int]
+_NAMED: Final = ("properties", "patternProperties", "dependentRequired", "$defs", "definitions")
+_VALUES: Final = ("default", "const", "enum", "example", "examples")
+
+
+def redact(trace: Trace, count: str | Model | Count) -> Trace:
+    """Replace everything that was said by filler of the same size, so that a conversation can be shared.
+
+    Every text, and each part of it between two signs, keeps its number of tokens under the counter named here, so that
+    demand, plans and replays by that counter give the same figures. What reads words does not: the proxy for evidence
+    (marks are kept, as indices), a policy that brings back by words or weighs them, another counter.
+
+    Parameters
+    ----------
+    trace : Trace
+        The conversation.
+    count : str, Model or callable
+        What the figures will be made with: the name of a counter or model, or a function from text to tokens.
+
+    Returns
+    -------
+    Trace
+        Named "redacted". The same trace and counter always give the same filler.
+
+    Raises
+    ------
+    ValueError
+        If the counter takes no filler for the size of a text.
+
+    Examples
+    --------
+    >>> said = {"role": "user", "content": "Dear Ms. Okafor, your order is A-1734.", "name": "ada"}
+    >>> trace = Trace("mine", [said])
+    >>> shown = redact(trace, "gpt-4o")
+    >>> shown.messages[0].text
+    'Q X. Xxxxxx a, xxxx x xx X-1111.'
+    >>> shown.counts("gpt-4o") == trace.counts("gpt-4o")
+    array([ True])
+    """
+    count = count_of(count)
+    counted = count.counter if isinstance(count, CalibratedCounter) else count
+    if isinstance(counted, EstimateCounter):
+        raise ValueError(
+            f"filler that counts the same under {counted.name}; an estimate reads what kind of text it is, which "
+            "filler is not; redact with an exact counter, such as 'o200k_base', and count with that"
+        )
+    redaction = _Redaction(Filler(counted))
+    found = {index: tuple(map(redaction.passage, passages)) for index, passages in trace.contexts.items()}
+    places = {each: index for index, message in enumerate(trace.messages) for each in _own_ids(message.raw)}
+    messages = [Message(redaction.message(message, places)) for message in trace.messages]
+    tools = tuple(redaction.schema(tool) for tool in trace.tools)
+    return Trace("redacted", tuple(messages), tools, found, fields=_figures(trace))
+
+
+@dataclass(slots=True)
+class _Redaction:
+    """Replaces what messages, passages and schemas hold, and remembers which id became which."""
+
+    filler: Filler
+    ids: dict[str, str] = field(default_factory=dict)
+
+    def value(self, value: Any) -> Any:
+        """Replace the words in plain data."""
+        if isinstance(value, Mapping):
+            return {self.filler.name(str(key)): self.value(each) for key, each in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.value(each) for each in value]
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        return (
+            json.loads(alike(json.dumps(value)))
+            if number
+            else self.filler.text(value)
+            if isinstance(value, str)
+            else value
+        )
+
+    def message(self, message: Message, places: Mapping[object, int]) -> dict[str, Any]:
+        """Replace what a message says, field by field."""
+        raw: dict[str, Any] = {"role": message.role}
+        if "content" in message.raw:
+            content = message.raw["content"]
+            listed = isinstance(content, list | tuple)
+            raw["content"] = [self._part(p) for p in content] if listed else content and self.filler.text(content)
+        for key in ("refusal", "name", "tool_call_id", "timestamp", "tool_calls", "function_call", "contexts"):
+            if (value := message.raw.get(key)) is not None:
+                raw[key] = self._field(key, value, message)
+        if marks := message.raw.get("evidence"):
+            raw["evidence"] = [places.get(mark, mark) if isinstance(mark, str) else mark for mark in marks]
+        return raw
+
+    def passage(self, passage: Passage) -> Passage:
+        """Replace a passage's title and text."""
+        return Passage(
+            {"text": self.filler.text(passage.text)} | ({} if passage.score is None else {"score": passage.score})
+        )
+
+    def schema(self, value: Any, named: bool = False) -> Any:
+        """Replace names and texts of a tool schema; its keywords stay."""
+        if isinstance(value, list | tuple):
+            return [self.schema(each) for each in value]
+        if not isinstance(value, Mapping):
+            return self.value(value) if isinstance(value, str) else value
+        return {
+            self.filler.name(key) if named else key: self._keyword(each, "" if named else key)
+            for key, each in value.items()
+        }
+
+    def _keyword(self, value: Any, key: str) -> Any:
+        if key in ("type", "format", "$schema"):
+            return value
+        if key in ("name", "required", "$ref") and isinstance(value, str | list | tuple):
+            if isinstance(value, str):
+                start, slash, last = value.rpartition("/")
+                return start + slash + self.filler.name(last)
+            return [self.filler.name(each) for each in value]
+        return self.value(value) if key in _VALUES else self.schema(value, key in _NAMED)
+
+    def _field(self, key: str, value: Any, message: Message) -> Any:
+        if key == "tool_call_id":
+            return self._id(value)
+        if key == "contexts":
+            return [dict(self.passage(passage).raw) for passage in message.contexts]
+        if key == "tool_calls":
+            return [self._call(call) for call in value]
+        if key == "function_call":
+            return self._called(value)
+        if key == "name" and isinstance(value, str):
+            return value if value == message.role else self.filler.name(value)
+        return self.filler.text(value) if key == "refusal" else value
+
+    def _part(self, part: Any) -> Any:
+        if isinstance(part, str):
+            return self.filler.text(part)
+        told = {key: self.filler.text(part[key]) for key in ("text", "refusal") if isinstance(part.get(key), str)}
+        shown = {}
+        for image in Message({"role": "user", "content": [part]}).images:
+            width, height = sized(image) or (None, None)
+            shown = {"detail": image.detail} | ({"width": width, "height": height} if width else {})
+        return {"type": part.get("type")} | told | shown
+
+    def _call(self, call: Mapping[str, Any]) -> dict[str, Any]:
+        own = {key: self._id(call[key]) if key == "id" else call[key] for key in ("id", "type") if key in call}
+        inner = call.get("function")
+        return {**own, "function": self._called(inner)} if inner is not None else {**own, **self._called(call)}
+
+    def _called(self, call: Any) -> Any:
+        if not isinstance(call, Mapping):
+            return None
+        made = {"name": self.filler.name(call["name"])} if isinstance(call.get("name"), str) else {}
+        return made | ({} if call.get("arguments") is None else {"arguments": self.value(call["arguments"])})
+
+    def _id(self, id: Any) -> Any:
+        kind = "fc" if str(id).startswith("fc_") else "call"
+        return self.ids.setdefault(id, f"{kind}_{len(self.ids) + 1}") if isinstance(id, str) and id else id
+
+
+def _own_ids(raw: Mapping[str, Any]) -> Sequence[object]:
+    return [raw[key] for key in ("id", "dia_id") if isinstance(raw.get(key), str)]
+
+
+def _figures(trace: Trace) -> dict[str, Any]:
+    """Keep what is told in numbers: the provider's usage, and which messages a compaction took."""
+    usage = usage_frame(trace).to_dict("records")
+    kept = {key: trace.fields[key] for key in ("format", "model") if isinstance(trace.fields.get(key), str)}
+    taken = trace.fields.get("compactions")
+    listed = [each for each in taken if isinstance(each, Mapping)] if isinstance(taken, list | tuple) else []
+    compactions = [{key: each[key] for key in ("at", "first_kept", "kept") if key in each} for each in listed]
+    return kept | ({"usage": usage} if usage else {}) | ({"compactions": compactions} if compactions else {})
