@@ -15,16 +15,15 @@ from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation, check_choice
 from budgetkit.budget.amounts import Amount, Share
 from budgetkit.budget.quoting import brief, quoted
+from budgetkit.files import read_toml
 from budgetkit.presets.agent_prompt import POLICIES, PRIORITIES, agent_prompt
-from budgetkit.presets.agent_prompt import ROLES as PROMPT_ROLES
-from budgetkit.presets.application import ROLES as SOURCES
 from budgetkit.presets.application import SECTIONS
-from budgetkit.presets.memory import ROLES as MEMORY
 from budgetkit.presets.memory import working_memory
 from budgetkit.presets.token_budget import token_budget
 
 __all__ = ["Translation", "translate", "trimmed"]
 
+_ROLES = read_toml("presets.toml")["roles"]
 _OCTOPUS = {
     "MaxWorkingMemoryTokens": "window",
     "OutputReserve": "output",
@@ -133,7 +132,9 @@ def trimmed(most: int, required: bool = True) -> Budget:
         Allocation("current", required=True, importance=10),
     ]
     # The steps of an agent's turn go like what was said before; the question that they serve stays.
-    return Budget(most, (), lines, undeclared="pool", deficit="signed", roles={**MEMORY, "step": "history"})
+    return Budget(
+        most, (), lines, undeclared="pool", deficit="signed", roles={**_ROLES["working_memory"], "step": "history"}
+    )
 
 
 def _names(budget: Budget, roles: Mapping[str, str]) -> dict[str, str]:
@@ -269,8 +270,8 @@ def _parted(config: Mapping[str, Any], known: set[str], needed: str = "") -> tup
 _Write = Callable[[Budget], dict[str, Any]]
 _Read = Callable[[Mapping[str, Any]], tuple[Budget, dict[str, Any]]]
 _SYSTEMS: dict[str, tuple[Mapping[str, str], _Write, _Read]] = {
-    "anchor": (SOURCES, _to_anchor, _from_anchor),
-    "octopus": (MEMORY, _to_octopus, _from_octopus),
-    "plan-195": (PROMPT_ROLES, _to_plan_195, _from_plan_195),
-    "langchain": ({**MEMORY, "step": "history"}, _to_langchain, _from_langchain),
+    "anchor": (_ROLES["application"], _to_anchor, _from_anchor),
+    "octopus": (_ROLES["working_memory"], _to_octopus, _from_octopus),
+    "plan-195": (_ROLES["agent_prompt"], _to_plan_195, _from_plan_195),
+    "langchain": ({**_ROLES["working_memory"], "step": "history"}, _to_langchain, _from_langchain),
 }
