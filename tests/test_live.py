@@ -27,7 +27,9 @@ def written(messages: list[Any]) -> str:
 
 SUMMARISED = st.builds(policies.Summarise, SHARES, text=st.just(written), **COMMON)
 LIVE = st.one_of(SIMPLE.filter(lambda p: not isinstance(p, policies.Summarise)), SUMMARISED)
-ANY_POLICY = st.one_of(LIVE, st.builds(policies.Chain, st.lists(LIVE, min_size=1, max_size=3), **COMMON))
+PRUNING = st.one_of(LIVE, st.builds(policies.Chain, st.lists(LIVE, min_size=1, max_size=3), **COMMON))
+RETURNING = st.builds(policies.BringBack, PRUNING, SHARES, st.integers(0, 2), **COMMON)
+ANY_POLICY = st.one_of(PRUNING, RETURNING)
 
 
 @st.composite
@@ -80,7 +82,9 @@ def test_live_and_replay_are_one_engine(
     frame, sections = outcome.frame(), outcome.sections()
     for number, request in enumerate(driven(talk, trace, by), start=1):
         said = {int(each["name"]): each["content"] for each in request.messages if "name" in each}
-        assert list(said) == outcome.present(number)
+        start, back = outcome.placed.requests[number - 1].start, outcome.returned[number - 1]
+        present = outcome.present(number)
+        assert list(said) == [*(s for s in present if s < start), *back, *(s for s in present if s >= start)]
         for slot, content in said.items():
             shrunk = NEVER < outcome.kept.shrunk[slot] < number
             assert content == trace.messages[slot].text or (shrunk and len(content) < len(trace.messages[slot].text))
@@ -120,6 +124,20 @@ def test_no_request_holds_a_call_without_its_results_or_is_larger_than_it_says(
         assert called == [each.tool_call_id for each in said if each.role == "tool"]
         assert ONE_A_CHARACTER.request(said, len) <= request.tokens
         assert request.tokens <= size + request.over
+
+
+@pytest.mark.parametrize("preset", ["agent", "working_memory"])
+def test_results_leave_with_their_calls_though_a_budget_has_a_section_of_their_own(preset: str) -> None:
+    """0.1.0's engine of replay left the results of calls that had gone, which providers refuse."""
+    talk = bk.Conversation(bk.presets.PRESETS[preset](4_000), count=len, framing=ONE_A_CHARACTER, overrun="tell")
+    for turn in range(30):
+        call = {"id": str(turn), "function": {"name": "look", "arguments": "{}"}}
+        talk.add({"role": "user", "content": "why " * 20}, {"role": "assistant", "tool_calls": [call]})
+        talk.add({"role": "tool", "tool_call_id": str(turn), "content": "seen " * 9})
+        said = [*map(bk.Message, talk.request().messages)]
+        talk.add({"role": "assistant", "content": "so " * 40})
+        assert [c.id for m in said for c in m.tool_calls] == [m.tool_call_id for m in said if m.role == "tool"]
+    assert len(said) < 100  # of 119
 
 
 def chat(talk: bk.Conversation, turns: int, size: int = 30) -> list[Request]:
@@ -175,9 +193,28 @@ def test_a_placeholder_smaller_than_an_empty_result_is_refused_before_the_first_
         bk.Conversation(window(200), policies.DropToolResults(2))
 
 
-def test_a_policy_that_only_a_replay_can_carry_out_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"brings back what has left, .* give the policy that prunes, OldestFirst\(\)"):
-        bk.Conversation(window(200), policies.BringBack())
+def test_what_left_comes_back_when_it_is_asked_for() -> None:
+    """Also to a conversation that was saved; what another policy forgot cannot come back."""
+
+    def asked(talk: bk.Conversation) -> list[str]:
+        talk.add({"role": "user", "content": "Where is the cellar key?"})
+        return [each["content"] for each in talk.request().messages]
+
+    back, forgets = policies.BringBack(neighbours=0), policies.OldestFirst()
+    found = {}
+    for policy in (back, forgets):
+        talk = bk.Conversation(window(400), policy, len, framing=ONE_A_CHARACTER)
+        talk.add({"role": "user", "content": "The cellar key hangs behind the door."})
+        chat(talk, 9)
+        saved = talk.to_json()
+        more: dict[str, Any] = {"policy": back, "count": len, "framing": ONE_A_CHARACTER}
+        again = asked(bk.Conversation.from_json(saved, **more))
+        found[policy] = asked(talk), again
+    talked, again = found[back]
+    assert talked == again
+    assert talked[-2:] == ["The cellar key hangs behind the door.", "Where is the cellar key?"]
+    talked, again = found[forgets]
+    assert "The cellar key hangs behind the door." not in talked + again
 
 
 def test_where_the_summary_fails_nothing_is_lost_and_the_next_request_tries_again() -> None:
