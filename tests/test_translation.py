@@ -133,4 +133,4 @@ def test_what_trim_messages_takes_beside_a_size_is_listed() -> None:
     read = presets.translate(given, "langchain")
     assert read.budget.usable == 4_000
     assert read.unsaid == ("strategy: 'first'", "start_on: 'human'")
-    assert not presets.translate({"max_tokens": 9, "include_system": False}, "langchain").budget.allocations[0].required
+    assert presets.translate({"max_tokens": 9}, "langchain").unsaid == ("include_system: False",)

@@ -101,8 +101,6 @@ def _sizing(said: Sequence[Raw], count: Count, framing: Framing) -> Callable[[Se
 
     def size(units: Sequence[Unit]) -> list[int]:
         plain = many([text for _, _, text in units if text is not None]) if beyond else []
-        if len(plain) == len(units):
-            return [tokens + beyond[said[start]["role"]] for (start, _, _), tokens in zip(units, plain, strict=True)]
         counts = iter(plain)
         return [
             sum(framing.messages(said[start:end], count))
