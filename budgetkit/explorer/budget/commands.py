@@ -159,9 +159,11 @@ def begun(
 
 
 def with_its_model(settings: Settings, library: Library) -> Settings:
-    """Take the model that a session says it was held with, where that is one that is known."""
+    """Take the model that a session says it was held with, where that is one that is known, and that model's window."""
     name = None if settings.trace is None else library.model_of(settings.trace, settings.conversation)
-    return settings if name is None or known_model(name)[1] else replace(settings, model=name)
+    if name is None or name == settings.model or known_model(name)[1]:
+        return settings
+    return replace(settings, model=name, window=None)
 
 
 def taken(settings: Settings, budget: Budget) -> Settings:
