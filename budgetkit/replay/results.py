@@ -16,9 +16,10 @@ from budgetkit.pruning.history import NEVER, SHRUNK, SUMMARISED
 from budgetkit.pruning.policies import Policy
 from budgetkit.pruning.retention import Kept
 from budgetkit.replay.cost import Prices
-from budgetkit.replay.prefix import UNSENT, PrefixLayout
+from budgetkit.replay.prefix import PrefixLayout
 from budgetkit.replay.prompt_cache import PromptCache
 from budgetkit.trace import Trace
+from budgetkit.trace.ledger import UNSENT
 
 Columns = dict[str, dict[str, Ints]]
 
