@@ -31,6 +31,7 @@ from budgetkit.live import Conversation as Conversation
 from budgetkit.live import assembly as assembly
 from budgetkit.live import trim as trim
 from budgetkit.models import model as model
+from budgetkit.models.thinking import thinking as thinking
 from budgetkit.plan import Decision as Decision
 from budgetkit.plan import Grant as Grant
 from budgetkit.plan import Item as Item
@@ -51,11 +52,13 @@ from budgetkit.replay import rank_policies as rank_policies
 from budgetkit.replay import replay as replay
 from budgetkit.replay.evidence import evidence as evidence
 from budgetkit.replay.explorer import ConversationExplorer as ConversationExplorer
+from budgetkit.replay.section_orders import section_orders as section_orders
 from budgetkit.trace import Message as Message
 from budgetkit.trace import Trace as Trace
 from budgetkit.trace import list_traces as list_traces
 from budgetkit.trace import load_trace as load_trace
 from budgetkit.trace import load_traces as load_traces
+from budgetkit.trace import near_duplicates as near_duplicates
 from budgetkit.trace import redact as redact
 from budgetkit.trace import shipped_traces as shipped_traces
 from budgetkit.truncation import cutter as cutter

@@ -24,7 +24,7 @@ PUBLIC = {
     *("presets", "state", "assembly", "figures", "policies", "prompt_cache", "cost"),
     *("corpora", "accuracy", "calibrate", "streaming", "claims"),
     *("shipped_traces", "cutter", "cut_share", "count_request", "count_answer", "RequestCount", "fit_bill"),
-    *("solve", "tune", "Conversation", "trim", "redact"),
+    *("solve", "tune", "Conversation", "trim", "redact", "thinking", "section_orders", "near_duplicates"),
 }
 
 # The core is what an application installs; the wings stand on it, and the faces on both.
@@ -61,6 +61,7 @@ DOORS = {
     **dict.fromkeys(("click", "rich", "pytest"), {"commands"}),
     **dict.fromkeys(("httpx", "anyio"), {"endpoints"}),
     "tqdm": {"accuracy"},
+    "rapidfuzz": {"trace"},
     **dict.fromkeys(("socket", "http", "urllib.request", "ftplib", "requests", "aiohttp"), set[str]()),
 }
 # Functions that the package gives to its own rooms.

@@ -2,6 +2,7 @@
 
 from budgetkit.message import Message
 from budgetkit.trace.conversation import Trace
+from budgetkit.trace.duplicates import near_duplicates
 from budgetkit.trace.ledger import Ledger
 from budgetkit.trace.loading import iter_traces, list_traces, load_trace, load_traces, shipped_traces
 from budgetkit.trace.objects import messages_of
@@ -22,6 +23,7 @@ __all__ = [
     "load_trace",
     "load_traces",
     "messages_of",
+    "near_duplicates",
     "readings",
     "redact",
     "shipped_traces",
