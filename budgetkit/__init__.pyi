@@ -28,7 +28,11 @@ from budgetkit.framing import count_answer as count_answer
 from budgetkit.framing import count_request as count_request
 from budgetkit.framing.fitting import fit_bill as fit_bill
 from budgetkit.live import Conversation as Conversation
+from budgetkit.live import MemoryTokens as MemoryTokens
 from budgetkit.live import assembly as assembly
+from budgetkit.live import build as build
+from budgetkit.live import build_async as build_async
+from budgetkit.live import memory_tokens as memory_tokens
 from budgetkit.live import trim as trim
 from budgetkit.models import model as model
 from budgetkit.models.thinking import thinking as thinking

@@ -25,6 +25,7 @@ PUBLIC = {
     *("corpora", "accuracy", "calibrate", "streaming", "claims"),
     *("shipped_traces", "cutter", "cut_share", "count_request", "count_answer", "RequestCount", "fit_bill"),
     *("solve", "tune", "Conversation", "trim", "redact", "thinking", "section_orders", "near_duplicates"),
+    *("build", "build_async", "memory_tokens", "MemoryTokens"),
 }
 
 # The core is what an application installs; the wings stand on it, and the faces on both.

@@ -14,6 +14,14 @@ from budgetkit.presets.memory import memory_engine, working_memory
 #: Typical sizes of the components of a working memory, in tokens: Octopus, guide "Working Memory" (document
 #: 002), the example beside its table. Each lies within the range that the table gives.
 TYPICAL = {"system": 1_200, "procedure": 300, "knowledge": 1_500, "episodes": 400, "current": 100}
+#: The typical sizes of that table, as from and to, in tokens; the history takes what is left.
+TYPICAL_RANGES = {
+    "system": (500, 3_000),
+    "procedure": (100, 500),
+    "knowledge": (500, 2_000),
+    "episodes": (100, 500),
+    "current": (20, 500),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +38,8 @@ class Preset:
         A few words for a list to choose from.
     demand : mapping of str to int
         Demands to start from without a trace, in tokens.
+    ranges : mapping of str to (int, int)
+        Between which sizes they usually lie, in tokens, where the system's document says it.
 
     Examples
     --------
@@ -41,6 +51,7 @@ class Preset:
     make: Callable[..., Budget]
     title: str
     demand: Mapping[str, int] = field(default_factory=dict)
+    ranges: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     def __call__(self, *arguments: object, **settings: object) -> Budget:
         """Return ``make(...)``.
@@ -67,7 +78,7 @@ PRESETS = {
         Preset("chat", chat, "Chat with some retrieval", _APPLICATION),
         Preset("rag", rag, "Retrieval first", _APPLICATION),
         Preset("agent", agent, "Agent with tools", _APPLICATION),
-        Preset("working_memory", working_memory, "Working memory: history has the rest", TYPICAL),
+        Preset("working_memory", working_memory, "Working memory: history has the rest", TYPICAL, TYPICAL_RANGES),
         Preset(
             "memory_engine",
             memory_engine,
