@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
-from benchmarks import arithmetic, browser, counting, cutting, figure, living, replaying, startup, traces
+from benchmarks import arithmetic, browser, counting, cutting, exploring, figure, living, replaying, startup, traces
 from benchmarks.measure import Row, machine, readable
 
 RESULTS = Path(__file__).parent / "results.md"
@@ -19,7 +19,7 @@ def main() -> None:
     """Run the groups that were asked for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--traces", type=Path, nargs="*", default=[], help="folders with conversations of your own")
-    groups_known = ("start", "count", "cut", "plan", "traces", "replay", "live", "browser")
+    groups_known = ("start", "count", "cut", "plan", "traces", "replay", "live", "explore", "browser")
     parser.add_argument("--only", nargs="*", choices=groups_known, help="these groups alone, shown and not stored")
     asked = parser.parse_args()
     groups = {
@@ -30,6 +30,7 @@ def main() -> None:
         "traces": lambda: traces.rows(asked.traces),
         "replay": replaying.rows,
         "live": living.rows,
+        "explore": exploring.rows,
         "browser": browser.rows,
     }
     chosen = [make for name, make in groups.items() if not asked.only or name in asked.only]

@@ -24,7 +24,6 @@ import numpy as np
 import budgetkit as bk
 from budgetkit.framing.charges import sizes
 from budgetkit.framing.estimates import CONSTANTS, Estimate, EstimatedRules, constants_of
-from budgetkit.framing.fitting import least_absolute
 from budgetkit.framing.openai_families import family_of
 from budgetkit.framing.request import Request
 from budgetkit.framing.requests import read_request
@@ -213,6 +212,16 @@ def _solve(
         dict(zip(shared, solved[2:], strict=False)),
         dict(zip(hidden, solved[2 + len(shared) :], strict=True)),
     )
+
+
+def least_absolute(columns: Any, y: Any, weights: Any) -> Any:
+    """Fit a sum of columns by least weighted absolute error, as repeated least squares; for constants of a request."""
+    found = np.zeros(columns.shape[1])
+    scale = weights
+    for _ in range(100):
+        found = np.asarray(np.linalg.lstsq(columns * scale[:, None], y * scale, rcond=None)[0], dtype=np.float64)
+        scale = np.sqrt(weights / np.maximum(np.abs(y - columns @ found), 1e-2))
+    return found
 
 
 def estimated(row: Row, estimate: Estimate) -> float:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 import budgetkit as bk
 
@@ -63,8 +64,11 @@ def _case(chance: random.Random, number: int) -> Case:
     return Case(window, reserve, caps, overflow, items)
 
 
-def kept_by_anchor(case: Case) -> tuple[set[int], int]:
-    """Return which items anchor's own pipeline keeps, and the tokens that sources without an allocation took."""
+def kept_by_anchor(case: Case, budget: Any = None) -> tuple[set[int], int]:
+    """Return which items anchor's own pipeline keeps, and the tokens that sources without an allocation took.
+
+    By its budget of the case, or the one that is given.
+    """
     from anchor import ContextItem, ContextPipeline, QueryBundle, SourceType, TokenBudget
     from anchor.models.budget import BudgetAllocation
     from anchor.pipeline.step import PipelineStep
@@ -84,7 +88,7 @@ def kept_by_anchor(case: Case) -> tuple[set[int], int]:
         BudgetAllocation(source=SourceType(s), max_tokens=cap, overflow_strategy=case.overflow[s])
         for s, cap in case.caps.items()
     ]
-    budget = TokenBudget(total_tokens=case.window, allocations=allocations, reserve_tokens=case.reserve)
+    budget = budget or TokenBudget(total_tokens=case.window, allocations=allocations, reserve_tokens=case.reserve)
     pipeline = ContextPipeline(max_tokens=case.window, tokenizer=_NoTokenizer()).with_budget(budget)
     pipeline.add_step(PipelineStep(name="given", fn=lambda items, query: given))
     result = pipeline.build(QueryBundle(query_str="?"))

@@ -13,6 +13,7 @@ from benchmarks.measure import Row, interleaved, row, rows_beside
 from budgetkit import policies
 
 _NUMBERS = itertools.count()
+OURS, THEIRS = "budgetkit, trim, of dictionaries", "langchain-core, of its own messages, counted by budgetkit"
 REQUEST, CHAT = 1e-3, 0.1  # seconds: a request after the first, 200 turns in all
 
 
@@ -56,15 +57,20 @@ def _chat(count: Any) -> None:
 
 
 def _trimmed(count: Any) -> Iterator[Row]:
-    messages = [said(place) for place in range(301)]
-    cases: dict[str, Callable[[], object]] = {"budgetkit, trim": lambda: bk.trim(messages, 4_000, count)}
-    cases |= _langchain(messages, count) | _litellm(messages)
-    baseline = next((name for name in cases if name.startswith("langchain")), "budgetkit, trim")
-    found = interleaved(cases, 5)
-    yield from rows_beside("301 messages trimmed to 4,000 tokens", found, baseline, {}, {})
+    """Trim to a quarter, all counts remembered; langchain's own messages are the baseline, which need no reading."""
+    for messages in (100, 1_000):
+        listed = [said(place) for place in range(messages + 1)]
+        most = sum(count(each["content"]) for each in listed) // 4
+        cases: dict[str, Callable[[], object]] = {OURS: lambda given=listed, to=most: bk.trim(given, to, count)}
+        cases |= _langchain(listed, most, count) | (_litellm(listed) if messages == 100 else {})
+        found = interleaved(cases, 15, in_a_row=3)
+        baseline, ratios = (THEIRS, {OURS: 1.5}) if THEIRS in cases else (OURS, {})
+        yield from rows_beside(
+            f"{messages:,} messages and a question trimmed to a quarter", found, baseline, ratios, {}
+        )
 
 
-def _langchain(messages: list[dict[str, Any]], count: Any) -> dict[str, Callable[[], object]]:
+def _langchain(messages: list[dict[str, Any]], most: int, count: Any) -> dict[str, Callable[[], object]]:
     try:
         from langchain_core.messages import AIMessage, HumanMessage, trim_messages
     except ImportError:
@@ -74,12 +80,13 @@ def _langchain(messages: list[dict[str, Any]], count: Any) -> dict[str, Callable
     def counted(listed: list[Any]) -> int:
         return sum(count(each.content) for each in listed)
 
-    more: dict[str, Any] = {"max_tokens": 4_000, "strategy": "last", "include_system": True}
+    more: dict[str, Any] = {"max_tokens": most, "strategy": "last", "include_system": True}
     return {
-        "langchain-core, trim_messages, counted by budgetkit": lambda: trim_messages(
-            theirs, token_counter=counted, **more
+        THEIRS: lambda: trim_messages(theirs, token_counter=counted, **more),
+        "langchain-core, of dictionaries, counted by budgetkit": lambda: trim_messages(
+            messages, token_counter=counted, **more
         ),
-        "langchain-core, trim_messages, approximately": lambda: trim_messages(
+        "langchain-core, of its own messages, approximately": lambda: trim_messages(
             theirs, token_counter="approximate", **more
         ),
     }
@@ -92,4 +99,4 @@ def _litellm(messages: list[dict[str, Any]]) -> dict[str, Callable[[], object]]:
     except ImportError:
         return {}
     few = messages[:61]  # it counts all texts anew at every step
-    return {"litellm, trim_messages, of 61 messages": lambda: trim_messages(few, max_tokens=800)}
+    return {"litellm, of 61 messages": lambda: trim_messages(few, max_tokens=800)}

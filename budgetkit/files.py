@@ -12,8 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 __all__ = ["data_files", "data_folder", "data_path", "extra", "missing", "provenance", "read_bytes", "read_table"]
+__all__ += ["read_rows", "read_toml"]
 
 
 @cache
@@ -70,6 +72,29 @@ def read_table(name: str) -> list[dict[str, str]]:
     import csv  # 3 ms that importing budgetkit need not pay
 
     return list(csv.DictReader(read_bytes(name).decode().splitlines()[1:]))
+
+
+@cache
+def read_toml(name: str) -> dict[str, Any]:
+    """Read one shipped TOML file, once."""
+    import tomllib  # 5 ms that importing budgetkit need not pay
+
+    return tomllib.loads(read_bytes(name).decode())
+
+
+def read_rows(name: str, table: str) -> dict[str, dict[str, Any]]:
+    """Read the rows of one table of a TOML file, each completed by the row that its ``like`` names.
+
+    Examples
+    --------
+    >>> read_rows("framings.toml", "family")["gpt-5.4"]["tools"]
+    81
+    """
+    rows: dict[str, dict[str, Any]] = read_toml(name)[table]
+    for row in rows.values():
+        while base := row.pop("like", None):
+            row.update(rows[base] | row)
+    return rows
 
 
 def provenance(name: str) -> str:

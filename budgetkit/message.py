@@ -111,32 +111,23 @@ class Message:
         if role is None:
             raise ValueError(f"a message without a role; {_roleless(self.raw)}; give it one of {', '.join(ROLES)}")
         if not isinstance(role, str) or not role:
-            raise ValueError(
-                f"a message whose role is {brief(role)}; a role is a text; give it one of {', '.join(ROLES)}"
-            )
+            known = f"a role is a text; give it one of {', '.join(ROLES)}"
+            raise ValueError(f"a message whose role is {brief(role)}; {known}")
         self._check_content(f"{'an' if role[0] in 'aeio' else 'a'} {role} message")
 
     def _check_content(self, what: str) -> None:
         content, calls = self.raw.get("content"), self.raw.get("tool_calls")
         if content is not None and not isinstance(content, str | list | tuple):
-            raise ValueError(
-                f"{what} whose content is of type {type(content).__name__}; "
-                "content is text, a list of parts or null; write it as one of these"
-            )
-        parts = () if content is None or isinstance(content, str) else content
-        for part in parts:
+            known = "content is text, a list of parts or null; write it as one of these"
+            raise ValueError(f"{what} whose content is of type {type(content).__name__}; {known}")
+        for part in content if isinstance(content, list | tuple) else ():
             if not isinstance(part, str | Mapping):
-                raise ValueError(
-                    f"{what} whose content has a part {brief(part)}; parts are texts, or objects with a type; "
-                    "write it as one of these, or leave it out"
-                )
-        if calls is not None and not (
-            isinstance(calls, list | tuple) and all(isinstance(call, Mapping) for call in calls)
-        ):
-            raise ValueError(
-                f"{what} whose tool_calls are {brief(calls)}; "
-                "they are a list of objects with an id and a function; write them so, or leave them out"
-            )
+                known = "parts are texts, or objects with a type; write it as one of these, or leave it out"
+                raise ValueError(f"{what} whose content has a part {brief(part)}; {known}")
+        listed = calls if isinstance(calls, list | tuple) else () if calls is None else (None,)
+        if not all(isinstance(call, Mapping) for call in listed):
+            known = "they are a list of objects with an id and a function; write them so, or leave them out"
+            raise ValueError(f"{what} whose tool_calls are {brief(calls)}; {known}")
 
     @property
     def role(self) -> str:
@@ -196,10 +187,8 @@ class Message:
         """The passages retrieved for this message."""
         given = self.raw.get("contexts") or ()
         if not isinstance(given, list | tuple):
-            raise ValueError(
-                f"contexts of type {type(given).__name__}; they are a list of passages, each a text or an object with "
-                "'text'; write them so"
-            )
+            known = "they are a list of passages, each a text or an object with 'text'; write them so"
+            raise ValueError(f"contexts of type {type(given).__name__}; {known}")
         return tuple(Passage.of(passage) for passage in given)
 
     @property

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import budgetkit as bk
-from budgetkit.plan.batch import RequestBatch, columns_of
+from budgetkit.plan.batch import RequestBatch, batch_of
 from budgetkit.plan.items import Items
 from tests.strategies import ITEMS, SECTIONS, budgets
 
@@ -77,7 +77,7 @@ def test_more_than_there_is_is_granted_and_never_an_error() -> None:
 
 def test_a_section_that_nobody_declared_is_named_at_once() -> None:
     with pytest.raises(LookupError, match="'history'"):
-        columns_of(pd.DataFrame({"history": [1]}), bk.Budget(100))
+        batch_of(pd.DataFrame({"history": [1]})).columns(bk.Budget(100))
 
 
 def test_a_batch_is_a_memo_that_nobody_writes_to() -> None:
@@ -138,7 +138,7 @@ def test_with_groups_and_cuts_inside_as_well(
 
 @given(budgets(), st.lists(st.lists(st.integers(0, 300), min_size=5, max_size=5), min_size=1, max_size=5))
 def test_without_items_a_batch_is_many_requests_of_plain_numbers(budget: bk.Budget, requests: list[list[int]]) -> None:
-    columns = columns_of(pd.DataFrame(requests, columns=list(SECTIONS)), budget)
+    columns = batch_of(pd.DataFrame(requests, columns=list(SECTIONS))).columns(budget)
     for row, demand in enumerate(requests):
         for grant in bk.allocate(budget, dict(zip(SECTIONS, demand, strict=True))).grants:
             assert columns[grant.section]["granted"][row] == grant.granted

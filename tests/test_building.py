@@ -126,7 +126,7 @@ def test_the_memory_engines_record_has_the_documents_eight_fields() -> None:
 
 def test_typical_sizes_are_ranges_and_their_examples_lie_within() -> None:
     preset = PRESETS["working_memory"]
-    assert preset.ranges["system"] == (500, 3_000)
+    assert [*preset.ranges["system"]] == [500, 3_000]
     assert preset.ranges.keys() == preset.demand.keys()
     assert all(low <= preset.demand[section] <= high for section, (low, high) in preset.ranges.items())
 

@@ -74,7 +74,7 @@ CONFIGURATION = {
 def test_a_configuration_of_plan_195_goes_in_and_comes_out() -> None:
     """With the names of its classes, as an agent writes it back into its own file; 0.1.0 lost them."""
     budget = presets.agent_prompt(None, CONFIGURATION)
-    written = presets.to_context_budget(budget)["context_budget"]
+    written = presets.translate(budget, "plan-195").config["context_budget"]
     assert written["allocations"]["rag_memories"] == {"max_tokens": "7.5%", "priority": "high"}
     assert (written["output_reserve"], written["overflow_policy"]) == ("12.5%", "drop_low_priority")
     for text, read in ((json.dumps(written), json.loads), (yaml.safe_dump(written), yaml.safe_load)):
@@ -106,9 +106,10 @@ def test_every_configuration_keeps_the_schema_and_comes_back(settings: dict[str,
     """What is read is what the schema says, and so is what is written."""
     jsonschema.validate({"context_budget": settings}, CONTEXT_BUDGET_SCHEMA)
     budget = presets.agent_prompt(None, settings)
-    written = presets.to_context_budget(budget)
-    jsonschema.validate(written, CONTEXT_BUDGET_SCHEMA)
-    assert presets.agent_prompt(None, written) == budget
+    found = presets.translate(budget, "plan-195")
+    jsonschema.validate(found.config, CONTEXT_BUDGET_SCHEMA)
+    assert presets.agent_prompt(None, found.config) == found.budget == budget
+    assert found.unsaid == ()
 
 
 @pytest.mark.parametrize(
@@ -132,11 +133,20 @@ def test_the_schema_refuses_what_the_reader_refuses(settings: dict[str, Any]) ->
         presets.agent_prompt(None, settings)
 
 
-def test_what_a_context_budget_cannot_say_is_not_left_out() -> None:
+def test_what_a_context_budget_cannot_say_is_listed() -> None:
     """A floor, or a preset of another kind."""
-    for budget in (presets.agent_prompt().assign(rag_memories={"floor": 100}), presets.chat(8_192)):
-        with pytest.raises(ValueError, match="a context_budget has no words for this budget's .*'allocations'"):
-            presets.to_context_budget(budget)
+    floor = presets.agent_prompt().assign(rag_memories={"floor": 100})
+    assert presets.translate(floor, "plan-195").unsaid == ("rag_memories.floor: 100, there 0",)
+    found = presets.translate(presets.chat(8_192), "plan-195")
+    assert found.config["context_budget"]["allocations"]["rag_memories"] == {"max_tokens": "25%", "priority": "medium"}
+    assert found.unsaid[:6] == (
+        "system: called system_prompt there",
+        "memory: called working_memory there",
+        "retrieval: called rag_memories there",
+        "conversation: called action_history there",
+        "user: called current_message there",
+        "order: 'pool by item', there 'importance'",
+    )
 
 
 def test_the_budget_text_as_plan_195_words_it() -> None:

@@ -737,6 +737,20 @@ def test_a_long_file_is_read_and_counted_with_progress(tmp_path: Path) -> None:
     assert all(status["level"] == "busy" and 0 <= status["progress"] <= 1 for status in told)
 
 
+def test_while_a_slider_is_held_the_texts_to_copy_wait_and_are_written_when_they_are_read() -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+    before = explorer.view.texts
+    hear(explorer, {"kind": "grab"})
+    explorer.controls.lines["system"].slider.value = 20
+    assert explorer.view.texts is before, "nobody copies with a slider in the hand"
+    assert from_yaml(explorer.texts["yaml"]).cap("system") == 1_638  # type: ignore[union-attr]
+    hear(explorer, {"kind": "release"})
+    assert explorer.view.texts == explorer.texts
+    hear(explorer, {"kind": "grab"})
+    explorer.controls.lines["system"].box.value = 900  # no move of what is held
+    assert explorer.view.texts == explorer.texts
+
+
 def test_only_figures_that_changed_are_sent_again() -> None:
     explorer = BudgetExplorer("chat", window=8_192)
     before = explorer.view.figure_waterfall

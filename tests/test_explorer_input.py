@@ -323,3 +323,15 @@ def test_what_is_copied_names_model_counter_and_file() -> None:
     assert (names["budget"], names["count"].name, names["trace"].id) == (explorer.budget, "chars/4", "support-chat")
     explorer.load(explorer.texts["yaml"])
     assert explorer.budget == names["budget"], "and it is read again"
+
+
+def test_what_is_copied_reads_the_file_again_or_says_that_its_path_is_not_known(tmp_path: Path) -> None:
+    path = tmp_path / "mine.jsonl"
+    path.write_text('{"role": "user", "content": "Where is my parcel?"}\n', encoding="utf-8")
+    names: dict[str, Any] = {}
+    exec(BudgetExplorer("chat", path).texts["python"], names)
+    assert names["trace"].messages == bk.load_trace(path).messages
+    dropped = BudgetExplorer("chat", bk.load_trace(path))
+    exec(dropped.texts["python"], names := {})
+    assert "trace" not in names
+    assert "\n# Write the path of the file here: trace = bk.load_trace('mine')" in dropped.texts["python"]

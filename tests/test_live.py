@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 import budgetkit as bk
 from budgetkit import policies
-from budgetkit.live import Request
+from budgetkit.live import Request, trimming
 from budgetkit.pruning.history import NEVER
 from budgetkit.pruning.policies import Policy
 from tests.slow_replay import ONE_A_CHARACTER, message
@@ -317,6 +318,16 @@ def test_trim_says_what_cannot_be_trimmed() -> None:
         bk.trim([{"role": "user", "content": "one two three four five six"}], 5)
 
 
+def test_trim_reads_any_format_and_leaves_no_message_unread() -> None:
+    hello = {"role": "user", "content": "Hello world"}
+    for form in (hello, [hello], (hello,), bk.Message(hello), [{"type": "human", "content": "Hello world"}]):
+        assert bk.trim(form, 20) == [hello]
+    with pytest.raises(ValueError, match="a message without a role"):
+        bk.trim([{"content": "long ago"}, *[hello] * 99], 20)
+    with pytest.raises(TypeError, match="generator"):
+        bk.trim((each for each in [hello]), 20)
+
+
 def test_trim_drops_what_cannot_be_cut_inside() -> None:
     said = [{"role": "user", "content": "x " * 900}, {"role": "assistant", "content": "y " * 900}]
     assert [each["content"] for each in bk.trim([*said, {"role": "user", "content": "And?"}], 60)] == ["And?"]
@@ -391,3 +402,37 @@ def test_trim_is_a_conversation_that_begins_and_ends_here(trace: bk.Trace, size:
         return
     assert kept == bk.trim(said, size, len, framing=ONE_A_CHARACTER, policy=policies.OldestFirst())
     assert ONE_A_CHARACTER.request(kept, len) <= size
+
+
+@given(traces(), st.booleans(), st.sampled_from(sorted(bk.FRAMINGS)), st.integers(0, 1_500), st.booleans())
+@settings(max_examples=300)
+def test_what_trim_reads_off_is_what_the_engine_keeps(
+    trace: bk.Trace, named: bool, framing: str, size: int, schemas: bool
+) -> None:
+    """Over every framing; re-counted it is never over."""
+    left_out = {"contexts"} if named else {"contexts", "name"}
+    rounds = [again(m.raw, number) for number in range(3) for m in trace.messages]
+    said = [{name: field for name, field in raw.items() if name not in left_out} for raw in rounds]
+    more: dict[str, Any] = {"framing": bk.FRAMINGS[framing], "tools": bk.load_trace("coding-agent").tools[:1] * schemas}
+    try:
+        kept = bk.trim(said, size, len, **more)
+    except ValueError as error:
+        with pytest.raises(ValueError, match=re.escape(str(error))):
+            bk.trim(said, size, len, policy=policies.OldestFirst(), **more)
+        return
+    assert kept == bk.trim(said, size, len, policy=policies.OldestFirst(), **more)
+    assert bk.FRAMINGS[framing].request(kept, len, more["tools"]) <= size
+
+
+@pytest.mark.parametrize("name", ["support-chat", "coding-agent"])
+def test_the_usual_case_needs_no_engine(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And gives back copies, in the order in which they came."""
+    said = [{k: v for k, v in m.raw.items() if k != "contexts"} for m in bk.load_trace(name).messages]
+    said = said[: max(i for i, raw in enumerate(said) if raw["role"] != "tool" and not raw.get("tool_calls")) + 1]
+    whole = bk.FRAMINGS["openai"].request(said, bk.counter("o200k_base"))
+    monkeypatch.setattr(trimming, "Conversation", None)
+    for limit in (whole, whole // 2, whole // 4):
+        kept = bk.trim(said, limit)
+        places = [said.index(each) for each in kept]
+        assert places == sorted(places)
+        assert all(each is not said[place] for each, place in zip(kept, places, strict=True))

@@ -555,3 +555,28 @@ def test_a_conversation_that_only_grows_is_read_again_whole_whatever_begins_the_
     assert priming > 0
     assert found["cached"].tolist()[1:] == (found["sent"] - priming).tolist()[:-1]
     assert found["fresh"].tolist() == [priming] * len(found)
+
+
+def test_a_conversation_that_starts_with_a_stray_result_is_replayed() -> None:
+    """No request holds the result; what begins the answer counts with the first message that is there."""
+    stray = {"role": "tool", "tool_call_id": "x", "content": "the rest of an earlier session"}
+    trace = bk.Trace("cut", (bk.Message(stray), bk.Message({"role": "assistant", "content": "a" * 10}), *TOY.messages))
+    framing = bk.Framing(priming=3)
+    for messages in (trace.messages, trace.messages[:2], trace.messages[:1]):
+        cut = bk.Trace("cut", messages)
+        found = bk.replay(cut, bk.presets.working_memory(8_000), policies.OldestFirst(), count=len, framing=framing)
+        assert found.messages()["fate"].iloc[0] == "not sent"
+        assert found.frame()["sent"].iloc[0] == (10 + 5 + 10 + 3 if len(messages) > 2 else 0)
+
+
+@pytest.mark.parametrize("by", ["turn", "request"])
+@given(st.lists(st.sampled_from(["system", "user", "assistant", "tool", "function", "call"]), min_size=1, max_size=8))
+def test_any_order_of_roles_is_replayed(by: Literal["turn", "request"], order: list[str]) -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": ""}}
+    caller, result = {"role": "assistant", "tool_calls": [call]}, {"tool_call_id": "c"}
+    more: dict[str, dict[str, Any]] = {"call": caller, "tool": result}
+    trace = bk.Trace("any", tuple(bk.Message({"role": role, "content": "word"} | more.get(role, {})) for role in order))
+    for policy in (policies.OldestFirst(), policies.SlidingWindow(2), policies.Step(3)):
+        found = bk.replay(trace, bk.presets.working_memory(8_000), policy, count=len, by=by)
+        assert len(found.messages()) == len(order)
+        assert (found.frame()["sent"] >= 0).all()

@@ -22,6 +22,7 @@ STRANGE: dict[str, Any] = {
     **{"nan": float("nan"), "inf": float("inf"), "10**400": 10**400, "set": {1}, "object": object(), "type": type},
     **{"bool of numpy": np.bool_(True), "float of numpy": np.float64(3), "text of numpy": np.str_("a")},
     **{"array": np.array([1]), "empty array": np.array([]), "series": pd.Series([1]), "missing": pd.NA},
+    **{"no number": Decimal("NaN"), "no number that signals": Decimal("sNaN")},
     **{"decimal": Decimal("0.1"), "fraction": Fraction(1, 3), "budget": bk.Budget(9), "share": bk.Share(0.1)},
 }
 FIELDS: dict[str, tuple[str, ...]] = {
@@ -110,6 +111,13 @@ def test_whole_numbers_of_numpy_are_taken() -> None:
     assert type(bk.Item("a", tokens).tokens) is int  # type: ignore[arg-type]
     assert bk.allocate(budget, {"a": tokens}) == bk.allocate(budget, {"a": 30})  # type: ignore[dict-item]
     assert bk.Share(0.5).of(window) == 50  # type: ignore[arg-type]
+
+
+def test_a_section_has_one_column() -> None:
+    """Of two with one name, as a merge of frames leaves them, neither is lost silently."""
+    for names in (["a", "a"], ["1", 1]):
+        with pytest.raises(ValueError, match="two columns of demands have one name; .*; add them up or rename one"):
+            bk.allocate_many(POOL, pd.DataFrame([[1, 2]], columns=pd.Index(names, dtype=object)))
 
 
 def test_importance_of_a_line_may_be_a_number_of_numpy() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import pandas as pd
@@ -14,6 +15,7 @@ from budgetkit.counters import Counter
 from budgetkit.explorer.budget.explorer import OPENS, BudgetExplorer
 from budgetkit.explorer.budget.results import ROUGH, Results
 from budgetkit.explorer.budget.settings import Settings
+from budgetkit.explorer.folds import Fold
 from budgetkit.explorer.view import View, view_of
 
 Data = dict[str, Any]
@@ -59,6 +61,7 @@ class DesignCard(BudgetExplorer):
     """
 
     view_class: ClassVar[type[View]] = CardView
+    folds: ClassVar[Mapping[str, Fold]] = {}
 
     @property
     def errors(self) -> pd.DataFrame:

@@ -21,6 +21,7 @@ COMMANDS: Final = {
     "replay": "Send a conversation through a budget and a pruning policy.",
     "compare": "Put pruning policies side by side on one conversation.",
     "check": "Fail where prompts, tools or conversations outgrow a budget.",
+    "report": "Write a report of a conversation: one file of HTML to share.",
     "redact": "Print conversations with filler for their words.",
     "explore": "Open the app on a file, in the browser.",
 }

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 from random import Random
@@ -29,6 +30,7 @@ from budgetkit.replay.evidence import evidence
 from budgetkit.trace import Trace
 
 Objective = Callable[[Replay], float]
+Progress = Callable[[int, int], None]
 Floats = npt.NDArray[np.float64]
 _MOST = 2_000  # settings that are tried; of more, so many are drawn
 _DRAWS = 2_000
@@ -89,6 +91,12 @@ class Tuned:
         Settings tried, of how many there are: `of`.
     of : int
         All settings there are.
+    scores : ndarray
+        Every measure: conversations x settings, the present one first, x objectives.
+    parts : tuple of list of int
+        The conversations that it was chosen on, and those that were held out.
+    seed : int
+        What split them.
     """
 
     best: dict[str, Any]
@@ -102,6 +110,14 @@ class Tuned:
     objective: str
     tried: int
     of: int
+    scores: Floats = field(repr=False)
+    parts: tuple[list[int], list[int]] = field(repr=False)
+    seed: int = 0
+
+    def gains(self, row: int, objective: int = 0) -> tuple[float, float, float]:
+        """Return the gain of a row of the table on the part held out, and its 95 % interval."""
+        held = self.scores[self.parts[1]]
+        return _gain(held[:, 0, objective], held[:, 1 + row, objective], self.seed)
 
     @property
     def holds_out(self) -> bool:
@@ -136,6 +152,7 @@ def tune(
     seed: int = 0,
     workers: int = 1,
     client: Client | None = None,
+    progress: Progress | None = None,
     **options: Any,
 ) -> Tuned:
     """Choose the best setting of a few lines on some conversations, and measure it on the others.
@@ -164,6 +181,8 @@ def tune(
         Processes.
     client : dask.distributed.Client, optional
         A cluster to work on.
+    progress : callable, optional
+        Told after each conversation how many are done, and of how many; an error that it raises ends the work.
     **options
         What else :func:`budgetkit.replay.replay` takes: count, framing, by, cache.
 
@@ -197,7 +216,7 @@ def tune(
     work = partial(
         _measured, budget, [{}, *settings], named, policy or OldestFirst(), values, {"prices": prices, **options}
     )
-    scores = np.array(_answers(work, list(traces), workers, client))  # conversations x settings x objectives
+    scores = np.array(_answers(work, list(traces), workers, client, progress))  # conversations x settings x objectives
     table, best = _table(settings, list(named), scores, chosen_on, held, list(values))
     gain, low, high = _gain(scores[held, 0, 0], scores[held, 1 + best, 0], seed)
     changed, with_policy = _set(budget, settings[best], policy or OldestFirst(), values)
@@ -213,6 +232,9 @@ def tune(
         next(iter(named)),
         len(settings),
         len(every),
+        scores,
+        (chosen_on, held),
+        seed,
     )
 
 
@@ -294,11 +316,22 @@ def _measured(
     return rows
 
 
-def _answers(work: Callable[[Trace], Any], traces: list[Trace], workers: int, client: Client | None) -> list[Any]:
-    if client is None and workers > 1:
-        with ProcessPoolExecutor(workers) as pool:
-            return list(pool.map(work, traces))
-    return list(answers(work, traces, client))
+def _answers(
+    work: Callable[[Trace], Any],
+    traces: list[Trace],
+    workers: int,
+    client: Client | None,
+    progress: Progress | None = None,
+) -> list[Any]:
+    with ExitStack() as stack:
+        spread = client is None and workers > 1
+        found = stack.enter_context(ProcessPoolExecutor(workers)).map(work, traces) if spread else None
+        done = []
+        for answer in answers(work, traces, client) if found is None else found:
+            done.append(answer)
+            if progress is not None:
+                progress(len(done), len(traces))
+        return done
 
 
 def _table(

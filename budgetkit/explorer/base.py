@@ -6,21 +6,26 @@ shown follows. A widget, a handle in the page and a line of code send the same c
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import ipywidgets as widgets
 
-from budgetkit.budget.quoting import brief, quoted
+from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.explorer.drawing import refusal
+from budgetkit.explorer.folds import Fold, Folds
+from budgetkit.explorer.report import page
 from budgetkit.explorer.still import Still, picture
 from budgetkit.explorer.undo import UndoStack
 from budgetkit.explorer.uploads import Uploads
-from budgetkit.explorer.view import View
+from budgetkit.explorer.view import View, sendable
+from budgetkit.figures.svg.saving import write_whole
+from budgetkit.message import Message
 
 Data = dict[str, Any]
 
@@ -60,6 +65,8 @@ class Explorer(ABC, Generic[S, F, L]):
 
     #: From a name to a function of settings, outcome, library and named values that returns the next settings.
     commands: ClassVar[Mapping[str, Callable[..., Any]]]
+    #: What can be opened below the figures, by name.
+    folds: ClassVar[Mapping[str, Fold]] = {}
 
     def __init__(self, settings: S, library: L, view: View, controls: Any) -> None:
         self._lock = threading.RLock()
@@ -71,6 +78,7 @@ class Explorer(ABC, Generic[S, F, L]):
         self.view, self.controls, self._library = view, controls, library
         self._history = UndoStack(settings)
         self._found = self._follow(settings)
+        self._folds = Folds(self.folds, library, self._again)
         layout = widgets.Box([controls.widget, view]).add_class("bk-layout")
         self.widget = widgets.Box([layout]).add_class("bk-explorer")
         self._uploads = Uploads(view, self._do)
@@ -103,10 +111,41 @@ class Explorer(ABC, Generic[S, F, L]):
         """Return a text to read beside the figures, in blocks."""
         return {}
 
+    def _film(self, found: F) -> tuple[Data, Sequence[Message]]:
+        """Return what a report plays turn by turn, and the messages that it shows; nothing by default."""
+        return {}, ()
+
+    def _heading(self) -> str:
+        """Return what a report is called."""
+        return repr(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a report: one file of HTML with all that is shown, which needs neither a kernel nor a network.
+
+        Parameters
+        ----------
+        path : str or path
+            It ends with .html. The messages of the conversation stand in it, as far as there is room.
+
+        Raises
+        ------
+        ValueError
+            If it ends with something else.
+        """
+        if Path(path).suffix.lower() not in (".html", ".htm"):
+            raise ValueError(f"a report was to be saved as {one_line(str(path))}; it is HTML; end the name with .html")
+        with self._lock:
+            found, state = self._found, sendable(self.view.state)
+            charts, texts = sendable(self._charts(found, list(state["figures"]))), self._texts(found)
+            film, messages = self._film(found)
+            made = page(self._heading(), state, charts, film, messages, texts.get("yaml", ""))
+        write_whole(path, made.encode())
+
     @property
     def texts(self) -> dict[str, str]:
         """The set-up as text to copy, by "python", "yaml" and "json"."""
-        return dict(self.view.texts)
+        with self._lock:
+            return self._texts(self._found)
 
     def open(self, path: str | Path) -> None:
         """Show what is in a file.
@@ -175,7 +214,7 @@ class Explorer(ABC, Generic[S, F, L]):
                 return
             try:
                 settings = self._command(kind)(self._history.now, self._found, self._library, **values)
-                self._go(self._history.then(settings, self._merged(merge)), ack)
+                self._go(self._history.then(settings, self._merged(merge)), ack, self._held and bool(merge))
                 if note:
                     self._say({**self.view.state["status"], "note": note, "beside": beside})
             except PROBLEMS as problem:
@@ -196,7 +235,7 @@ class Explorer(ABC, Generic[S, F, L]):
             except PROBLEMS as problem:
                 self._refuse(problem, ack)
 
-    def _go(self, history: UndoStack[S], ack: str) -> None:
+    def _go(self, history: UndoStack[S], ack: str, is_moving: bool = False) -> None:
         """Show a step of the history; if that fails at any point, go back to the settings that were shown before."""
         found = self._follow(history.now)
         state = self._pictured(history, found)
@@ -204,16 +243,41 @@ class Explorer(ABC, Generic[S, F, L]):
         self._history, self._found = history, found
         try:
             self._show(state, ack)
-            self._draw()
+            self._draw(is_moving)
         except Exception:
             self._history, self._found = held
             raise
 
     def _open(self) -> None:
-        """Draw again, with the tables that are open now."""
+        """Draw again, with the tables that are open now and the texts as they are now."""
         with self._lock:
             try:
+                self._unfold()
                 self._draw()
+            except PROBLEMS as problem:
+                self._refuse(problem)
+
+    def _again(self, fold: str) -> None:
+        """Show a fold that has something new to say; from any thread."""
+        with self._lock:
+            self._folds.forget(fold)
+            self._unfold()
+
+    def _unfold(self) -> None:
+        """Work out the folds that are open, and show them."""
+        with self._lock:
+            now, opened = self._history.now, self.view.opened
+            self._folds.refresh(now, self._found, opened)
+            self.view.folds = self._folds.shown(now, opened)
+
+    def _told(self, content: Data) -> None:
+        """Hear what a hand does in a fold; other settings are one step that can be taken back."""
+        with self._lock:
+            try:
+                to = self._folds.hear(self._history.now, self._found, content)
+                if to is not None:
+                    self._go(self._history.then(to), "")
+                self._unfold()
             except PROBLEMS as problem:
                 self._refuse(problem)
 
@@ -237,6 +301,8 @@ class Explorer(ABC, Generic[S, F, L]):
             self._arrived(content, bytes(buffers[0]))
         elif kind in ("grab", "release"):
             self._hold(kind == "grab")
+        elif kind == "fold":
+            self._told({name: value for name, value in content.items() if name not in ("kind", "gesture")})
         elif kind in ("undo", "redo"):
             self._walk(kind, str(content.get("id", "")))
         else:
@@ -282,13 +348,15 @@ class Explorer(ABC, Generic[S, F, L]):
         finally:
             self._quiet = False
 
-    def _draw(self) -> None:
+    def _draw(self, is_moving: bool = False) -> None:
         with self._lock:
-            drawn = self._charts(self._found, self.view.opened)
-            texts, reader = self._texts(self._found), self._reader(self._found)
+            drawn, reader = self._charts(self._found, self.view.opened), self._reader(self._found)
+            # nobody reads or copies a text while the hand is on a slider; when it lets go, the text is written
+            texts = self.view.texts if is_moving else self._texts(self._found)
             with self.view.hold_sync():  # all is made by now: a failure above leaves the page as it was
                 self.view.draw(drawn, self._serial)
                 self.view.texts, self.view.reader = texts, reader
+                self.view.folds = self._folds.shown(self._history.now, self.view.opened)
 
     def _hold(self, on: bool) -> None:
         """Begin a move of a control, or end it: until the next one begins, all of it is one step."""
@@ -296,6 +364,8 @@ class Explorer(ABC, Generic[S, F, L]):
             self._held = on
             if on:
                 self._burst = ("", 0.0, self._burst[2])
+            else:
+                self._open()
 
     def _ipython_display_(self) -> None:
         """Show the explorer, and beside it the picture that stays when there is no kernel."""

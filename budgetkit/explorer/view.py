@@ -7,6 +7,7 @@ JavaScript is not among them: a page asks for it once, whatever number of explor
 from __future__ import annotations
 
 import gzip
+import json
 import types
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -32,6 +33,8 @@ _PARTS = (
     "panels",
     "reader",
     "card",
+    "play",
+    "folds",
     "view",
 )
 _FOLDER = Path(__file__).parent / "view"
@@ -62,11 +65,19 @@ def sendable(value: Any) -> Any:
     >>> sendable({"said": ["cut \ud83d", 3]}) == {"said": ["cut \ufffd", 3]}
     True
     """
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return _mended(value)
+    return value
+
+
+def _mended(value: Any) -> Any:
     if isinstance(value, str):
-        return value if value.isascii() else replace_surrogates(value)
+        return replace_surrogates(value)
     if isinstance(value, Mapping):
-        return {sendable(key): sendable(each) for key, each in value.items()}
-    return [*map(sendable, value)] if isinstance(value, list | tuple) else value
+        return {_mended(key): _mended(each) for key, each in value.items()}
+    return [*map(_mended, value)] if isinstance(value, list | tuple) else value
 
 
 class View(anywidget.AnyWidget):
@@ -77,11 +88,15 @@ class View(anywidget.AnyWidget):
     """
 
     _esm = _source()
-    _css = (_FOLDER / "view.css").read_text("utf-8")
+    _css = "".join((_FOLDER / f"{name}.css").read_text("utf-8") for name in ("view", "play"))
     state = t.Dict().tag(sync=True)
     texts = t.Dict().tag(sync=True)
     reader = t.Dict().tag(sync=True)
+    #: The tables and folds that are open.
     opened = t.List(t.Unicode()).tag(sync=True)
+    #: What the page plays by itself, sent once it is opened.
+    play = t.Dict().tag(sync=True)
+    folds: Any = t.List().tag(sync=True)
     #: What may be drawn, in order.
     figures = t.List(t.Unicode()).tag(sync=True)
     #: The files that may be opened: purpose (the command that takes them), label and accept.
@@ -108,6 +123,7 @@ class View(anywidget.AnyWidget):
             drawn, new = getattr(self, f"figure_{name}"), made.get(name, {})
             if {**drawn, "serial": 0} != {**new, "serial": 0}:
                 setattr(self, f"figure_{name}", {**new, "serial": serial})
+        self.play = made.get("play", {})
 
 
 def view_of(name: str, figures: Sequence[str], opens: Sequence[Mapping[str, Any]]) -> type[View]:

@@ -9,15 +9,15 @@ from budgetkit.budget import Budget
 from budgetkit.budget.colours import SLATE, colour
 from budgetkit.figures.question import Columns, Question, Spec, label, layout, plain, rows
 from budgetkit.figures.turns import ALL
-from budgetkit.plan.batch import RequestBatch, columns_of, frame_of
+from budgetkit.plan.batch import RequestBatch, batch_of
 
 ROW = 30  # pixels for one bar and the space around it
 
 
 def _answer(budget: Budget, demands: pd.DataFrame | RequestBatch) -> Columns:
-    codes, _ = pd.factorize(frame_of(demands).index.get_level_values(0))
+    codes, _ = pd.factorize(batch_of(demands).demand.index.get_level_values(0))
     count = int(codes.max()) + 1 if len(codes) else 0
-    columns = columns_of(demands, budget)
+    columns = batch_of(demands).columns(budget)
     hit = {section: np.bincount(codes, c["cut"] > 0, count) > 0 for section, c in columns.items()}
     hit = {ALL: np.logical_or.reduce([*hit.values(), np.zeros(count, dtype=bool)]), **hit}
     cut = [int(h.sum()) for h in hit.values()]

@@ -14,12 +14,13 @@ from budgetkit.budget import Budget
 from budgetkit.budget.colours import ALARM, SLATE, colour
 from budgetkit.figures.question import Columns, Question, Spec, end_labels, layout, plain, signed
 from budgetkit.figures.turns import ALL, followed
-from budgetkit.plan.batch import RequestBatch, columns_of, frame_of
+from budgetkit.plan.batch import RequestBatch, batch_of
 
 
 def _answer(budget: Budget, exact: pd.DataFrame | RequestBatch, rough: pd.DataFrame | RequestBatch) -> Columns:
-    sums = [frame_of(demand).to_numpy().sum(axis=1) for demand in (exact, rough)]
-    limits = [followed(budget, columns_of(demand, budget))["limit"] for demand in (exact, rough)]
+    both = batch_of(exact), batch_of(rough)
+    sums = [batch.asked for batch in both]
+    limits = [followed(budget, batch.columns(budget))["limit"] for batch in both]
     error = sums[1] - sums[0]
     found = {
         "exact": sums[0],
@@ -30,7 +31,7 @@ def _answer(budget: Budget, exact: pd.DataFrame | RequestBatch, rough: pd.DataFr
         "rough_limit": limits[1],
         "shift": limits[1] - limits[0],
     }
-    turns = frame_of(exact).index.tolist()
+    turns = both[0].demand.index.tolist()
     line = [budget.remainder or ALL] * len(turns)
     return {"turn": turns, "line": line, **{name: column.tolist() for name, column in found.items()}}
 

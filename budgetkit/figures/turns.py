@@ -17,7 +17,7 @@ from budgetkit.budget import Budget
 from budgetkit.budget.colours import ALARM, SLATE, colour, translucent
 from budgetkit.figures.question import Columns, Question, Spec, end_labels, layout, signed
 from budgetkit.plan.batch import Columns as Planned
-from budgetkit.plan.batch import RequestBatch, columns_of, frame_of
+from budgetkit.plan.batch import RequestBatch, batch_of
 from budgetkit.plan.items import Ints
 from budgetkit.plan.remainder import remainder
 from budgetkit.plan.walk import with_undeclared
@@ -52,9 +52,10 @@ def _answer(
     pinned: Budget | None = None,
     pinned_demand: pd.DataFrame | RequestBatch | None = None,
 ) -> Columns:
-    columns = columns_of(demand, budget)
+    batch = batch_of(demand)
+    columns = batch.columns(budget)
     shown, first = followed(budget, columns), first_cut(columns)
-    places = frame_of(demand).index.tolist()
+    places = batch.demand.index.tolist()
     table: dict[str, list[Any]] = {
         "turn": places,
         "line": [budget.remainder or ALL] * len(places),
@@ -66,7 +67,7 @@ def _answer(
     if first is not None:
         table["first_cut"][first[0]] = first[1]
     if pinned is not None:
-        others = columns_of(demand if pinned_demand is None else pinned_demand, pinned)
+        others = batch_of(batch if pinned_demand is None else pinned_demand).columns(pinned)
         table["pinned_limit"] = followed(pinned, others)["limit"].tolist()
     return table
 
@@ -123,7 +124,9 @@ def _marks(table: Columns) -> tuple[list[Spec], list[Spec]]:
     turns = table["turn"]
     cut = [turn for turn, section in zip(turns, table["first_cut"], strict=True) if section]
     shapes = [
-        _upright(turn, SLATE, "solid", 1) for turn, is_chosen in zip(turns, table["chosen"], strict=True) if is_chosen
+        _upright(turn, SLATE, "solid", 1) | {"name": "here"}
+        for turn, is_chosen in zip(turns, table["chosen"], strict=True)
+        if is_chosen
     ]
     shapes += [_upright(turn, ALARM, "dash", 1.5) for turn in cut]
     first, last = _range(turns)

@@ -10,21 +10,6 @@ from budgetkit.framing.request_count import LedgerRow, RequestCount, count_answe
 from budgetkit.framing.requests import read_request
 from budgetkit.framing.tools import ToolConstants
 
-__all__ = [
-    "DEFAULT_FRAMING",
-    "FRAMINGS",
-    "Charge",
-    "Framing",
-    "LedgerRow",
-    "Request",
-    "RequestCount",
-    "ToolConstants",
-    "count_answer",
-    "count_request",
-    "framing_for",
-    "image_price",
-    "patch_tokens",
-    "read_request",
-    "square_tokens",
-    "tile_tokens",
-]
+__all__ = ["DEFAULT_FRAMING", "FRAMINGS", "Charge", "Framing", "LedgerRow", "Request", "RequestCount", "ToolConstants"]
+__all__ += ["count_answer", "count_request", "framing_for", "image_price", "patch_tokens", "read_request"]
+__all__ += ["square_tokens", "tile_tokens"]

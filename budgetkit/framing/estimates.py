@@ -20,11 +20,11 @@ from typing import Any, Final
 
 from budgetkit.counters.calibrated import family_row
 from budgetkit.framing.charges import Charge
-from budgetkit.framing.image_prices import ASSUMED_SIDE, image_charges, image_price, sized
+from budgetkit.framing.image_prices import image_charges
 from budgetkit.framing.openai_chat import is_system, parsed
-from budgetkit.framing.openai_tools import function_name
-from budgetkit.framing.request import Request
-from budgetkit.message import Image, Message
+from budgetkit.framing.openai_tools import function_name, unwrapped
+from budgetkit.framing.request import Request, as_object
+from budgetkit.message import Message
 
 __all__ = ["CONSTANTS", "Estimate", "EstimatedRules", "constants_of", "estimate_for"]
 
@@ -41,6 +41,9 @@ CONSTANTS: Final = (
     "schema",
     "thinking",
 )
+# The constants that are a text nobody sees, and what each is called in a ledger.
+_HIDDEN = {"tools": "tools", "forced": "a tool must be called", "sequential": "one call at a time"}
+_HIDDEN |= {"thinking": "thinking"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,20 +95,13 @@ def estimate_for(model: str) -> Estimate:
     ['claude-4.5', 'claude-4.5', 'any other']
     """
     row = family_row(model)
-    return Estimate(
-        row["family"],
-        row["pattern"],
-        row["counter"],
-        float(row["slope"]),
-        {name: int(row[name]) for name in CONSTANTS},
-        float(row["mark"]),
-        row["tool_form"],
-        row["schema_shown"] == "yes",
-        float(row["tool_times"]),
-        {kind: (float(row[f"{kind}_low"]), float(row[f"{kind}_high"])) for kind in ("text", "tools")},
-        row["source"],
-        row["date"],
-    )
+    fields: dict[str, Any] = {
+        name: row[name] for name in ("family", "pattern", "counter", "tool_form", "source", "date")
+    }
+    fields |= {name: float(row[name]) for name in ("slope", "mark", "tool_times")}
+    fields["constants"] = {name: int(row[name]) for name in CONSTANTS}
+    fields["spread"] = {kind: (float(row[f"{kind}_low"]), float(row[f"{kind}_high"])) for kind in ("text", "tools")}
+    return Estimate(schema_shown=row["schema_shown"] == "yes", **fields)
 
 
 def constants_of(request: Request) -> dict[str, int]:
@@ -136,35 +132,21 @@ class EstimatedRules:
     def charges(self, request: Request) -> list[Charge]:
         """List what a request bills."""
         cost, times = self.estimate.constants, constants_of(request)
-        hidden = ("tools", "forced", "sequential", "thinking")
-        named = {
-            "tools": "tools",
-            "forced": "a tool must be called",
-            "sequential": "one call at a time",
-            "thinking": "thinking",
-        }
         each = cost["property"] * times["property"] + cost["tool"] * times["tool"]
         return [
             Charge("framing", "request", fixed=cost["request"]),
             *self._messages(request),
             *(self._tool(tool) for tool in request.tools),
             *([Charge("tools", "frame", fixed=each)] if each else []),
-            *(Charge("hidden prompt", named[name], fixed=cost[name]) for name in hidden if times[name]),
+            *(Charge("hidden prompt", told, fixed=cost[name]) for name, told in _HIDDEN.items() if times[name]),
             *self._schema(request),
         ]
 
     def answer(self, message: Message) -> list[Charge]:
         """List what an answer bills: its text, and a call its name, its arguments and the call's constant."""
         cost = self.estimate.constants["call"]
-        calls = [
-            Charge("message", "call", (call.name, self._data(call.arguments)), cost) for call in message.tool_calls
-        ]
-        return [Charge("message", "answer", message.texts), *calls]
-
-    def image(self, image: Image) -> int:
-        """Price one image, in tokens."""
-        width, height = sized(image) or (ASSUMED_SIDE, ASSUMED_SIDE)
-        return image_price(self.model, width, height, image.detail)
+        called = [(call.name, self._data(call.arguments)) for call in message.tool_calls]
+        return [Charge("message", "answer", message.texts), *(Charge("message", "call", each, cost) for each in called)]
 
     def _messages(self, request: Request) -> Iterator[Charge]:
         turns = _turns(request)
@@ -191,7 +173,7 @@ class EstimatedRules:
 
     def _written(self, tool: Mapping[str, Any]) -> str:
         """Write a tool as JSON of name, description and parameters, or as all the words in it."""
-        function = _object(tool.get("function")) or tool
+        function = unwrapped(tool)
         said = {"name": function.get("name"), "description": function.get("description") or ""}
         if self.estimate.tool_form == "json":
             return _json({**said, "input_schema": _parameters(tool)})
@@ -206,9 +188,9 @@ def _turns(request: Request) -> set[int]:
 
 
 def _parameters(tool: Mapping[str, Any]) -> Mapping[str, Any]:
-    function = _object(tool.get("function")) or tool
+    function = unwrapped(tool)
     names = ("input_schema", "parameters", "parametersJsonSchema", "parameters_json_schema")
-    return next((function[name] for name in names if _object(function.get(name))), {})
+    return next((function[name] for name in names if as_object(function.get(name))), {})
 
 
 def _schemas(schema: object) -> list[Mapping[str, Any]]:
@@ -216,9 +198,12 @@ def _schemas(schema: object) -> list[Mapping[str, Any]]:
     found: list[Mapping[str, Any]] = []
     waiting = [schema]
     while waiting:
-        each = _object(waiting.pop())
+        each = as_object(waiting.pop())
         found += [each] if each or not found else []
-        waiting += [*_object(each.get("properties")).values(), *([each["items"]] if _object(each.get("items")) else [])]
+        waiting += [
+            *as_object(each.get("properties")).values(),
+            *([each["items"]] if as_object(each.get("items")) else []),
+        ]
     return found
 
 
@@ -227,7 +212,7 @@ def _words(schema: Mapping[str, Any]) -> Iterator[str]:
     choices = schema.get("enum")
     yield str(schema.get("description") or "")
     yield from map(str, choices if isinstance(choices, list | tuple) else ())
-    yield from _object(schema.get("properties"))
+    yield from as_object(schema.get("properties"))
 
 
 def _leaves(value: object) -> list[str]:
@@ -248,7 +233,3 @@ def _leaves(value: object) -> list[str]:
 
 def _json(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

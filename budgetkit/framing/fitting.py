@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Bill", "fit_bill", "least_absolute", "theil_sen"]
+__all__ = ["Bill", "fit_bill", "theil_sen"]
 
 Floats = npt.NDArray[np.float64]
 Numbers = Sequence[int] | Sequence[float] | Floats
@@ -161,13 +161,3 @@ def _left_out(x: Floats, y: Floats, groups: Sequence[Hashable]) -> Floats:
         constant, slope = _fitted(x[~out], y[~out]) if np.ptp(x[~out]) > 0 else _fitted(x, y)
         errors[out] = y[out] - constant - slope * x[out]
     return errors
-
-
-def least_absolute(columns: Floats, y: Floats, weights: Floats) -> Floats:
-    """Fit a sum of columns by least weighted absolute error, as repeated least squares; for constants of a request."""
-    found: Floats = np.zeros(columns.shape[1])
-    scale = weights
-    for _ in range(100):
-        found = np.asarray(np.linalg.lstsq(columns * scale[:, None], y * scale, rcond=None)[0], dtype=np.float64)
-        scale = np.sqrt(weights / np.maximum(np.abs(y - columns @ found), 1e-2))
-    return found

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from budgetkit.framing.charges import Charge, Count, sizes
-from budgetkit.framing.image_prices import ASSUMED_SIDE, image_price, sized
+from budgetkit.framing.image_prices import priced
 from budgetkit.framing.request import Request
 from budgetkit.framing.tools import ToolConstants, declaration_charge, json_charge
 from budgetkit.message import Image, Message, ToolCall
@@ -28,16 +28,17 @@ _RESULT_ROLES = ("tool", "function")
 class Rules(Protocol):
     """What a provider's own rules offer: from a request to all that it bills."""
 
+    @property
+    def model(self) -> str:
+        """The model that decides what images cost."""
+        ...
+
     def charges(self, request: Request) -> list[Charge]:
         """List what a request bills."""
         ...
 
     def answer(self, message: Message) -> list[Charge]:
         """List what an answer bills as output."""
-        ...
-
-    def image(self, image: Image) -> int:
-        """Price one image, in tokens."""
         ...
 
 
@@ -238,12 +239,9 @@ class Framing:
         >>> Framing().image(Image()), Framing().image(Image(detail="low")), Framing(per_image=250).image(Image())
         (765, 85, 250)
         """
-        if self.rules is not None:
-            return self.rules.image(image)
-        if self.per_image is not None:
+        if self.rules is None and self.per_image is not None:
             return self.per_image
-        width, height = sized(image) or (ASSUMED_SIDE, ASSUMED_SIDE)
-        return image_price("", width, height, image.detail)
+        return priced(image, self.rules.model if self.rules else "")
 
     def _charged(self, message: Message, index: int) -> Iterator[Charge]:
         yield Charge("message", message.role, self._texts(message), self._fixed(message), message=index)

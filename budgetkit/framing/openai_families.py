@@ -1,16 +1,17 @@
 """OpenAI's families of models: in which form each is shown a request, and what the form costs.
 
-Constants in tokens, derived from recorded calls of public projects (requests with the provider's usage; read
-2026-11-21). The form that gpt-5 is shown is the harmony format that OpenAI published with gpt-oss.
+Constants in tokens stand in ``data/framings.toml``, derived from recorded calls of public projects.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
+
+from budgetkit.files import read_rows, read_toml
 
 __all__ = ["FAMILIES", "OpenAIFamily", "bare", "family_of"]
 
@@ -64,47 +65,8 @@ class OpenAIFamily:
     responses_tools: int = 0
 
 
-_FIVE: Final = OpenAIFamily(
-    "gpt-5",
-    request=2,
-    tools=81,
-    heading="# Instructions\n\n",
-    per_answer=2,
-    per_calling=6,
-    schema_answer=False,
-    forced_tool=False,
-    plain_unions=True,
-    responses_call=15,
-    responses_parallel=5,
-    responses_tools=6,
-)
-
 FAMILIES: Final[Mapping[str, OpenAIFamily]] = MappingProxyType(
-    {
-        family.name: family
-        for family in (
-            OpenAIFamily("gpt-4-0613", "cl100k_base", older_tools=True),
-            OpenAIFamily("gpt-3.5-turbo-0301", "cl100k_base", per_message=5, per_name=-1, older_tools=True),
-            OpenAIFamily("gpt-4", "cl100k_base"),
-            OpenAIFamily("gpt-4o"),
-            OpenAIFamily("o1-mini", tools=0),
-            OpenAIFamily("o", request=2, tools=0),
-            _FIVE,
-            replace(_FIVE, name="gpt-5.4", responses_call=18),
-        )
-    }
-)
-
-# The first pattern that a model's name begins with decides.
-_PATTERNS: Final = (
-    (r"gpt-3\.?5-turbo-0301", "gpt-3.5-turbo-0301"),
-    (r"gpt-4(-32k)?(-0314|-0613)?$|gpt-3\.?5-turbo(-16k)?-0613", "gpt-4-0613"),
-    (r"gpt-4o|gpt-4\.|chatgpt-4o|gpt-audio|gpt-realtime|computer-use", "gpt-4o"),
-    (r"gpt-4|gpt-3\.?5", "gpt-4"),
-    (r"gpt-5\.([4-9]|\d\d)|gpt-[6-9]", "gpt-5.4"),
-    (r"gpt-5|codex", "gpt-5"),
-    (r"o1-(mini|preview)", "o1-mini"),
-    (r"o[134](-|$)", "o"),
+    {name: OpenAIFamily(name, **row) for name, row in read_rows("framings.toml", "family").items()}
 )
 
 
@@ -123,4 +85,7 @@ def family_of(model: str) -> OpenAIFamily | None:
     >>> [family.name if (family := family_of(name)) else None for name in ("gpt-4", "gpt-4o-mini", "o3", "claude-2")]
     ['gpt-4-0613', 'gpt-4o', 'o', None]
     """
-    return next((FAMILIES[name] for pattern, name in _PATTERNS if re.match(pattern, bare(model))), None)
+    named = (
+        name for pattern, name in read_toml("framings.toml")["models"]["families"] if re.match(pattern, bare(model))
+    )
+    return next((FAMILIES[name] for name in named), None)

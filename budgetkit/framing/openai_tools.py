@@ -10,7 +10,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = ["function_name", "namespace", "written_function"]
+from budgetkit.framing.request import as_object
+
+__all__ = ["Schema", "function_name", "namespace", "parameters_of", "properties_of", "unwrapped", "written_function"]
 
 Schema = Mapping[str, Any]
 _DEEPEST = 40  # schemas nested deeper, or that refer to themselves, are "any" from there on
@@ -42,18 +44,17 @@ def namespace(tools: Sequence[Schema], plain: bool = False) -> str:
 
 def written_function(tool: Schema, plain: bool = False) -> str:
     """Write one function: its description as comment lines, its type, a blank line."""
-    function = _function(tool)
-    parameters = _mapping(function.get("parameters")) or _mapping(function.get("input_schema"))
+    function, parameters = unwrapped(tool), parameters_of(tool)
     root = _Root(parameters, plain)
     schema = root.resolved(parameters)
     takes = "_: " + "\n".join([*_comments(schema), root.object(schema, 0)])
-    called = f"type {function_name(tool)} = ({takes if _properties(schema) else ''}) => any;"
+    called = f"type {function_name(tool)} = ({takes if properties_of(schema) else ''}) => any;"
     return "\n".join([*_lines(function.get("description")), called, ""])
 
 
 def function_name(tool: Schema) -> str:
     """Return a tool's name, whichever way it is wrapped."""
-    function = _function(tool)
+    function = unwrapped(tool)
     return str(function.get("name") or function.get("type") or "")
 
 
@@ -62,20 +63,20 @@ class _Root:
 
     def __init__(self, schema: Schema, plain: bool) -> None:
         self.plain = plain
-        self.definitions = {**_mapping(schema.get("definitions")), **_mapping(schema.get("$defs"))}
+        self.definitions = {**as_object(schema.get("definitions")), **as_object(schema.get("$defs"))}
 
     def resolved(self, schema: Schema) -> Schema:
         """Follow ``$ref``; the keys that stand beside it win."""
         for _ in range(_DEEPEST):
             if not isinstance(schema.get("$ref"), str):
                 break
-            target = _mapping(self.definitions.get(schema["$ref"].rpartition("/")[2]))
+            target = as_object(self.definitions.get(schema["$ref"].rpartition("/")[2]))
             schema = {**target, **{key: value for key, value in schema.items() if key != "$ref"}}
         return schema
 
     def object(self, schema: Schema, depth: int) -> str:
         """Write an object: on one line where no property has a comment, a default or an object within."""
-        members = {name: self.resolved(_mapping(member)) for name, member in _properties(schema).items()}
+        members = {name: self.resolved(member) for name, member in properties_of(schema).items()}
         required = schema.get("required")
         required = required if isinstance(required, list | tuple) else ()
         written = [self.member(name, member, name in required, depth) for name, member in members.items()]
@@ -97,7 +98,7 @@ class _Root:
             return "any"
         for joined in ("anyOf", "oneOf"):
             if isinstance(schema.get(joined), list | tuple):
-                return self.union([self.resolved(_mapping(choice)) for choice in schema[joined]], depth)
+                return self.union([self.resolved(as_object(choice)) for choice in schema[joined]], depth)
         kind = schema.get("type", "any")
         if isinstance(kind, list | tuple):
             return self.union([{**schema, "type": each} for each in kind], depth)
@@ -122,13 +123,13 @@ class _Root:
         """Write a type that has a name: an array, an object, a number, or what it is called."""
         if kind == "array":
             return self.array(schema, depth)
-        if kind == "object" or (kind == "any" and _properties(schema)):
-            return self.object(schema, depth + 1) if _properties(schema) else "object"
+        if kind == "object" or (kind == "any" and properties_of(schema)):
+            return self.object(schema, depth + 1) if properties_of(schema) else "object"
         return "number" if kind == "integer" else kind
 
     def array(self, schema: Schema, depth: int) -> str:
         """Write an array: ``T[]``, or with its items on lines of their own where they have comments."""
-        items = self.resolved(_mapping(schema.get("items")))
+        items = self.resolved(as_object(schema.get("items")))
         typed, comments = self.type(items, depth + 1), [*_comments(items)]
         if comments or "\n" in typed:
             return "\n".join(["Array<", *comments, typed, ">"])
@@ -163,15 +164,17 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _function(tool: Schema) -> Schema:
+def unwrapped(tool: Schema) -> Schema:
     """Unwrap ``{"type": "function", "function": {...}}``; newer requests leave the wrapping out."""
-    return _mapping(tool.get("function")) or tool
+    return as_object(tool.get("function")) or tool
 
 
-def _properties(schema: Schema) -> Mapping[str, Any]:
-    return _mapping(schema.get("properties"))
+def parameters_of(tool: Schema) -> Schema:
+    """Return the schema of what a tool takes, under OpenAI's name or Anthropic's."""
+    function = unwrapped(tool)
+    return as_object(function.get("parameters")) or as_object(function.get("input_schema"))
 
 
-def _mapping(value: object) -> Schema:
-    """Take what should be an object as one: schemas come from outside, and a count never raises on them."""
-    return value if isinstance(value, Mapping) else {}
+def properties_of(schema: Schema) -> dict[str, Schema]:
+    """Return the schemas of an object's properties by their names."""
+    return {name: as_object(member) for name, member in as_object(schema.get("properties")).items()}

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from budgetkit.counters import CalibratedCounter, Counter, ExactCounter, counter
 from budgetkit.framing.charges import Charge
 from budgetkit.framing.estimates import EstimatedRules, estimate_for
-from budgetkit.framing.image_prices import ASSUMED_SIDE, image_price, sized
 from budgetkit.framing.openai_chat import answer_charges, chat_charges
 from budgetkit.framing.openai_families import OpenAIFamily, family_of
 from budgetkit.framing.openai_responses import responses_charges
 from budgetkit.framing.request import Request
-from budgetkit.message import Image, Message
+from budgetkit.message import Message
 
 __all__ = ["OpenAIRules", "counter_for", "rules_for"]
 
@@ -32,11 +31,6 @@ class OpenAIRules:
     def answer(self, message: Message) -> list[Charge]:
         """List what an answer bills."""
         return answer_charges(message)
-
-    def image(self, image: Image) -> int:
-        """Price one image, in tokens."""
-        width, height = sized(image) or (ASSUMED_SIDE, ASSUMED_SIDE)
-        return image_price(self.model, width, height, image.detail)
 
 
 def rules_for(model: str) -> OpenAIRules | EstimatedRules:

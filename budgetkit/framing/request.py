@@ -8,17 +8,7 @@ from typing import Any
 
 from budgetkit.message import Message
 
-__all__ = [
-    "Raw",
-    "Request",
-    "as_object",
-    "as_text",
-    "each_once",
-    "kept_parts",
-    "objects",
-    "own_functions",
-    "uncounted_kinds",
-]
+__all__ = ["Raw", "Request", "as_object", "as_text", "kept_parts", "objects", "own_functions", "uncounted"]
 
 Raw = Mapping[str, Any]
 
@@ -68,9 +58,9 @@ def own_functions(tools: Iterable[Raw]) -> tuple[tuple[Raw, ...], list[str]]:
     return tuple(own), [f"built-in tool {tool['type']}" for tool in listed if tool not in own]
 
 
-def uncounted_kinds(messages: Iterable[Message]) -> list[str]:
-    """Name the kinds of part whose tokens nobody can tell."""
-    return [kind for message in messages for kind in message.uncounted]
+def uncounted(messages: Iterable[Message], *kinds: str) -> tuple[str, ...]:
+    """Name once each kind of content that cannot be counted: those given, then those of the messages' parts."""
+    return tuple(dict.fromkeys([*kinds, *(kind for message in messages for kind in message.uncounted)]))
 
 
 def kept_parts(content: Any) -> Any:
@@ -93,8 +83,3 @@ def as_object(value: object) -> Raw:
 def as_text(value: object) -> str:
     """Return what should be a text as one."""
     return value if isinstance(value, str) else ""
-
-
-def each_once(names: Iterable[str]) -> tuple[str, ...]:
-    """Leave out what was named before."""
-    return tuple(dict.fromkeys(names))

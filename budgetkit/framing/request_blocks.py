@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from budgetkit.framing.request import Raw, Request, as_object, as_text, each_once, kept_parts, objects, uncounted_kinds
+from budgetkit.framing.request import Raw, Request, as_object, as_text, kept_parts, objects, uncounted
 from budgetkit.message import Message
 
 __all__ = ["anthropic_request", "converse_request"]
@@ -32,7 +32,7 @@ def anthropic_request(raw: Raw) -> Request:
         choice.get("type") in ("any", "tool"),
         choice.get("disable_parallel_tool_use") is True,
         as_object(raw.get("thinking")).get("type") == "enabled",
-        each_once([*builtin, *uncounted_kinds(messages)]),
+        uncounted(messages, *builtin),
     )
 
 
@@ -113,5 +113,5 @@ def converse_request(raw: Raw) -> Request:
         as_text(as_object(choice.get("tool")).get("name")),
         bool({"any", "tool"} & choice.keys()),
         thinking=any(as_object(more.get(name)).get("type") == "enabled" for name in ("thinking", "reasoning_config")),
-        uncounted=each_once(uncounted_kinds(messages)),
+        uncounted=uncounted(messages),
     )

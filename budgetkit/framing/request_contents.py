@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from budgetkit.framing.request import Raw, Request, as_object, as_text, each_once, objects, uncounted_kinds
+from budgetkit.framing.request import Raw, Request, as_object, as_text, objects, uncounted
 from budgetkit.message import Message
 
 __all__ = ["gemini_request"]
@@ -38,7 +38,7 @@ def gemini_request(raw: Raw) -> Request:
         tuple(tools),
         None if schema is None else {"schema": schema},
         required=config.get("mode") == "ANY",
-        uncounted=each_once([*state, *builtin, *_thoughts(spoken), *uncounted_kinds(messages)]),
+        uncounted=uncounted(messages, *state, *builtin, *_thoughts(spoken)),
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from budgetkit.budget.quoting import brief
 from budgetkit.framing.charges import Charge, sizes
 from budgetkit.framing.estimates import EstimatedRules
-from budgetkit.framing.image_prices import image_price, sized
+from budgetkit.framing.image_prices import image_price, priced, sized
 from budgetkit.framing.providers import OpenAIRules, counter_for, rules_for
 from budgetkit.framing.request import Request
 from budgetkit.framing.requests import read_request
@@ -212,7 +212,7 @@ def _interval(
     """Return the ends: what an image of unknown size may cost, and what an estimate's family spreads."""
     low = high = tokens
     for image in (image for message in request.messages for image in message.images if sized(image) is None):
-        taken = rules.image(image)
+        taken = priced(image, rules.model)
         low += min(0, image_price(request.model, *_LEAST, image.detail) - taken)
         high += max(0, image_price(request.model, *_MOST, image.detail) - taken)
     if isinstance(rules, EstimatedRules):

@@ -15,17 +15,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from budgetkit.framing.request import (
-    Raw,
-    Request,
-    as_object,
-    as_text,
-    each_once,
-    kept_parts,
-    objects,
-    own_functions,
-    uncounted_kinds,
-)
+from budgetkit.framing.request import Raw, Request, as_object, as_text, kept_parts, objects, own_functions, uncounted
 from budgetkit.framing.request_blocks import anthropic_request, converse_request
 from budgetkit.framing.request_contents import gemini_request
 from budgetkit.message import Message
@@ -63,9 +53,8 @@ def _decoded(given: object) -> Raw:
         except (ValueError, RecursionError) as error:
             raise ValueError(f"a request that is no JSON ({error}); give its body as JSON or as a dictionary") from None
     if not isinstance(given, Mapping):
-        raise ValueError(
-            f"a request of type {type(given).__name__}; a request is an object; give its body as JSON or a dictionary"
-        )
+        told = f"a request of type {type(given).__name__}; a request is an object"
+        raise ValueError(f"{told}; give its body as JSON or a dictionary")
     return given
 
 
@@ -76,13 +65,13 @@ def _shape(raw: Raw) -> str | None:
     if "messages" not in raw:
         stored = isinstance(raw.get("prompt"), Mapping) or "previous_response_id" in raw
         return "responses" if "input" in raw or stored else None
-    blocks = [block for message in objects(raw["messages"]) for block in objects(message.get("content"))]
-    spoken, tools = objects(raw["messages"]), objects(raw.get("tools"))
+    spoken = objects(raw["messages"])
+    blocks = [block for message in spoken for block in objects(message.get("content"))]
+    tools = objects(raw.get("tools"))
     if {"toolConfig", "inferenceConfig", "schemaVersion"} & raw.keys():
         return "converse"
-    if any("tool_calls" in each or each.get("role") in _CHAT_ROLES for each in spoken):
-        return "chat"
-    if any("function" in tool for tool in tools):
+    is_chat = any("tool_calls" in each or each.get("role") in _CHAT_ROLES for each in spoken)
+    if is_chat or any("function" in tool for tool in tools):
         return "chat"
     if any("type" not in block for block in blocks):
         return "converse"
@@ -111,18 +100,19 @@ def _chat(raw: Raw) -> Request:
         choice == "required",
         raw.get("parallel_tool_calls") is False,
         bool(as_object(raw.get("reasoning"))) or as_object(raw.get("thinking")).get("type") == "enabled",
-        uncounted=each_once([*searching, *builtin, *uncounted_kinds(messages)]),
+        uncounted=uncounted(messages, *searching, *builtin),
     )
 
 
 def _responses(raw: Raw) -> Request:
     given = raw.get("input")
     items = [{"role": "user", "content": given}] if isinstance(given, str) else objects(given)
-    system = [{"role": "system", "content": raw["instructions"]}] if raw.get("instructions") else []
-    read = [_item(item) for item in items]
-    messages = tuple(Message(each) for each in [*system, *read] if each)
+    system = {"role": "system", "content": raw["instructions"]} if raw.get("instructions") else None
+    messages = tuple(Message(each) for each in [system, *map(_item, items)] if each)
     tools, builtin = own_functions(objects(raw.get("tools")))
     form = as_object(as_object(raw.get("text")).get("format"))
+    held = ("previous_response_id", "conversation", "prompt")
+    state = [f"server state ({field})" for field in held if raw.get(field)]
     choice = as_object(raw.get("tool_choice"))
     return Request(
         "responses",
@@ -133,7 +123,7 @@ def _responses(raw: Raw) -> Request:
         as_text(choice.get("name")) if choice.get("type") == "function" else "",
         raw.get("tool_choice") == "required",
         raw.get("parallel_tool_calls") is False,
-        uncounted=each_once([*_state(raw), *builtin, *_reasoning(items), *_unread(items), *uncounted_kinds(messages)]),
+        uncounted=uncounted(messages, *state, *builtin, *_reasoning(items), *_unread(items)),
     )
 
 
@@ -148,15 +138,8 @@ def _item(item: Raw) -> dict[str, Any] | None:
         call = {"id": item.get("call_id"), "function": called, "as_answered": whole}
         return {"role": "assistant", "content": None, "tool_calls": [call]}
     if kind == "function_call_output":
-        output = item.get("output")
-        content = output if isinstance(output, str) else kept_parts(output)
-        return {"role": "tool", "tool_call_id": item.get("call_id"), "content": content}
+        return {"role": "tool", "tool_call_id": item.get("call_id"), "content": kept_parts(item.get("output"))}
     return None
-
-
-def _state(raw: Raw) -> list[str]:
-    held = [field for field in ("previous_response_id", "conversation", "prompt") if raw.get(field)]
-    return [f"server state ({field})" for field in held]
 
 
 def _reasoning(items: Iterable[Raw]) -> list[str]:

@@ -15,15 +15,15 @@ json
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from budgetkit.framing.charges import Charge, Count, sizes
+from budgetkit.framing.openai_tools import Schema, function_name, parameters_of, properties_of, unwrapped
+from budgetkit.framing.request import as_object
 
 __all__ = ["ToolConstants", "declaration_charge", "json_charge"]
 
-Schema = Mapping[str, Any]
 _AROUND, _OWN_MESSAGE = 5, 4
 _DEEPEST = 40  # objects nested deeper than this are declared as "any"; nobody writes them, somebody may send them
 
@@ -74,9 +74,9 @@ class ToolConstants:
         """Charge tool schemas: each function's line and its properties', and what ends them all."""
         texts: list[str] = []
         fixed = self.end
-        for function in map(_function, tools):
-            properties = _properties(function)
-            texts.append(f"{_name(function)}:{_described(function)}")
+        for tool in tools:
+            properties = properties_of(parameters_of(tool))
+            texts.append(f"{function_name(tool)}:{_described(unwrapped(tool))}")
             fixed += self.per_function + (self.properties if properties else 0)
             for name, schema in properties.items():
                 choices = schema.get("enum")
@@ -111,7 +111,7 @@ def declaration(tools: Sequence[Schema]) -> str:
     <BLANKLINE>
     } // namespace functions
     """
-    functions = (line for tool in tools for line in _declared(_function(tool)))
+    functions = (line for tool in tools for line in _declared(tool))
     return "\n".join(["namespace functions {", "", *functions, "} // namespace functions"])
 
 
@@ -120,23 +120,19 @@ def json_charge(tools: Sequence[Schema]) -> Charge:
     return Charge("tools", "JSON", (json.dumps(list(tools), ensure_ascii=False, default=str),))
 
 
-def _declared(function: Schema) -> Iterator[str]:
-    if function.get("description"):
-        yield f"// {function['description']}"
-    if not _properties(function):
-        yield f"type {_name(function)} = () => any;"
-    else:
-        yield f"type {_name(function)} = (_: {{"
-        yield from _members(_parameters(function), 0)
-        yield "}) => any;"
+def _declared(tool: Schema) -> Iterator[str]:
+    if description := unwrapped(tool).get("description"):
+        yield f"// {description}"
+    name, parameters = function_name(tool), parameters_of(tool)
+    takes = "\n".join(["_: {", *_members(parameters, 0), "}"]) if properties_of(parameters) else ""
+    yield f"type {name} = ({takes}) => any;"
     yield ""
 
 
 def _members(schema: Schema, depth: int) -> Iterator[str]:
     """Declare an object's properties. Descriptions of nested ones are not shown to the model."""
     required = schema.get("required") or ()
-    for name, member in _mapping(schema.get("properties")).items():
-        member = _mapping(member)
+    for name, member in properties_of(schema).items():
         if member.get("description") and depth == 0:
             yield f"// {member['description']}"
         yield f"{'  ' * depth}{name}{'' if name in required else '?'}: {_type(member, depth)},"
@@ -149,7 +145,7 @@ def _type(schema: Schema, depth: int) -> str:
         return " | ".join(json.dumps(choice, ensure_ascii=False) for choice in schema["enum"])
     for joined in ("anyOf", "oneOf"):
         if isinstance(schema.get(joined), list):
-            return " | ".join(_type(_mapping(choice), depth + 1) for choice in schema[joined])
+            return " | ".join(_type(as_object(choice), depth + 1) for choice in schema[joined])
     kind = schema.get("type", "any")
     kinds = kind if isinstance(kind, list) else [kind]
     return " | ".join(_named_type(str(kind), schema, depth) for kind in kinds)
@@ -159,35 +155,12 @@ def _named_type(kind: str, schema: Schema, depth: int) -> str:
     if kind == "array":
         brackets = 0
         while schema.get("type") == "array" and brackets < _DEEPEST:
-            schema, brackets = _mapping(schema.get("items")), brackets + 1
+            schema, brackets = as_object(schema.get("items")), brackets + 1
         return _type(schema, depth) + "[]" * max(1, brackets)
-    if kind == "object" and _mapping(schema.get("properties")):
+    if kind == "object" and properties_of(schema):
         return "\n".join(["{", *_members(schema, depth + 1), "}"])
     return "number" if kind == "integer" else kind
 
 
-def _function(tool: Schema) -> Schema:
-    """Unwrap ``{"type": "function", "function": {...}}``; newer requests leave the wrapping out."""
-    return _mapping(tool.get("function")) or tool
-
-
-def _name(function: Schema) -> str:
-    return str(function.get("name") or function.get("type") or "")
-
-
-def _parameters(function: Schema) -> Schema:
-    return _mapping(function.get("parameters")) or _mapping(function.get("input_schema"))
-
-
-def _properties(function: Schema) -> Mapping[str, Schema]:
-    properties = _mapping(_parameters(function).get("properties"))
-    return {name: _mapping(schema) for name, schema in properties.items()}
-
-
 def _described(schema: Schema) -> str:
     return str(schema.get("description") or "").removesuffix(".")
-
-
-def _mapping(value: object) -> Schema:
-    """Take what should be an object as one: schemas come from outside, and a count never raises on them."""
-    return value if isinstance(value, Mapping) else {}

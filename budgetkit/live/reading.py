@@ -24,13 +24,13 @@ def read(values: Iterable[Any]) -> list[Message]:
         if isinstance(value, Message):
             found.append(value)
         elif isinstance(value, list | tuple):
-            found += read(value) if all(map(_is_plain, value)) else map(_sent, messages_of(value))
+            found += read(value) if all(map(is_plain, value)) else map(_sent, messages_of(value))
         else:
-            found += [Message(dict(value))] if _is_plain(value) else map(_sent, messages_of([value]))
+            found += [Message(dict(value))] if is_plain(value) else map(_sent, messages_of([value]))
     return found
 
 
-def _is_plain(value: Any) -> bool:
+def is_plain(value: Any) -> bool:
     """Say whether a message is in OpenAI's own form, with nothing in it that another format could mean."""
     if not isinstance(value, Mapping) or not value.keys() <= _OWN or value.get("role") not in ROLES:
         return isinstance(value, Message)

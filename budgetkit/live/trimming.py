@@ -6,24 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from budgetkit.budget import Allocation, Budget
+from budgetkit.budget import Budget
 from budgetkit.counters import counter
 from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.live.conversation import Conversation
+from budgetkit.live.newest import newest
 from budgetkit.live.reading import read
 from budgetkit.live.running_ledger import Count
 from budgetkit.message import Message
 from budgetkit.models import Model
+from budgetkit.presets.translation import trimmed
 from budgetkit.pruning.policies import Policy
-from budgetkit.trace import DEFAULT_ROLES
 from budgetkit.trace.turns import SYSTEM_ROLES
 
 __all__ = ["trim"]
 
 _TRIES = 4
-_FEW = 32
-# The steps of an agent's turn go like what was said before; the question that they serve stays.
-_ROLES = {**DEFAULT_ROLES, "step": "history"}
 
 
 def trim(
@@ -72,14 +70,18 @@ def trim(
     >>> trim(said, 14)
     [{'role': 'assistant', 'content': 'four'}, {'role': 'user', 'content': 'five'}]
     """
-    said = read([messages])
     count = counter(count) if isinstance(count, str | Model) else count
-    if isinstance(budget, Budget):
-        budget = replace(budget, deficit="signed")
-    else:
-        lines = [Allocation("system", required=True), Allocation("current", required=True), Allocation("history")]
-        said = said if policy is not None else _recent(said, budget, count, framing or DEFAULT_FRAMING)
-        budget = Budget(budget, (), lines, undeclared="pool", deficit="signed", roles=_ROLES)
+    said: Any = messages
+    if policy is None and type(budget) is int:
+        more = budget, count, tools, framing or DEFAULT_FRAMING
+        found = newest(said, *more) if isinstance(said, list | tuple) else None
+        if found is None:
+            found = newest(said := read([said]), *more)
+        if found is not None and found[1]:
+            return found[0]
+        said = said if found is None else [*map(Message, found[0])]
+    budget = replace(budget_of(budget), deficit="signed")
+    said = read([said])
     found, over = _counted_again(said, budget, count, tools, policy, framing)
     if over:
         asked = max((i for i, message in enumerate(said) if message.role == "user"), default=len(said) - 1)
@@ -91,6 +93,11 @@ def trim(
             "tokens; shorten them, or allow more"
         )
     return found
+
+
+def budget_of(given: int | Budget) -> Budget:
+    """Return a budget; so many tokens are one in which system messages and the question are required."""
+    return given if isinstance(given, Budget) else trimmed(given)
 
 
 def _counted_again(
@@ -116,13 +123,3 @@ def _counted_again(
             break
         less = replace(less, window=max(0, less.window - excess))
     return found.messages, max(0, excess)
-
-
-def _recent(said: list[Message], most: int, count: Count, framing: Framing) -> list[Message]:
-    """Leave out what is so old that it cannot fit, so that it need not be counted."""
-    asked = max((i for i, message in enumerate(said) if message.role == "user"), default=len(said) - 1)
-    newest = _FEW
-    while newest < len(said) and sum(framing.messages(said[-newest:], count)) <= most:
-        newest *= 2
-    first = len(said) - newest
-    return [m for i, m in enumerate(said) if i >= first or i == asked or m.role in SYSTEM_ROLES]

@@ -100,19 +100,15 @@ class Model:
     ends: str = ""
 
     def __post_init__(self) -> None:
+        name = one_line(self.name)
         if self.kind not in ("shared", "input"):
+            raise ValueError(f"{name}: window kind {brief(self.kind)}; known are shared, input; use one of them")
+        if check_tokens(f"{name}: window", self.window) == 0:
+            raise ValueError(f"{name}: a window of 0 tokens; a window holds at least 1; give its size in tokens")
+        longest = 0 if self.max_output is None else check_tokens(f"{name}: max_output", self.max_output)
+        if longest > self.window and self.kind == "shared":
             raise ValueError(
-                f"{one_line(self.name)}: window kind {brief(self.kind)}; known are shared, input; use one of them"
-            )
-        if check_tokens(f"{one_line(self.name)}: window", self.window) == 0:
-            raise ValueError(
-                f"{one_line(self.name)}: a window of 0 tokens; a window holds at least 1; give its size in tokens"
-            )
-        if self.max_output is None:
-            return
-        if check_tokens(f"{one_line(self.name)}: max_output", self.max_output) > self.window and self.kind == "shared":
-            raise ValueError(
-                f"{one_line(self.name)}: answers of up to {self.max_output:,} tokens in a window of {self.window:,} "
+                f"{name}: answers of up to {longest:,} tokens in a window of {self.window:,} "
                 "that they share with the prompt; lower max_output or say kind='input'"
             )
 
@@ -191,17 +187,13 @@ def model(name: str, unknown: Literal["default", "raise"] = "default", **overrid
     if unknown not in ("default", "raise"):
         raise ValueError(f"unknown={brief(unknown)}; known are default, raise; use one of them")
     if not isinstance(name, str) or not name.strip():
-        raise ValueError(
-            f"a model named {brief(name)} was asked for; names are texts such as 'gpt-4o'; give one, or a "
-            "window in tokens"
-        )
+        said = f"a model named {brief(name)} was asked for; names are texts such as 'gpt-4o'"
+        raise ValueError(f"{said}; give one, or a window in tokens")
     name = name.strip()
     found = _by_name(name) or _by_prefix(name) or _by_price_list(name) or _by_spelling(name)
     if found is None and unknown == "raise":
-        raise ValueError(
-            f"no model {brief(name)}; {len(models())} are in {_lists()}; use one of "
-            f"budgetkit.models.models(), or describe it: Model({brief(name)}, window=...)"
-        )
+        said = f"no model {brief(name)}; {len(models())} are in {_lists()}; use one of budgetkit.models.models()"
+        raise ValueError(f"{said}, or describe it: Model({brief(name)}, window=...)")
     found = found or _by_default(name)
     if found.ended and "ends" not in overrides:
         said = f"{brief(name)} ended on {found.ends} ({found.source}); its numbers are those it had; take another"
@@ -228,13 +220,11 @@ def _by_price_list(name: str) -> Model | None:
     from importlib.metadata import version
 
     known = _price_list()
-    if known is None:
-        return None
     try:
-        provider, entry = known.find_provider_model(bare(name), None, None, None)
+        provider, entry = known.find_provider_model(bare(name), None, None, None) if known else (None, None)
     except LookupError:
         return None
-    if entry.context_window is None:
+    if entry is None or entry.context_window is None:
         return None
     source = f"genai-prices {version('genai-prices')}, {provider.id}/{entry.id}"
     return Model(name, entry.context_window, provider=provider.name, source=source, provenance=source)
@@ -279,11 +269,8 @@ def _lists() -> str:
 
 def _by_default(name: str) -> Model:
     fallback = f"a window of {DEFAULT_WINDOW:,} tokens and {DEFAULT_ENCODING} stand in"
-    warnings.warn(
-        f"no model {brief(name)} in {_lists()}; {fallback}; give window= and encoding= if you know them",
-        UnknownModelWarning,
-        stacklevel=3,
-    )
+    said = f"no model {brief(name)} in {_lists()}; {fallback}; give window= and encoding= if you know them"
+    warnings.warn(said, UnknownModelWarning, stacklevel=3)
     return Model(name, DEFAULT_WINDOW, provenance=f"default: {fallback}")
 
 
@@ -302,17 +289,6 @@ def _table() -> dict[str, Model]:
 
 
 def _from_row(row: dict[str, str]) -> Model:
-    return Model(
-        name=row["name"],
-        window=int(row["window"]),
-        kind="input" if row["kind"] == "input" else "shared",
-        max_output=int(row["max_output"]) if row["max_output"] else None,
-        encoding=row["encoding"],
-        encoding_is_own=row["encoding_is_own"] == "yes",
-        provider=row["provider"],
-        framing=row["framing"] or None,
-        source=row["source"],
-        date=row["date"],
-        ends=row["ends"],
-        provenance=f"exact name {row['name']}",
-    )
+    fields: dict[str, Any] = {**row, "window": int(row["window"]), "max_output": int(row["max_output"] or 0) or None}
+    fields |= {"encoding_is_own": row["encoding_is_own"] == "yes", "framing": row["framing"] or None}
+    return Model(**fields, provenance=f"exact name {row['name']}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ Columns = dict[str, dict[str, Ints]]
 _KEPT = 2
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class RequestBatch:
     """Many requests: the turns of a conversation, or of many conversations.
 
@@ -38,7 +39,22 @@ class RequestBatch:
     cut: Cut | None = None
     # Several figures ask for the same budgets, the present one and a pinned one.
     _kept: list[tuple[Budget, Columns]] = field(default_factory=list, init=False, repr=False, compare=False)
-    _stacks: list[Stacks] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    @cached_property
+    def demands(self) -> dict[str, Ints]:
+        """What each request asks of each section, in tokens."""
+        return {str(name): self.demand[name].to_numpy() for name in self.demand.columns}
+
+    @cached_property
+    def asked(self) -> Ints:
+        """What each request asks of all sections together, in tokens."""
+        found: Ints = self.demand.to_numpy().sum(axis=1)
+        return found
+
+    @cached_property
+    def _stacks(self) -> Stacks:
+        assert self.items is not None, "only a batch of items asks for them"
+        return Stacks([self.items(row) for row in range(len(self.demand))])
 
     def columns(self, budget: Budget) -> Columns:
         """Plan every request; what is overrun is granted all the same and never an error.
@@ -60,22 +76,19 @@ class RequestBatch:
             if planned == budget:
                 return found
         signed = replace(budget, deficit="signed")
-        demands = {str(name): self.demand[name].to_numpy() for name in self.demand.columns}
         if self.items is None:
-            found = allocate_columns(signed, demands, len(self.demand), [self.demand.attrs.get("roles")])
+            found = allocate_columns(signed, self.demands, len(self.demand), [self.demand.attrs.get("roles")])
         else:
-            found = self._by_items(signed, demands, self.items)
+            found = self._by_items(signed)
         for array in (array for each in found.values() for array in each.values()):
             array.flags.writeable = False
         self._kept[:] = [*self._kept[1 - _KEPT :], (budget, found)]
         return found
 
-    def _by_items(self, budget: Budget, demands: dict[str, Ints], items: Callable[[int], Items]) -> Columns:
-        if not self._stacks:
-            self._stacks.append(Stacks([items(row) for row in range(len(self.demand))]))
-        stacks, whole = self._stacks[0], with_undeclared(budget, demands, [self.demand.attrs.get("roles")])
+    def _by_items(self, budget: Budget) -> Columns:
+        stacks, whole = self._stacks, with_undeclared(budget, self.demands, [self.demand.attrs.get("roles")])
         nothing = np.zeros(len(self.demand), dtype=np.int64)
-        asked = {section: demands.get(section, nothing).astype(np.int64) for section in whole.sections}
+        asked = {section: self.demands.get(section, nothing).astype(np.int64) for section in whole.sections}
         found: Columns = {}
 
         def raised(allocation: Allocation, cap: int) -> Any:
@@ -85,7 +98,8 @@ class RequestBatch:
         for allocation, limit, granted in steps:
             demand = asked[allocation.section]
             limits = np.array(np.broadcast_to(np.asarray(limit, dtype=np.int64), demand.shape))
-            found[allocation.section] = {"demand": demand, "limit": limits, "granted": granted, "cut": demand - granted}
+            given = np.array(granted)  # its own: what is found one by one is written into it
+            found[allocation.section] = {"demand": demand, "limit": limits, "granted": given, "cut": demand - given}
         # Sections that nobody declared are asked in the order in which a request's items name them.
         unnamed = [a for a in whole.allocations if a.section not in budget.sections]
         special = [a for a in whole.allocations if self._is_special(a)] + (unnamed if len(unnamed) > 1 else [])
@@ -112,23 +126,12 @@ class RequestBatch:
         return allocation.fill != "prefix" or (allocation.granularity != "item" and self.cut is not None)
 
 
-def columns_of(demand: pd.DataFrame | RequestBatch, budget: Budget) -> Columns:
-    """Plan many requests, given as numbers or as a batch.
+def batch_of(demand: pd.DataFrame | RequestBatch) -> RequestBatch:
+    """Return many requests as a batch, however they are given.
 
     Examples
     --------
-    >>> columns_of(pd.DataFrame({"history": [40]}), Budget(100, undeclared="pool"))["history"]["limit"].tolist()
-    [100]
+    >>> batch_of(pd.DataFrame({"history": [40], "system": [2]})).asked.tolist()
+    [42]
     """
-    return (demand if isinstance(demand, RequestBatch) else RequestBatch(demand)).columns(budget)
-
-
-def frame_of(demand: pd.DataFrame | RequestBatch) -> pd.DataFrame:
-    """Return what many requests ask for, however they are given.
-
-    Examples
-    --------
-    >>> frame_of(RequestBatch(pd.DataFrame({"history": [40]})))["history"].tolist()
-    [40]
-    """
-    return demand.demand if isinstance(demand, RequestBatch) else demand
+    return demand if isinstance(demand, RequestBatch) else RequestBatch(demand)

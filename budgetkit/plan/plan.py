@@ -107,7 +107,7 @@ class Plan:
         """Tokens granted to sections without a cap."""
         return sum(g.granted for g in self.grants if self.budget.caps[g.section] is None)
 
-    @property
+    @cached_property
     def warnings(self) -> tuple[str, ...]:
         """Sentences on what is lost, what cannot be, and what would mend it; the most tokens first."""
         lost = self.losses

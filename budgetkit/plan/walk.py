@@ -109,6 +109,8 @@ def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
     """
     check_all("demands", [demands], pd.DataFrame)
     given = {str(name): demands[name].to_numpy() for name in demands.columns}
+    if len(given) < demands.shape[1]:
+        raise ValueError("two columns of demands have one name; a section has one column; add them up or rename one")
     columns = allocate_columns(budget, given, len(demands), [demands.attrs.get("roles")])
     index = demands.index if any(demands.index.names) else demands.index.rename("row")
     frames = [pd.DataFrame({"section": s, **columns[s]}, index=index).reset_index() for s in columns]
@@ -160,10 +162,12 @@ def _tokens(section: str, value: object) -> int:
 
 
 def _all_tokens(column: Ints) -> bool:
+    if column.dtype == object and any(map(np.ndim, column)):
+        return False  # a column of arrays, of which numpy would ask whether all of each is true
     try:
         inside = bool(np.isrealobj(column) and ((column >= 0) & (column <= MOST_TOKENS)).all())
         return inside and bool((column.astype(np.int64) == column).all())
-    except (TypeError, ValueError):  # a column of texts, of lists, of what is missing
+    except (TypeError, ValueError, ArithmeticError):  # a column of texts, of what is missing, of a Decimal that is none
         return False
 
 

@@ -6,22 +6,20 @@ No preset has an algorithm of its own: what makes them differ are the fields of 
 
 from budgetkit.presets.agent_prompt import agent_prompt
 from budgetkit.presets.application import agent, chat, rag
-from budgetkit.presets.context_budget import CONTEXT_BUDGET_SCHEMA, to_context_budget
+from budgetkit.presets.context_budget import CONTEXT_BUDGET_SCHEMA
 from budgetkit.presets.memory import memory_engine, working_memory
 from budgetkit.presets.registry import PRESETS, Preset, preset
 from budgetkit.presets.token_budget import token_budget
+from budgetkit.presets.translation import Translation, translate
 
 __all__ = [
     "CONTEXT_BUDGET_SCHEMA",
     "PRESETS",
     "Preset",
+    "Translation",
     "agent",
     "agent_prompt",
     "chat",
     "memory_engine",
-    "preset",
-    "rag",
-    "to_context_budget",
-    "token_budget",
-    "working_memory",
 ]
+__all__ += ["preset", "rag", "token_budget", "translate", "working_memory"]

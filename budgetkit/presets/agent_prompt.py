@@ -7,50 +7,20 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from budgetkit.budget import Budget
-from budgetkit.budget.allocation import Allocation, Granularity, Keep, Reserve, check_choice
+from budgetkit.budget.allocation import Allocation, Reserve, check_choice
 from budgetkit.budget.amounts import Amount, Share, check_tokens, exact_number
 from budgetkit.budget.quoting import brief, quoted
+from budgetkit.files import read_toml
 from budgetkit.presets.window import Window, window_of
 
-PRIORITIES = {"required": 10, "high": 8, "medium": 5, "low": 2}
+_TABLE = read_toml("presets.toml")
+PRIORITIES: dict[str, int] = _TABLE["agent_prompt"]["priorities"]
 POLICIES = ("truncate_low_priority", "drop_low_priority")
-#: How a section type is cut: lists of events from their old end, ranked memories from their weak end.
-KEEPS: dict[str, tuple[Keep, Granularity]] = {
-    "action_history": ("newest", "line"),
-    "failure_history": ("newest", "line"),
-    "rag_memories": ("best", "line"),
-}
-# Tool schemas are not in it: the document knows none, and under the system prompt's cap they would be the first to go,
-# while the calls of those tools are sent. By their own name they are a section of the pool, or of a configuration.
-ROLES = {
-    "system": "system_prompt",
-    "memory": "working_memory",
-    "context": "rag_memories",
-    "user": "action_history",
-    "assistant": "action_history",
-    "tool": "action_history",
-    "function": "action_history",
-    "current": "current_message",
-    "step": "action_history",
-}
 # The document has no section for what is being asked: as an event of low priority the question would be the first
 # thing to go. It is required, stands last, and draws on what the document's figures leave.
 CURRENT: dict[str, Any] = {"current_message": {"max_tokens": None, "priority": "required"}}
 #: The system's defaults, as its document gives them.
-DEFAULTS: dict[str, Any] = {
-    "total_tokens": 4_000,
-    "output_reserve": 0,
-    "overflow_policy": "truncate_low_priority",
-    "enabled": True,
-    "allocations": {
-        "system_prompt": {"max_tokens": 500, "priority": "required"},
-        "working_memory": {"max_tokens": 800, "priority": "high"},
-        "rag_memories": {"max_tokens": 600, "priority": "medium"},
-        "action_history": {"max_tokens": 400, "priority": "medium"},
-        "recent_events": {"max_tokens": 300, "priority": "low"},
-        "subscribed_artifacts": {"max_tokens": 400, "priority": "medium"},
-    },
-}
+DEFAULTS: dict[str, Any] = _TABLE["agent_prompt"]["defaults"]
 
 
 def agent_prompt(window: Window | None = None, *configurations: Mapping[str, Any] | None) -> Budget:
@@ -107,7 +77,11 @@ def agent_prompt(window: Window | None = None, *configurations: Mapping[str, Any
         allocations=[_allocation(s, rule, drops, settings["enabled"]) for s, rule in settings["allocations"].items()],
         deficit="signed",
         undeclared="pool",
-        roles={role: section for role, section in ROLES.items() if section in settings["allocations"]},
+        roles={
+            role: section
+            for role, section in _TABLE["roles"]["agent_prompt"].items()
+            if section in settings["allocations"]
+        },
         name="agent_prompt",
         **size,
     )
@@ -176,7 +150,7 @@ def _allocation(section: str, rule: Mapping[str, Any], drops: bool, enabled: boo
     priority, shown = rule.get("priority", "medium"), rule.get("enabled", True)
     check_choice(f"priority of {brief(section)}", priority, tuple(PRIORITIES))
     _check_switch(f"enabled of section {brief(section)}", shown)
-    keep, granularity = KEEPS.get(section, ("first", "token"))
+    keep = _TABLE["agent_prompt"]["keeps"].get(section)
     cap = _amount(f"max_tokens of {brief(section)}", rule.get("max_tokens", 500))
     return Allocation(
         section,
@@ -184,8 +158,8 @@ def _allocation(section: str, rule: Mapping[str, Any], drops: bool, enabled: boo
         importance=PRIORITIES[priority],
         required=priority == "required",
         when_full="drop" if drops and priority == "low" else "truncate",
-        keep=keep,
-        granularity=granularity,
+        keep=keep or "first",
+        granularity="line" if keep else "token",
     )
 
 

@@ -10,23 +10,15 @@ from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation, Fill, Keep, Reserve
 from budgetkit.budget.amounts import Amount, Share, amount_of
 from budgetkit.budget.quoting import quoted
+from budgetkit.files import read_toml
 from budgetkit.presets.window import Window, window_of
 
-IMPORTANCE = {"system": 10, "memory": 8, "conversation": 7, "tool": 6, "retrieval": 5, "user": 9}
+_TABLE = read_toml("presets.toml")
 KEEP: dict[str, Keep] = {"memory": "best", "retrieval": "best", "conversation": "newest", "tool": "newest"}
 SECTIONS = ("system", "memory", "retrieval", "conversation", "tool", "user")
-ROLES = {
-    "system": "system",
-    "tools": "system",
-    "memory": "memory",
-    "episode": "memory",
-    "context": "retrieval",
-    "user": "conversation",
-    "assistant": "conversation",
-    "tool": "conversation",
-    "function": "conversation",
-    "current": "user",
-}
+ROLES: dict[str, str] = _TABLE["roles"]["application"]
+#: For budgets that have a section of tool results.
+TOOL_ROLES = {"tool": "tool", "function": "tool"}
 #: What of a budget these presets leave to change: all but the window and the lines, which they write.
 _SETTINGS = tuple(f.name for f in fields(Budget) if f.name not in ("window", "reserves", "allocations"))
 
@@ -69,8 +61,7 @@ def chat(window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix"
     Budget(chat: window=8192, output=1228, system=819, memory=819, retrieval=2048, conversation=1638, \
 user=pool, shared_pool=1640)
     """
-    caps = {"system": 0.10, "memory": 0.10, "conversation": 0.20, "retrieval": 0.25}
-    return _application("chat", window, output, caps, fill, changes)
+    return _application("chat", window, output, fill, changes)
 
 
 def rag(window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix", **changes: Any) -> Budget:
@@ -110,8 +101,7 @@ def rag(window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix",
     >>> rag(8_192).shared_pool
     1641
     """
-    caps = {"system": 0.10, "memory": 0.05, "conversation": 0.10, "retrieval": 0.40}
-    return _application("rag", window, output, caps, fill, changes)
+    return _application("rag", window, output, fill, changes)
 
 
 def agent(window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix", **changes: Any) -> Budget:
@@ -152,24 +142,16 @@ def agent(window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix
     >>> agent(8_192).cap("tool"), agent(8_192).shared_pool
     (1228, 823)
     """
-    caps = {"system": 0.15, "memory": 0.10, "conversation": 0.15, "retrieval": 0.20, "tool": 0.15}
-    roles = ROLES | {"tool": "tool", "function": "tool"}
-    return _application("agent", window, output, caps, fill, {"roles": roles, **changes})
+    return _application("agent", window, output, fill, {"roles": ROLES | TOOL_ROLES, **changes})
 
 
-def _application(
-    name: str,
-    window: Window,
-    output: Amount | float,
-    caps: Mapping[str, float],
-    fill: Fill,
-    changes: Mapping[str, Any],
-) -> Budget:
+def _application(name: str, window: Window, output: Amount | float, fill: Fill, changes: Mapping[str, Any]) -> Budget:
+    caps, importance = _TABLE["application"]["caps"][name], _TABLE["application"]["importance"]
     sections = [
         Allocation(
             section,
             Share(caps[section]) if section in caps else None,
-            importance=IMPORTANCE[section],
+            importance=importance[section],
             required=section in ("system", "user"),
             keep=KEEP.get(section, "first"),
             fill=fill,
@@ -182,11 +164,7 @@ def _application(
 
 
 def with_pool(
-    name: str,
-    reserve: Reserve,
-    sections: Sequence[Allocation],
-    own: Mapping[str, Any],
-    changes: Mapping[str, Any],
+    name: str, reserve: Reserve, sections: Sequence[Allocation], own: Mapping[str, Any], changes: Mapping[str, Any]
 ) -> Budget:
     """Return anchor's kind of budget: sources without a cap share the pool, item by item."""
     if unknown := [field for field in changes if field not in _SETTINGS]:
@@ -194,14 +172,6 @@ def with_pool(
             f"{name} has no setting {quoted(unknown)}; it has output, fill, {', '.join(_SETTINGS)}; "
             "name one of them, or change a line with assign"
         )
-    settings: dict[str, Any] = {
-        "order": "pool by item",
-        "deficit": "raise",
-        "undeclared": "pool",
-        "remainder": "conversation",
-        "roles": ROLES,
-        "name": name,
-        **own,
-        **changes,
-    }
+    settings: dict[str, Any] = {"order": "pool by item", "deficit": "raise", "undeclared": "pool", "name": name}
+    settings |= {"remainder": "conversation", "roles": ROLES, **own, **changes}
     return Budget(reserves=[reserve], allocations=sections, **settings)

@@ -8,32 +8,8 @@ from budgetkit.budget.allocation import Allocation, Reserve
 from budgetkit.budget.amounts import Amount, Share, amount_of
 from budgetkit.budget.budget import Budget, WindowKind
 from budgetkit.budget.quoting import brief
+from budgetkit.files import read_toml
 from budgetkit.presets.window import Window, window_of
-
-ROLES = {
-    "system": "system",
-    "tools": "system",
-    "procedure": "procedure",
-    "context": "knowledge",
-    "episode": "episodes",
-    "user": "history",
-    "assistant": "history",
-    "tool": "history",
-    "function": "history",
-    "current": "current",
-    "step": "current",
-}
-MEMORY_ROLES = {
-    "system": "directive",
-    "tools": "directive",
-    "context": "memory",
-    "user": "messages",
-    "assistant": "messages",
-    "tool": "messages",
-    "function": "messages",
-    "current": "messages",
-    "step": "messages",
-}
 
 
 def working_memory(
@@ -104,29 +80,29 @@ def working_memory(
     size = window_of(window) | ({} if kind is None else {"kind": kind})
     if current not in ("actual", "fixed", "larger"):
         raise ValueError(f"current is {brief(current)}; known are actual, fixed, larger; choose one of them")
-    output, knowledge = amount_of("output", output), amount_of("knowledge", knowledge)
-    episodes = amount_of("episodes", episodes)
     held = [] if current == "actual" else [Reserve("incoming", incoming, serves="current")]
     return Budget(
-        reserves=[Reserve("output", output, serves="output"), *held],
+        reserves=[Reserve("output", amount_of("output", output), serves="output"), *held],
         allocations=[
             Allocation("system", required=True, importance=10),
             Allocation("procedure", required=True, importance=9),
             Allocation(
                 "knowledge",
-                knowledge,
+                amount_of("knowledge", knowledge),
                 required=True,
                 importance=8,
                 keep="best",
                 limit_items=best,
             ),
-            Allocation("episodes", episodes, required=True, importance=7, keep="best", limit_items=best),
+            Allocation(
+                "episodes", amount_of("episodes", episodes), required=True, importance=7, keep="best", limit_items=best
+            ),
             Allocation("history", floor=min(history_floor, size["window"]), importance=6, keep="newest"),
             Allocation("current", incoming if current == "fixed" else None, required=True, importance=10),
         ],
         deficit="signed",
         remainder="history",
-        roles=ROLES,
+        roles=read_toml("presets.toml")["roles"]["working_memory"],
         name="working_memory",
         **size,
     )
@@ -172,10 +148,7 @@ def memory_engine(
     """
     output, safety = amount_of("output", output), amount_of("safety", safety)
     return Budget(
-        reserves=[
-            Reserve("output", output, serves="output"),
-            Reserve("safety", safety),
-        ],
+        reserves=[Reserve("output", output, serves="output"), Reserve("safety", safety)],
         allocations=[
             Allocation("directive", required=True, importance=10),
             Allocation("memory", importance=1, keep="best"),
@@ -184,7 +157,7 @@ def memory_engine(
         deficit="clamp",
         remainder="memory",
         constrained_below=constrained_below,
-        roles=MEMORY_ROLES,
+        roles=read_toml("presets.toml")["roles"]["memory_engine"],
         name="memory_engine",
         **window_of(window),
     )

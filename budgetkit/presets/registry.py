@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from budgetkit.budget import Budget
 from budgetkit.budget.quoting import brief, quoted
+from budgetkit.files import read_toml
 from budgetkit.presets.agent_prompt import agent_prompt
 from budgetkit.presets.application import agent, chat, rag
 from budgetkit.presets.memory import memory_engine, working_memory
 
-#: Typical sizes of the components of a working memory, in tokens: Octopus, guide "Working Memory" (document
-#: 002), the example beside its table. Each lies within the range that the table gives.
-TYPICAL = {"system": 1_200, "procedure": 300, "knowledge": 1_500, "episodes": 400, "current": 100}
-#: The typical sizes of that table, as from and to, in tokens; the history takes what is left.
-TYPICAL_RANGES = {
-    "system": (500, 3_000),
-    "procedure": (100, 500),
-    "knowledge": (500, 2_000),
-    "episodes": (100, 500),
-    "current": (20, 500),
-}
+#: Typical sizes of the components of a working memory, in tokens.
+TYPICAL: dict[str, int] = read_toml("presets.toml")["typical"]
+#: Between which sizes they usually lie, in tokens; the history takes what is left.
+TYPICAL_RANGES: dict[str, list[int]] = read_toml("presets.toml")["typical_ranges"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +32,7 @@ class Preset:
         A few words for a list to choose from.
     demand : mapping of str to int
         Demands to start from without a trace, in tokens.
-    ranges : mapping of str to (int, int)
+    ranges : mapping of str to pair of int
         Between which sizes they usually lie, in tokens, where the system's document says it.
 
     Examples
@@ -51,7 +45,7 @@ class Preset:
     make: Callable[..., Budget]
     title: str
     demand: Mapping[str, int] = field(default_factory=dict)
-    ranges: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    ranges: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def __call__(self, *arguments: object, **settings: object) -> Budget:
         """Return ``make(...)``.
@@ -64,13 +58,10 @@ class Preset:
         return self.make(*arguments, **settings)
 
 
-_APPLICATION = {
-    "system": TYPICAL["system"],
-    "memory": TYPICAL["episodes"],
-    "retrieval": TYPICAL["knowledge"],
-    "user": TYPICAL["current"],
-}
-_AGENT_PROMPT = {"system_prompt": 450, "working_memory": 780, "rag_memories": 400}  # document 003's example
+_OWN = {"memory": "episodes", "retrieval": "knowledge", "user": "current"}
+_APPLICATION = {"system": TYPICAL["system"], **{name: TYPICAL[like] for name, like in _OWN.items()}}
+_PROMPT: dict[str, int] = read_toml("presets.toml")["agent_prompt"]["demand"]
+_MEMORY = {"directive": TYPICAL["system"], "messages": TYPICAL["current"], "memory": TYPICAL["knowledge"]}
 
 PRESETS = {
     preset.name: preset
@@ -79,13 +70,8 @@ PRESETS = {
         Preset("rag", rag, "Retrieval first", _APPLICATION),
         Preset("agent", agent, "Agent with tools", _APPLICATION),
         Preset("working_memory", working_memory, "Working memory: history has the rest", TYPICAL, TYPICAL_RANGES),
-        Preset(
-            "memory_engine",
-            memory_engine,
-            "Memory engine: memory has the rest",
-            {"directive": TYPICAL["system"], "messages": TYPICAL["current"], "memory": TYPICAL["knowledge"]},
-        ),
-        Preset("agent_prompt", agent_prompt, "Agent prompt with priority classes", _AGENT_PROMPT),
+        Preset("memory_engine", memory_engine, "Memory engine: memory has the rest", _MEMORY),
+        Preset("agent_prompt", agent_prompt, "Agent prompt with priority classes", _PROMPT),
     )
 }
 

@@ -10,7 +10,7 @@ from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation, Fill, Reserve, check_choice
 from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.quoting import brief, quoted
-from budgetkit.presets.application import KEEP, ROLES, SECTIONS, with_pool
+from budgetkit.presets.application import KEEP, ROLES, SECTIONS, TOOL_ROLES, with_pool
 
 FIELDS = {"source", "max_tokens", "priority", "overflow_strategy"}
 STRATEGIES = ("truncate", "drop")
@@ -73,7 +73,7 @@ def token_budget(
     sections = [replace(by_source[source], fill=fill) for source in SECTIONS if source in by_source]
     own = {
         "window": total_tokens,
-        "roles": ROLES | ({"tool": "tool", "function": "tool"} if "tool" in by_source else {}),
+        "roles": ROLES | (TOOL_ROLES if "tool" in by_source else {}),
         "remainder": "conversation" if "conversation" in by_source else None,
     }
     reserve = Reserve("output", check_tokens("reserve_tokens", reserve_tokens), serves="output")

@@ -10,16 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 import numpy as np
 
 from budgetkit.plan.item import Item
 from budgetkit.plan.items import Flags, Ints
 from budgetkit.trace import Ledger, Turn
-
-#: Section of the messages that no request holds.
-UNSENT: Final = "not sent"
+from budgetkit.trace.ledger import UNSENT
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,22 +12,6 @@ from budgetkit.trace.saving import to_line, usage_frame
 from budgetkit.trace.sections import DEFAULT_ROLES
 from budgetkit.trace.turns import Turn
 
-__all__ = [
-    "DEFAULT_ROLES",
-    "Ledger",
-    "Message",
-    "Trace",
-    "Turn",
-    "iter_traces",
-    "list_traces",
-    "load_trace",
-    "load_traces",
-    "messages_of",
-    "near_duplicates",
-    "readings",
-    "redact",
-    "shipped_traces",
-    "to_line",
-    "unpaired",
-    "usage_frame",
-]
+__all__ = ["DEFAULT_ROLES", "Ledger", "Message", "Trace", "Turn", "iter_traces", "list_traces", "load_trace"]
+__all__ += ["load_traces", "messages_of", "near_duplicates", "readings", "redact", "shipped_traces"]
+__all__ += ["to_line", "unpaired", "usage_frame"]

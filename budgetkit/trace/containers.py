@@ -10,12 +10,13 @@ import bz2
 import gzip
 import io
 import lzma
+import sys
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import PurePosixPath
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, TypeVar
 
 from budgetkit.files import extra
 from budgetkit.trace import tables, transcripts
@@ -27,6 +28,7 @@ __all__ = ["Part", "opened"]
 Part = tuple[str, Iterator[Numbered]]
 _MEMBERS = (".json", ".jsonl", ".ndjson", ".chat", ".traj", ".md", ".txt", ".csv", ".tsv", ".yaml", ".yml", ".gz")
 _JSON_STARTS = b'{["'
+Made = TypeVar("Made")
 _PEEK = 4096
 _DEEPEST = 3
 
@@ -38,8 +40,8 @@ def opened(
     head = _head(stream)
     unpack = next((unpack for magic, unpack in _PACKED.items() if head.startswith(magic)), None)
     if unpack is not None and depth < _DEEPEST:
-        inner = unpack(stream, name)
-        yield from opened(inner, name.removesuffix(".gz"), None, columns, depth + 1)
+        inner = io.BufferedReader(unpack(stream, name))
+        yield from _unpacked(opened(inner, name.removesuffix(".gz"), None, columns, depth + 1), name)
     elif head.startswith(b"PK\x03\x04") and depth < _DEEPEST:
         yield from _members(stream, name, columns, depth)
     elif kind := tables.kind(head, name):
@@ -113,51 +115,36 @@ def _members(stream: BinaryIO, name: str, columns: Any, depth: int) -> Iterator[
     named = [each for each in listed if PurePosixPath(each.filename).name.startswith("conversations")]
     for member in named or [each for each in listed if PurePosixPath(each.filename).suffix in _MEMBERS]:
         try:
-            inside = io.BufferedReader(_Told(archive.open(member), name))
-            yield from opened(inside, f"{name}/{member.filename}", None, columns, depth + 1)
+            inside: Any = archive.open(member)
+            path = f"{name}/{member.filename}"
+            yield from _unpacked(opened(io.BufferedReader(inside), path, None, columns, depth + 1), name)
         except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
             raise ValueError(f"{name}/{member.filename}: cannot be unpacked; {error}; pack it again") from None
 
 
-def _zstandard(stream: BinaryIO, name: str) -> BinaryIO:
+def _zstandard(stream: BinaryIO, name: str) -> Any:
     with extra("files", name):
         import zstandard
-    return io.BufferedReader(_Told(zstandard.ZstdDecompressor().stream_reader(stream), name, zstandard.ZstdError))
+    return zstandard.ZstdDecompressor().stream_reader(stream)
 
 
-def _buffered(make: Callable[[BinaryIO], Any]) -> Callable[[BinaryIO, str], BinaryIO]:
-    return lambda stream, name: io.BufferedReader(_Told(make(stream), name))
+def _unpacked(parts: Iterable[Part], name: str) -> Iterator[Part]:
+    for part, numbered in _told(parts, name):
+        yield part, _told(numbered, name)
 
 
-class _Told(io.RawIOBase):
-    """A stream that is unpacked as it is read, and says in a sentence that it is broken."""
-
-    def __init__(self, inner: Any, name: str, *errors: type[Exception]) -> None:
-        self._inner, self._name = inner, name
-        self._errors: tuple[type[Exception], ...] = (
-            OSError,
-            EOFError,
-            lzma.LZMAError,
-            zlib.error,
-            zipfile.BadZipFile,
-            *errors,
-        )
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        try:
-            piece = self._inner.read(len(buffer))
-        except self._errors as error:
-            raise ValueError(f"{self._name}: cannot be unpacked; {error}; pack it again") from None
-        buffer[: len(piece)] = piece
-        return len(piece)
+def _told(parts: Iterable[Made], name: str) -> Iterator[Made]:
+    """Give what is unpacked as it is read; say in a sentence where that breaks."""
+    broken = getattr(sys.modules.get("zstandard"), "ZstdError", zlib.error)
+    try:
+        yield from parts
+    except (OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile, broken) as error:
+        raise ValueError(f"{name}: cannot be unpacked; {error}; pack it again") from None
 
 
-_PACKED: Final[dict[bytes, Callable[[BinaryIO, str], BinaryIO]]] = {
-    b"\x1f\x8b": _buffered(lambda stream: gzip.GzipFile(fileobj=stream)),
-    b"BZh": _buffered(bz2.BZ2File),
-    b"\xfd7zXZ\x00": _buffered(lzma.LZMAFile),
+_PACKED: Final[dict[bytes, Callable[[BinaryIO, str], Any]]] = {
+    b"\x1f\x8b": lambda stream, _: gzip.GzipFile(fileobj=stream),
+    b"BZh": lambda stream, _: bz2.BZ2File(stream),
+    b"\xfd7zXZ\x00": lambda stream, _: lzma.LZMAFile(stream),  # noqa: SIM115
     b"\x28\xb5\x2f\xfd": _zstandard,
 }

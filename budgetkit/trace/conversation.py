@@ -19,7 +19,7 @@ from budgetkit.message import Message, Passage
 from budgetkit.models import Model
 from budgetkit.plan.item import Item
 from budgetkit.trace.importers.formats import label
-from budgetkit.trace.ledger import Counted, Ledger, count_all, gone, ledger
+from budgetkit.trace.ledger import Counted, Ledger, count_all, gone, ledger, unwritable
 from budgetkit.trace.objects import messages_of
 from budgetkit.trace.sections import DEFAULT_ROLES, Roles, roles_key
 from budgetkit.trace.turns import Turn, turns
@@ -111,17 +111,14 @@ class Trace:
         if not isinstance(self.id, str):
             raise TypeError(f"a trace named {brief(self.id)}; its name stands first; write Trace('mine', messages)")
         if isinstance(self.messages, str | bytes | Mapping) or not isinstance(self.messages, Iterable):
-            raise TypeError(
-                f"messages are {brief(self.messages)}; known is a list of them; put one message into a list"
-            )
+            told = f"messages are {brief(self.messages)}; known is a list of them"
+            raise TypeError(f"{told}; put one message into a list")
         given = tuple(self.messages)
         own = all(isinstance(message, Message) for message in given)
         object.__setattr__(self, "messages", given if own else messages_of(given))
         if not self.messages:
-            raise ValueError(
-                f"an empty trace, {brief(self.id)}; a trace has at least one message with a role; "
-                "look whether its messages stand under 'messages'"
-            )
+            said = f"an empty trace, {brief(self.id)}; a trace has at least one message with a role"
+            raise ValueError(f"{said}; look whether its messages stand under 'messages'")
 
     @property
     def turns(self) -> tuple[Turn, ...]:
@@ -142,9 +139,8 @@ class Trace:
             empty = f"there is no text in any message of this {self.format}, of which there are {len(self.messages):,}"
             notes.insert(0, f"{empty}; nothing that was said is counted; export it with what was said")
         if self.uncounted:
-            notes.append(
-                f"parts whose tokens nobody can tell from the outside are not counted: {', '.join(self.uncounted)}"
-            )
+            kinds = ", ".join(self.uncounted)
+            notes.append(f"parts whose tokens nobody can tell from the outside are not counted: {kinds}")
         return tuple(notes)
 
     @property
@@ -160,7 +156,9 @@ class Trace:
     @property
     def uncounted(self) -> tuple[str, ...]:
         """The kinds of content in it whose tokens nobody can tell from the outside, such as sound and files."""
-        return tuple(sorted({kind for message in self.messages for kind in message.uncounted}))
+        return self._memo.once(
+            "uncounted", lambda: tuple(sorted({kind for m in self.messages for kind in m.uncounted}))
+        )
 
     def counts(self, count: Counts, framing: Framing | None = None) -> npt.NDArray[np.int64]:
         """Count every message once; asked again, the same counts come from memory.
@@ -184,10 +182,8 @@ class Trace:
 
         Parameters
         ----------
-        count : callable
-            From text to tokens.
-        framing : Framing, optional
-            What a message costs beyond its text; OpenAI's when left out.
+        count, framing
+            As in :meth:`counts`.
 
         Returns
         -------
@@ -197,12 +193,10 @@ class Trace:
         count, framing = count_of(count), framing or DEFAULT_FRAMING
 
         def counted() -> npt.NDArray[np.int64]:
-            if framing.rules is None:  # an answer bills what its message counts, and that is known
-                found = self.counts(count, framing) * [message.role == "assistant" for message in self.messages]
-            else:
-                found = np.array(framing.answers(self.messages, count), dtype=np.int64)
-            found.flags.writeable = False
-            return found
+            if framing.rules is not None:
+                return unwritable(framing.answers(self.messages, count))
+            # An answer bills what its message counts, and that is known.
+            return unwritable(self.counts(count, framing) * [message.role == "assistant" for message in self.messages])
 
         return self._memo.once(("answers", count, framing), counted)
 
@@ -237,12 +231,8 @@ class Trace:
         ----------
         turn : int
             From 1 to the number of turns.
-        count : callable or str
-            From text to tokens, or the name of a counter.
-        roles : mapping or callable, optional
-            A role table (see :mod:`budgetkit.trace.sections`), or a function from a message to its section.
-        framing : Framing, optional
-            What a message costs beyond its text; OpenAI's when left out.
+        count, roles, framing
+            As in :meth:`demand`.
 
         Returns
         -------
@@ -259,23 +249,7 @@ class Trace:
         return self.ledger(count, roles, framing).items(self._turn(turn))
 
     def request(self, turn: int) -> tuple[Message, ...]:
-        """Return the messages of one turn's last request, passages left out.
-
-        Parameters
-        ----------
-        turn : int
-            From 1 to the number of turns.
-
-        Returns
-        -------
-        tuple of Message
-            In order.
-
-        Raises
-        ------
-        ValueError
-            If the conversation has no such turn.
-        """
+        """Return the messages of one turn's last request in order, passages left out; turns are numbered from 1."""
         sent = self._turn(turn).sent
         return tuple(m for m, last in zip(self.messages[:sent], self.gone[:sent].tolist(), strict=True) if last >= sent)
 
@@ -284,12 +258,8 @@ class Trace:
 
         Parameters
         ----------
-        count : callable or str
-            From text to tokens, or the name of a counter.
-        roles : mapping or callable, optional
-            A role table (see :mod:`budgetkit.trace.sections`), or a function from a message to its section.
-        framing : Framing, optional
-            What a message costs beyond its text; OpenAI's when left out.
+        count, roles, framing
+            As in :meth:`demand`.
 
         Returns
         -------
@@ -306,14 +276,12 @@ class Trace:
 
     def _turn(self, number: int) -> Turn:
         if not 1 <= number <= len(self.turns):
-            raise ValueError(
-                f"turn {number} of trace {brief(self.id)} was asked for; it has turns 1 to {len(self.turns)}; "
-                "take one of these"
-            )
+            known = f"it has turns 1 to {len(self.turns)}; take one of these"
+            raise ValueError(f"turn {number} of trace {brief(self.id)} was asked for; {known}")
         return self.turns[number - 1]
 
     def _counted(self, count: Count, framing: Framing) -> Counted:
-        return self._memo.once(
-            ("counted", count, framing),
-            lambda: count_all(self.messages, self.contexts, self.tools, count, framing),
-        )
+        def made() -> Counted:
+            return count_all(self.messages, self.contexts, self.tools, count, framing)
+
+        return self._memo.once(("counted", count, framing), made)

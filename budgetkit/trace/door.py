@@ -13,11 +13,12 @@ from warnings import warn
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.message import Message, Passage
 from budgetkit.trace.conversation import Trace
-from budgetkit.trace.jsonl import LocatedMessage
+from budgetkit.trace.jsonl import placed
+from budgetkit.trace.turns import last_user
 
 __all__ = ["made_trace"]
 
-_BESIDE = ("id", "messages", "tools", "functions", "contexts", "meta")
+_BESIDE = {"id", "messages", "tools", "functions", "contexts", "meta"}
 
 
 def made_trace(value: Mapping[str, Any], default_id: str, where: str) -> Trace:
@@ -25,37 +26,33 @@ def made_trace(value: Mapping[str, Any], default_id: str, where: str) -> Trace:
     written = value["messages"]
     written = list(written) if isinstance(written, tuple) else written
     if not isinstance(written, list) or not written:
-        raise ValueError(
-            f"{where}: an empty trace; 'messages' is {'an empty list' if written == [] else type(written).__name__}; "
-            "give it a list of at least one message with a role"
-        )
-    places = [_place(each, number, where) for number, each in enumerate(written, start=1)]
-    messages = tuple(_message(each, place) for each, place in zip(written, places, strict=True))
+        told = "an empty list" if written == [] else type(written).__name__
+        wanted = "give it a list of at least one message with a role"
+        raise ValueError(f"{where}: an empty trace; 'messages' is {told}; {wanted}")
+    file = where.rpartition(", line ")[0]
+    lines, values = zip(*map(placed, written), strict=True)
+    places = [f"{where}, message {n}" if at is None else f"{file}, line {at}" for n, at in enumerate(lines, start=1)]
+    messages = tuple(_message(each, place) for each, place in zip(values, places, strict=True))
     _refuse_orphans(messages, places)
     meta = value.get("meta") if isinstance(value.get("meta"), Mapping) else None
+    own = _BESIDE - ({"meta"} if meta is None else set())
     trace = Trace(
-        id=str(value["id"]) if value.get("id") is not None else default_id,
-        messages=messages,
-        tools=_tools(value, where),
-        contexts=_contexts(messages, value.get("contexts"), meta or {}, where),
-        meta=meta or {},
-        source=where,
-        fields={key: field for key, field in value.items() if key not in _BESIDE or (key == "meta" and meta is None)},
+        str(value["id"]) if value.get("id") is not None else default_id,
+        messages,
+        _tools(value, where),
+        _contexts(messages, value.get("contexts"), meta or {}, where),
+        meta or {},
+        where,
+        {key: field for key, field in value.items() if key not in own},
     )
     if trace.is_silent:
         warn(f"{where}: {trace.warnings[0]}", stacklevel=2)
     return trace
 
 
-def _place(value: Any, number: int, where: str) -> str:
-    if isinstance(value, LocatedMessage):
-        return f"{where.rpartition(', line ')[0]}, line {value.line}"
-    return f"{where}, message {number}"
-
-
 def _message(value: Any, where: str) -> Message:
     try:
-        message = Message(value.value if isinstance(value, LocatedMessage) else value)
+        message = Message(value)
         message.contexts  # noqa: B018 - passages are read here, so that a broken one is refused with its place
     except (ValueError, TypeError) as error:
         raise ValueError(f"{where}: {error}") from None
@@ -69,10 +66,9 @@ def _refuse_orphans(messages: tuple[Message, ...], places: list[str]) -> None:
         called.update(call.id for call in message.tool_calls)
         if message.role == "tool" and (message.tool_call_id is None or message.tool_call_id not in called):
             known = ", ".join(map(one_line, sorted(called)[:5])) or "none"
-            raise ValueError(
-                f"{place}: a tool result for call {brief(message.raw.get('tool_call_id'))}; "
-                f"the calls before it are {known}; put the assistant message with that call before it, or leave it out"
-            )
+            told = f"{place}: a tool result for call {brief(message.raw.get('tool_call_id'))}"
+            wanted = "put the assistant message with that call before it, or leave it out"
+            raise ValueError(f"{told}; the calls before it are {known}; {wanted}")
 
 
 def _tools(value: Mapping[str, Any], where: str) -> tuple[Mapping[str, Any], ...]:
@@ -80,10 +76,8 @@ def _tools(value: Mapping[str, Any], where: str) -> tuple[Mapping[str, Any], ...
     for name in ("tools", "functions"):  # a body has both while it moves from the older form to the newer one
         tools = value.get(name) or []
         if not isinstance(tools, list) or not all(isinstance(tool, Mapping) for tool in tools):
-            kind = type(tools).__name__
-            raise ValueError(
-                f"{where}: {name} of type {kind}; {name} are a list of schemas, each an object; write them so"
-            )
+            told = f"{where}: {name} of type {type(tools).__name__}"
+            raise ValueError(f"{told}; {name} are a list of schemas, each an object; write them so")
         listed += tools
     return tuple(listed)
 
@@ -94,18 +88,13 @@ def _contexts(
     """Collect the passages by message, the conversation's own at the message they apply to."""
     found = {index: message.contexts for index, message in enumerate(messages) if message.raw.get("contexts")}
     if given and not isinstance(given, list | tuple):
-        kind = type(given).__name__
-        raise ValueError(
-            f"{where}: contexts of type {kind}; they are a list of passages, texts or objects; write them so"
-        )
+        told = f"{where}: contexts of type {type(given).__name__}"
+        raise ValueError(f"{told}; they are a list of passages, texts or objects; write them so")
     if given:
-        users = (index for index in reversed(range(len(messages))) if messages[index].role == "user")
-        index = meta.get("contexts_apply_to_message", next(users, len(messages) - 1))
+        index = meta.get("contexts_apply_to_message", last_user(messages))
         if not isinstance(index, int) or not 0 <= index < len(messages):
-            raise ValueError(
-                f"{where}: contexts for message {brief(index)}; the conversation has messages 0 to "
-                f"{len(messages) - 1}; correct meta.contexts_apply_to_message"
-            )
+            known = f"the conversation has messages 0 to {len(messages) - 1}; correct meta.contexts_apply_to_message"
+            raise ValueError(f"{where}: contexts for message {brief(index)}; {known}")
         try:
             found[index] = (*found.get(index, ()), *map(Passage.of, given))
         except (ValueError, TypeError) as error:

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 from budgetkit.budget.quoting import brief
 
-__all__ = ["LONGEST_LINE", "MOST_BLANK", "Numbered", "LocatedMessage", "Progress", "values"]
+__all__ = ["LONGEST_LINE", "MOST_BLANK", "LocatedMessage", "Numbered", "Progress", "located", "placed", "values"]
 
 #: Bytes of the longest line, or of a document over many lines, that is read.
 LONGEST_LINE = 256 << 20
@@ -24,11 +24,9 @@ MOST_BLANK = 2_000_000
 Numbered = tuple[int, Any]
 Progress = Callable[[int, int], object]
 _MEGABYTE = 1 << 20
-_READ = (
-    *("role", "content", "messages", "tool_calls", "tool_call_id", "tools", "functions", "contexts", "meta", "system"),
-    *("instructions", "contents", "parts", "request", "response", "mapping", "usage"),
-)
 _DEEPEST = 100
+_READ = ["role", "content", "messages", "tool_calls", "tool_call_id", "tools", "functions", "contexts", "meta"]
+_READ += ["system", "instructions", "contents", "parts", "request", "response", "mapping", "usage"]
 _OPENERS = ("{", "[", "[{")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -40,6 +38,16 @@ class LocatedMessage:
         self.line, self.value = line, value
 
 
+def placed(record: Any) -> tuple[int | None, Any]:
+    """Part a message from the line it stands on, which is None where it has none to itself."""
+    return (record.line, record.value) if isinstance(record, LocatedMessage) else (None, record)
+
+
+def located(line: int | None, message: Any) -> Any:
+    """Keep with a message the line it stands on, if any."""
+    return message if line is None else LocatedMessage(line, message)
+
+
 def values(stream: BinaryIO, name: str, progress: Progress | None = None) -> Iterator[Numbered]:
     r"""Read a file's JSON values one after the other.
 
@@ -49,13 +57,15 @@ def values(stream: BinaryIO, name: str, progress: Progress | None = None) -> Ite
     >>> list(values(BytesIO(b'{"role": "user"}\n\n[1]\n'), "toy.jsonl"))
     [(1, {'role': 'user'}), (3, [1])]
     """
-    first = True
-    blank = 0
-    for number, line in enumerate(_reported(_lines(stream, name), stream, progress), start=1):
-        if number == 1:
-            line = line.removeprefix(_BYTE_ORDER_MARK)
+    first, blank = True, 0
+    lines = iter(lambda: stream.readline(LONGEST_LINE + 1), b"")
+    for number, line in enumerate(_reported(lines, stream, progress), start=1):
+        line = _refuse_long(line, name, number).removeprefix(_BYTE_ORDER_MARK if number == 1 else b"")
         if line.isspace() or not line:
-            blank = _refuse_blanks(blank + 1, name, number)
+            blank += 1
+            if blank > MOST_BLANK:
+                told = f"{name}, line {number}: {blank:,} blank lines in a row; up to {MOST_BLANK:,} are skipped"
+                raise ValueError(f"{told}; look what wrote it, or leave them out")
             continue
         blank = 0
         text = _decoded(line, name, number)
@@ -71,27 +81,11 @@ def values(stream: BinaryIO, name: str, progress: Progress | None = None) -> Ite
         first = False
 
 
-def _lines(stream: BinaryIO, name: str) -> Iterator[bytes]:
-    for number, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), start=1):
-        yield _refuse_long(line, name, number)
-
-
 def _refuse_long(read: bytes, name: str, number: int) -> bytes:
     if len(read) > LONGEST_LINE:
-        raise ValueError(
-            f"{name}, line {number}: more than {LONGEST_LINE >> 20} MiB without an end; a conversation takes "
-            "one line of less; look what wrote it"
-        )
+        told = f"{name}, line {number}: more than {LONGEST_LINE >> 20} MiB without an end"
+        raise ValueError(f"{told}; a conversation takes one line of less; look what wrote it")
     return read
-
-
-def _refuse_blanks(blank: int, name: str, number: int) -> int:
-    if blank > MOST_BLANK:
-        raise ValueError(
-            f"{name}, line {number}: {blank:,} blank lines in a row; up to {MOST_BLANK:,} are skipped; "
-            "look what wrote it, or leave them out"
-        )
-    return blank
 
 
 def _reported(lines: Iterator[bytes], stream: BinaryIO, progress: Progress | None) -> Iterator[bytes]:
@@ -99,7 +93,9 @@ def _reported(lines: Iterator[bytes], stream: BinaryIO, progress: Progress | Non
     if progress is None:
         yield from lines
         return
-    total, read, told = _size(stream), 0, 0
+    here = stream.tell()
+    total, read, told = stream.seek(0, os.SEEK_END), 0, 0
+    stream.seek(here)
     for line in lines:
         yield line
         read += len(line)
@@ -109,21 +105,13 @@ def _reported(lines: Iterator[bytes], stream: BinaryIO, progress: Progress | Non
     progress(read, total)
 
 
-def _size(stream: BinaryIO) -> int:
-    here = stream.tell()
-    size = stream.seek(0, os.SEEK_END)
-    stream.seek(here)
-    return size
-
-
 def _decoded(line: bytes, name: str, number: int) -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
         at = number + line.count(b"\n", 0, error.start)
-        raise ValueError(
-            f"{name}, line {at}: not UTF-8; byte 0x{line[error.start]:02x} cannot stand there; save the file as UTF-8"
-        ) from None
+        told = f"{name}, line {at}: not UTF-8; byte 0x{line[error.start]:02x} cannot stand there"
+        raise ValueError(f"{told}; save the file as UTF-8") from None
 
 
 def _parsed(text: str, name: str, number: int) -> Any:
@@ -132,9 +120,8 @@ def _parsed(text: str, name: str, number: int) -> Any:
     except json.JSONDecodeError:
         raise
     except RecursionError:
-        raise ValueError(
-            f"{name}, line {number}: nested too deeply; a conversation needs about ten levels; look what wrote it"
-        ) from None
+        told = f"{name}, line {number}: nested too deeply; a conversation needs about ten levels"
+        raise ValueError(f"{told}; look what wrote it") from None
     except ValueError as error:  # a number of more digits than Python reads
         raise ValueError(f"{name}, line {number}: not readable as JSON; {error}; look what wrote it") from None
 

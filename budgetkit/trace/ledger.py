@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import chain
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -24,11 +25,13 @@ from budgetkit.plan.item import Item
 from budgetkit.trace.sections import Roles, past_section, present_section
 from budgetkit.trace.turns import Turn, opening
 
-__all__ = ["Counted", "Ledger", "count_all", "gone", "ledger"]
+__all__ = ["Counted", "Ledger", "count_all", "gone", "ledger", "unwritable"]
 
 Count = Callable[[str], int]
 Tokens = npt.NDArray[np.int64]
 _NEVER = np.iinfo(np.int64).max
+#: Section of the messages that no request holds.
+UNSENT: Final = "not sent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,7 @@ class Ledger:
         From the index of a message to the passages retrieved for it.
     priming : int
         What every request costs beyond its messages and schemas, in tokens.
-    gone : numpy.ndarray, optional
+    gone : numpy.ndarray
         Of shape (messages,), int64: the index of the message from which on a compaction has taken it away.
     """
 
@@ -66,8 +69,8 @@ class Ledger:
     present: list[Item]
     schemas: list[Item]
     retrieved: Mapping[int, list[Item]]
-    priming: int = 0
-    gone: Tokens | None = None
+    priming: int
+    gone: Tokens
 
     def items(self, turn: Turn) -> list[Item]:
         """List one turn's items in the order of its request.
@@ -83,14 +86,9 @@ class Ledger:
             Opening system messages, tool schemas, earlier turns, passages, this turn. The turn's first message
             carries the priming.
         """
-        past, present = (
-            [
-                item
-                for item, last in zip(items[edge : edge + size], self._last(edge, edge + size), strict=True)
-                if last >= turn.sent
-            ]
-            for items, edge, size in ((self.past, 0, turn.start), (self.present, turn.start, turn.sent - turn.start))
-        )
+        there = self.gone[: turn.sent] >= turn.sent
+        past = [self.past[index] for index in np.flatnonzero(there[: turn.start])]
+        present = [self.present[turn.start + index] for index in np.flatnonzero(there[turn.start :])]
         if (carrier := self._carrier(turn)) is not None:
             primed = replace(carrier, tokens=carrier.tokens + self.priming)
             past, present = (past, [primed, *present[1:]]) if present else ([*past[:-1], primed], present)
@@ -129,12 +127,9 @@ class Ledger:
                 table[carrier.section][row] += self.priming
         return pd.DataFrame(table, index=pd.RangeIndex(1, len(turns) + 1, name="turn"))
 
-    def _last(self, start: int, end: int) -> Sequence[int]:
-        return [_NEVER] * (end - start) if self.gone is None else self.gone[start:end].tolist()
-
     def _take_gone(self, table: Mapping[str, Tokens], starts: Tokens, sents: Tokens) -> None:
         """Take out of each request what a compaction before its end has taken away."""
-        for at in [] if self.gone is None else np.unique(self.gone[self.gone < _NEVER]).tolist():
+        for at in np.unique(self.gone[self.gone < _NEVER]).tolist():
             rows = sents > at
             for section, sums in _running(self.past, self.gone == at).items():
                 table[section][rows] -= sums[starts[rows]]
@@ -143,15 +138,20 @@ class Ledger:
 
     def _carrier(self, turn: Turn) -> Item | None:
         """Find what carries the priming: the turn's first message, the last before a turn without any, or nothing."""
-        last = self._last(0, turn.sent)
-        there = next((index for index in range(turn.start, turn.sent) if last[index] >= turn.sent), None)
-        if there is not None:
-            return self.present[there]
-        before = next((index for index in reversed(range(turn.start)) if last[index] >= turn.sent), None)
-        return None if before is None else self.past[before]
+        order = chain(range(turn.start, turn.sent), reversed(range(turn.start)))
+        sent = (index for index in order if self.gone[index] >= turn.sent and self.past[index].section != UNSENT)
+        at = next(sent, None)
+        return None if at is None else self.past[at] if at < turn.start else self.present[at]
 
     def _found(self, turn: Turn) -> list[Item]:
         return [item for index in range(turn.start, turn.sent) for item in self.retrieved.get(index, ())]
+
+
+def unwritable(tokens: npt.ArrayLike) -> Tokens:
+    """Return token counts as an array that nobody can write to, since it is kept for the next who asks."""
+    found = np.array(tokens, dtype=np.int64)
+    found.flags.writeable = False
+    return found
 
 
 def count_all(
@@ -164,8 +164,7 @@ def count_all(
     """Count a whole conversation in one go."""
     passages = [passage.message for found in contexts.values() for passage in found]
     sizes = framing.messages([*messages, *passages], count)
-    counted = np.array(sizes[: len(messages)], dtype=np.int64)
-    counted.flags.writeable = False
+    counted = unwritable(sizes[: len(messages)])
     rest = iter(sizes[len(messages) :])
     retrieved = {index: [next(rest) for _ in found] for index, found in contexts.items()}
     system = [message for message in messages if message.role in ("system", "developer")][:1]
@@ -178,7 +177,7 @@ def ledger(
     tools: Sequence[Mapping[str, Any]],
     counted: Counted,
     roles: Roles,
-    gone: Tokens | None = None,
+    gone: Tokens,
 ) -> Ledger:
     """Place a counted conversation in sections."""
     table = dict(roles) if isinstance(roles, Mapping) else None
@@ -195,7 +194,7 @@ def ledger(
         [Item(past_section(schemas, roles), counted.tools, payload=schemas, roles=table)] if tools else [],
         {index: _retrieved(found, counted.passages[index], roles, table) for index, found in contexts.items()},
         counted.priming,
-        None if gone is None or (gone == _NEVER).all() else gone,
+        gone,
     )
 
 
@@ -218,11 +217,11 @@ def _retrieved(
 ) -> list[Item]:
     """Score passages as the retriever did or, where it did not say, by the rank it gave them."""
     scores = [passage.score for passage in found]
-    ranked = [1 / rank for rank in range(1, len(found) + 1)] if None in scores else scores
-    messages = [passage.message for passage in found]
+    if None in scores:
+        scores = [1 / rank for rank in range(1, len(found) + 1)]
     return [
         Item(past_section(message, roles), size, score=score or 0.0, payload=message, roles=table)
-        for message, size, score in zip(messages, sizes, ranked, strict=True)
+        for message, size, score in zip((passage.message for passage in found), sizes, scores, strict=True)
     ]
 
 
@@ -231,12 +230,11 @@ def _groups(messages: Sequence[Message]) -> list[Hashable]:
     groups: list[Hashable] = []
     callers: dict[str | None, Hashable] = {}
     for index, message in enumerate(messages):
+        # a result of the older function_call form names no call: it answers the last one
+        group = callers.get("" if message.role == "function" else message.tool_call_id)
         if message.tool_calls:
-            group: Hashable = ("tool calls", index)
+            group = ("tool calls", index)
             callers.update({call.id: group for call in message.tool_calls})
-        else:  # a result of the older function_call form names no call: it answers the last one
-            answers = "" if message.role == "function" else message.tool_call_id
-            group = callers.get(answers)
         groups.append(group)
     return groups
 

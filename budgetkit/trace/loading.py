@@ -25,7 +25,7 @@ from budgetkit.trace.containers import Part, opened
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.door import made_trace
 from budgetkit.trace.importers import label
-from budgetkit.trace.jsonl import LocatedMessage, Progress
+from budgetkit.trace.jsonl import Progress, placed
 from budgetkit.trace.objects import plain
 from budgetkit.trace.shapes import conversations
 from budgetkit.trace.tables import frame_rows
@@ -158,17 +158,11 @@ def list_traces(source: Source, columns: Mapping[str, str] | None = None) -> pd.
     >>> list_traces("support-chat")[["id", "format"]].to_dict("records")
     [{'id': 'support-chat', 'format': 'OpenAI chat'}]
     """
-    rows = [
-        (
-            str(id if value.get("id") is None else value["id"]),
-            _title(value),
-            label(str(value.get("format") or "openai-chat")),
-            len(said),
-            sum(map(_length, said)),
-        )
-        for id, value, _ in _named(source, None, columns)
-        for said in [value["messages"] if isinstance(value["messages"], list) else []]
-    ]
+    rows: list[tuple[str, str, str, int, int]] = []
+    for id, value, _ in _named(source, None, columns):
+        said = value["messages"] if isinstance(value["messages"], list) else []
+        name, known = str(id if value.get("id") is None else value["id"]), str(value.get("format") or "openai-chat")
+        rows.append((name, _title(value), label(known), len(said), sum(map(_length, said))))
     return pd.DataFrame(rows, columns=["id", "title", "format", "messages", "characters"])
 
 
@@ -220,11 +214,10 @@ def _named(source: Source, progress: Progress | None, columns: Any) -> Iterator[
 
 
 def _name(source: Source) -> str:
-    if isinstance(source, str | os.PathLike):
-        return one_line(Path(source).name)
-    if not hasattr(source, "read"):
+    if not isinstance(source, str | os.PathLike) and not hasattr(source, "read"):
         return "conversation"
-    return one_line(Path(str(getattr(source, "name", "the uploaded file"))).name)
+    named = source if isinstance(source, str | os.PathLike) else str(getattr(source, "name", "the uploaded file"))
+    return one_line(Path(named).name)
 
 
 def _title(value: Mapping[str, Any]) -> str:
@@ -234,7 +227,7 @@ def _title(value: Mapping[str, Any]) -> str:
 
 def _length(said: Any) -> int:
     """Return the characters of text in a message that nobody has checked."""
-    raw = said.value if isinstance(said, LocatedMessage) else said
+    raw = placed(said)[1]
     content = raw.get("content") if isinstance(raw, Mapping) else None
     parts = content if isinstance(content, list) else [content]
     texts = (part.get("text") if isinstance(part, Mapping) else part for part in parts)
@@ -251,9 +244,8 @@ def _opened(source: Source) -> Any:
     if path.is_file():
         return path.open("rb")
     if len(path.parts) == 1 and not path.suffix:
-        raise ValueError(
-            f"no trace {brief(str(source))}; shipped are {shipped}; use one of these, or the path of a file"
-        )
+        told = f"no trace {brief(str(source))}; shipped are {shipped}"
+        raise ValueError(f"{told}; use one of these, or the path of a file")
     found = "that is a folder" if path.is_dir() else "there is none"
     raise FileNotFoundError(
         f"a trace file {one_line(str(path))} was asked for; {found}; correct the path, or use one of {shipped}"

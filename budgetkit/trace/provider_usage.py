@@ -44,18 +44,17 @@ def unpaired(trace: Trace) -> list[int]:
     """
     callers: dict[str, int] = {}
     waiting: set[tuple[int, str]] = set()
-    results: list[tuple[int, int | None]] = []
+    results: list[tuple[int, int]] = []
     for index, message in enumerate(trace.messages):
         for call in message.tool_calls:
             if call.id:
                 callers[call.id] = index
                 waiting.add((index, call.id))
         if answers := message.tool_call_id:
-            caller = callers.get(answers)
-            results.append((index, caller))
-            waiting.discard((-1 if caller is None else caller, answers))
-    broken = {index for index, _ in waiting}
-    return sorted(broken | {index for index, caller in results if caller is None or caller in broken})
+            results.append((index, caller := callers.get(answers, -1)))
+            waiting.discard((caller, answers))
+    broken = {-1, *(index for index, _ in waiting)}
+    return sorted((broken - {-1}) | {index for index, caller in results if caller in broken})
 
 
 def readings(trace: Trace, count: Callable[[str], int], framing: Framing | None = None) -> pd.DataFrame:
@@ -89,12 +88,5 @@ def readings(trace: Trace, count: Callable[[str], int], framing: Framing | None 
     before = np.concatenate(([0], np.cumsum(tokens - taken)))
     system = [message for message in trace.messages if message.role in ("system", "developer")][:1]
     fixed = framing.priming + framing.schemas(trace.tools, count, system)
-    usage = usage_frame(trace)
-    index = usage["message_index"].to_numpy(dtype=np.int64)
-    return pd.DataFrame(
-        {
-            "message_index": index,
-            "counted": before[index] + fixed,
-            "billed": usage["context_tokens"].to_numpy(dtype=np.int64),
-        }
-    )
+    index, billed = (usage_frame(trace)[name].to_numpy(dtype=np.int64) for name in ("message_index", "context_tokens"))
+    return pd.DataFrame({"message_index": index, "counted": before[index] + fixed, "billed": billed})

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
 from budgetkit.trace.conversation import Trace
+from budgetkit.trace.turns import last_user
 
 __all__ = ["to_line", "usage_frame"]
 
-_COLUMNS = (
-    "message_index",
-    "model",
-    "input_tokens",
-    "output_tokens",
-    "cache_read_tokens",
-    "cache_write_tokens",
-    "context_tokens",
-)
+_COLUMNS = ["message_index", "model", "input_tokens", "output_tokens"]
+_COLUMNS += ["cache_read_tokens", "cache_write_tokens", "context_tokens"]
 
 
 def to_line(trace: Trace) -> str:
@@ -48,7 +43,7 @@ def to_line(trace: Trace) -> str:
     outside = {index: found[own[index] :] for index, found in trace.contexts.items() if found[own[index] :]}
     for index, found in outside.items():
         passages = [dict(passage.raw) for passage in found]
-        if len(outside) == 1 and index == meta.get("contexts_apply_to_message", _last_user(trace)):
+        if len(outside) == 1 and index == meta.get("contexts_apply_to_message", last_user(trace.messages)):
             record["contexts"] = passages
         else:
             record["messages"][index]["contexts"] = [*(trace.messages[index].raw.get("contexts") or ()), *passages]
@@ -57,21 +52,8 @@ def to_line(trace: Trace) -> str:
     if meta:
         record["meta"] = meta
     line = json.dumps({**record, **trace.fields}, ensure_ascii=False)
-    return line if _is_whole(line) else json.dumps({**record, **trace.fields})
-
-
-def _is_whole(line: str) -> bool:
-    """Say whether a text has no half of a character, which no file can hold but as an escape."""
-    try:
-        line.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _last_user(trace: Trace) -> int:
-    users = (index for index in reversed(range(len(trace.messages))) if trace.messages[index].role == "user")
-    return next(users, len(trace.messages) - 1)
+    # no file can hold half of a character but as an escape
+    return json.dumps({**record, **trace.fields}) if re.search("[\ud800-\udfff]", line) else line
 
 
 def usage_frame(trace: Trace) -> pd.DataFrame:
@@ -95,10 +77,8 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
     True
     """
     listed = trace.fields.get("usage")
-    rows = [
-        row for row in (listed if isinstance(listed, list | tuple) else ()) if _is_reading(row, len(trace.messages))
-    ]
-    return pd.DataFrame([{name: row.get(name) for name in _COLUMNS} for row in rows], columns=list(_COLUMNS))
+    rows = [row for row in listed if _is_reading(row, len(trace.messages))] if isinstance(listed, list | tuple) else []
+    return pd.DataFrame([{name: row.get(name) for name in _COLUMNS} for row in rows], columns=_COLUMNS)
 
 
 def _is_reading(row: Any, messages: int) -> bool:

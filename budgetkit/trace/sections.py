@@ -12,27 +12,14 @@ from collections.abc import Callable, Hashable, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from budgetkit.files import read_toml
 from budgetkit.message import Message
 
 __all__ = ["DEFAULT_ROLES", "Roles", "past_section", "present_section", "roles_key"]
 
 Roles = Mapping[str, str] | Callable[[Message], str]
 
-DEFAULT_ROLES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "system": "system",
-        "tools": "system",
-        "procedure": "procedure",
-        "context": "knowledge",
-        "episode": "episodes",
-        "user": "history",
-        "assistant": "history",
-        "tool": "history",
-        "function": "history",
-        "current": "current",
-        "step": "current",
-    }
-)
+DEFAULT_ROLES: Final[Mapping[str, str]] = MappingProxyType(read_toml("presets.toml")["roles"]["working_memory"])
 
 _STEP_ROLES = ("assistant", "tool", "function")
 

@@ -17,6 +17,7 @@ import yaml
 
 from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.files import extra
+from budgetkit.trace.importers.formats import table as format_table
 from budgetkit.trace.importers.paths import unpacked
 from budgetkit.trace.importers.records import read_records
 from budgetkit.trace.jsonl import Numbered
@@ -24,18 +25,8 @@ from budgetkit.trace.jsonl import Numbered
 __all__ = ["frame_rows", "kind", "rows", "text_rows"]
 
 Columns = Mapping[str, str] | None
-_USUAL = {
-    "role": ("role", "speaker", "sender", "author", "from", "who", "participant"),
-    "content": ("content", "text", "message", "body", "utterance", "value", "said"),
-    "conversation": ("conversation", "conversation_id", "session_id", "thread_id", "chat_id", "dialogue_id", "session"),
-}
-_MAGIC = {
-    b"PAR1": "parquet",
-    b"ARROW1": "arrow",
-    b"FEA1": "arrow",
-    b"\xff\xff\xff\xff": "arrow",
-    b"\xd0\xcf\x11\xe0": "xls",
-}
+_STREAM = b"\xff\xff\xff\xff"
+_MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"FEA1": "arrow", _STREAM: "arrow", b"\xd0\xcf\x11\xe0": "xls"}
 
 
 def kind(head: bytes, name: str) -> str:
@@ -69,7 +60,9 @@ def text_rows(text: str, name: str, columns: Columns) -> list[Numbered] | None:
     header = text.partition("\n")[0].lower()
     delimiter = "\t" if "\t" in header else ";" if header.count(";") > header.count(",") else ","
     cells = {cell.strip(' "\r') for cell in header.split(delimiter)}
-    if suffix not in (".csv", ".tsv") and not (cells & {*_USUAL["role"]} and cells & {*_USUAL["content"]}):
+    if suffix not in (".csv", ".tsv") and not (
+        cells & {*format_table("columns")["role"]} and cells & {*format_table("columns")["content"]}
+    ):
         return None
     csv.field_size_limit(1 << 30)
     try:
@@ -111,7 +104,10 @@ def _chosen(cells: Mapping[str, Any], columns: Columns, name: str) -> dict[str, 
     if columns is not None and (wrong := [each for each in columns.values() if each not in cells]):
         raise ValueError(f"{name}: column {brief(wrong[0])} was asked for; it has {quoted(cells)}; choose among these")
     lower = {key.lower().strip(): key for key in reversed(list(cells))}
-    found = {what: next((lower[each] for each in usual if each in lower), None) for what, usual in _USUAL.items()}
+    found = {
+        what: next((lower[each] for each in usual if each in lower), None)
+        for what, usual in format_table("columns").items()
+    }
     chosen = {**found, **(columns or {})}
     if chosen["content"] is None or {"prompt", "instruction", "messages", "conversations"} & lower.keys():
         return {**chosen, "role": None} if columns is None else chosen
@@ -131,27 +127,22 @@ def _cell(value: Any) -> Any:
     return _cell(value.tolist()) if hasattr(value, "tolist") else str(value)
 
 
-def _excel(written: bytes, name: str) -> list[dict[Any, Any]]:
+def _excel(written: bytes, name: str) -> Any:
     with extra("files", name):
         import openpyxl  # type: ignore[import-untyped] # noqa: F401 - what pandas reads it with
     import pandas as pd
 
-    frame = pd.read_excel(io.BytesIO(written), dtype=str, na_filter=False)
-    found: list[dict[Any, Any]] = frame.to_dict("records")
-    return found
+    return pd.read_excel(io.BytesIO(written), dtype=str, na_filter=False).to_dict("records")
 
 
-def _arrow(written: bytes, kind: str, name: str) -> list[dict[str, Any]]:
+def _arrow(written: bytes, kind: str, name: str) -> Any:
     with extra("files", name):
         import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
         from pyarrow import feather, parquet  # type: ignore[import-not-found,import-untyped,unused-ignore]
     source = io.BytesIO(written)
-    if written.startswith(b"\xff\xff\xff\xff"):
-        table = pa.ipc.open_stream(source).read_all()
-    else:
-        table = parquet.read_table(source) if kind == "parquet" else feather.read_table(source)
-    found: list[dict[str, Any]] = table.to_pylist()
-    return found
+    if written.startswith(_STREAM):
+        return pa.ipc.open_stream(source).read_all().to_pylist()
+    return (parquet if kind == "parquet" else feather).read_table(source).to_pylist()
 
 
 class _Plain(yaml.SafeLoader):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from budgetkit.trace.importers.paths import filled
 from budgetkit.trace.jsonl import Numbered
 
 __all__ = ["read"]
@@ -26,9 +27,8 @@ def read(text: str, name: str) -> list[Numbered] | None:
     if _AIDER.match(text.lstrip()):
         return _aider(text)
     if (exported := _CURSOR.search(text, 0, 2_000)) is not None:
-        return [
-            (1, {"title": text.splitlines()[0].strip("# "), **_said(text[exported.end() :], _CURSOR_TURN, "cursor")})
-        ]
+        said = _said(text[exported.end() :], _CURSOR_TURN, "cursor")
+        return [(1, {"title": text.splitlines()[0].strip("# "), **said})]
     first = _SPEAKER.search(text)
     if first is None or text[: first.start()].strip():
         return None
@@ -45,7 +45,7 @@ def _said(text: str, turn: re.Pattern[str], format: str) -> dict[str, Any]:
     ]
     before = text[: found[0].start()].strip(" \n-") if found else ""
     warnings = [f"{len(before):,} characters before the first speaker are left out"] if before else []
-    return {"messages": messages, "format": format, **({"warnings": warnings} if warnings else {})}
+    return {"messages": messages, "format": format, **filled(warnings=warnings)}
 
 
 def _role(speaker: str) -> str:
@@ -59,18 +59,16 @@ def _aider(text: str) -> list[Numbered]:
     found: list[Numbered] = []
     for start, end in zip(starts, ends, strict=True):
         messages: list[dict[str, str]] = []
-        aside = 0
-        for line in text[start.end() : end].splitlines():
-            role = "user" if line.startswith("#### ") else "aside" if line.startswith(">") else "assistant"
-            if role == "aside":
-                aside += 1
-            elif messages and (messages[-1]["role"] == role or not line.strip()):
+        lines = text[start.end() : end].splitlines()
+        for line in (each for each in lines if not each.startswith(">")):
+            role = "user" if line.startswith("#### ") else "assistant"
+            if messages and (messages[-1]["role"] == role or not line.strip()):
                 messages[-1]["content"] += "\n" + line.removeprefix("#### ")
             elif line.strip():
                 messages.append({"role": role, "content": line.removeprefix("#### ")})
-        for message in messages:
-            message["content"] = message["content"].strip()
-        told = {"warnings": [f"{aside:,} lines of Aider's own output are left out"]} if aside else {}
+        said = [{**message, "content": message["content"].strip()} for message in messages]
+        aside = sum(line.startswith(">") for line in lines)
+        told = filled(warnings=[f"{aside:,} lines of Aider's own output are left out"] if aside else [])
         number = text.count("\n", 0, start.start()) + 1
-        found.append((number, {"id": start[1].strip(), "messages": messages, "format": "aider", **told}))
+        found.append((number, {"id": start[1].strip(), "messages": said, "format": "aider", **told}))
     return [each for each in found if each[1]["messages"]] or found

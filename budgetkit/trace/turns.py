@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from budgetkit.message import Message
 
-__all__ = ["Turn", "opening", "turns"]
+__all__ = ["Turn", "last_user", "opening", "turns"]
 
 SYSTEM_ROLES = ("system", "developer")
 RESULT_ROLES = ("tool", "function")
@@ -65,6 +65,12 @@ def opening(messages: Sequence[Message]) -> int:
     """
     others = (index for index, message in enumerate(messages) if message.role not in SYSTEM_ROLES)
     return next(others, len(messages))
+
+
+def last_user(messages: Sequence[Message]) -> int:
+    """Find the user's last message; without any, the last message."""
+    users = (index for index in reversed(range(len(messages))) if messages[index].role == "user")
+    return next(users, len(messages) - 1)
 
 
 def _sent(messages: Sequence[Message], start: int, end: int) -> int:

@@ -74,7 +74,7 @@ def written(folder: Path, *cells: str) -> Path:
     """Write a notebook of these cells."""
     code: list[dict[str, Any]] = [
         {"cell_type": "code", "id": f"c{i}", "metadata": {}, "source": cell, "outputs": [], "execution_count": None}
-        for i, cell in enumerate(("import budgetkit as bk", *cells))
+        for i, cell in enumerate((f"import budgetkit as bk\n{cells[0]}", *cells[1:]))
     ]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     path = folder / "own.ipynb"
@@ -291,6 +291,30 @@ def test_nothing_serious_stands_in_the_way_of_anybody(lab: Notebook, theme: str)
     lab.wait_for_charts()  # they are drawn again in the theme's colours
     assert lab.violations(".bk-explorer") == []
     lab.shoot(f"explorer-{theme}")
+
+
+# Charts are to be drawn, and have no place just then; no frame is painted before they have it again.
+HIDDEN_WITHIN_A_FRAME = """async () => {
+    const charts = document.querySelector(".bk-charts"), start = window.setTimeout, held = [];
+    window.setTimeout = (call, wait, ...given) => wait ? start(call, wait, ...given) : held.push(call);
+    charts.style.width = "90%";
+    while (!charts.hasAttribute("aria-busy") || !held.length) await new Promise(requestAnimationFrame);
+    charts.style.display = "none";
+    while (charts.hasAttribute("aria-busy")) {
+        held.splice(0).forEach(call => call());
+        await null;
+    }
+    charts.style.display = "";
+    window.setTimeout = start;
+}"""
+
+
+def test_charts_are_drawn_though_the_page_was_hidden_as_their_turn_came(lab: Notebook) -> None:
+    """JupyterLab hides all of it for a moment when a theme comes, which on a slow machine is while they are drawn."""
+    lab.page.evaluate(HIDDEN_WITHIN_A_FRAME)
+    lab.wait_for_charts()
+    lab.page.evaluate("document.querySelector('.bk-charts').style.width = ''")
+    lab.wait_for_charts()
 
 
 def test_dark_follows_jupyterlab_at_once(lab: Notebook) -> None:

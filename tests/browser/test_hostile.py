@@ -88,7 +88,8 @@ def test_markup_in_texts_and_names_is_shown_as_text_and_code_in_them_never_runs(
     expect(page.locator(".jp-RenderedPlotly .nsewdrag")).to_have_count(2)
     expect(page.locator(".jp-RenderedHTML table.dataframe")).to_have_count(3)
     lab.wait_for_charts()  # of all three
-    page.evaluate("document.querySelectorAll('.bk-explorer summary').forEach(summary => summary.click())")
+    folded = ".bk-explorer details:not([open]) > summary"
+    page.evaluate(f"document.querySelectorAll('{folded}').forEach(summary => summary.click())")
     budget.locator(".bk-legend li").nth(1).hover()
     for figure in page.locator(".jp-RenderedPlotly .nsewdrag").all():
         figure.hover(force=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import ipywidgets as widgets
@@ -16,11 +15,8 @@ from budgetkit.accuracy.simulation import MIXED
 from budgetkit.counters import RULES, encoding_names
 from budgetkit.counters.calibrated import calibrated_models
 from budgetkit.counters.encodings import replace_surrogates
-from budgetkit.explorer.boxes import AUTO, Do, NumberBox, group, options, row, sends
-from budgetkit.explorer.budget.controls import WINDOWS
-from budgetkit.explorer.budget.settings import OWN, known_presets
-from budgetkit.explorer.tips import TIPS
-from budgetkit.models import models
+from budgetkit.explorer.boxes import AUTO, Do, NumberBox, group, options, row
+from budgetkit.explorer.controls import ModelControls, labelled
 
 CHEAP = ("chars/4", "chars/3.5", "bytes/4", "utf16/4", "words/0.75", *RULES)
 ESTIMATES = ("estimate:o200k_base", "estimate:cl100k_base")
@@ -39,7 +35,7 @@ _STEPS = 24  # of the slider of lengths
 _LONGEST = 40  # characters of a document's name in the list
 
 
-class Controls:
+class Controls(ModelControls):
     """The widgets beside the view.
 
     Attributes
@@ -50,41 +46,22 @@ class Controls:
     """
 
     def __init__(self, do: Do, library: Texts) -> None:
-        self._do, self._library = do, library
-        typed: dict[str, Any] = {"continuous_update": False, **AUTO}
-        self.counter = widgets.Combobox(
-            description="Cheap counter", tooltip=TIPS["Cheap counter"], placeholder="chars/4", **typed
-        )
+        super().__init__(do, "window")
+        self._library = library
+        self.counter = labelled(widgets.Combobox, "Cheap counter", placeholder="chars/4")
         self.counter.options = (*CHEAP, *ESTIMATES, *(f"calibrated:{name}" for name in calibrated_models()))
-        self.exact = widgets.Combobox(
-            description="Exact encoding", tooltip=TIPS["Exact encoding"], placeholder="the model's own", **typed
-        )
+        self.exact = labelled(widgets.Combobox, "Exact encoding", placeholder="the model's own")
         self.exact.options = encoding_names()
-        self.corpus = widgets.Dropdown(description="Texts", tooltip=TIPS["Texts"], **AUTO)
-        self.path = widgets.Text(
-            description="Path", tooltip=TIPS["Path"], placeholder="folder, file or **/*.md", **typed
-        )
-        self.classes = widgets.SelectMultiple(description="Classes", tooltip=TIPS["Classes"], rows=6, **AUTO)
-        self.pieces = widgets.Dropdown(description="Cut to", tooltip=TIPS["Cut to"], **AUTO)
-        self.length = widgets.SelectionRangeSlider(
-            description="Length", tooltip=TIPS["Length"], options=[("1", 1), ("2", 2)], **AUTO
-        )
-        self.risk = widgets.SelectionSlider(
-            description="Risk, %", tooltip=TIPS["Risk, %"], options=[("5 %", 0.05)], readout=False, **AUTO
-        )
+        self.corpus = labelled(widgets.Dropdown, "Texts")
+        self.path = labelled(widgets.Text, "Path", placeholder="folder, file or **/*.md")
+        self.classes = labelled(widgets.SelectMultiple, "Classes", rows=6)
+        self.pieces = labelled(widgets.Dropdown, "Cut to")
+        self.length = labelled(widgets.SelectionRangeSlider, "Length", options=[("1", 1), ("2", 2)])
+        self.risk = labelled(widgets.SelectionSlider, "Risk, %", options=[("5 %", 0.05)])
         tip = "Windows of 100 that may overflow"
         self.risk_box = NumberBox(do, min=0.01, max=99, is_whole=False, tooltip=tip, **AUTO)
-        self.window_mix = widgets.Dropdown(
-            description="A window has", tooltip=TIPS["A window has"], options=WINDOW_MIXES, **AUTO
-        )
-        self.model = widgets.Combobox(description="Model", tooltip=TIPS["Model"], placeholder="type to search", **typed)
-        self.model.options = tuple(known.name for known in models())
-        self.preset = widgets.Dropdown(description="Preset", tooltip=TIPS["Preset"], options=known_presets(), **AUTO)
-        self.window = widgets.SelectionSlider(
-            description="Window", tooltip=TIPS["Window"], options=[("1", 1)], readout=False, **AUTO
-        )
-        self.window_box = NumberBox(do, min=1, tooltip="Window, in tokens", **AUTO)
-        self.document = widgets.Dropdown(description="Document", tooltip=TIPS["Document"], **AUTO)
+        self.window_mix = labelled(widgets.Dropdown, "A window has", options=WINDOW_MIXES)
+        self.document = labelled(widgets.Dropdown, "Document")
         self._build()
         self._listen()
 
@@ -98,13 +75,12 @@ class Controls:
             group("Accepted overflows", row(self.risk, self.risk_box), self.window_mix),
             group("Text to read, worst first", self.document),
             group("Which texts", self.path, self.pieces, self.length, folded=True),
-            group("Budget that feels it", self.model, self.preset, row(self.window, self.window_box), folded=True),
+            group("Budget that feels it", self.model, self.preset, self._window_row, folded=True),
         ]
         self.widget = widgets.VBox(groups).add_class("bk-controls")
 
     def _listen(self) -> None:
-        do = self._do
-        on = partial(sends, do)
+        do, on = self._do, self._on
         on(self.counter, "counter", "name")
         on(self.exact, "exact", "name")
         on(self.corpus, "corpus", "name")
@@ -112,12 +88,8 @@ class Controls:
         self.pieces.observe(lambda change: do("pieces", characters=change["new"] or None), "value")
         on(self.risk, "risk", "chance", "slider risk")
         self.window_mix.observe(lambda change: do("window_mix", column=change["new"] or None), "value")
-        on(self.model, "model", "name")
-        on(self.preset, "preset", "name")
-        on(self.window, "window", "tokens", "slider window")
-        on(self.window_box, "window", "tokens")
         on(self.document, "document", "document")
-        self.path.observe(lambda change: change["new"].strip() and self._do("path", path=change["new"]), "value")
+        self._listen_to_path(self.path)
         self.risk_box.observe(self._risked, "value")
         self.length.observe(self._slid, "value")
 
@@ -142,7 +114,7 @@ class Controls:
         options(self.risk, tuple((f"{100 * chance:g} %", chance) for chance in chances), settings.risk)
         self.risk_box.value = round(100 * settings.risk, 4)
         self.window_mix.value = settings.window_mix or ONE_KIND
-        self._project_budget(settings, found)
+        self._project_model(settings.budget, found.model, found.budget)
         self._project_documents(found)
 
     def _project_classes(self, settings: Settings, found: Results) -> None:
@@ -160,16 +132,6 @@ class Controls:
         held = {settings.shortest or low, settings.longest or high}
         sizes = sorted({low, high, max(high, low + 1), *round_sizes(low, high), *held})
         options(self.length, tuple((f"{n:,}", n) for n in sizes), (settings.shortest or low, settings.longest or high))
-
-    def _project_budget(self, settings: Settings, found: Results) -> None:
-        self.model.value = settings.budget.model
-        own = settings.budget.own
-        named = () if own is None else ((own.name or "my own budget", OWN),)
-        options(self.preset, (*known_presets(), *named), settings.budget.preset)
-        window = found.budget.window
-        sizes = sorted({*WINDOWS, window, found.model.window})
-        options(self.window, tuple((f"{n:,}", n) for n in sizes), window)
-        self.window_box.value = window
 
     def _project_documents(self, found: Results) -> None:
         worst = found.errors["error"].abs().nlargest(LISTED).index

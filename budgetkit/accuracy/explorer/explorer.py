@@ -153,6 +153,9 @@ class AccuracyExplorer(Explorer[Settings, Results, Texts]):
         key = (found.chosen, found.document, found.exact.name, found.counter.name, "reading")
         return self._library.remember(key, lambda: reading(document.text, title, found.exact, found.counter))
 
+    def _heading(self) -> str:
+        return f"{self._found.counter.name} against {self._found.exact.name} on {self._history.now.corpus}"
+
     def __repr__(self) -> str:
         found, corpus = self._found, self._history.now.corpus
         many = f"{len(found.errors):,} documents"

@@ -40,7 +40,8 @@ def stretches(text: str) -> Iterator[Row]:
     if len(text) < STRETCH:
         units = _units(text)
         gaps = _GAPS[units.itemsize * BEFORE], _GAPS[units.itemsize * (-len(units) % WINDOW)]
-        yield np.frombuffer(gaps[0] + units.tobytes() + gaps[1], units.dtype)
+        data = gaps[0] + units.tobytes() + gaps[1]
+        yield np.frombuffer(data, np.uint8) if units.itemsize == 1 else np.frombuffer(data, np.uint16)
         return
     before: Row = np.zeros(BEFORE, np.uint8)
     for start in range(0, max(len(text), 1), STRETCH):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from budgetkit.budget import Budget
@@ -150,16 +151,19 @@ def begun(
 ) -> Settings:
     """Return the settings that an explorer begins with, from what it was called with."""
     name = None if trace is None else library.take(trace)
-    plain = Settings(model=model or DEFAULT_MODEL, counter=library.given(counter), trace=name)
+    path = str(trace) if isinstance(trace, str | Path) else ""
+    plain = Settings(model=model or DEFAULT_MODEL, counter=library.given(counter), trace=name, path=path)
     plain = plain if model else with_its_model(plain, library)
     settings = taken(plain, budget) if isinstance(budget, Budget) else replace(plain, preset=budget)
     return settings if window is None else replace(settings, window=window)
 
 
 def with_its_model(settings: Settings, library: Library) -> Settings:
-    """Take the model that a session says it was held with, where that is one that is known."""
+    """Take the model that a session says it was held with, where that is one that is known, and that model's window."""
     name = None if settings.trace is None else library.model_of(settings.trace, settings.conversation)
-    return settings if name is None or known_model(name)[1] else replace(settings, model=name)
+    if name is None or name == settings.model or known_model(name)[1]:
+        return settings
+    return replace(settings, model=name, window=None)
 
 
 def taken(settings: Settings, budget: Budget) -> Settings:

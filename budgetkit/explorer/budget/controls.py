@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import ipywidgets as widgets
 
 from budgetkit.counters import encoding_names
-from budgetkit.explorer.boxes import AUTO, Do, NumberBox, bound, breakable, fill, group, options, row, sends, show
+from budgetkit.explorer.boxes import AUTO, Do, NumberBox, breakable, fill, group, options, show
 from budgetkit.explorer.budget.bar import BESIDE_SHORT
 from budgetkit.explorer.budget.results import Results
 from budgetkit.explorer.budget.rows import Limits, Row
-from budgetkit.explorer.budget.settings import OWN, Settings, known_presets
+from budgetkit.explorer.budget.settings import Settings
 from budgetkit.explorer.budget.view_state import lines_of
+from budgetkit.explorer.controls import RATIOS, ConversationControls
 from budgetkit.explorer.library import Library
-from budgetkit.explorer.tips import TIPS
-from budgetkit.models import models
 
-WINDOWS = (2_048, 4_096, 8_192, 16_384, 32_768, 65_536, 128_000, 200_000, 400_000, 1_000_000, 1_047_576, 2_000_000)
-RATIOS = ("chars/4", "chars/3.5", "bytes/4", "utf16/4")
 TYPED_IN = "typed in below"
 LIMITED = "output"
 
 
-class Controls:
+class Controls(ConversationControls):
     """The widgets beside the view.
 
     Attributes
@@ -40,73 +36,32 @@ class Controls:
     """
 
     def __init__(self, do: Do, library: Library) -> None:
-        self._do, self._library = do, library
+        super().__init__(do, "turn")
+        self._library = library
         self.lines: dict[str, Row] = {}
         self.demand: dict[str, Any] = {}
         self._shape: object = None
         self._rows: dict[tuple[str, bool], Row] = {}
         self._boxes: dict[str, Any] = {}
-        self.model = widgets.Combobox(
-            description="Model", tooltip=TIPS["Model"], placeholder="type to search", continuous_update=False, **AUTO
-        )
-        self.model.options = tuple(known.name for known in models())
-        self.preset = widgets.Dropdown(description="Preset", tooltip=TIPS["Preset"], options=known_presets(), **AUTO)
-        sizes = [(f"{n:,}", n) for n in WINDOWS]
-        self.window = widgets.SelectionSlider(
-            description="Window", tooltip=TIPS["Window"], options=sizes, readout=False, **AUTO
-        )
-        self.window_box = NumberBox(do, min=1, tooltip="Window, in tokens", **AUTO)
         self.limits = Limits(LIMITED, do)
-        self.counter = widgets.Combobox(description="Counter", tooltip=TIPS["Counter"], continuous_update=False, **AUTO)
         self.counter.options = (*encoding_names(), *RATIOS)
-        self.trace = widgets.Dropdown(description="From", tooltip=TIPS["From"], options=[(TYPED_IN, None)], **AUTO)
-        self.path = widgets.Text(
-            description="File",
-            tooltip=TIPS["File"],
-            placeholder="path of a .jsonl file",
-            continuous_update=False,
-            **AUTO,
-        )
-        self.conversation = widgets.Dropdown(description="Which", tooltip=TIPS["Which"], options=[("1", 0)], **AUTO)
-        self.turn = widgets.IntSlider(description="Turn", tooltip=TIPS["Turn"], min=1, max=1, readout=False, **AUTO)
-        self.turn_box = NumberBox(do, min=1, max=1, tooltip="Turn, by its number", **AUTO)
+        self.trace.options = [(TYPED_IN, None)]
+        self.turn, self.turn_box = self._place, self._place_box
         self._build()
-        self._listen()
 
     def _build(self) -> None:
         wide = [self.model, self.preset, self.counter, self.trace, self.path, self.conversation]
         for widget in wide:
             widget.add_class("bk-wide")
-        self._window_row = row(self.window, self.window_box)
-        self._turn_row = row(self.turn, self.turn_box)
         self._reserves, self._sections, self._asked = group("Reserves"), group("Sections"), group("Sizes asked for")
         start = group("Model and window", self.model, self.preset, self._window_row)
         more = group("Conversation and counter", self.trace, self.path, self.conversation, self.counter, folded=True)
-        groups = [start, self._reserves, self._sections, self._turn_row, self._asked, more]
+        groups = [start, self._reserves, self._sections, self._place_row, self._asked, more]
         self.widget = widgets.VBox(groups).add_class("bk-controls")
-
-    def _listen(self) -> None:
-        on = partial(sends, self._do)
-        on(self.model, "model", "name")
-        on(self.preset, "preset", "name")
-        on(self.window, "line", "tokens", "slider window", line="window")
-        on(self.window_box, "line", "tokens", line="window")
-        on(self.counter, "counter", "name")
-        on(self.trace, "trace", "name")
-        on(self.conversation, "conversation", "number")
-        on(self.turn, "turn", "turn", "slider turn")
-        on(self.turn_box, "turn", "turn")
-        self.path.observe(lambda change: change["new"].strip() and self._do("path", path=change["new"]), "value")
 
     def project(self, settings: Settings, found: Results) -> None:
         """Show what holds."""
-        self.model.value = settings.model
-        own = ((found.budget.name or "my own budget", OWN),) if settings.own is not None else ()
-        options(self.preset, (*known_presets(), *own), settings.preset)
-        window = found.plan.budget.window
-        sizes = sorted({*WINDOWS, window, found.model.window})
-        options(self.window, tuple((f"{n:,}", n) for n in sizes), window)
-        self.window_box.value = window
+        self._project_model(settings, found.model, found.plan.budget)
         self.counter.value = settings.counter or found.model.encoding
         self._project_lines(settings, found)
         self._project_conversation(settings, found)
@@ -148,7 +103,7 @@ class Controls:
             return self._boxes[section]
         tip = f"Size that {section} asks for, in tokens"
         box = NumberBox(self._do, description=breakable(section), tooltip=tip, **AUTO)
-        sends(self._do, box, "demand", "tokens", section=section)
+        self._on(box, "demand", "tokens", section=section)
         self._boxes[section] = box.add_class("bk-wide")
         return box
 
@@ -160,14 +115,11 @@ class Controls:
         self.path.value = settings.path  # one that could not be read goes, and the status has said so
         has_trace = found.demand is not None and settings.trace is not None
         show(self._asked, not has_trace)
-        show(self._turn_row, has_trace)
-        traces = self._library.conversations(settings.trace) if has_trace and settings.trace is not None else []
-        show(self.conversation, len(traces) > 1)
-        if has_trace and found.demand is not None:
-            labels = tuple((f"{i + 1}: {trace.id}", i) for i, trace in enumerate(traces))
-            options(self.conversation, labels, settings.conversation)
-            bound(self.turn, 1, len(found.demand), found.turn)
-            bound(self.turn_box, 1, len(found.demand), found.turn)
+        show(self._place_row, has_trace)
+        show(self.conversation, False)
+        if found.demand is not None and settings.trace is not None:
+            traces = self._library.conversations(settings.trace)
+            self._project_place(traces, settings.conversation, len(found.demand), found.turn)
         for section, box in self.demand.items():
             grant = next((g for g in found.plan.grants if g.section == section), None)
             box.whole = found.plan.budget.window

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,14 +12,18 @@ from budgetkit.explorer.base import Explorer
 from budgetkit.explorer.budget.charts import charts
 from budgetkit.explorer.budget.commands import COMMANDS, begun
 from budgetkit.explorer.budget.controls import Controls
+from budgetkit.explorer.budget.film import film
 from budgetkit.explorer.budget.notices import source, status
 from budgetkit.explorer.budget.reader import reading
 from budgetkit.explorer.budget.results import Results, results
 from budgetkit.explorer.budget.settings import Settings
 from budgetkit.explorer.budget.texts import texts
 from budgetkit.explorer.budget.view_state import scene, shown_figures
+from budgetkit.explorer.budget.why import sections_told
+from budgetkit.explorer.folds import Fold
 from budgetkit.explorer.library import Library
 from budgetkit.explorer.view import View, view_of
+from budgetkit.message import Message
 from budgetkit.plan import Plan
 from budgetkit.state import to_dict
 from budgetkit.trace import Trace
@@ -32,6 +36,13 @@ OPENS = [
 ]
 
 
+#: What can be opened beside the figures.
+FOLDS = {
+    "why": Fold("Why is something lost?", "budgetkit.explorer.budget.why:WhyFold"),
+    "billed": Fold("What is billed?", "budgetkit.explorer.billed:BilledFold"),
+    "check": Fold("What does the check find?", "budgetkit.explorer.checked:CheckFold"),
+    "decide": Fold("Which setting is best?", "budgetkit.deciding.fold:DecideFold"),
+}
 BudgetView = view_of("BudgetView", ("waterfall", "sections", "turns", "errors", "conversations"), OPENS)
 
 
@@ -69,6 +80,7 @@ class BudgetExplorer(Explorer[Settings, Results, Library]):
     """
 
     commands = COMMANDS
+    folds: ClassVar[Mapping[str, Fold]] = FOLDS
     view_class: ClassVar[type[View]] = BudgetView
 
     def __init__(
@@ -121,10 +133,20 @@ class BudgetExplorer(Explorer[Settings, Results, Library]):
         return scene(settings, found, source(settings, found, self._library))
 
     def _status(self, found: Results) -> Data:
-        return status(found)
+        told = status(found)
+        sentences = [told["text"], *told["more"]]
+        return {**told, "asks": sections_told(found.plan, sentences)} if "why" in self.folds else told
 
     def _charts(self, found: Results, opened: list[str]) -> dict[str, Data]:
         return charts(found, shown_figures(found), opened)
+
+    def _film(self, found: Results) -> tuple[Data, Sequence[Message]]:
+        return film(found) | {"request": found.turn or 1}, found.trace.messages if found.trace else ()
+
+    def _heading(self) -> str:
+        now, budget = self._history.now, self.budget
+        whose = "" if now.trace is None else f", {now.trace}"
+        return f"{budget.name or 'A budget of your own'}: {budget.window:,} tokens of {now.model}{whose}"
 
     def _texts(self, found: Results) -> dict[str, str]:
         return texts(self._history.now, found.model, found.budget, found.counter.name)

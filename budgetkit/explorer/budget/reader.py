@@ -65,7 +65,9 @@ def _gap(plan: Plan, start: int, stop: int) -> Data:
 def _block(plan: Plan, row: int, made: Decision) -> Data:
     before = plan.decisions.columns.items[row].payload
     size = f"{made.kept:,} of {made.tokens:,} tokens" if made.outcome == "cut" else f"{made.tokens:,} tokens"
+    asks = {} if made.outcome == "kept" else {"asks": row}
     return {
+        **asks,
         "key": str(row),
         "section": made.section,
         "color": colour(made.section),

@@ -14,6 +14,7 @@ from budgetkit.models import Model
 from budgetkit.presets import PRESETS, preset
 
 OWN = "own"
+WINDOWS = (2_048, 4_096, 8_192, 16_384, 32_768, 65_536, 128_000, 200_000, 400_000, 1_000_000, 1_047_576, 2_000_000)
 DEFAULT_MODEL = "gpt-4o"
 
 

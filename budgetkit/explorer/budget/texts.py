@@ -15,6 +15,7 @@ from budgetkit.explorer.budget.amount_edits import names
 from budgetkit.explorer.budget.settings import Settings
 from budgetkit.models import Model
 from budgetkit.state import to_json, to_yaml
+from budgetkit.trace import shipped_traces
 
 
 def texts(settings: Settings, model: Model, budget: Budget, counter: str = "") -> dict[str, str]:
@@ -41,7 +42,9 @@ def _counting(settings: Settings, counter: str) -> str:
     if settings.trace is None:
         return lines
     which = f", conversation={settings.conversation}" if settings.conversation else ""
-    return f"{lines}\ntrace = bk.load_trace({settings.path or settings.trace!r}{which})"
+    read = f"trace = bk.load_trace({settings.path or settings.trace!r}{which})"
+    known = settings.path or settings.trace in shipped_traces()
+    return f"{lines}\n{read if known else f'# Write the path of the file here: {read}'}"
 
 
 def python(settings: Settings, model: Model, budget: Budget) -> str:

@@ -7,7 +7,7 @@ const painted = () => new Promise((resolve) => requestAnimationFrame(() => setTi
 
 function createCharts(model, alive, post, moving) {
   const root = element("div", { class: "bk-charts" });
-  const charts = { root, model, post, alive, moving, dirty: new Set(), running: false, hover: null, cards: new Map(), onHover: () => {}, onClick: () => {} };
+  const charts = { root, model, post, alive, moving, dirty: new Set(), running: false, hover: null, cards: new Map(), onHover: () => {}, onClick: () => {}, onHidden: () => {} };
   charts.arrange = (keys) => arrangeCards(charts, keys);
   charts.draw = (key) => {
     charts.dirty.add(key);
@@ -91,7 +91,11 @@ async function rest(charts) {
   } while (charts.moving() && performance.now() - since < SELDOM);
 }
 
-const FIRST = 232; // pixels that the first figure is high at most: it is to be seen without scrolling
+// The first figure is to be seen without scrolling, under key figures and bar.
+function firstHeight(node) {
+  const sight = parseFloat(getComputedStyle(node).getPropertyValue("--bk-sight")) || 900;
+  return Math.round(Math.max(140, Math.min(232, 0.22 * sight)));
+}
 
 // What can be seen goes first.
 function nextKey(charts) {
@@ -112,9 +116,10 @@ async function paintCard(charts, card, library) {
   put(card.scroll, { "aria-label": `Table: ${figure.title}` });
   card.details.open = charts.model.get("opened").includes(card.key);
   if (card.details.open && figure.table) fillTable(card.table, figure.table);
-  const height = Math.min(figure.spec.layout.height, charts.root.firstChild === card.root && figure.click ? FIRST : Infinity);
+  const isFirst = charts.root.firstChild === card.root && figure.click !== "document";
+  const height = Math.min(figure.spec.layout.height, isFirst ? firstHeight(card.root) : Infinity);
   card.plot.style.height = `${height}px`;
-  if (!card.plot.clientWidth) return; // not laid out yet: the ResizeObserver calls again
+  if (!card.plot.clientWidth) return void (charts.root.clientWidth || charts.onHidden()); // drawn once it is shown
   card.busy = true;
   await library.react(card.plot, fitted(card.plot, figure.spec.data), themed(card.plot, { ...figure.spec.layout, height }), CHART_SETTINGS);
   card.busy = false;
@@ -158,6 +163,24 @@ function roomFor(plot, layout, axes) {
   xaxis.range = [low, low + ((reach - low) * inside) / (inside - texts)];
 }
 
+// Names at the ends of lines, one over the other, stand apart in a figure that is lower than it was made for.
+const AROUND = 66; // pixels over and under the lines
+const LINE = 14; // pixels of a name
+
+function spreadNotes({ annotations, height, yaxis }) {
+  const isName = (note) => note.xanchor === "right" && note.yanchor === "bottom" && typeof note.y === "number";
+  if (!yaxis?.range || !annotations) return annotations;
+  const [low, high] = yaxis.range;
+  let least = -Infinity;
+  const moved = new Map();
+  for (const note of annotations.filter(isName).sort((a, b) => a.y - b.y)) {
+    const at = ((note.y - low) / (high - low)) * (height - AROUND) + (note.yshift ?? 0);
+    least = Math.max(at, least + LINE);
+    moved.set(note, { ...note, yshift: (note.yshift ?? 0) + least - at });
+  }
+  return annotations.map((note) => moved.get(note) ?? note);
+}
+
 function themed(plot, layout) {
   const style = getComputedStyle(plot);
   const ink = style.getPropertyValue("--bk-ink").trim() || "#222";
@@ -178,6 +201,7 @@ function themed(plot, layout) {
     themedLayout[name] = { ...axis, title, gridcolor: line, zerolinecolor: line, linecolor: line };
   }
   roomFor(plot, layout, themedLayout);
+  themedLayout.annotations = spreadNotes(layout);
   return themedLayout;
 }
 

@@ -41,14 +41,27 @@ function sayNumber(value, kpi) {
 
 const SIGNS = { fits: "✓", over: "!", cut: "!", error: "✕", busy: "…", note: "i" };
 
-function paintStatus(node, status) {
+// A sentence about a loss can be pressed: it is asked why.
+function paintStatus(node, status, ask) {
   const [sign, body, progress] = node.children;
   put(node, { class: `bk-status bk-is-${status.level}` });
   say(sign, SIGNS[status.level] ?? "");
-  const sentences = [status.text, ...(status.more ?? [])].map((text, i) => ({ key: String(i), text }));
-  keep(body, sentences, () => element("p"), (paragraph, { text }) => say(paragraph, text));
+  const sentences = [status.text, ...(status.more ?? [])].map((text, i) => {
+    const of = status.asks?.[i];
+    return { key: `${i}${of ? " asks" : ""}`, text, of };
+  });
+  keep(body, sentences, ({ of }) => element("p", {}, of ? askButton(ask) : ""), (paragraph, { text, of }) => {
+    if (of) paragraph.firstChild.of = of;
+    say(of ? paragraph.firstChild : paragraph, text);
+  });
   progress.hidden = status.progress === undefined;
   if (!progress.hidden) progress.value = status.progress;
+}
+
+function askButton(ask) {
+  const button = element("button", { type: "button", class: "bk-asks", title: "Why, and what would keep it?" });
+  button.addEventListener("click", () => ask(button.of));
+  return button;
 }
 
 function createStatus() {

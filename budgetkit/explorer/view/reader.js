@@ -6,7 +6,7 @@ function createReader(model) {
   const list = element("ol", { class: "bk-blocks" });
   const scroll = element("div", { class: "bk-scroll bk-reading", tabindex: 0, role: "region" }, list);
   const root = element("section", { class: "bk-card bk-reader" }, title, note, scroll);
-  const reader = { root, onHover: () => {} };
+  const reader = { root, onHover: () => {}, onAsk: () => {} };
   let expected = null; // a click on a point of a chart asked for this text: it comes into sight
   let lit = null; // the section that the pointer is on
   const light = () => {
@@ -39,23 +39,31 @@ function createReader(model) {
 
 // A block: {key, label, mark, level, why, section, color, pieces}; one with a why tells it when it is clicked.
 // A piece: {text, tone, tip, struck}, its tone a number from 0 to 4 or none; what is struck was cut away.
+// One that was lost can be asked what would keep it.
 function makeBlock(reader, { why }) {
   const header = element(why ? "button" : "div", { class: "bk-label", tabindex: why && -1, type: why && "button" }, element("b"), element("span"));
   const told = element("p", { class: "bk-why", hidden: "" });
-  const node = element("li", {}, header, told, element("div", { class: "bk-text" }));
+  const ask = element("button", { type: "button", class: "bk-button bk-ask", hidden: "" }, "What would keep it?");
+  const node = element("li", {}, header, told, element("div", { class: "bk-text" }), ...(why ? [ask] : []));
   const open = () => {
     told.hidden = node.classList.contains("bk-is-open");
     node.classList.toggle("bk-is-open");
     put(header, { "aria-expanded": String(!told.hidden) });
   };
   if (why) node.addEventListener("click", open);
+  ask.addEventListener("click", (event) => {
+    event.stopPropagation();
+    reader.onAsk(node.asks);
+  });
   node.addEventListener("pointerenter", () => node.section && reader.onHover(node.section));
   node.addEventListener("pointerleave", () => node.section && reader.onHover(null));
   return node;
 }
 
-function paintBlock(node, { label, mark, level, why, section, color, pieces }) {
-  const [header, told, text] = node.children;
+function paintBlock(node, { label, mark, level, why, asks, section, color, pieces }) {
+  const [header, told, text, ask] = node.children;
+  node.asks = asks;
+  if (ask) ask.hidden = asks === undefined;
   const isOpen = node.classList.contains("bk-is-open");
   node.section = section;
   put(node, { class: ["bk-block", level && `bk-is-${level}`, isOpen && "bk-is-open"].filter(Boolean).join(" "), style: color && `--bk-own:${color}` });

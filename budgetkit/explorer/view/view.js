@@ -19,7 +19,7 @@ function render({ model, el }) {
   const alive = () => !gone;
   const courier = createCourier(model);
   const status = createStatus();
-  const report = (news) => paintStatus(status, news);
+  const report = (news) => paintStatus(status, news, (of) => folds.ask("why", of));
   const uploads = createUploads(model, report);
   const opens = (isSetup) => {
     const wanted = model.get("opens").filter(({ purpose }) => (purpose === "setup") === isSetup);
@@ -39,8 +39,10 @@ function render({ model, el }) {
 
   const charts = createCharts(model, alive, courier.post, () => Boolean(pane?.isMoving()));
   const reader = createReader(model);
+  const play = createKeptPlay(model, courier.post);
+  const folds = createFolds(model, alive, (bar) => pane?.preview(bar, model.get("state").bar));
   const takeaway = createTakeaway(model, opens(true));
-  const body = element("div", { class: "bk-view bk-body" }, ...(isCard ? [strip] : []), charts.root, takeaway.root);
+  const body = element("div", { class: "bk-view bk-body" }, ...(isCard ? [strip] : []), ...play.nodes, folds.root, charts.root, takeaway.root);
   const dock = element("div", { class: "bk-view bk-dock" }, reader.root);
 
   el.classList.add("bk-host");
@@ -53,6 +55,7 @@ function render({ model, el }) {
   };
   charts.onHover = reader.onHover = hover;
   charts.onClick = reader.expect;
+  reader.onAsk = (of) => folds.ask("why", of);
   if (pane) pane.onHover(hover);
 
   const drawState = () => {
@@ -67,6 +70,7 @@ function render({ model, el }) {
     actions.paint(state.actions);
     say(source, state.source);
     charts.arrange(state.figures);
+    folds.settle();
     put(head, { "data-serial": state.serial });
   };
   // While something is moved, what is above and below it keeps its height.
@@ -81,6 +85,8 @@ function render({ model, el }) {
     fitKpis(kpis);
     pane?.redraw();
     charts.drawAll();
+    play.paint();
+    folds.redraw();
   };
   const receive = (message, buffers) => {
     if (message.kind === "plotly") unpackPlotly(buffers[0]);
@@ -91,7 +97,9 @@ function render({ model, el }) {
     "change:state": drawState,
     "change:texts": takeaway.paint,
     "change:reader": reader.paint,
-    "change:opened": charts.drawAll,
+    "change:play": play.draw,
+    "change:opened": () => [charts.drawAll(), folds.paint()],
+    "change:folds": folds.paint,
     "msg:custom": receive,
   };
   for (const key of model.get("figures")) changes[`change:figure_${key}`] = () => charts.draw(key);
@@ -100,6 +108,12 @@ function render({ model, el }) {
   const sizes = new ResizeObserver(redraw);
   sizes.observe(head);
   sizes.observe(charts.root);
+  // Hidden and shown again within a frame, as JupyterLab's page is when a theme has come, nothing seems to have changed
+  // its size: whoever is observed anew is told of in any case.
+  charts.onHidden = () => {
+    sizes.unobserve(charts.root);
+    sizes.observe(charts.root);
+  };
   const stops = [watchTheme(body, redraw), () => sizes.disconnect()];
   // A view far down a notebook is made before it is put beside its controls.
   const settle = () => {
@@ -115,6 +129,7 @@ function render({ model, el }) {
   drawState();
   takeaway.paint();
   reader.paint();
+  folds.paint();
   return () => {
     gone = true;
     stops.forEach((stop) => stop());

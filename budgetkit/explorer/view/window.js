@@ -24,6 +24,11 @@ function createWindow(post) {
       say(hint, state.hint);
       paintLegend(legend, state.segments, (key) => hover(key));
     },
+    // The bar as it would be, and as it is where nothing is offered.
+    preview(offered, own) {
+      bar.svg.classList.toggle("bk-previewed", Boolean(offered));
+      bar.draw(offered ?? own);
+    },
     redraw() {
       if (!bar.state) return;
       measureBar(bar);

@@ -12,7 +12,7 @@ from zlib import crc32
 
 from budgetkit.figures.svg.fields import contour, heatmap
 from budgetkit.figures.svg.marks import Plot, bars, boxes, scatter
-from budgetkit.figures.svg.pieces import GRID, INK, LETTER, LINE, label, plain_text, tag, text, width_of
+from budgetkit.figures.svg.pieces import GRID, INK, LETTER, LINE, label, tag, text, width_of
 from budgetkit.figures.svg.scales import ROOM, Scale, scale_of, ticks
 
 Spec = dict[str, Any]
@@ -53,17 +53,13 @@ def svg(spec: Spec, title: str, width: int = WIDTH, heading: bool = True) -> str
     top = layout.get("meta", {}).get("top", 12) + (_TITLE if heading else 0)
     height = layout["height"] + (_TITLE if heading else 0)
     plot, box = _plot(spec, width, top, height - _LEGEND * bool(entries))
-    inside = [_hatch(plot.hatch), label(_escaped(title), 4, 18, font_size=15, font_weight=600) if heading else ""]
+    inside = [_hatch(plot.hatch), label(text(title), 4, 18, font_size=15, font_weight=600) if heading else ""]
     inside += [*_axes(plot, box), *_shapes(plot, box, "below"), *_data(spec, plot), *_shapes(plot, box, "above")]
     inside += [*_notes(plot, box, width), *_legend(entries, height)]
-    named = {"role": "img", "aria-label": plain_text(_escaped(title)), "font_family": "system-ui, sans-serif"}
+    named = {"role": "img", "aria-label": title, "font_family": "system-ui, sans-serif"}
     size = {"viewBox": f"0 0 {width} {height}", "width": width, "height": height, "font_size": 12}
     along = None if plot.x.log or plot.x.names else f"{plot.x.low:g} {plot.x.high:g} {box[0]:g} {box[2]:g}"
     return tag("svg", *inside, xmlns="http://www.w3.org/2000/svg", **size, **named, **{"data-along": along})
-
-
-def _escaped(words: str) -> str:
-    return text(words)
 
 
 def _plot(spec: Spec, width: int, top: float, bottom: float) -> tuple[Plot, tuple[float, float, float, float]]:

@@ -34,6 +34,8 @@ def bars(trace: Spec, plot: Plot) -> Iterator[str]:
     thick = abs(plot.y.placed(1) - plot.y.placed(0))
     is_stacked = plot.layout.get("barmode") == "stack"
     for i, (at, size) in enumerate(zip(trace["y"], trace["x"], strict=True)):
+        if size is None:
+            continue
         begins = plot.reached.get(at, 0) if is_stacked else _each(trace.get("base"), i) or 0
         plot.reached[at] = begins + size
         low, high = sorted((plot.x.at(begins), plot.x.at(begins + size)))

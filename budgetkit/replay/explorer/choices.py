@@ -12,6 +12,7 @@ from budgetkit.budget.amounts import Share
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.pruning.policies import (
     POLICIES,
+    BringBack,
     DropToolResults,
     Floor,
     OldestFirst,
@@ -65,6 +66,9 @@ _OWN = {
     "down to a mark": Choice(TriggerTarget, {"trigger": _percent("above", 100), "target": _percent("down to", 50)}),
     "summarise": Choice(Summarise, {"share": _percent("oldest", 30), "size": _percent("length", 20, 95)}),
     "tool results first": Choice(DropToolResults, {"intact": Parameter("intact", 0, 0, 50, 1, "results")}),
+    "bring back": Choice(
+        BringBack, {"share": _percent("room", 50, 95), "neighbours": Parameter("beside", 1, 0, 10, 1, "messages")}
+    ),
 }
 #: What can be ticked, by name: the policies of this package, then those of four systems.
 CHOICES: Final[Mapping[str, Choice]] = MappingProxyType(
@@ -79,6 +83,7 @@ SAYS: Final[Mapping[str, str]] = MappingProxyType(
         "down to a mark": "When it is full, the oldest go until it is filled to the mark again",
         "summarise": "When it is full, the oldest part becomes a short summary",
         "tool results first": "When it is full, old results of tools become placeholders before messages go",
+        "bring back": "The oldest go, and for each question the messages that share its words come back",
         "octopus": "As the Octopus system does: whole turns go, the oldest first; 4,000 tokens always stay",
         "agent-framework": "As Microsoft's Agent Framework does: tool results go above 50 %, messages above 80 %",
         "haystack": "As Haystack does: above 70 % of the window the oldest go, down to 40 %",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pandas as pd
 
@@ -12,7 +13,9 @@ from budgetkit.budget import Budget
 from budgetkit.counters import Count
 from budgetkit.explorer.base import Explorer
 from budgetkit.explorer.budget.commands import begun
+from budgetkit.explorer.folds import Fold
 from budgetkit.explorer.view import view_of
+from budgetkit.message import Message
 from budgetkit.pruning.policies import Policy
 from budgetkit.pruning.policies.systems import policy_of
 from budgetkit.replay import Replay
@@ -23,7 +26,7 @@ from budgetkit.replay.explorer.controls import Controls
 from budgetkit.replay.explorer.library import Replays
 from budgetkit.replay.explorer.notices import source, status
 from budgetkit.replay.explorer.reader import reading
-from budgetkit.replay.explorer.results import Results, results
+from budgetkit.replay.explorer.results import Results, results, telling_window
 from budgetkit.replay.explorer.settings import AT_FIRST, Settings
 from budgetkit.replay.explorer.texts import texts
 from budgetkit.replay.explorer.view_state import FIGURES, scene
@@ -35,6 +38,12 @@ from budgetkit.trace import Trace
 Data = dict[str, Any]
 
 
+#: What can be opened beside the figures.
+FOLDS = {
+    "billed": Fold("What is billed?", "budgetkit.replay.explorer.folded:BilledFold"),
+    "check": Fold("What does the check find?", "budgetkit.replay.explorer.folded:CheckFold"),
+    "decide": Fold("Which setting is best?", "budgetkit.deciding.fold:DecideFold"),
+}
 OPENS = [
     {"purpose": "file", "label": "Open a conversation…", "accept": ".jsonl,.json,.ndjson,.txt,.traj"},
     {"purpose": "setup", "label": "Load a budget…", "accept": ".yaml,.yml,.json"},
@@ -58,7 +67,8 @@ class ConversationExplorer(Explorer[Settings, Results, Replays]):
         The model; its window holds for a preset, its provider's prompt cache and its prices for the cost. Left out,
         it is the one that the conversation was held with, where that says so, else "gpt-4o".
     window : int, optional
-        Another window than the model's, in tokens.
+        Another window than the model's, in tokens. Left out with model and budget, and where the model's would never be
+        full, it is a smaller one in which the policies differ; the line over the key figures says so.
     counter : str, Counter or callable, optional
         What to count with, by name or as it is; the model's own where it is left out.
     by : {"turn", "request"}, optional
@@ -84,6 +94,7 @@ class ConversationExplorer(Explorer[Settings, Results, Replays]):
     """
 
     commands = COMMANDS
+    folds: ClassVar[Mapping[str, Fold]] = FOLDS
 
     def __init__(
         self,
@@ -101,6 +112,8 @@ class ConversationExplorer(Explorer[Settings, Results, Replays]):
         view = ConversationView()
         library = Replays(view.report)
         base = begun(library, trace, budget, model, counter, window)
+        if model is window is None and isinstance(budget, str):
+            base = replace(base, window=telling_window(base, library))
         chosen = AT_FIRST if policies is None else tuple(policies)
         if not chosen:
             raise ValueError("no policy was given; a conversation is replayed under at least one; name one or more")
@@ -167,7 +180,15 @@ class ConversationExplorer(Explorer[Settings, Results, Replays]):
         return status(found)
 
     def _charts(self, found: Results, opened: list[str]) -> dict[str, Data]:
-        return charts(found, opened)
+        drawn = charts(found, opened)
+        return drawn | {"play": found.film} if "play" in opened else drawn
+
+    def _film(self, found: Results) -> tuple[Data, Sequence[Message]]:
+        return found.film | {"request": found.request}, found.trace.messages
+
+    def _heading(self) -> str:
+        now = self._history.now
+        return f"{now.base.trace} in {self.budget.window:,} tokens of {now.base.model}: {', '.join(now.chosen)}"
 
     def _texts(self, found: Results) -> dict[str, str]:
         return texts(self._history.now, found)

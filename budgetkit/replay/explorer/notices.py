@@ -97,7 +97,9 @@ def source(base: BudgetSettings, found: Results) -> str:
     left = f", without its {' and '.join(found.trace.uncounted)}" if found.trace.uncounted else ""
     day = f" of {found.run.prices.date}" if found.run.prices.date else ""
     money = f"Prices{day}: {found.run.prices.source}." if found.run.prices.source else ""
-    return f"{base.trace}{many}: {size}, {counted}{left}. Cache: {found.rules}{_kept(found)}. {money}".strip()
+    room, most = found.budget.window, found.bare.model.window
+    within = f", in a window of {room:,} tokens ({found.bare.model.name} takes {most:,})" if room < most else ""
+    return f"{base.trace}{many}: {size}, {counted}{left}{within}. Cache: {found.rules}{_kept(found)}. {money}".strip()
 
 
 def _kept(found: Results) -> str:

@@ -15,6 +15,7 @@ import pandas as pd
 from budgetkit import figures
 from budgetkit.pruning.history import NEVER
 from budgetkit.replay import Replay, losses, rank_policies
+from budgetkit.replay.explorer.film import film
 
 Spec = dict[str, Any]
 
@@ -102,6 +103,11 @@ class Compared:
         shares = {name: present / needed if needed else np.nan for name, (needed, present) in self._evidence()}
         table["evidence"] = table["policy"].map(shares).astype("float64")
         return table
+
+    @cached_property
+    def film(self) -> Spec:
+        """What a page needs to play them by itself."""
+        return film({name: each.outcome for name, each in self._replays.items()})
 
     @cached_property
     def spending(self) -> tuple[pd.DataFrame, Spec]:

@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import pandas as pd
 
 from budgetkit.budget import Budget
 from budgetkit.explorer.budget.results import Results as BudgetResults
+from budgetkit.explorer.budget.results import known_model
 from budgetkit.explorer.budget.results import results as budget_results
+from budgetkit.explorer.budget.settings import WINDOWS
+from budgetkit.explorer.budget.settings import Settings as BudgetSettings
 from budgetkit.framing import framing_for
 from budgetkit.plan.items import Floats, Ints
 from budgetkit.pruning.policies import Policy
@@ -27,6 +30,9 @@ from budgetkit.replay.explorer.rules import prompt_cache
 from budgetkit.replay.explorer.settings import LONGEST, Settings
 from budgetkit.replay.requests import pauses
 from budgetkit.trace import DEFAULT_ROLES, Trace
+
+_TELLING: Final = 0.6  # of a conversation
+_MOST_CHARACTERS: Final = 6  # of a token
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,11 @@ class Results:
         return pauses(self.trace.messages, self.shown.outcome.placed.requests)
 
     @property
+    def film(self) -> dict[str, Any]:
+        """What a page needs to play the replays by itself; the one that is shown comes first."""
+        return {**self.compared.film, "main": list(self.replays).index(self.main)}
+
+    @property
     def horizon(self) -> int:
         """How many turns the forecast draws."""
         return int(self.drawn.shape[1]) - len(self.run.trace.turns)
@@ -134,6 +145,16 @@ def results(settings: Settings, library: Replays) -> Results:
         library.ahead(run, drawn, settings.money),
         tuple(filter(None, (bare.note, note))),
     )
+
+
+def telling_window(base: BudgetSettings, library: Replays) -> int | None:
+    """Return the largest usual window in which a conversation must lose something; None where the model's own does."""
+    trace, model = library.conversations(str(base.trace))[0], known_model(base.model)[0]
+    if trace.is_silent or sum(len(message.text) for message in trace.messages) > _MOST_CHARACTERS * model.window:
+        return None  # the window is full anyway
+    count = library.counter(base.counter, model)
+    whole = int(turn_sizes(trace, count, framing_for(model.name)).sum())
+    return max((size for size in WINDOWS if size <= _TELLING * whole < _TELLING * model.window), default=None)
 
 
 def _roles(settings: Settings, budget: Budget) -> dict[str, str]:

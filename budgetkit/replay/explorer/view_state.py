@@ -15,7 +15,7 @@ FIGURES = ("timeline", "caching", "dropping", "fan", "spending", "ranking")
 def scene(found: Results, source: str) -> Data:
     """Return the state of the view, with the key figures of the policy that is shown."""
     kpis = [_first(found), *_totals(found), _evidence(found), _now(found)]
-    return {"source": source, "kpis": [kpi.drawn for kpi in kpis], "figures": [*FIGURES]}
+    return {"source": source, "kpis": [kpi.drawn for kpi in kpis], "figures": [*FIGURES], "plays": True}
 
 
 def _first(found: Results) -> Kpi:

@@ -16,7 +16,7 @@ from budgetkit.trace.importers.documents import converted as _converted
 from budgetkit.trace.importers.formats import label, nearest, row_of
 from budgetkit.trace.importers.records import is_record
 from budgetkit.trace.importers.usage import usage_of
-from budgetkit.trace.jsonl import LocatedMessage, Numbered
+from budgetkit.trace.jsonl import Numbered, placed
 
 __all__ = ["converted", "is_document", "is_record", "label", "nearest", "session", "usage_of"]
 Conversation = dict[str, Any]
@@ -26,10 +26,8 @@ def converted(value: Any) -> list[Conversation] | None:
     """Read one JSON value as conversations; None for OpenAI's chat format, and for what no format knows."""
     lines = value.get("loglines") if isinstance(value, Mapping) else value
     if isinstance(lines, list) and lines and isinstance(lines[0], Mapping) and sessions.matches(lines[0]):
-        read = [dict(each) for _, each in sessions.conversations(enumerate(lines, start=1))]
-        for each in read:
-            each["messages"] = [m.value if isinstance(m, LocatedMessage) else m for m in each["messages"]]
-        return read or None
+        read = [each for _, each in sessions.conversations(enumerate(lines, start=1))]
+        return [{**each, "messages": [placed(said)[1] for said in each["messages"]]} for each in read] or None
     return _converted(value)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from budgetkit.trace.importers.formats import Format
+from budgetkit.trace.importers.formats import Format, table
 from budgetkit.trace.importers.parts import is_item
 from budgetkit.trace.importers.paths import found, unpacked
 from budgetkit.trace.importers.records import is_record, read_records
@@ -13,11 +13,6 @@ from budgetkit.trace.importers.streams import assembled
 
 __all__ = ["answered", "model_of"]
 
-_ANSWERS = (
-    "choices.0.message|candidates.0.content|output.message|generations.0.0.message|generations.0.0.text|0.message"
-    "|0.content|message.content|messages|message|output|response|completion|answer|text|content"
-)
-_BODIES = ("choices", "candidates", "output", "message", "messages", "content", "generations", "usage")
 _ITEMS: Final = Format(name="", label="", items=True)
 _ROOM = 12
 
@@ -25,13 +20,9 @@ _ROOM = 12
 def answered(answer: Any, asked: list[Any], row: Format) -> tuple[list[Any], Any]:
     """Return the messages of an answer, and what it says was counted."""
     answer = assembled(_unless_text(answer))
-    counted = (
-        found(answer, "usage|usageMetadata|usage_metadata|metadata.usage", unpack=True)
-        if isinstance(answer, Mapping)
-        else None
-    )
-    said = _records(answer)
-    read = read_records(said, row if row.of else _ITEMS).messages
+    where = "usage|usageMetadata|usage_metadata|metadata.usage"
+    counted = found(answer, where, unpack=True) if isinstance(answer, Mapping) else None
+    read = read_records(_records(answer), row if row.of else _ITEMS).messages
     if len(read) > len(asked) and read[: len(asked)] == asked:
         read = read[len(asked) :]  # some logs keep the whole conversation as the answer
     return read, counted
@@ -51,7 +42,7 @@ def _records(answer: Any) -> list[Any]:
             return [_as_said(answer)]
         if isinstance(answer, list) and answer and all(isinstance(e, Mapping) and "type" in e for e in answer):
             return [{"role": "assistant", "content": answer}]
-        inside = found(answer, _ANSWERS, unpack=True)
+        inside = found(answer, table("paths")["answer"], unpack=True)
         if inside is None:
             return []
         if isinstance(inside, list) and inside and not any(map(_is_message, inside)):
@@ -65,8 +56,8 @@ def _unless_text(answer: Any) -> Any:
     inside = unpacked(answer)
     if inside is answer or (isinstance(inside, list) and inside and is_record(inside[0])):
         return inside
-    is_body = isinstance(inside, Mapping) and any(isinstance(inside.get(name), list | Mapping) for name in _BODIES)
-    return inside if is_body or (isinstance(inside, Mapping) and "role" in inside) else answer
+    known = ["role", *(name for name in table("marks")["answer"] if isinstance(found(inside, name), list | Mapping))]
+    return inside if isinstance(inside, Mapping) and any(name in inside for name in known) else answer
 
 
 def _is_message(each: Any) -> bool:
@@ -74,9 +65,7 @@ def _is_message(each: Any) -> bool:
 
 
 def _is_said(answer: Mapping[str, Any]) -> bool:
-    return ("role" in answer and ("content" in answer or "tool_calls" in answer or "parts" in answer)) or (
-        is_record(answer) and "role" not in answer
-    )
+    return bool({"content", "tool_calls", "parts"} & answer.keys()) if "role" in answer else is_record(answer)
 
 
 def _as_said(each: Any) -> Any:

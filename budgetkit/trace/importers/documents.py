@@ -10,19 +10,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from budgetkit.trace.importers.answers import answered, model_of
-from budgetkit.trace.importers.formats import Format, names, row_of
-from budgetkit.trace.importers.pairing import paired, placed
+from budgetkit.trace.importers.formats import Format, names, row_of, table
+from budgetkit.trace.importers.pairing import paired
 from budgetkit.trace.importers.parts import is_item
-from budgetkit.trace.importers.paths import found, holds, nested, unpacked
+from budgetkit.trace.importers.paths import filled, found, holds, nested, unpacked
 from budgetkit.trace.importers.records import is_record, read_records
 from budgetkit.trace.importers.usage import usage_of
+from budgetkit.trace.jsonl import placed
 
 __all__ = ["converted"]
 
 Conversation = dict[str, Any]
 _STRICT = ("anthropic", "session")
-_IDS = "id|uuid|conversation_id|custom_id|request_id|trace_id|spanId|span_id|context.span_id|info.trace_id|instance_id"
-_QUESTIONS = "messages|input|contents|prompt|question|query|text|request"
 _ROOM = 12
 
 
@@ -41,15 +40,11 @@ def converted(value: Any, depth: int = 0) -> list[Conversation] | None:
     if not isinstance(value, Mapping) or ("messages" in value and value.get("format") in names()):
         return None
     row = row_of(value)
-    if row is not None and row.refuse:
+    if row is None:
+        return _plainly(value) if isinstance(value.get("messages"), list) else None
+    if row.refuse:
         raise ValueError(f"{row.label}; {row.refuse}")
-    if row is not None and row.each:
-        return _inner(value, row, depth)
-    if row is not None:
-        return _by_row(value, row, depth)
-    if isinstance(value.get("messages"), list):
-        return _plainly(value)
-    return None
+    return _inner(value, row, depth) if row.each else _by_row(value, row, depth)
 
 
 def _as_document(value: Any) -> Any:
@@ -89,10 +84,7 @@ def _is_block(raw: Mapping[str, Any]) -> bool:
 def _inner(value: Mapping[str, Any], row: Format, depth: int) -> list[Conversation]:
     """Read the documents that a document holds; those that hold no messages are left out and counted."""
     inside = list(_flat(_at(value, row.each))) if depth < _ROOM else []
-    read: list[Conversation] = []
-    for each in inside:
-        made = converted(each, depth + 1)
-        read += [one for one in made or [] if one["messages"]]
+    read = [one for each in inside for one in converted(each, depth + 1) or [] if one["messages"]]
     if inside and len(read) < len(inside) and read:
         told = f"of {len(inside):,} records in this {row.label}, {len(read):,} hold a conversation"
         read[0]["warnings"] = [*read[0].get("warnings", ()), told]
@@ -126,10 +118,9 @@ def _by_row(value: Mapping[str, Any], row: Format, depth: int) -> list[Conversat
     notes: list[str] = []
     model = _at(value, row.model)
     body = _body(value, row, depth, notes)
-    messages, usage = body["messages"], _told(body.get("usage"))
-    messages = [*_system(value, row), *messages]
-    shift = len(messages) - len(body["messages"])
-    usage = [{**told, "message_index": told["message_index"] + shift} for told in usage]
+    system = _system(value, row)
+    messages = [*system, *body["messages"]]
+    usage = [{**told, "message_index": told["message_index"] + len(system)} for told in _told(body.get("usage"))]
     answers = [(path, answer) for path in row.answers if (answer := _at(value, path)) is not None]
     read = _read_in_full(value, row)
     rest = {key: each for key, each in value.items() if key not in read}
@@ -142,7 +133,7 @@ def _by_row(value: Mapping[str, Any], row: Format, depth: int) -> list[Conversat
         if tools or "tools" not in conversation:
             conversation["tools"] = tools
         if len(row.answers) > 1:
-            id = _at(value, _IDS)
+            id = _at(value, table("paths")["id"])
             conversation |= {"title": path, **({} if id is None else {"id": f"{id} {path}"})}
         all_usage = [*usage, told] if told else usage
         made.append(_finished(conversation | {"messages": [*messages, *said]}, row.name, all_usage, notes))
@@ -167,17 +158,12 @@ def _finished(value: Conversation, name: str, usage: list[dict[str, Any]], notes
     notes = [*notes, *paired(messages, name in _STRICT)]
     kept = (_at(value, path) for path in ("previous_response_id", "prompt.id|request.prompt.id", "conversation.id"))
     notes += [f"what {id:.60} holds is kept by the provider, and not counted" for id in kept if isinstance(id, str)]
-    notes = list(dict.fromkeys(notes))
     finished = {**value, "messages": messages, "format": name}
-    if value.get("id") is None and isinstance(id := _at(value, _IDS), str | int):
+    if value.get("id") is None and isinstance(id := _at(value, table("paths")["id"]), str | int):
         finished["id"] = id
-    if usage:
-        finished["usage"] = usage
-    elif not isinstance(value.get("usage"), list):
+    if not usage and not isinstance(value.get("usage"), list):
         finished.pop("usage", None)
-    if notes:
-        finished["warnings"] = notes
-    return finished
+    return finished | filled(usage=usage, warnings=list(dict.fromkeys(notes)))
 
 
 def _body(value: Mapping[str, Any], row: Format, depth: int, notes: list[str]) -> Conversation:
@@ -202,7 +188,7 @@ def _body(value: Mapping[str, Any], row: Format, depth: int, notes: list[str]) -
         inside = sorted(inside, key=lambda each: _rank(_at(each, row.order)))
     read = read_records(inside, row, _at(value, row.model))
     notes += read.notes
-    return {"messages": read.messages, **({"usage": read.usage} if read.usage else {})}
+    return {"messages": read.messages, **filled(usage=read.usage)}
 
 
 def _is_written(inside: Any) -> bool:
@@ -223,7 +209,7 @@ def _nested_body(inside: Mapping[str, Any], depth: int, notes: list[str]) -> Con
         return made[0]
     if isinstance(inside.get("messages"), list):
         return {**inside, "messages": list(inside["messages"])}
-    question = _at(inside, _QUESTIONS)
+    question = _at(inside, table("paths")["question"])
     if isinstance(question, list | Mapping) and depth < _ROOM:
         return _nested_body({"messages": question} if isinstance(question, list) else question, depth + 1, notes)
     texts = {key: each for key, each in inside.items() if isinstance(each, str)}

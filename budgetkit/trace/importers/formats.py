@@ -6,27 +6,15 @@ alike in all formats, by :mod:`budgetkit.trace.importers.parts`.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Final
+from typing import Any
 
-from budgetkit.files import read_bytes
+from budgetkit.files import read_toml
 from budgetkit.trace.importers.paths import holds
 
 __all__ = ["Format", "formats", "label", "names", "nearest", "record_rows", "role_names", "row_of", "table"]
-
-#: What is told apart without a row: files whose lines are events, tables and texts.
-OTHERS: Final[Mapping[str, str]] = {
-    "openai-chat": "OpenAI chat",
-    "session": "Claude Code or pi session",
-    "codex": "Codex session",
-    "table": "table",
-    "aider": "Aider chat history",
-    "cursor": "Cursor export",
-    "transcript": "text by speakers",
-}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,17 +46,15 @@ class Format:
     refuse: str = ""  # why it holds no conversation, and what to give instead
 
 
-@cache
-def table(part: str) -> Mapping[str, Any]:
-    """Return one part of the table: calls, results, thoughts, endings, roles or usage; "" is all of it."""
-    found: Mapping[str, Any] = table("")[part] if part else tomllib.loads(read_bytes("formats.toml").decode())
-    return found
+def table(part: str) -> Any:
+    """Return one part of the table of formats: its rows, calls, results, thoughts, endings, roles, usage, streams."""
+    return read_toml("formats.toml")[part]
 
 
 @cache
 def formats() -> tuple[Format, ...]:
     """Read the rows, once."""
-    return tuple(Format(**{name: _frozen(value) for name, value in row.items()}) for row in table("")["format"])
+    return tuple(Format(**{name: _frozen(value) for name, value in row.items()}) for row in table("format"))
 
 
 @cache
@@ -91,7 +77,7 @@ def row_of(value: Mapping[str, Any]) -> Format | None:
 @cache
 def names() -> frozenset[str]:
     """List what the field ``format`` of a conversation may say."""
-    return frozenset([*OTHERS, *(row.name for row in formats())])
+    return frozenset(row.name for row in formats())
 
 
 def label(name: str) -> str:
@@ -100,7 +86,7 @@ def label(name: str) -> str:
     >>> label("chatgpt")
     'ChatGPT export'
     """
-    return OTHERS.get(name) or next((row.label for row in formats() if row.name == name), name)
+    return next((row.label for row in formats() if row.name == name), name)
 
 
 def nearest(value: Any) -> str:

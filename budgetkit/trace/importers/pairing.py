@@ -6,14 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from budgetkit.trace.importers.paths import found
-from budgetkit.trace.jsonl import LocatedMessage
+from budgetkit.trace.jsonl import located, placed
 
-__all__ = ["paired", "placed"]
-
-
-def placed(record: Any) -> tuple[int | None, Any]:
-    """Part a record from the line it stands on."""
-    return (record.line, record.value) if isinstance(record, LocatedMessage) else (None, record)
+__all__ = ["paired"]
 
 
 def paired(messages: list[Any], strict: bool) -> list[str]:
@@ -36,7 +31,7 @@ def paired(messages: list[Any], strict: bool) -> list[str]:
         if message.get("role") == "tool" and not _answers(message, known, waiting) and not strict:
             orphans += 1
             answer = {name: each for name, each in message.items() if name != "tool_call_id"} | {"role": "function"}
-            messages[place] = answer if line is None else LocatedMessage(line, answer)
+            messages[place] = located(line, answer)
     return [f"tool results that answer no call here, counted as texts: {orphans:,}"] if orphans else []
 
 

@@ -12,29 +12,13 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from budgetkit.trace.importers.formats import table
-from budgetkit.trace.importers.paths import found, unpacked
+from budgetkit.trace.importers.paths import filled, found, unpacked
 
 __all__ = ["Sorted", "content_of", "is_item", "plain_text", "sorted_part"]
 
 Kind = Literal["call", "result", "thought", "text", "nothing"]
 Sorted = tuple[Kind, Any]
 Raw = Mapping[str, Any]
-
-_NOTHING = ("step-start", "step-finish", "cachePoint", "cache_point")
-_TYPELESS = (
-    *("functionCall", "functionResponse", "function_response", "toolUse", "toolResult", "reasoningContent"),
-    *("cachePoint", "tool_call"),
-)
-_TEXT = (
-    "text.value|text|content|message_content.text|extracted_content|executableCode.code|codeExecutionResult.output"
-    "|json|result|value"
-)
-_TOLD = ("user_profile", "user_instructions")  # what ChatGPT is told of its user
-_MIME = (
-    "inlineData.mimeType|inline_data.mime_type|fileData.mimeType|file_data.mime_type|mediaType|mimeType|mime_type"
-    "|media_type|source.media_type"
-)
-_IMAGES = ("image", "image_url", "input_image", "image_file", "image_asset_pointer", "computer_screenshot")
 
 
 def sorted_part(part: Any) -> list[Sorted]:
@@ -53,7 +37,7 @@ def sorted_part(part: Any) -> list[Sorted]:
         sorts.append(("call", _call(part, mark)))
     if mark in table("results") and (mark not in table("calls") or found(part, table("results")[mark][2]) is not None):
         sorts.append(("result", _result(part, mark)))
-    if not sorts and mark in _NOTHING:
+    if not sorts and mark in table("marks")["nothing"]:
         return [("nothing", None)]
     return sorts or [("text", _content_part(part))]
 
@@ -78,7 +62,7 @@ def plain_text(value: Any) -> str:
     """
     if isinstance(value, list):
         return "\n".join(filter(None, (plain_text(each) for each in value if not isinstance(each, list))))
-    at = found(value, _TEXT) if isinstance(value, Mapping) else value
+    at = found(value, table("paths")["text"]) if isinstance(value, Mapping) else value
     return at if isinstance(at, str) else ""
 
 
@@ -94,7 +78,7 @@ def _mark(part: Raw) -> str:
         return "tool-invocation"
     if "name" in part and ("arguments" in part or "args" in part):
         return "tool_call"
-    return next((name for name in _TYPELESS if isinstance(part.get(name), Mapping)), "")
+    return next((name for name in table("marks")["typeless"] if isinstance(part.get(name), Mapping)), "")
 
 
 def _call(part: Raw, mark: str) -> dict[str, Any]:
@@ -110,9 +94,9 @@ def _result(part: Raw, mark: str) -> dict[str, Any]:
     kinds = [kind for each in output for kind in sorted_part(each)] if _is_content(output) else []
     text = None if output is None else _json(output)
     content = content_of([value for kind, value in kinds if kind == "text"]) if kinds else text
-    found_name = {"name": _name(name)} if isinstance(name, str) and name else {}
-    is_error = {"is_error": True} if part.get("is_error") or found(part, "toolResult.status") == "error" else {}
-    return {"role": "tool", "tool_call_id": _name(id), **found_name, "content": content, **is_error}
+    is_error = bool(part.get("is_error")) or found(part, "toolResult.status") == "error"
+    named = filled(name=name if isinstance(name, str) else "")
+    return {"role": "tool", "tool_call_id": _name(id), **named, "content": content, **filled(is_error=is_error)}
 
 
 def _is_content(output: Any) -> bool:
@@ -126,11 +110,12 @@ def _is_content(output: Any) -> bool:
 def _content_part(part: Raw) -> dict[str, Any]:
     if isinstance(wrapped := part.get("message_content"), Mapping):  # OpenInference wraps each part
         return _content_part(wrapped)
-    kind, mime = part.get("type", part.get("content_type")), found(part, _MIME)
-    picture = kind in _IMAGES or part.get("modality") == "image" or str(mime).startswith("image/")
+    kind, mime = part.get("type", part.get("content_type")), found(part, table("paths")["mime"])
+    picture = kind in table("marks")["image"] or part.get("modality") == "image" or str(mime).startswith("image/")
     if picture or (not kind and isinstance(part.get("image"), Mapping | str)):
         return {**part, "type": kind if kind in ("image_url", "input_image") else "image"}
-    text = found(part, _TEXT) or "\n".join(told for told in map(part.get, _TOLD) if isinstance(told, str)) or None
+    about_user = [told for told in map(part.get, table("marks")["about_user"]) if isinstance(told, str)]
+    text = found(part, table("paths")["text"]) or "\n".join(about_user) or None
     if isinstance(text, str) or part.get("text") == "":
         return {**part, "type": kind if isinstance(kind, str) and kind else "text", "text": text or ""}
     if not kind and isinstance(part.get("json"), dict | list):

@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["found", "holds", "nested", "unpacked"]
+__all__ = ["filled", "found", "holds", "nested", "unpacked"]
 
 _DEEPEST_KEY = 12
 
@@ -27,6 +27,11 @@ def found(value: Any, path: str, unpack: bool = False) -> Any:
     (8, [1])
     """
     return next((at for steps in _steps(path) if (at := _walk(value, steps, unpack)) is not None), None)
+
+
+def filled(**fields: Any) -> dict[str, Any]:
+    """Leave out the fields that are empty."""
+    return {name: each for name, each in fields.items() if each}
 
 
 def holds(value: Any, condition: str) -> bool:
@@ -49,11 +54,10 @@ def _is_one_of(at: Any, choices: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=1024)
 def _clauses(condition: str) -> tuple[tuple[str, tuple[str, ...] | None, bool], ...]:
-    parted = [clause.removeprefix("!").partition("=") for clause in condition.split(" & ")]
-    wanted = [not clause.startswith("!") for clause in condition.split(" & ")]
+    clauses = condition.split(" & ")
+    parted = [(*clause.removeprefix("!").partition("="), not clause.startswith("!")) for clause in clauses]
     return tuple(
-        (path, tuple(choices.split(",")) if is_choice else None, is_wanted)
-        for (path, is_choice, choices), is_wanted in zip(parted, wanted, strict=True)
+        (path, tuple(choices.split(",")) if is_one else None, wanted) for path, is_one, choices, wanted in parted
     )
 
 
@@ -108,9 +112,8 @@ def nested(attributes: Any) -> Any:
 def _pairs(attributes: Any) -> Iterable[tuple[str, Any]]:
     if isinstance(attributes, Mapping):
         return attributes.items()
-    each = attributes if isinstance(attributes, list) else []
-    keyed = [one for one in each if isinstance(one, Mapping) and isinstance(one.get("key"), str)]
-    return [(one["key"], _typed(one.get("value"))) for one in keyed]
+    each = [one for one in attributes if isinstance(one, Mapping)] if isinstance(attributes, list) else []
+    return [(one["key"], _typed(one.get("value"))) for one in each if isinstance(one.get("key"), str)]
 
 
 def _typed(value: Any) -> Any:

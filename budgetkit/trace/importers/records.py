@@ -8,25 +8,17 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from budgetkit.message import ROLES as OWN_ROLES
-from budgetkit.trace.importers.formats import Format, record_rows, role_names
-from budgetkit.trace.importers.pairing import placed
+from budgetkit.trace.importers.formats import Format, record_rows, role_names, table
 from budgetkit.trace.importers.parts import Sorted, content_of, is_item, plain_text, sorted_part
-from budgetkit.trace.importers.paths import found, holds
+from budgetkit.trace.importers.paths import filled, found, holds
 from budgetkit.trace.importers.usage import usage_of
-from budgetkit.trace.jsonl import LocatedMessage
+from budgetkit.trace.jsonl import located, placed
 
 __all__ = ["Records", "is_record", "read_records"]
 
 Raw = Mapping[str, Any]
 _GENERIC: Final = Format(name="", label="")
 _NEW_ITEM: Final = Format(name="", label="", role="=assistant", text="")  # of a kind that nobody knows yet
-_PLAIN_PARTS = ("text", "image_url", "input_text", "output_text", "input_image", "input_audio", "refusal", "file")
-_ODD_FIELDS = ("parts", "toolInvocations", "data", "kwargs", "message", "tool_call_ids", "tool_calls")
-_TIME = "timestamp|created_at|create_time|message.create_time"
-_USAGE = (
-    "usage|usage_metadata|response_metadata.token_usage|kwargs.usage_metadata|data.usage_metadata|extra.response.usage"
-    "|tool_call_metadata.model_response.usage"
-)
 
 
 @dataclass(slots=True)
@@ -49,13 +41,12 @@ def read_records(
         spelling = _spelling(raw, last) or (_NEW_ITEM if row is not None and row.items and _is_roleless(raw) else None)
         made = [raw] if spelling is None else _messages(raw, spelling)
         for message in made:
-            if _joins(read.messages, message, is_piece=spelling is not None and is_item(raw)):
-                continue
-            read.messages.append(message if line is None else LocatedMessage(line, message))
+            if not _joins(read.messages, message, is_piece=spelling is not None and is_item(raw)):
+                read.messages.append(located(line, message))
         if spelling is not None:
             last, skipped = spelling, skipped + (not made)
             read.formats += [spelling.name] if spelling.name else []
-        if made and _speaker(made[-1]) == "assistant" and (told := _usage(raw, len(read.messages) - 1, model)):
+        if made and found(made[-1], "role") == "assistant" and (told := _usage(raw, len(read.messages) - 1, model)):
             read.usage.append(told)
     if skipped:
         read.notes.append(f"records that hold no message are left out: {skipped:,}")
@@ -65,10 +56,6 @@ def read_records(
 def is_record(value: Any) -> bool:
     """Say whether a value is a message, in whichever form."""
     return isinstance(value, Mapping) and ("role" in value or _spelling(value, None) is not None)
-
-
-def _speaker(message: Any) -> Any:
-    return message.get("role") if isinstance(message, Mapping) else None
 
 
 def _spelling(raw: Any, last: Format | None) -> Format | None:
@@ -89,7 +76,7 @@ def _is_roleless(raw: Any) -> bool:
 def _is_plain(raw: Raw) -> bool:
     """Say at once of most messages that they are in OpenAI's own form."""
     content = raw.get("content")
-    if raw.get("role") not in OWN_ROLES or any(raw.get(name) for name in _ODD_FIELDS):
+    if raw.get("role") not in OWN_ROLES or any(raw.get(name) for name in table("marks")["foreign"]):
         return False
     if isinstance(content, list):
         return all(isinstance(p, dict) and p.get("type") == "text" and isinstance(p.get("text"), str) for p in content)
@@ -102,10 +89,11 @@ def _is_odd(raw: Raw) -> bool:
     if not isinstance(role, str):
         return False
     parts = [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
+    known = table("marks")["part"]
     return (
         (role not in OWN_ROLES and role.lower() in role_names())
         or isinstance(content, Mapping)
-        or any(part.get("type") not in _PLAIN_PARTS or isinstance(part.get("text"), Mapping) for part in parts)
+        or any(part.get("type") not in known or isinstance(part.get("text"), Mapping) for part in parts)
         or (isinstance(calls, list) and any(isinstance(call, Mapping) and "args" in call for call in calls))
         or (role == "tool" and "tool_call_id" not in raw and "tool_call_ids" in raw)
     )
@@ -116,7 +104,7 @@ def _messages(raw: Raw, row: Format) -> list[dict[str, Any]]:
     if row.role == "=":
         return []
     made = _fields(raw, row) if row.said else _sequence(raw, row)
-    time = found(raw, _TIME)
+    time = found(raw, table("paths")["time"])
     for message in made:
         if isinstance(time, str | int | float) and not isinstance(time, bool):
             message["timestamp"] = time
@@ -129,8 +117,7 @@ def _fields(raw: Raw, row: Format) -> list[dict[str, Any]]:
     """Read a record whose fields are a message each; neighbours of one role are one message."""
     made: list[dict[str, Any]] = []
     for role, path in row.said:
-        text = found(raw, path)
-        if not isinstance(text, str) or not text:
+        if not isinstance(text := found(raw, path), str) or not text:
             continue
         if made and made[-1]["role"] == role:
             made[-1]["content"] += "\n" + text
@@ -142,9 +129,8 @@ def _fields(raw: Raw, row: Format) -> list[dict[str, Any]]:
 def _sequence(raw: Raw, row: Format) -> list[dict[str, Any]]:
     role = _role(raw, row)
     content = raw if not row.text or (row is _GENERIC and is_item(raw)) else found(raw, row.text)
-    parts = [sort for part in _listed(content) for sort in sorted_part(part)]
-    for path in row.besides:
-        parts += [sort for part in _listed(found(raw, path)) for sort in sorted_part(part)]
+    contents = [content, *(found(raw, path) for path in row.besides)]
+    parts = [sort for each in contents for part in _listed(each) for sort in sorted_part(part)]
     if row.call:
         parts.append(("call", _called(raw, row)))
     if row.to and role == "assistant" and (tool := found(raw, row.to)) not in (None, "all"):
@@ -172,18 +158,16 @@ def _step(role: Any, step: list[Sorted]) -> list[dict[str, Any]]:
     texts, thoughts, calls, results = (
         [value for kind, value in step if kind == wanted] for wanted in ("text", "thought", "call", "result")
     )
-    said: dict[str, Any] = {"role": role, "content": content_of(texts)}
-    if thoughts:
-        said["reasoning_content"] = "\n".join(thoughts)
-    if calls:
-        said["tool_calls"] = calls
-    return [said, *results] if texts or thoughts or calls else results
+    if not (texts or thoughts or calls):
+        return results
+    more = ({"reasoning_content": "\n".join(thoughts)} if thoughts else {}) | filled(tool_calls=calls)
+    return [{"role": role, "content": content_of(texts), **more}, *results]
 
 
 def _result(raw: Raw, row: Format, role: str, parts: list[Sorted]) -> dict[str, Any]:
     id, name = found(raw, row.result), found(raw, "name|message.author.name|tool_call_metadata.function_name")
     content = content_of([value for kind, value in parts if kind == "text"])
-    named = {"name": name} if isinstance(name, str) and name else {}
+    named = filled(name=name if isinstance(name, str) else "")
     return {"role": role, "tool_call_id": "" if id is None else str(id), **named, "content": content}
 
 
@@ -226,14 +210,14 @@ def _listed(content: Any) -> list[Any]:
 
 def _joins(messages: list[Any], message: Any, is_piece: bool) -> bool:
     """Join an item to the answer it is a piece of: calls to what was said, thoughts to what follows them."""
-    last = placed(messages[-1])[1] if messages and isinstance(message, dict) else None
+    line, last = placed(messages[-1]) if messages and isinstance(message, dict) else (None, None)
     if not (isinstance(last, dict) and last.get("role") == message.get("role") == "assistant"):
         return False
     if not is_piece and ("native" not in last or last.get("content") is not None or last.get("tool_calls")):
         return False  # whatever stands after thoughts alone is what they led to
     if "native" not in last:
         last = {**last, "native": last}
-        messages[-1] = LocatedMessage(messages[-1].line, last) if isinstance(messages[-1], LocatedMessage) else last
+        messages[-1] = located(line, last)
     if last.get("content") is not None and message.get("content") is not None:
         return False
     for name in ("content", "reasoning_content"):
@@ -247,5 +231,5 @@ def _joins(messages: list[Any], message: Any, is_piece: bool) -> bool:
 
 
 def _usage(raw: Any, place: int, model: Any) -> dict[str, Any] | None:
-    counted = usage_of(found(raw, _USAGE), place, model) if isinstance(raw, Mapping) else None
+    counted = usage_of(found(raw, table("paths")["usage"]), place, model) if isinstance(raw, Mapping) else None
     return counted if counted and counted["context_tokens"] else None

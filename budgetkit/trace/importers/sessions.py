@@ -12,44 +12,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from budgetkit.trace.importers.pairing import paired, placed
-from budgetkit.trace.importers.paths import found
+from budgetkit.trace.importers.formats import table
+from budgetkit.trace.importers.pairing import paired
+from budgetkit.trace.importers.paths import filled, found
 from budgetkit.trace.importers.records import Records, read_records
 from budgetkit.trace.importers.usage import usage_of
-from budgetkit.trace.jsonl import LocatedMessage, Numbered
+from budgetkit.trace.jsonl import LocatedMessage, Numbered, placed
 
 Raw = Mapping[str, Any]
-_EVENTS = (
-    *("user", "assistant", "system", "summary", "message", "session", "file-history-snapshot", "model_change"),
-    *("compaction", "queue-operation", "progress", "custom", "thinking_level_change"),
-)
-_CODEX = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
 
 
 def matches(value: Raw) -> bool:
     """Say whether a line is an event of a session: it names one, and has no role itself."""
-    if value.get("type") in _CODEX:
+    if value.get("type") in table("marks")["codex"]:
         return isinstance(value.get("payload"), Mapping)
     if "type" not in value and {"id", "timestamp", "instructions"} <= value.keys():
         return True  # the first line of Codex as it was until 2025
-    other = {
-        "role",
-        "messages",
-        "data",
-        "text",
-        "body",
-        *(() if "uuid" in value or "subtype" in value else ("content",)),
-    }
-    return value.get("type") in _EVENTS and not other & value.keys()
+    other = {*table("marks")["no_event"], *(() if "uuid" in value or "subtype" in value else ("content",))}
+    return value.get("type") in table("marks")["event"] and not other & value.keys()
 
 
 def conversations(numbered: Iterable[Numbered]) -> Iterator[Numbered]:
     """Read a session: the main conversation with the line it starts on, then that of the side chains, if any."""
     lines = [(line, value) for line, value in numbered]
-    if (
-        any(isinstance(value, Mapping) and value.get("type") in _CODEX for _, value in lines)
-        or "type" not in lines[0][1]
-    ):
+    kinds = [value.get("type") for _, value in lines if isinstance(value, Mapping)]
+    if any(kind in table("marks")["codex"] for kind in kinds) or "type" not in lines[0][1]:
         yield lines[0][0], _codex(lines)
         return
     others = [value for _, value in lines if not _is_event(value)]
@@ -75,7 +62,7 @@ def _conversation(lines: list[tuple[int, Any]], first: Raw, others: list[Any], s
             if isinstance(at := event.get("firstKeptEntryIndex"), int):
                 kept = places.get(("line", lines[min(max(at, 0), len(lines) - 1)][0]), start)
             besides = [places[_key(uuid)] for uuid in preserved if _key(uuid) in places]
-            compactions.append({"at": start, "first_kept": kept, **({"kept": besides} if besides else {})})
+            compactions.append({"at": start, "first_kept": kept, **filled(kept=besides)})
         preserved = found(event, "compactMetadata.preservedMessages.uuids.*") or preserved
         if said is None:
             continue
@@ -87,13 +74,8 @@ def _conversation(lines: list[tuple[int, Any]], first: Raw, others: list[Any], s
     session = next((o for o in others if isinstance(o, Mapping) and o.get("type") == "session"), {})
     name = {**first, **session}.get("sessionId") or session.get("id")
     id = f"{name} side chain" if name and side else name
-    notes = paired(read.messages, strict=True)
-    found_compactions = {"compactions": compactions} if compactions else {}
-    return {
-        **{"id": id, "messages": read.messages, "usage": read.usage, "other_lines": others, "format": "session"},
-        **found_compactions,
-        **({"warnings": notes} if notes else {}),
-    }
+    said = {"id": id, "messages": read.messages, "usage": read.usage, "other_lines": others, "format": "session"}
+    return said | filled(compactions=compactions, warnings=paired(read.messages, strict=True))
 
 
 def _key(value: Any) -> Any:
@@ -103,9 +85,7 @@ def _key(value: Any) -> Any:
 def _joined(lines: list[tuple[int, Any]]) -> Iterator[tuple[int, Raw, dict[str, Any] | None]]:
     """Give each event once, its message with all of its blocks; an event without a message has None."""
     held: tuple[int, Raw, dict[str, Any] | None] | None = None
-    for line, event in lines:
-        if not isinstance(event, Mapping):
-            continue
+    for line, event in ((line, each) for line, each in lines if isinstance(each, Mapping)):
         said = _named(event)
         id, before = (said or {}).get("id"), held[2] if held else None
         if held and said and before and id and before.get("id") == id and before.get("role") == said.get("role"):
@@ -127,9 +107,8 @@ def _named(event: Raw) -> dict[str, Any] | None:
     if not isinstance(message, Mapping):
         return None
     if message.get("role") == "toolResult":
-        result = {"tool_use_id": message.get("toolCallId"), "content": message.get("content")}
-        error = {"is_error": True} if message.get("isError") else {}
-        return {**message, "role": "user", "content": [{"type": "tool_result", **result, **error}]}
+        result = {"type": "tool_result", "tool_use_id": message.get("toolCallId"), "content": message.get("content")}
+        return {**message, "role": "user", "content": [result | filled(is_error=bool(message.get("isError")))]}
     if message.get("role") == "bashExecution":
         return {"role": "user", "content": "\n".join(str(message.get(name) or "") for name in ("command", "output"))}
     content = message.get("content")
@@ -153,8 +132,8 @@ def _codex(lines: list[tuple[int, Any]]) -> dict[str, Any]:
     about: dict[str, Any] = {}
     for line, event in lines:
         kind = event.get("type") if isinstance(event, Mapping) else None
-        payload = found(event, "payload") if kind in _CODEX else event
-        items = [payload] if kind == "response_item" or (kind not in _CODEX and "id" in about) else []
+        payload = found(event, "payload") if kind in table("marks")["codex"] else event
+        items = [payload] if kind == "response_item" or (kind not in table("marks")["codex"] and "id" in about) else []
         if kind == "compacted":
             compactions.append({"at": len(read.messages), "first_kept": len(read.messages)})
             items = found(event, "payload.replacement_history.*") or [
@@ -173,13 +152,10 @@ def _codex(lines: list[tuple[int, Any]]) -> dict[str, Any]:
         told = usage_of(found(payload, "info.last_token_usage"), _last_answer(read.messages), about.get("model"))
         if told and told["message_index"] >= 0 and told["context_tokens"]:
             read.usage = [*(u for u in read.usage if u["message_index"] != told["message_index"]), told]
-    notes = paired(read.messages, strict=False)
     compactions = [each for each in compactions if each["at"] < len(read.messages)]
-    return {
-        **{"id": about.get("id"), "messages": read.messages, "usage": read.usage, "other_lines": others},
-        **{"format": "codex", **({"compactions": compactions} if compactions else {})},
-        **({"warnings": notes} if notes else {}),
-    }
+    said = {"messages": read.messages, "usage": read.usage, "other_lines": others, "format": "codex"}
+    notes = paired(read.messages, strict=False)
+    return {"id": about.get("id"), **said, **filled(compactions=compactions, warnings=notes)}
 
 
 def _is_message(item: Any) -> bool:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from budgetkit.trace.importers.formats import table
-from budgetkit.trace.importers.paths import found
+from budgetkit.trace.importers.paths import found, unpacked
 
 __all__ = ["assembled"]
 
@@ -22,7 +21,7 @@ def assembled(answer: Any) -> Any:
     {'role': 'assistant', 'content': [{'type': 'text', 'text': 'HelloHello'}], 'usage': {'prompt_tokens': 9}}
     """
     if isinstance(answer, str) and answer.startswith(("data:", "event:")):
-        answer = [_event(line[5:].strip()) for line in answer.splitlines() if line.startswith("data:")]
+        answer = [unpacked(line[5:].strip()) for line in answer.splitlines() if line.startswith("data:")]
     events = [event for event in answer if isinstance(event, dict)] if isinstance(answer, list) else []
     whole = next((at for event in events if isinstance(at := event.get("response"), dict) and "output" in at), None)
     if whole is not None and events[-1].get("type") == "response.completed":
@@ -34,13 +33,6 @@ def assembled(answer: Any) -> Any:
     if not any(found(event, names["mark"]) is not None for event in events):
         return answer
     return {"role": "assistant", "content": _blocks(events, names), "usage": _usage(events)}
-
-
-def _event(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _blocks(events: Sequence[Event], names: Mapping[str, str]) -> list[dict[str, Any]]:

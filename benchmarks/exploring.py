@@ -1,0 +1,51 @@
+"""The kernel's part of a slider's move in the budget explorer: from the new value to all that is sent to the page."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.measure import Row, row
+
+MOVES, MANY = 200, 10_000
+CASES = {"without a conversation": (None, 0.005), "with one of 75 turns": ("support-chat", 0.008)}
+STATM = Path("/proc/self/statm")
+
+
+def rows() -> Iterator[Row]:
+    """Give the time of a move, and what many moves add to the memory of the process."""
+    import budgetkit as bk
+
+    for name, (trace, limit) in CASES.items():
+        slider = bk.BudgetExplorer("chat", trace, window=64_000).controls.lines["output"].slider
+        _moved(slider, 20)
+        yield row("explore", f"a slider's move, {name}", _moved(slider, MOVES), limit)
+    if STATM.exists():
+        yield _memory(slider)
+
+
+def _moved(slider: object, moves: int) -> list[float]:
+    seconds = []
+    for i in range(moves):
+        start = time.perf_counter()
+        slider.value = 10 + 0.5 * (i % 40)  # type: ignore[attr-defined]
+        seconds.append(time.perf_counter() - start)
+    return seconds
+
+
+def _memory(slider: object) -> Row:
+    """Compare the memory after a tenth of the moves with that after all; flat is less than 1 MB more."""
+    _moved(slider, MANY // 10)
+    before = _megabytes()
+    seconds = sorted(_moved(slider, MANY - MANY // 10))
+    more = _megabytes() - before
+    note = f"{more:+.1f} MB from move {MANY // 10:,} to {MANY:,}"
+    median, p95 = seconds[len(seconds) // 2], seconds[int(0.95 * len(seconds))]
+    return Row("explore", f"{MANY:,} moves in one session", median, p95, MANY, "< 1 MB more", more < 1, note)
+
+
+def _megabytes() -> float:
+    gc.collect()
+    return int(STATM.read_text(encoding="ascii").split()[1]) * 4_096 / 1e6

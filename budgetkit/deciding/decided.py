@@ -1,0 +1,195 @@
+"""Decided: what tuning found, and the sentence to take to a meeting, for any setting that was tried."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from budgetkit.budget import Budget
+from budgetkit.budget.quoting import one_line
+from budgetkit.deciding.candidates import Values
+from budgetkit.deciding.tuning import Tuned
+from budgetkit.figures.question import Question, Spec, label, layout, plain, rows
+from budgetkit.state import to_yaml
+
+#: What may be made small: in words, what less of it is called, and how it is written.
+OBJECTIVES: Mapping[str, tuple[str, str, str]] = {
+    "evidence": ("needed messages lost", "less of what is needed lost", "{:,.2f}"),
+    "cut": ("tokens cut", "fewer tokens cut", "{:,.0f}"),
+    "cost": ("US dollars", "less cost", "${:,.4f}"),
+    "uncached": ("share of input not cached", "less input outside the cache", "{:.1%}"),
+}
+_PROXY = (
+    "What is needed is what a later message names again, where a conversation has no marks of its own; it compares "
+    "settings, not answers."
+)
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What tuning found on the conversations of a file."""
+
+    source: str
+    budget: Budget
+    values: Values
+    tuned: Tuned
+    objectives: tuple[str, str]
+    moves: pd.DataFrame
+    risk: float
+
+    @property
+    def matter(self) -> list[str]:
+        """The lines that change the objective most, each moved alone: three at most."""
+        return matter(self.moves)
+
+    @property
+    def advised(self) -> int:
+        """The row that is best in the first objective, on the part that was chosen on.
+
+        Where the second is what is needed and lost, only settings that lose no more of it than the present one.
+        """
+        now, means = self._means()
+        whole = np.where(np.isnan(means).any(axis=1), np.inf, means[:, 0])
+        allowed = np.where(means[:, 1] <= now[1] + 1e-9, whole, np.inf)
+        is_bound = self.objectives[1] == "evidence" and np.isfinite(allowed).any()
+        return int(np.argmin(allowed if is_bound else whole))
+
+    def setting(self, row: int) -> dict[str, str]:
+        """Return a row's values as the table names them."""
+        return {line: str(self.tuned.table[line].iloc[row]) for line in self.tuned.best}
+
+    def sentence(self, row: int) -> str:
+        """Say what a setting gains on conversations that it was not chosen on, and how sure that is."""
+        gain, low, high = self.tuned.gains(row)
+        held = len(self.tuned.parts[1])
+        where = f"on {held:,} conversations that it was not chosen on"
+        what, less, _ = OBJECTIVES[self.objectives[0]]
+        between = f"95 % sure between {100 * low:.1f} and {100 * high:.1f} %"
+        if not self.tuned.scores[self.tuned.parts[1], 0, 0].any():
+            return f"Nothing to gain: the present setting has 0 {what} {where}."
+        now, means = self._means()
+        if row == self.advised and means[row, 0] >= now[0]:
+            but = f" without more {OBJECTIVES['evidence'][0]}" if self.objectives[1] == "evidence" else ""
+            return f"No setting that was tried brings {less}{but}: stay."
+        if low <= 0:
+            return f"No gain that holds: {100 * gain:.1f} % {less} {where}, {self._lost(row)}, {between}."
+        return f"{100 * gain:.1f} % {less}, {self._lost(row)} {where}, {between}."
+
+    def holds(self, row: int) -> bool:
+        """Say whether the gain is above 0 on conversations held out, with 95 % of the draws."""
+        return self.tuned.gains(row)[1] > 0
+
+    def table(self, chosen: int) -> pd.DataFrame:
+        """Return one row a setting, the present one last: its means on the part that was chosen on."""
+        now, means = self._means()
+        names = [", ".join(f"{line} {value}" for line, value in self.setting(row).items()) for row in range(len(means))]
+        front = self.tuned.table["front"].to_numpy()
+        kinds = np.where(front, "on the front", "beaten").astype(object)
+        kinds[chosen] = "chosen"
+        table = pd.DataFrame(np.vstack([means, now]), columns=[OBJECTIVES[name][0] for name in self.objectives])
+        table.insert(0, "setting", [*names, "present"])
+        more = {"standing": [*kinds, "present"], "front": [*front, False], "point": [*range(len(means)), -1]}
+        return table.assign(**more).dropna(ignore_index=True)
+
+    def report(self, row: int, budget: Budget) -> str:
+        """Write what was found as Markdown, with the budget."""
+        first = OBJECTIVES[self.objectives[0]]
+        lines = [f"- {_moved(line, self.moves, first[2])}" for line in self.matter]
+        front = self.table(row)
+        shown = (
+            front[front["standing"] != "beaten"].drop(columns=["front", "point"]).sort_values(first[0], kind="stable")
+        )
+        shown = shown[~shown.duplicated(list(shown.columns[1:]))]  # of those that come to the same, the first
+        head = "| " + " | ".join(map(str, shown.columns)) + " |\n|" + "---|" * len(shown.columns)
+        body = ["| " + " | ".join(_cell(value) for value in each) + " |" for each in shown.itertuples(index=False)]
+        chosen_on, held = map(len, self.tuned.parts)
+        how = (
+            f"{self.tuned.tried:,} settings were tried on {chosen_on:,} conversations of {one_line(self.source)}; the "
+            f"gain is measured on {held:,} others, drawn by seed {self.tuned.seed}. At most {100 * self.risk:g} % of "
+            f"the recorded answers would be longer than the reserve. {_PROXY}"
+        )
+        parts = ["# Which budget?", f"**{self.sentence(row)}**", how]
+        now = f"Each line moved alone; {first[0]} a conversation, {first[2].format(self._means()[0][0])} at present:"
+        parts += ["## What matters", now, "\n".join(lines)]
+        parts += ["## What no other setting beats", "\n".join([head, *body])]
+        return "\n\n".join([*parts, "## The budget", f"```yaml\n{to_yaml(budget)}```"]) + "\n"
+
+    def _lost(self, row: int) -> str:
+        """Say what is lost of what is needed, and what it costs, on the part held out."""
+        place = self.objectives.index("evidence")
+        held = self.tuned.scores[self.tuned.parts[1]]
+        now, then = held[:, 0, place].sum(), held[:, 1 + row, place].sum()
+        lost = f"{then:,.0f} needed messages lost ({now:,.0f} at present)" if then else "nothing needed lost"
+        if self.objectives[1] != "cost":
+            return lost
+        gain = self.tuned.gains(row, 1)[0]
+        return f"{lost}, {100 * abs(gain):.1f} % {'cheaper' if gain >= 0 else 'dearer'}"
+
+    def _means(self) -> tuple[Any, Any]:
+        means = self.tuned.scores[self.tuned.parts[0]].mean(axis=0)
+        return means[0], means[1:]
+
+
+def matter(moves: pd.DataFrame, most: int = 3) -> list[str]:
+    """Return the lines whose moves change something, the widest spread first."""
+    moving = moves[(moves["spread"] > 0) & moves["change"].notna()]
+    return [str(line) for line in moving["line"].drop_duplicates().head(most)]
+
+
+def _moved(line: str, moves: pd.DataFrame, form: str) -> str:
+    """Say what a line does when it is moved alone."""
+    own = moves[(moves["line"] == line) & moves["mean"].notna()].sort_values("mean", kind="stable")
+    ends = [f"{form.format(row['mean'])} at {row['value']}" for row in rows(own.iloc[[0, -1]])]
+    return f"{one_line(line)}: {' to '.join(dict.fromkeys(ends))}"
+
+
+def _cell(value: Any) -> str:
+    return f"{value:,.4g}" if isinstance(value, float) else str(value).replace("|", "\\|")
+
+
+_COLOURS = {"beaten": "#9aa0a6", "on the front": "#0072b2", "chosen": "#d55e00", "present": "#009e73"}
+
+
+def _draw(table: pd.DataFrame) -> Spec:
+    first, second = table.columns[1:3]
+    best = table[table["front"]].sort_values(first)
+    line = {
+        "x": best[first].tolist(),
+        "y": best[second].tolist(),
+        "line": {"color": "#0072b2", "width": 1, "dash": "dot"},
+    }
+    traces: list[Any] = [{"type": "scatter", "mode": "lines", "hoverinfo": "skip", "showlegend": False, **line}]
+    for kind, colour in _COLOURS.items():
+        own = table[table["standing"] == kind]
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": kind,
+                "x": own[first].tolist(),
+                "y": own[second].tolist(),
+                "customdata": own["point"].tolist(),
+                "hovertext": [_hover(row, first, second) for row in rows(own)],
+                "hoverinfo": "text",
+                "marker": {"color": colour, "size": 13 if kind in ("chosen", "present") else 8},
+            }
+        )
+    axes = [{"title": {"text": f"{name}, a conversation"}, "nticks": 6} for name in (first, second)]
+    legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
+    return {"data": traces, "layout": layout(340, *axes, showlegend=True, legend=legend, meta={"top": 34})}
+
+
+def _hover(row: Mapping[str, Any], first: str, second: str) -> str:
+    words = {words: form for words, _, form in OBJECTIVES.values()}
+    sizes = "<br>".join(f"{name}: {words[name].format(row[name])}" for name in (first, second))
+    return (
+        f"{plain(str(row['setting'])) if len(str(row['setting'])) < 80 else label(str(row['setting']), 80)}<br>{sizes}"
+    )
+
+
+#: Draw every setting that was tried by two objectives, those that no other beats joined by a line.
+front = Question("Which settings are worth choosing?", lambda decided, chosen: decided.table(chosen), _draw)

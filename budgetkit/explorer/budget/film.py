@@ -1,0 +1,64 @@
+"""Film: what a page needs to go through the turns of a budget by itself: how much of the window each line claims."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+from budgetkit.budget.colours import colour
+from budgetkit.explorer.budget.results import Results
+from budgetkit.figures.window import claims
+from budgetkit.plan.grant import Grant
+from budgetkit.plan.walk import with_undeclared
+
+Data = dict[str, Any]
+_MOST: Final = 5_000  # turns
+
+
+def film(found: Results) -> Data:
+    """Return what a page plays: one track, whose blocks are the lines of the budget; without turns it is a still."""
+    plan = found.plan
+    spans = []
+    if found.turns is None or len(found.turns.demand) > _MOST:
+        turns, plans = [0], [plan]
+    else:
+        turns, columns = found.turns.demand.index.tolist(), found.turns.columns(plan.budget)
+        plan = replace(plan, budget=with_undeclared(plan.budget, columns))
+        names = ("demand", "limit", "granted")
+        rows = {section: [column[name].tolist() for name in names] for section, column in columns.items()}
+        grants = [
+            tuple(Grant(section, *(each[at] for each in row)) for section, row in rows.items())
+            for at in range(len(turns))
+        ]
+        plans = [replace(plan, grants=each) for each in grants]
+        spans = [(turn.start, turn.sent) for turn in found.trace.turns] if found.trace else []
+    budget = plan.budget
+    kinds = [(claim.line, colour(claim.line)) for claim in claims(plans[0])]
+    sizes = [[max(0, claim.tokens) for claim in claims(each)] for each in plans]
+    asked, got = ([sum(getattr(g, what) for g in each.grants) for each in plans] for what in ("demand", "granted"))
+    rows_shown = {"asked": asked, "granted": got, "cut": [a - b for a, b in zip(asked, got, strict=True)]}
+    if budget.remainder is not None:
+        rows_shown[f"{budget.remainder} budget"] = [each.remainder for each in plans]
+    return {
+        "by": "turn",
+        "turns": turns,
+        "room": budget.window,
+        "room_text": f"window {budget.window:,}",
+        "kinds": kinds,
+        "spans": spans,
+        "tokens": [],
+        "kind": [],
+        "first": [],
+        "tracks": [
+            {
+                "name": budget.name or "own budget",
+                "before": [(place, list(each)) for place, each in enumerate(zip(*sizes, strict=True))],
+                "after": [],
+                "gone": [],
+                "shrunk": [],
+                "summaries": [],
+                "back": {},
+                "rows": list(rows_shown.items()),
+            }
+        ],
+    }

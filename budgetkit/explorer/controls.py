@@ -1,0 +1,79 @@
+"""Controls that explorers share: which model and window, and which conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import ipywidgets as widgets
+
+from budgetkit.budget import Budget
+from budgetkit.explorer.boxes import AUTO, Do, NumberBox, bound, options, row, sends, show
+from budgetkit.explorer.budget.settings import OWN, WINDOWS, Settings, known_presets
+from budgetkit.explorer.tips import TIPS
+from budgetkit.models import Model, models
+from budgetkit.trace import Trace
+
+RATIOS = ("chars/4", "chars/3.5", "bytes/4", "utf16/4")
+
+
+def labelled(kind: Any, label: str, **given: Any) -> Any:
+    """Return a widget with its label and what is said of it; what is typed into one is taken when it is left."""
+    typed = {"continuous_update": False} if issubclass(kind, widgets.Text | widgets.Combobox) else {}
+    slid = {"readout": False} if issubclass(kind, widgets.IntSlider | widgets.SelectionSlider) else {}
+    return kind(**{"description": label, "tooltip": TIPS[label], **typed, **slid, **given, **AUTO})
+
+
+class ModelControls:
+    """The model, the preset and the window; moving the window is the command `line`, if no other is named."""
+
+    def __init__(self, do: Do, window: str = "line", **more: str) -> None:
+        self._do, self._on = do, partial(sends, do)
+        self.model = labelled(widgets.Combobox, "Model", placeholder="type to search")
+        self.model.options = tuple(known.name for known in models())
+        self.preset = labelled(widgets.Dropdown, "Preset", options=known_presets())
+        self.window = labelled(widgets.SelectionSlider, "Window", options=[(f"{n:,}", n) for n in WINDOWS])
+        self.window_box = NumberBox(do, min=1, tooltip="Window, in tokens", **AUTO)
+        self._window_row = row(self.window, self.window_box)
+        self._on(self.model, "model", "name")
+        self._on(self.preset, "preset", "name")
+        self._on(self.window, window, "tokens", "slider window", **more)
+        self._on(self.window_box, window, "tokens", **more)
+
+    def _project_model(self, settings: Settings, model: Model, budget: Budget) -> None:
+        self.model.value = settings.model
+        own = ((budget.name or "my own budget", OWN),) if settings.own is not None else ()
+        options(self.preset, (*known_presets(), *own), settings.preset)
+        sizes = sorted({*WINDOWS, budget.window, model.window})
+        options(self.window, tuple((f"{n:,}", n) for n in sizes), budget.window)
+        self.window_box.value = budget.window
+
+    def _listen_to_path(self, path: Any) -> None:
+        path.observe(lambda change: change["new"].strip() and self._do("path", path=change["new"]), "value")
+
+
+class ConversationControls(ModelControls):
+    """The file, the conversation in it, the counter, and a slider that goes through it."""
+
+    def __init__(self, do: Do, place: str) -> None:
+        super().__init__(do, line="window")
+        self.trace = labelled(widgets.Dropdown, "From", options=[])
+        self.path = labelled(widgets.Text, "File", placeholder="path of a session")
+        self.conversation = labelled(widgets.Dropdown, "Which", options=[("1", 0)])
+        self.counter = labelled(widgets.Combobox, "Counter")
+        self._place = labelled(widgets.IntSlider, "Turn", min=1, max=1)
+        self._place_box = NumberBox(do, min=1, max=1, tooltip="Turn, by its number", **AUTO)
+        self._place_row = row(self._place, self._place_box)
+        self._on(self.trace, "trace", "name")
+        self._on(self.conversation, "conversation", "number")
+        self._on(self.counter, "counter", "name")
+        self._on(self._place, place, place, f"slider {place}")
+        self._on(self._place_box, place, place)
+        self._listen_to_path(self.path)
+
+    def _project_place(self, traces: Sequence[Trace], conversation: int, last: int, now: int) -> None:
+        show(self.conversation, len(traces) > 1)
+        options(self.conversation, tuple((f"{i + 1}: {trace.id}", i) for i, trace in enumerate(traces)), conversation)
+        bound(self._place, 1, last, now)
+        bound(self._place_box, 1, last, now)

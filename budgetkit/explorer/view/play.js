@@ -1,0 +1,318 @@
+// Playing: a conversation through one or two policies, or a budget over its turns, drawn by the page alone.
+//
+// All that is shown was sent once, as columns of numbers. Time is a number of requests, and not a whole one while
+// something moves: each block goes from its place in one request to its place in the next, what is new comes in from
+// the right, and what has left falls out. The stripe below is the prompt cache: read, written, gone cold.
+
+const PACE = 1.4; // requests a second
+const STEP = 260; // milliseconds of one step that a key or a click takes
+const LANE = { top: 4, bar: 40, stripe: 48, thick: 7, height: 84 };
+const CACHE = { cached: "#009e73", written: "#e69f00", cold: "#7d93ad" };
+const COLD = ["", "the cache has gone cold: the pause was too long", "the cache is lost: the beginning changed"];
+
+const grouped = (number) => Math.round(number).toLocaleString("en-US").replace("-", "\u2212");
+const many = (number, what) => `${grouped(number)} ${what}${number === 1 ? "" : "s"}`;
+
+// What stands in a request, in the order of the prompt: {key, kind, tokens, message}.
+function blocksAt(film, track, request) {
+  const blocks = [];
+  const push = (key, kind, tokens, message) => tokens > 0 && blocks.push({ key, kind, tokens, message });
+  const fixed = (list, mark) => list.forEach(([kind, sizes], i) => push(`${mark}${i}`, kind, sizes[request - 1]));
+  fixed(track.before, "b");
+  const summaries = new Map(track.summaries.filter(([, from, until]) => from <= request && !(until && until <= request)).map((each) => [each[0], each[3]]));
+  const back = track.back[request] ?? [];
+  film.first.forEach((first, i) => {
+    if (summaries.has(i)) push(`s${i}`, track.kind_of_summary, summaries.get(i));
+    const left = (track.gone[i] && track.gone[i] <= request) || (track.shrunk[i] && track.shrunk[i] <= request);
+    if (first && first <= request && !left) push(`m${i}`, film.kind[i], film.tokens[i], i);
+  });
+  back.forEach((i) => push(`r${i}`, film.kind[i], film.tokens[i], i));
+  fixed(track.after, "a");
+  return blocks;
+}
+
+// The same with places, in tokens from the beginning of the prompt; the last few are kept.
+function placedAt(lane, film, request) {
+  if (lane.placed.has(request)) return lane.placed.get(request);
+  const found = new Map();
+  let x = 0;
+  for (const block of blocksAt(film, lane.track, request)) {
+    found.set(block.key, { ...block, x });
+    x += block.tokens;
+  }
+  if (lane.placed.size > 6) lane.placed.clear();
+  lane.placed.set(request, { found, total: x });
+  return lane.placed.get(request);
+}
+
+function drawLane(lane, film, time, theme) {
+  const { canvas } = lane;
+  const width = canvas.clientWidth;
+  if (!width) return;
+  const ratio = window.devicePixelRatio || 1;
+  if (canvas.width !== Math.round(width * ratio)) {
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(LANE.height * ratio);
+  }
+  const pen = canvas.getContext("2d");
+  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  pen.clearRect(0, 0, width, LANE.height);
+  const at = Math.min(Math.floor(time), film.turns.length);
+  const part = ease(time - at);
+  const [before, after] = [placedAt(lane, film, at), placedAt(lane, film, part ? at + 1 : at)];
+  const scale = width / lane.most;
+  pen.fillStyle = theme.soft;
+  pen.fillRect(0, LANE.top, Math.min(width, film.room * scale), LANE.bar);
+  pen.font = `600 12px ${theme.font}`;
+  for (const [key, block] of before.found) {
+    const next = after.found.get(key);
+    if (next) drawBlock(pen, film, block, mix(block.x, next.x, part) * scale, mix(block.tokens, next.tokens, part) * scale, 0, 1);
+    else drawBlock(pen, film, block, block.x * scale, block.tokens * scale, part * part * (LANE.height - LANE.top), 1 - part);
+  }
+  for (const [key, block] of after.found) {
+    if (!before.found.has(key)) drawBlock(pen, film, block, (block.x + (1 - part) * lane.most * 0.08) * scale, block.tokens * scale, 0, part);
+  }
+  drawCache(pen, lane.track, at, part, scale);
+  pen.fillStyle = theme.alarm;
+  if (lane.most > film.room) pen.fillRect(film.room * scale - 1, 0, 2, LANE.stripe + LANE.thick + 3);
+}
+
+const mix = (a, b, part) => a + (b - a) * part;
+const ease = (part) => part * part * (3 - 2 * part);
+
+function drawBlock(pen, film, block, x, width, drop, alpha) {
+  const [name, color] = film.kinds[block.kind];
+  pen.globalAlpha = alpha;
+  pen.fillStyle = color;
+  pen.fillRect(x, LANE.top + drop, Math.max(0.4, width > 3 ? width - 1 : width), LANE.bar);
+  if (block.message === undefined && width > 34 && textWidth(name, pen.font) + 12 < width) {
+    pen.fillStyle = isDark(color) ? "#ffffff" : "#111111";
+    pen.fillText(name, x + 6, LANE.top + drop + LANE.bar / 2 + 4);
+  }
+  pen.globalAlpha = 1;
+}
+
+function isDark(color) {
+  const [red, green, blue] = [1, 3, 5].map((i) => parseInt(color.slice(i, i + 2), 16));
+  return 0.3 * red + 0.59 * green + 0.11 * blue < 120;
+}
+
+function drawCache(pen, track, at, part, scale) {
+  if (!track.cached) return;
+  const value = (name) => mix(track[name][at - 1], track[name][Math.min(at, track[name].length - 1)], part);
+  const isCooling = part > 0 && track.cold[at] > 0;
+  const [cached, written] = [value("cached"), value("written")];
+  pen.fillStyle = CACHE.cached;
+  pen.fillRect(0, LANE.stripe, cached * scale, LANE.thick);
+  pen.fillStyle = CACHE.written;
+  pen.fillRect(cached * scale, LANE.stripe, written * scale, LANE.thick);
+  const isCold = !part && track.cold[at - 1] > 0;
+  if (!isCooling && !isCold) return;
+  const lost = isCold ? track.sent[at - 1] : track.cached[at - 1] + track.written[at - 1];
+  pen.globalAlpha = isCold ? 0.55 : part;
+  pen.fillStyle = CACHE.cold;
+  pen.fillRect(0, LANE.stripe, lost * scale, LANE.thick);
+  pen.globalAlpha = 1;
+}
+
+function nameOf(film, request) {
+  const turn = film.turns[request - 1];
+  return film.by === "turn" ? `turn ${grouped(turn)}` : `request ${grouped(request)} (turn ${grouped(turn)})`;
+}
+
+// What happens at a request, in a sentence.
+function toldAt(film, lane, request) {
+  const { track } = lane;
+  const here = placedAt(lane, film, request).found;
+  const was = request > 1 ? placedAt(lane, film, request - 1).found : new Map();
+  const isMessage = (block) => block.message !== undefined;
+  const came = [...here.values()].filter((block) => isMessage(block) && !was.has(block.key));
+  const gone = [...was.values()].filter((block) => isMessage(block) && !here.has(block.key));
+  const [short, left] = [true, false].map((is) => gone.filter(({ message }) => (track.shrunk[message] === request) === is));
+  const sum = (blocks) => grouped(blocks.reduce((total, { tokens }) => total + tokens, 0));
+  const parts = [];
+  if (came.length) parts.push(`${many(came.length, "message")} in (${sum(came)} tokens)`);
+  if (left.length) parts.push(`${many(left.length, "message")} out (${sum(left)})`);
+  if (short.length) parts.push(`${many(short.length, "result")} cut to a placeholder (${sum(short)})`);
+  if (track.sent) parts.push(`${grouped(track.sent[request - 1])} sent`);
+  if (track.cached) parts.push(`${grouped(track.cached[request - 1])} read from the cache`);
+  for (const [name, values] of track.rows ?? []) parts.push(`${name} ${grouped(values[request - 1])}`);
+  if (track.cold?.[request - 1]) parts.push(COLD[track.cold[request - 1]]);
+  if (track.cost) parts.push(`$${track.cost[request - 1].toFixed(track.cost.at(-1) < 1 ? 4 : 2)} so far`);
+  return parts.join("; ");
+}
+
+function createPlay(moved, asked = null, heading = "h3") {
+  const button = element("button", { type: "button", class: "bk-button bk-play-button" }, "\u25b6 Play");
+  const range = element("input", { type: "range", min: 1, max: 1, step: 1, class: "bk-play-range" });
+  const where = element("output", { class: "bk-play-where" });
+  const chosen = [0, 1].map((i) => element("select", { "aria-label": ["Policy", "Policy beside it"][i] }));
+  const choice = element("span", { class: "bk-play-choice" }, chosen[0], element("span", {}, " beside "), chosen[1]);
+  const lanes = element("div", { class: "bk-lanes" });
+  const legend = element("ul", { class: "bk-legend", "aria-label": "Colours" });
+  const header = element("div", { class: "bk-header" }, element(heading, {}, "Watch it happen"), choice);
+  const bar = element("div", { class: "bk-play-bar" }, button, range, where);
+  const root = element("section", { class: "bk-card bk-play", "data-state": "empty" }, header, bar, lanes, legend);
+  const play = { root, film: null, lanes: [], time: 1, at: 0, goal: null, last: 0, running: false, moved };
+  const calm = matchMedia("(prefers-reduced-motion: reduce)");
+
+  const tell = (isResting) => {
+    const request = Math.max(1, Math.min(play.film.turns.length, Math.round(play.time)));
+    if (request !== play.at) {
+      play.at = request;
+      range.value = request;
+      const name = nameOf(play.film, request);
+      put(range, { "aria-valuetext": name });
+      say(where, `${name} of ${grouped(play.film.turns.at(-1))}${play.film.by === "turn" ? "" : " turns"}`);
+      for (const lane of play.lanes) {
+        const told = toldAt(play.film, lane, request);
+        say(lane.told, told);
+        put(lane.canvas, { "aria-label": `${lane.track.name}, ${name}: ${told}` });
+      }
+      play.moved(request, isResting);
+    } else if (isResting) play.moved(request, true);
+  };
+  const paint = () => {
+    if (!play.film) return;
+    const style = getComputedStyle(root);
+    const theme = { soft: style.getPropertyValue("--bk-soft").trim(), alarm: style.getPropertyValue("--bk-alarm").trim(), font: style.fontFamily };
+    for (const lane of play.lanes) drawLane(lane, play.film, play.time, theme);
+  };
+  const frame = (now) => {
+    const passed = Math.min(100, now - play.last);
+    play.last = now;
+    const end = play.film.turns.length;
+    if (play.running) play.time = Math.min(end, play.time + (passed * PACE) / 1000);
+    else if (play.goal !== null) {
+      const way = play.goal - play.time;
+      play.time += Math.sign(way) * Math.min(Math.abs(way), passed / STEP);
+    }
+    const isThere = play.running ? play.time >= end : play.time === play.goal;
+    if (isThere) stop();
+    if (!calm.matches || Math.floor(play.time) !== play.drawn || isThere) {
+      play.drawn = Math.floor(play.time);
+      const whole = play.time;
+      if (calm.matches) play.time = play.drawn;
+      paint();
+      play.time = whole;
+    }
+    tell(isThere);
+    if (!isThere) requestAnimationFrame(frame);
+    else play.moving = false;
+  };
+  const move = () => {
+    if (play.moving) return;
+    play.moving = true;
+    play.last = performance.now();
+    requestAnimationFrame(frame);
+  };
+  const stop = () => {
+    play.running = false;
+    play.goal = null;
+    say(button, "\u25b6 Play");
+    lanes.removeAttribute("aria-busy");
+    lanes.setAttribute("aria-live", "polite");
+  };
+  play.start = () => {
+    if (play.time >= play.film.turns.length) play.time = 1;
+    play.running = true;
+    play.goal = null;
+    say(button, "\u23f8 Pause");
+    lanes.setAttribute("aria-live", "off"); // what changes with every frame is not read out
+    move();
+  };
+  play.goTo = (request) => {
+    play.running = false;
+    const isNear = Math.abs(request - play.time) <= 1.01 && !calm.matches;
+    if (!isNear) play.time = request;
+    play.goal = request;
+    say(button, "\u25b6 Play");
+    move();
+  };
+  play.toggle = () => {
+    if (!play.film) return void asked?.();
+    if (!play.running) return play.start();
+    play.goTo(Math.round(play.time));
+  };
+  const cast = () => {
+    const { film } = play;
+    const names = [...new Set([Number(chosen[0].value), Number(chosen[1].value)])].filter((i) => film.tracks[i]);
+    play.lanes = names.map((i) => makeLane(film, film.tracks[i]));
+    const most = Math.max(...play.lanes.map((lane) => lane.most));
+    for (const lane of play.lanes) lane.most = most;
+    lanes.replaceChildren(...play.lanes.map((lane) => lane.root));
+    play.at = 0;
+    tell(false);
+    paint();
+  };
+  play.show = (film, request) => {
+    play.film = film;
+    put(root, { "data-state": "ready" });
+    put(range, { max: film.turns.length, "aria-label": film.by === "turn" ? "Turn" : "Request" });
+    bar.hidden = film.turns.length < 2;
+    choice.hidden = film.tracks.length < 2;
+    chosen.forEach((list, i) => {
+      const options = film.tracks.map((track, at) => element("option", { value: at }, track.name));
+      if (i) options.unshift(element("option", { value: -1 }, "none"));
+      list.replaceChildren(...options);
+      list.value = i ? (film.tracks.length > 1 ? (film.main ? 0 : 1) : -1) : film.main ?? 0;
+    });
+    play.time = Math.max(1, Math.min(film.turns.length, request ?? film.turns.length));
+    paintPlayLegend(legend, film);
+    cast();
+  };
+  button.addEventListener("click", play.toggle);
+  range.addEventListener("input", () => play.goTo(Number(range.value)));
+  range.addEventListener("keydown", (event) => {
+    if (event.key !== " ") return;
+    event.preventDefault();
+    play.toggle();
+  });
+  chosen.forEach((list) => list.addEventListener("change", cast));
+  new ResizeObserver(paint).observe(lanes);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
+  play.paint = paint;
+  return play;
+}
+
+function makeLane(film, track) {
+  const canvas = element("canvas", { class: "bk-lane", role: "img", style: `height:${LANE.height}px` });
+  const told = element("span", { class: "bk-note" });
+  const root = element("div", {}, element("p", { class: "bk-lane-told" }, element("b", {}, track.name), told), canvas);
+  const sums = film.turns.map((_, at) => [...track.before, ...track.after].reduce((total, [, sizes]) => total + sizes[at], 0));
+  return { track, canvas, told, root, placed: new Map(), most: Math.max(film.room, ...(track.sent ?? sums)) };
+}
+
+function paintPlayLegend(list, film) {
+  const fixed = film.tracks.flatMap((track) => [...track.before, ...track.after].filter(([, sizes]) => sizes.some(Boolean)).map(([kind]) => kind));
+  const summed = film.tracks.filter((track) => track.summaries.length).map((track) => track.kind_of_summary);
+  const used = [...new Set([...film.kind, ...fixed, ...summed])].sort((a, b) => a - b);
+  const entries = used.map((kind) => ({ key: film.kinds[kind][0], color: film.kinds[kind][1] }));
+  if (film.tracks[0].cached) {
+    entries.push({ key: "read from the cache", color: CACHE.cached }, { key: "written to it", color: CACHE.written }, { key: "gone cold", color: CACHE.cold });
+  }
+  keep(list, entries, () => element("li", {}, element("span", { class: "bk-swatch", "aria-hidden": "true" }), element("span")), (item, entry) => {
+    put(item.children[0], { style: `--bk-color:${entry.color}` });
+    say(item.children[1], entry.key);
+  });
+}
+
+// In an explorer the numbers are sent when they are first asked for, and again when a replay has changed.
+function createKeptPlay(model, post) {
+  if (!model.get("state").plays) return { nodes: [], draw: () => {}, paint: () => {} };
+  let isWaiting = false;
+  const told = (request, isResting) => isResting && post({ kind: "request", request, gesture: "play" });
+  const play = createPlay(told, () => {
+    isWaiting = true;
+    model.set("opened", [...new Set([...model.get("opened"), "play"])].sort());
+    model.save_changes();
+  });
+  const draw = () => {
+    const film = model.get("play");
+    if (!film.turns) return;
+    play.show(film, isWaiting ? 1 : play.time);
+    if (isWaiting) play.start();
+    isWaiting = false;
+  };
+  return { nodes: [play.root], draw, paint: play.paint };
+}

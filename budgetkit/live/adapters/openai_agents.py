@@ -1,0 +1,96 @@
+"""OpenAI's Agents SDK: a filter of the model's input, for ``RunConfig(call_model_input_filter=...)``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import Any
+
+from budgetkit.live.adapters.keeper import NATIVE, Keeper
+from budgetkit.message import Message
+
+Filter = Callable[[Any], Coroutine[Any, Any, Any]]
+_INSTRUCTIONS = object()
+
+
+def input_filter(*budget: Any, **more: Any) -> Filter:
+    """Return a filter that gives the model what fits; instructions and the agent's own tools are counted in.
+
+    Parameters
+    ----------
+    *budget, **more
+        As for :class:`budgetkit.live.adapters.keeper.Keeper`.
+
+    Returns
+    -------
+    callable
+        For ``RunConfig(call_model_input_filter=...)``. A session keeps everything; only the request is smaller.
+        What a model said in one go, reasoning included, stays together.
+    """
+    keeper = Keeper(*budget, **more)
+
+    async def fitted(data: Any) -> Any:
+        given = data.model_data
+        said = [Message({"role": "system", "content": given.instructions, NATIVE: ()})] if given.instructions else []
+        said += _messages(given.input)
+        found = await keeper.afit(said, [*map(_schema, filter(_is_function, data.agent.tools))])
+        return replace(given, input=[item for raw in found for item in _items(raw)])
+
+    return fitted
+
+
+def _messages(items: Sequence[Any]) -> list[Message]:
+    """Read items as messages: what a model said in one go is one, each tool's output another."""
+    found = []
+    for said, group in groupby(items, _is_said):
+        run = [*group]
+        parts = [(_said(run), run)] if said else [(_given(item), [item]) for item in run]
+        found += [Message({**raw, NATIVE: tuple(own)}) for raw, own in parts]
+    return found
+
+
+def _is_said(item: Mapping[str, Any]) -> bool:
+    return item.get("role", "assistant") == "assistant" and not str(item.get("type")).endswith("_output")
+
+
+def _said(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    calls = [
+        {
+            "id": item["call_id"],
+            "function": {"name": item.get("name", item["type"]), "arguments": item.get("arguments")},
+        }
+        for item in items
+        if "call_id" in item
+    ]
+    text = "\n".join(_text(item["content"]) for item in items if "role" in item)
+    return {"role": "assistant", "content": text or None, **({"tool_calls": calls} if calls else {})}
+
+
+def _given(item: Mapping[str, Any]) -> dict[str, Any]:
+    if "role" in item:
+        return {"role": item["role"], "content": _text(item["content"])}
+    return {"role": "tool", "tool_call_id": item.get("call_id"), "content": _text(item.get("output"))}
+
+
+def _text(content: Any) -> str:
+    parts = [content] if isinstance(content, str) else content or []
+    return "\n".join(part if isinstance(part, str) else str(part.get("text") or "") for part in parts)
+
+
+def _items(raw: Mapping[str, Any]) -> Sequence[Any]:
+    if NATIVE not in raw:
+        return [{"role": "assistant", "content": raw["content"]}]  # a summary
+    natives: Sequence[Any] = raw[NATIVE]
+    if raw["role"] == "tool" and raw["content"] != _text(natives[0]["output"]):
+        return [{**natives[0], "output": raw["content"]}]
+    return natives
+
+
+def _is_function(tool: Any) -> bool:
+    return hasattr(tool, "params_json_schema")
+
+
+def _schema(tool: Any) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.params_json_schema}
+    return {"type": "function", "function": function}

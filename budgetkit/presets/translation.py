@@ -1,0 +1,277 @@
+"""Budgets in the words of other systems and back; what a system has no words for is listed.
+
+One rule for all: what is written is read back as that system means it, and where the two budgets differ, that is what
+could not be said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from decimal import Decimal
+from typing import Any
+
+from budgetkit.budget import Budget
+from budgetkit.budget.allocation import Allocation, check_choice
+from budgetkit.budget.amounts import Amount, Share
+from budgetkit.budget.quoting import brief, quoted
+from budgetkit.files import read_toml
+from budgetkit.presets.agent_prompt import POLICIES, PRIORITIES, agent_prompt
+from budgetkit.presets.application import SECTIONS
+from budgetkit.presets.memory import working_memory
+from budgetkit.presets.token_budget import token_budget
+
+__all__ = ["Translation", "translate", "trimmed"]
+
+_ROLES = read_toml("presets.toml")["roles"]
+_OCTOPUS = {
+    "MaxWorkingMemoryTokens": "window",
+    "OutputReserve": "output",
+    "MinHistoryTokens": "history_floor",
+    "MaxKnowledgeTokens": "knowledge",
+    "MaxEpisodeTokens": "episodes",
+}
+_LANGCHAIN = {"strategy": "last", "include_system": True, "allow_partial": False}
+#: What no field says, but what a system does otherwise.
+_DONE = {
+    "anchor": (
+        "sources without an allocation take the whole window",
+        "a system prompt over its cap, or a question that does not fit, is left out",
+    ),
+    "langchain": ("a tool call may part from its results", "the question goes where steps after it fill the request"),
+}
+#: What only tells this kit how to read and show a budget.
+_OURS = {"allocations", "reserves", "roles", "remainder", "name"}
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """Hold a budget beside another system's configuration.
+
+    Parameters
+    ----------
+    budget : Budget
+        What the configuration means.
+    config : dict
+        Plain data, as JSON and YAML hold it.
+    unsaid : tuple of str
+        What of the one has no place in the other, a line each.
+
+    Examples
+    --------
+    >>> translate({"MaxWorkingMemoryTokens": 8_000, "PruningStrategy": "FIFO"}, "octopus").unsaid
+    ("PruningStrategy: 'FIFO'",)
+    """
+
+    budget: Budget
+    config: dict[str, Any]
+    unsaid: tuple[str, ...] = ()
+
+
+def translate(given: Budget | Mapping[str, Any], system: str) -> Translation:
+    """Write a budget as another system's configuration, or read such a configuration.
+
+    Parameters
+    ----------
+    given : Budget or Mapping
+        A budget, whose sections take the names that the system has for what is in them; or a configuration.
+    system : {"anchor", "octopus", "plan-195", "langchain"}
+        anchor's ``TokenBudget``, Octopus' ``MemoryConfig``, Plan #195's ``context_budget``, or the arguments of
+        LangChain's ``trim_messages``.
+
+    Returns
+    -------
+    Translation
+        The configuration, the budget it means there, and what could not be said.
+
+    Raises
+    ------
+    ValueError
+        If the system is unknown, the configuration is none of its own, or the system refuses the budget's numbers.
+
+    Notes
+    -----
+    Fields: anchor, "Token Budget Management" (document 004), filled as astro-anchor 0.2.0 does; Octopus, "Token Budget"
+    (document 000); agent_ecology2, Plan #195 (document 003); langchain-core 1.7.2.
+
+    Examples
+    --------
+    >>> from budgetkit.presets import working_memory
+    >>> found = translate(working_memory(8_000, output=1_000), "octopus")
+    >>> found.config["MaxWorkingMemoryTokens"], found.config["MinHistoryTokens"], found.unsaid
+    (8000, 4000, ())
+    >>> translate(working_memory(8_000, output=1_000), "langchain").config["max_tokens"]
+    7000
+    """
+    check_choice("system", system, tuple(_SYSTEMS))
+    roles, write, read = _SYSTEMS[system]
+    if not isinstance(given, Budget):
+        if not isinstance(given, Mapping):
+            raise ValueError(f"{system} was given {brief(given)}; known are a Budget and a mapping; give one of them")
+        budget, unsaid = read(given)
+        return Translation(budget, dict(given), tuple(f"{name}: {brief(value)}" for name, value in unsaid.items()))
+    names = _names(given, roles)
+    renamed = _renamed(given, names)
+    config = write(renamed)
+    there, _ = read(config)
+    told = [f"{ours}: called {theirs} there" for ours, theirs in names.items()]
+    return Translation(there, config, (*told, *_differences(renamed, there), *_DONE.get(system, ())))
+
+
+def trimmed(most: int, required: bool = True) -> Budget:
+    """Return the budget of a request of so many tokens: system messages and the question stay, the history goes.
+
+    Examples
+    --------
+    >>> trimmed(4_000).usable
+    4000
+    """
+    lines = [
+        Allocation("system", required=required, importance=10),
+        Allocation("history", importance=6, keep="newest"),
+        Allocation("current", required=True, importance=10),
+    ]
+    # The steps of an agent's turn go like what was said before; the question that they serve stays.
+    return Budget(
+        most, (), lines, undeclared="pool", deficit="signed", roles={**_ROLES["working_memory"], "step": "history"}
+    )
+
+
+def _names(budget: Budget, roles: Mapping[str, str]) -> dict[str, str]:
+    """Find what the sections are called by those who put the same messages into them."""
+    found: dict[str, str] = {}
+    for role, theirs in roles.items():
+        ours = budget.roles.get(role)
+        if ours in budget.sections and theirs not in {*budget.sections, *found.values()}:
+            found.setdefault(str(ours), theirs)
+    return found
+
+
+def _renamed(budget: Budget, names: Mapping[str, str]) -> Budget:
+    lines = [replace(a, section=names.get(a.section, a.section)) for a in budget.allocations]
+    held = [replace(r, serves=names.get(r.serves, r.serves) if r.serves else None) for r in budget.reserves]
+    last = names.get(budget.remainder, budget.remainder) if budget.remainder else None
+    return replace(budget, allocations=lines, reserves=held, remainder=last)
+
+
+def _differences(ours: Budget, theirs: Budget) -> Iterator[str]:
+    """List where two budgets differ, line by line."""
+    for what in fields(Budget):
+        if what.compare and what.name not in _OURS:
+            yield from _differing(what.name, getattr(ours, what.name), getattr(theirs, what.name))
+    here, there = _lines(ours), _lines(theirs)
+    for name in here | there:
+        if name in here and name in there:
+            for what in fields(here[name]):
+                both = (getattr(each[name], what.name) for each in (here, there))
+                yield from _differing(f"{name}.{what.name}", *both)
+        else:
+            yield f"{name}: {f'not there, {brief(here[name])}' if name in here else 'only there'}"
+    places = [", ".join(name for name in each if name in here and name in there) for each in (here, there)]
+    yield from _differing("order", *places)
+
+
+def _lines(budget: Budget) -> dict[str, Any]:
+    held = {f"reserve {line.name}": line for line in budget.reserves}
+    return held | {line.section: line for line in budget.allocations}
+
+
+def _differing(what: str, ours: object, theirs: object) -> Iterator[str]:
+    if ours != theirs:
+        yield f"{what}: {brief(ours)}, there {brief(theirs)}"
+
+
+def _to_anchor(budget: Budget) -> dict[str, Any]:
+    allocations = [
+        {
+            "source": a.section,
+            "max_tokens": budget.caps[a.section],
+            "priority": min(10, max(1, a.importance)),
+            "overflow_strategy": a.overflow,
+        }
+        for a in budget.allocations
+        if budget.caps[a.section] and a.section in SECTIONS
+    ]
+    return {"total_tokens": budget.window, "allocations": allocations, "reserve_tokens": budget.reserved}
+
+
+def _from_anchor(config: Mapping[str, Any]) -> tuple[Budget, dict[str, Any]]:
+    known, others = _parted(config, {"total_tokens", "allocations", "reserve_tokens"}, "total_tokens")
+    budget = token_budget(**known, fill="skip", order="open by item")
+    lines = [*budget.allocations, *(Allocation(s, fill="skip") for s in SECTIONS if s not in budget.sections)]
+    return replace(budget, allocations=[replace(line, keep="best") for line in lines]), others
+
+
+def _to_octopus(budget: Budget) -> dict[str, Any]:
+    def most(section: str) -> int:
+        cap = budget.caps.get(section, 0)
+        return budget.window if cap is None else cap
+
+    return {
+        "MaxWorkingMemoryTokens": budget.window,
+        "OutputReserve": budget.sizes.get("output", 0),
+        "MinHistoryTokens": budget.floors.get("history", 0),
+        "MaxKnowledgeTokens": most("knowledge"),
+        "MaxEpisodeTokens": most("episodes"),
+    }
+
+
+def _from_octopus(config: Mapping[str, Any]) -> tuple[Budget, dict[str, Any]]:
+    named = {name.lower(): name for name in _OCTOPUS}  # JSON may write them in camel case
+    known, others = _parted({named.get(str(key).lower(), key): config[key] for key in config}, set(_OCTOPUS))
+    return working_memory(**{_OCTOPUS[name]: value for name, value in known.items()}), others
+
+
+def _to_plan_195(budget: Budget) -> dict[str, Any]:
+    outputs = [_amount(reserve.size) for reserve in budget.reserves if reserve.name == "output"]
+    inside = {
+        "total_tokens": budget.window,
+        "output_reserve": outputs[0] if outputs else 0,
+        "overflow_policy": POLICIES["drop" in [a.when_full for a in budget.allocations]],
+        "allocations": {a.section: _section(a) for a in budget.allocations},
+    }
+    return {"context_budget": inside}
+
+
+def _from_plan_195(config: Mapping[str, Any]) -> tuple[Budget, dict[str, Any]]:
+    return agent_prompt(None, config), {}
+
+
+def _section(a: Allocation) -> dict[str, Any]:
+    optional = {name: i for name, i in PRIORITIES.items() if name != "required"}
+    nearest = min(optional, key=lambda name: abs(optional[name] - a.importance))
+    return {"max_tokens": None if a.cap is None else _amount(a.cap), "priority": "required" if a.required else nearest}
+
+
+def _amount(amount: Amount) -> int | str:
+    if isinstance(amount, Share):
+        return f"{(Decimal(str(amount.ratio)) * 100).normalize():f}%"
+    return amount
+
+
+def _to_langchain(budget: Budget) -> dict[str, Any]:
+    required = any(a.required for a in budget.allocations if a.section == "system")
+    return {"max_tokens": budget.usable, **_LANGCHAIN, "include_system": required}
+
+
+def _from_langchain(config: Mapping[str, Any]) -> tuple[Budget, dict[str, Any]]:
+    known, others = _parted(config, {"max_tokens", "include_system"}, "max_tokens")
+    others = {name: value for name, value in others.items() if (name, value) not in _LANGCHAIN.items()}
+    return trimmed(known["max_tokens"], known.get("include_system") is not False), others
+
+
+def _parted(config: Mapping[str, Any], known: set[str], needed: str = "") -> tuple[dict[str, Any], dict[str, Any]]:
+    """Part the fields that are known from the others."""
+    if needed and needed not in config:
+        raise ValueError(f"a configuration without {needed}; it has {quoted(config)}; add it")
+    return ({n: config[n] for n in config if n in known}, {str(n): config[n] for n in config if n not in known})
+
+
+_Write = Callable[[Budget], dict[str, Any]]
+_Read = Callable[[Mapping[str, Any]], tuple[Budget, dict[str, Any]]]
+_SYSTEMS: dict[str, tuple[Mapping[str, str], _Write, _Read]] = {
+    "anchor": (_ROLES["application"], _to_anchor, _from_anchor),
+    "octopus": (_ROLES["working_memory"], _to_octopus, _from_octopus),
+    "plan-195": (_ROLES["agent_prompt"], _to_plan_195, _from_plan_195),
+    "langchain": ({**_ROLES["working_memory"], "step": "history"}, _to_langchain, _from_langchain),
+}

@@ -1,0 +1,115 @@
+"""Film: what a page needs to play a replay by itself: which message is in which requests, and what the cache holds.
+
+It is sent once, as columns of numbers. A track is one policy: its blocks stand in the order of the prompt, and their
+sizes sum to what is sent, request by request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from budgetkit.budget.colours import GREEN, GREY, PALE, PURPLE, colour
+from budgetkit.plan.items import Floats, Ints
+from budgetkit.pruning.history import NEVER
+from budgetkit.replay import Replay
+from budgetkit.replay.requests import pauses
+
+Data = dict[str, Any]
+#: Who speaks, with the shade of the history's colour that is theirs.
+SPEAKERS: Final[Mapping[str, str]] = {"user": PURPLE, "assistant": "#E5BFD2", "tool": "#96517A"}
+_RESULTS: Final = ("tool", "function")
+_MOST: Final = 20_000  # messages that are shown one by one; of more, the history is one block
+WARM, BY_TIME, BY_CHANGE = range(3)
+
+
+def film(replays: Mapping[str, Replay]) -> Data:
+    """Return what a page plays: the messages, and a track for each policy."""
+    first = next(iter(replays.values()))
+    placed = first.placed
+    is_shown = len(first.trace.messages) <= _MOST
+    entry = np.where(placed.entry < len(placed.requests), placed.entry + 1, 0)
+    kinds = [*SPEAKERS.items(), ("placeholders", GREY), ("summary", GREEN), ("other history", PALE)]
+    sections = [name for each in replays.values() for name in each.granted if name != placed.section]
+    kinds += [(name, colour(name)) for name in dict.fromkeys(sections)]
+    places = {name: place for place, (name, _) in enumerate(kinds)}
+    speakers = [("tool" if m.role in _RESULTS else m.role) for m in first.trace.messages]
+    return {
+        "by": "turn" if len(placed.requests) == len(first.trace.turns) else "request",
+        "turns": [request.number for request in placed.requests],
+        "room": first.budget.usable,
+        "room_text": f"usable {first.budget.usable:,}",
+        "kinds": kinds,
+        "tokens": placed.tokens.tolist() if is_shown else [],
+        "kind": [places.get(role, places["other history"]) for role in speakers] if is_shown else [],
+        "first": entry.tolist() if is_shown else [],
+        "tracks": [track(name, each, places, is_shown) for name, each in replays.items()],
+    }
+
+
+def track(name: str, outcome: Replay, places: Mapping[str, int], is_shown: bool) -> Data:
+    """Return one policy's part: when messages leave, what stands beside them, and what is read and paid."""
+    sections = list(outcome.granted)
+    head = sections.index(outcome.section)
+    others = [(places[each], sizes.tolist()) for each, sizes in outcome.granted.items() if each != outcome.section]
+    own = _whole(outcome) if is_shown else np.zeros_like(outcome.sent)
+    rest = outcome.granted[outcome.section] - own
+    left, sent = outcome.kept, outcome.sent
+    has_shrunk = any(at != NEVER for at in left.shrunk)
+    others.insert(head, (places["placeholders" if has_shrunk else "other history"], np.maximum(rest, 0).tolist()))
+    cost = outcome.cost
+    return {
+        "name": name,
+        "before": others[:head],
+        "after": others[head:],
+        "gone": [at + 1 for at in left.gone] if is_shown else [],
+        "shrunk": [at + 1 for at in left.shrunk] if is_shown and has_shrunk else [],
+        "summaries": [list(each) for each in summaries(outcome)] if is_shown else [],
+        "kind_of_summary": places["summary"],
+        "back": {str(at + 1): list(slots) for at, slots in enumerate(outcome.returned) if slots} if is_shown else {},
+        "sent": sent.tolist(),
+        "cached": outcome.cached.tolist(),
+        "written": outcome.written.tolist(),
+        "cold": cold(outcome, pauses(outcome.trace.messages, outcome.placed.requests)),
+        "cost": None if np.isnan(cost).any() else np.cumsum(cost).round(6).tolist(),
+    }
+
+
+def summaries(outcome: Replay) -> list[tuple[int, int, int, int]]:
+    """List the summaries: place, first request, the first without it (0 for none), and tokens."""
+    found: list[tuple[int, int, int, int]] = []
+    standing: dict[int, int] = {}
+    for at, slot, tokens, replaced in outcome.kept.written:
+        for each in replaced:
+            if (number := standing.pop(each, None)) is not None:
+                place, begins, _, size = found[number]
+                found[number] = (place, begins, at + 1, size)
+        standing[slot] = len(found)
+        found.append((slot, at + 1, 0, tokens))
+    return found
+
+
+def cold(outcome: Replay, waited: Floats) -> list[int]:
+    """Say at which requests nothing is left of what the cache held, and why: by a pause, or by a changed beginning."""
+    lifetime = outcome.cache.lifetime
+    late = np.nan_to_num(waited) > (np.inf if lifetime is None else lifetime)
+    held = np.concatenate(([0], (outcome.cached + outcome.written)[:-1])) > 0
+    return np.where(held & (outcome.cached == 0), np.where(late, BY_TIME, BY_CHANGE), WARM).tolist()
+
+
+def _whole(outcome: Replay) -> Ints:
+    """Sum up what is shown block by block of the history: whole messages, summaries, and what came back."""
+    placed, requests = outcome.placed, len(outcome.over)
+    change = np.zeros(requests + 1, dtype=np.int64)
+    for slot, begins in enumerate(placed.entry.tolist()):
+        ends = [at for at in (outcome.kept.gone[slot], outcome.kept.shrunk[slot]) if at != NEVER]
+        if begins < (end := min([*ends, requests])):
+            change[begins] += placed.tokens[slot]
+            change[end] -= placed.tokens[slot]
+    for _, begins, end, tokens in summaries(outcome):
+        change[begins - 1] += tokens
+        change[end - 1 if end else requests] -= tokens
+    back = [sum(int(placed.tokens[slot]) for slot in slots) for slots in outcome.returned]
+    return np.cumsum(change)[:-1] + np.array(back or [0] * requests, dtype=np.int64)

@@ -1,0 +1,153 @@
+"""Where things stand: the first screen, what stays in sight, the reader beside the bar, the way of the keyboard.
+
+On 0.1.0 the controls scrolled away, "How many turns does it last?" lay below the first screen, nothing could be read
+beside the bar, and more than twenty stops of the keyboard lay before it.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.conftest import Notebook, Server, opened_tab
+from tests.browser.test_explorer import expect_kpi, explored, handle, written
+
+CUT = """
+lines = [
+    bk.Allocation("system", 300, granularity="token"),
+    bk.Allocation("history", 1_500, keep="newest", granularity="token"),
+]
+roles = {"system": "system", "user": "history", "assistant": "history", "tool": "history"}
+budget = bk.Budget(4_096, [bk.Reserve("output", 800)], lines, undeclared="pool", roles=roles)
+explorer = bk.BudgetExplorer(budget, "support-chat")
+explorer"""
+FIRST_SCREEN = "bk.BudgetExplorer('chat', 'support-chat', window=16_384)"
+SCROLLER = "document.querySelector('.jp-WindowedPanel-outer')"
+
+
+@pytest.fixture(scope="module")
+def called(chromium: Browser, server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
+    """Open a notebook of one explorer whose budget cuts inside its messages, for the tests that share it."""
+    path = written(tmp_path_factory.mktemp("own"), CUT)
+    (server.root / "notebooks" / "layout.ipynb").write_text(path.read_text())
+    with opened_tab(chromium, server) as page:
+        found = Notebook(page, server, "layout.ipynb")
+        yield explored(found)
+        found.shut_down()
+
+
+@pytest.fixture
+def lab(called: Notebook) -> Notebook:
+    """Give the explorer as it was called, at the top of a wide page, with its code out of the way."""
+    called.resize(1440, 900)
+    called.execute("while explorer.view.state['actions']['undo']: explorer.undo()")
+    called.command("notebook:hide-all-cell-code")
+    called.page.evaluate(f"{SCROLLER}.scrollTop = 0")
+    called.page.mouse.move(0, 0)
+    called.wait_for_charts()
+    return called
+
+
+def expect_whole(page: Page, *places: str) -> None:
+    for place in places:
+        expect(page.locator(place).first).to_be_in_viewport(ratio=0.99)
+
+
+@pytest.mark.parametrize(("width", "height", "files"), [(1440, 900, True), (1024, 768, False)])
+def test_the_first_screen_holds_bar_sentence_turns_and_controls(
+    notebook: Callable[..., Notebook], tmp_path: Path, width: int, height: int, files: bool
+) -> None:
+    own = notebook(written(tmp_path, FIRST_SCREEN))
+    page = own.page
+    page.evaluate(f"jupyterapp.shell.{'expand' if files else 'collapse'}Left()")
+    own.resize(width, height)
+    explored(own)
+    expect_whole(page, "svg.bk-bar", ".bk-status", ".bk-kpis", ".bk-card[data-key=turns] .bk-plot")
+    expect_whole(page, ".bk-controls input[title='Window, in tokens']")
+    for line in ("output", "system", "conversation", "Turn"):
+        expect(own.control(line).first).to_be_in_viewport(ratio=0.99)
+    expect(page.locator(".bk-block").first).to_be_in_viewport()
+
+
+def test_controls_and_reader_stay_in_sight_while_the_charts_scroll(lab: Notebook) -> None:
+    page = lab.page
+    page.locator(".bk-card[data-key=errors] .bk-plot").scroll_into_view_if_needed()
+    expect(page.locator(".bk-kpis")).not_to_be_in_viewport()
+    expect(lab.slider("Turn")).to_be_in_viewport()
+    expect(page.locator(".bk-reader h3")).to_be_in_viewport()
+
+
+def test_groups_that_are_seldom_needed_are_folded_and_open_by_key(lab: Notebook) -> None:
+    page = lab.page
+    expect(page.locator(".bk-controls input[placeholder='path of a .jsonl file']")).to_be_hidden()
+    more = page.get_by_role("button", name="Conversation and counter")
+    expect(more).to_have_attribute("aria-expanded", "false")
+    more.press("Enter")
+    expect(page.locator(".bk-controls input[placeholder='path of a .jsonl file']")).to_be_visible()
+    more.press("Enter")
+
+
+def block(page: Page, state: str) -> Locator:
+    return page.locator(f".bk-block.bk-is-{state}")
+
+
+def test_a_cut_runs_through_the_very_words(lab: Notebook) -> None:
+    page = lab.page
+    system = block(page, "cut").first
+    lab.execute("kept = explorer.plan.decisions.cuts[0].payload.text.split('\\n[more text')[0][-60:]")
+    lab.execute("whole = explorer.plan.decisions.columns.items[0].payload.text")
+    lab.execute("import json; explorer.view.texts = {'yaml': json.dumps([kept, whole[whole.index(kept) + 60:][:60]])}")
+    page.wait_for_function("document.querySelector('.bk-code').textContent.startsWith('[')")
+    kept, gone = page.evaluate("JSON.parse(document.querySelector('.bk-code').textContent)")
+    before, after = page.evaluate("""() => {
+        const struck = document.querySelector('.bk-block.bk-is-cut del');
+        return [struck.previousSibling.textContent.slice(-60), struck.textContent.slice(0, 60)];
+    }""")
+    assert (before, after) == (kept, gone)
+    expect(system.locator("del")).to_have_css("text-decoration-line", "line-through")
+    lab.execute("explorer.controls.lines['system'].box.value = 200")
+    page.wait_for_function(
+        "before => document.querySelector('.bk-is-cut del').previousSibling.textContent.slice(-60) !== before",
+        arg=before,
+    )
+
+
+def test_a_segment_lights_its_messages_up_and_a_message_says_what_became_of_it(lab: Notebook) -> None:
+    page = lab.page
+    page.locator(".bk-segment[data-key=history] .bk-fill").hover()
+    expect(block(page, "cut").first).to_have_class("bk-block bk-is-cut bk-faded")
+    expect(block(page, "cut").nth(1)).not_to_have_class("bk-block bk-is-cut bk-faded")
+    expect(block(page, "cut").nth(1)).to_be_in_viewport()
+    page.mouse.move(0, 0)
+    gone = block(page, "gone").last
+    gone.locator(".bk-label").click()
+    expect(gone.locator(".bk-why")).to_contain_text("Dropped because: over its cap. history asks for 9,190 tokens")
+    expect(gone.locator(".bk-label")).to_have_attribute("aria-expanded", "true")
+    expect(page.locator(".bk-segment[data-key=system]")).to_have_class("bk-segment bk-section bk-faded")
+    page.locator(".bk-reading").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(block(page, "cut").first.locator(".bk-why")).to_contain_text("may take 300 and gets 300")
+
+
+def test_the_bar_is_two_stops_of_the_keyboard_away(lab: Notebook) -> None:
+    page = lab.page
+    page.locator(".bk-skip").focus()
+    expect(page.locator(".bk-skip")).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    expect(handle(page, "system")).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect_kpi(page, "pool", "1,476")
+
+
+def test_who_wants_no_motion_gets_none(lab: Notebook) -> None:
+    page = lab.page
+    moving = """() => [...document.querySelectorAll(".bk-explorer *")]
+        .filter(node => getComputedStyle(node).transitionDuration.split(", ").some(time => parseFloat(time) > 0.001)
+            && node.closest(".bk-view"))
+        .map(node => node.className.baseVal ?? node.className)"""
+    assert page.evaluate(moving) != []
+    page.emulate_media(reduced_motion="reduce")
+    assert page.evaluate(moving) == []
+    page.emulate_media(reduced_motion="no-preference")

@@ -1,0 +1,153 @@
+"""A report opened from a file, with the network off: nothing is asked for, it can be scrubbed, played and read."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+import budgetkit as bk
+from tests.browser.conftest import PATIENCE
+
+#: Counts what is drawn, and how long the pen was busy between two frames.
+COUNT_FRAMES = """() => {
+    const clear = CanvasRenderingContext2D.prototype.clearRect;
+    window.drawn = [];
+    CanvasRenderingContext2D.prototype.clearRect = function (...given) {
+        window.drawn.push(performance.now());
+        return clear.apply(this, given);
+    };
+}"""
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("reports")
+    policies = ["oldest first", "summarise", "tool results first"]
+    bk.ConversationExplorer("coding-agent", window=16_000, policies=policies).save(folder / "conversation.html")
+    bk.BudgetExplorer("chat", "support-chat", window=8_192).save(folder / "budget.html")
+    odd = "</script><img src=x onerror=alert(1)> $x^2$ \x00\u202e <b>"
+    said = [{"role": ("user", "assistant")[i % 2], "content": odd * (i + 1), "name": odd} for i in range(12)]
+    trace = bk.Trace(odd, tuple(map(bk.Message, said)))
+    bk.ConversationExplorer(trace, policies={odd: "oldest first", "b": "last turns"}).save(folder / "odd.html")
+    return folder
+
+
+@pytest.fixture
+def opened(chromium: Browser, reports: Path) -> Callable[..., object]:
+    @contextmanager
+    def open_report(name: str, width: int = 1_440, **options: object) -> Iterator[Page]:
+        context = chromium.new_context(viewport={"width": width, "height": 900}, offline=True, **options)  # type: ignore[arg-type]
+        context.set_default_timeout(1_000 * PATIENCE)
+        page = context.new_page()
+        told: list[str] = []
+        address = (reports / f"{name}.html").as_uri()
+        context.on("request", lambda asked: None if asked.url == address else told.append(asked.url))
+        page.on("console", lambda message: told.append(message.text))
+        page.on("pageerror", lambda error: told.append(str(error)))
+        page.on("dialog", lambda dialog: (told.append(dialog.message), dialog.dismiss()))
+        page.goto(address)
+        yield page
+        context.close()
+        assert told == [], "a report asks for nothing and complains of nothing"
+
+    return open_report
+
+
+def scrub(page: Page, to: int) -> None:
+    page.locator(".bk-play-range").fill(str(to))
+
+
+def test_going_to_a_request_moves_all_that_belongs_to_it(opened: Callable[..., object]) -> None:
+    with opened("conversation") as page:  # type: ignore[attr-defined]
+        expect(page.locator(".bk-play-where")).to_have_text("request 85 (turn 27) of 27 turns")
+        line = page.locator(".bk-figure[data-by=request] .here").first
+        before = float(line.get_attribute("x1"))
+        page.locator("details[data-table=timeline] summary").click()
+        scrub(page, 40)
+        expect(page.locator(".bk-play-where")).to_have_text("request 40 (turn 13) of 27 turns")
+        expect(page.locator("#bk-messages h2")).to_have_text("Messages at request 40 (turn 13)")
+        assert float(line.get_attribute("x1")) < before
+        expect(page.locator("tr.bk-now td").first).to_have_text("40")
+        expect(page.locator(".bk-lane-told").first).to_contain_text("read from the cache")
+        expect(page.locator(".bk-is-gone").first).to_be_visible()
+        page.locator(".bk-play-range").focus()
+        page.keyboard.press("ArrowLeft")
+        expect(page.locator(".bk-play-where")).to_have_text("request 39 (turn 13) of 27 turns")
+        figure = page.locator(".bk-figure[data-by=request] svg").first
+        figure.click(position={"x": 200, "y": 150})
+        expect(page.locator(".bk-play-where")).not_to_have_text("request 39 (turn 13) of 27 turns")
+
+
+def test_the_numbers_beside_a_policy_are_those_of_the_replay(opened: Callable[..., object]) -> None:
+    explorer = bk.ConversationExplorer("coding-agent", window=16_000, policies=["oldest first"])
+    row = explorer.replay.frame().iloc[39]
+    with opened("conversation") as page:  # type: ignore[attr-defined]
+        scrub(page, 40)
+        told = page.locator(".bk-lane-told").first
+        expect(told).to_contain_text(f"{int(row['sent']):,} sent; {int(row['cached']):,} read from the cache")
+
+
+def test_it_plays_sixty_frames_a_second_and_stops_where_it_is_told(opened: Callable[..., object]) -> None:
+    with opened("conversation") as page:  # type: ignore[attr-defined]
+        page.evaluate(COUNT_FRAMES)
+        scrub(page, 1)
+        expect(page.locator(".bk-play-where")).to_contain_text("request 1 ")
+        page.get_by_role("button", name="Play").click()
+        expect(page.locator(".bk-play-where")).to_contain_text("request 4 ")
+        page.get_by_role("button", name="Pause").click()
+        stopped = page.locator(".bk-play-where").inner_text()
+        times = page.evaluate("window.drawn")
+        frames = sorted(set(times))
+        shares = [
+            later - earlier for earlier, later in zip(frames[10:], frames[11:], strict=False) if later - earlier > 2
+        ]
+        print(f"{len(shares)} frames, median {sorted(shares)[len(shares) // 2]:.1f} ms")
+        # A frame lasts 16.7 ms where nothing else runs; a machine that is shared drops some.
+        assert sorted(shares)[len(shares) // 2] < 25
+        page.wait_for_timeout(600)
+        assert page.locator(".bk-play-where").inner_text() == stopped
+
+
+def test_one_who_asks_for_less_motion_sees_whole_steps(opened: Callable[..., object]) -> None:
+    with opened("conversation", reduced_motion="reduce") as page:  # type: ignore[attr-defined]
+        scrub(page, 1)
+        page.evaluate(COUNT_FRAMES)
+        page.get_by_role("button", name="Play").click()
+        expect(page.locator(".bk-play-where")).to_contain_text("request 3 ")
+        page.get_by_role("button", name="Pause").click()
+        assert len(page.evaluate("window.drawn")) <= 10, "two lanes, drawn once a request"
+
+
+def test_a_budget_goes_through_its_turns(opened: Callable[..., object]) -> None:
+    with opened("budget") as page:  # type: ignore[attr-defined]
+        expect(page.get_by_role("slider", name="Turn")).to_be_visible()
+        scrub(page, 1)
+        expect(page.locator(".bk-lane-told")).to_contain_text("cut 0; conversation budget 1,638")
+        scrub(page, 75)
+        expect(page.locator(".bk-lane-told")).to_contain_text("asked 10,680; granted 3,163; cut 7,517")
+        expect(page.locator("#bk-messages li")).not_to_have_count(0)
+
+
+def test_no_text_is_taken_for_markup(opened: Callable[..., object]) -> None:
+    with opened("odd") as page:  # type: ignore[attr-defined]
+        scrub(page, 3)
+        expect(page.locator("#bk-messages h2")).to_have_text("Messages at turn 3")
+        assert page.locator("img").count() == 0
+        assert "</script><img src=x onerror=alert(1)> $x^2$" in page.locator("#bk-messages").inner_text()
+        assert "</script>" in page.locator(".bk-play-choice option").first.inner_text()
+
+
+@pytest.mark.parametrize("name", ["conversation", "budget"])
+@pytest.mark.parametrize(("width", "scheme"), [(1_440, "light"), (640, "dark")])
+def test_it_is_whole_and_named_at_any_width_and_in_both_themes(
+    opened: Callable[..., object], name: str, width: int, scheme: str
+) -> None:
+    with opened(name, width, color_scheme=scheme) as page:  # type: ignore[attr-defined]
+        scrub(page, 20)
+        page.locator("details summary").first.click()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        found = Axe().run(page).response["violations"]
+        assert [f"{each['id']}: {[node['html'] for node in each['nodes']]}" for each in found] == []
