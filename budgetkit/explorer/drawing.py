@@ -79,7 +79,7 @@ def refusal(problem: Exception) -> Data:
     if not isinstance(problem, FORESEEN):
         *_, place = [("?", 0), *((walked.filename, walked.lineno) for walked in extract_tb(problem.__traceback__))]
         said = (
-            f"budgetkit itself failed: {type(problem).__name__} in {Path(place[0]).name}, line {place[1]}: {brief(said)}; "
-            "what was set before still holds; please report this sentence, and what you did"
+            f"budgetkit itself failed: {type(problem).__name__} in {Path(place[0]).name}, line {place[1]}: "
+            f"{brief(said)}; what was set before still holds; please report this sentence, and what you did"
         )
     return {"level": "error", "text": said or type(problem).__name__, "more": []}

@@ -40,7 +40,8 @@ def stretches(text: str) -> Iterator[Row]:
     if len(text) < STRETCH:
         units = _units(text)
         gaps = _GAPS[units.itemsize * BEFORE], _GAPS[units.itemsize * (-len(units) % WINDOW)]
-        yield np.frombuffer(gaps[0] + units.tobytes() + gaps[1], units.dtype)
+        data = gaps[0] + units.tobytes() + gaps[1]
+        yield np.frombuffer(data, np.uint8) if units.itemsize == 1 else np.frombuffer(data, np.uint16)
         return
     before: Row = np.zeros(BEFORE, np.uint8)
     for start in range(0, max(len(text), 1), STRETCH):
@@ -76,7 +77,7 @@ def laid_out(texts: Sequence[str]) -> tuple[Row, Places, Places]:
 
 
 def has_surrogates(row: Row) -> bool:
-    """Tell whether some characters of a row may be two units; where none is, units are counted as characters."""
+    """Tell whether a row may have characters of two units; otherwise units are as many as characters."""
     return row.dtype == np.uint16 and bool((row >> np.uint16(11) == 0xD800 >> 11).any())
 
 
