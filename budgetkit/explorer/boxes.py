@@ -80,7 +80,7 @@ class NumberBox(widgets.Text):  # type: ignore[misc]
             raise ValueError("Nothing was typed")
         if self.is_whole:
             return whole_number(text, self.whole)
-        return float(decimal(text)[0])
+        return float(decimal(text.strip().removeprefix("$"))[0])  # a sum of money
 
     def _clamped(self, number: Any) -> Any:
         held = min(max(number, self.min), self.max)

@@ -23,6 +23,7 @@ from budgetkit.trace import Trace, load_traces, shipped_traces
 from budgetkit.trace.saving import usage_frame
 
 Report = Callable[[str, float], None]
+MOST_GROWN = 20  # earlier forms of a conversation that grows, to which one can go back
 MOST = 4_000  # frames and columns that are kept; the counts themselves stay with their conversation
 
 
@@ -50,6 +51,13 @@ class Library:
         own = self._free(name, list(traces))
         self._traces.setdefault(own, list(traces))
         return own
+
+    def follow(self, trace: Trace) -> str:
+        """Take in a conversation that has grown, under its own name and length; of its earlier forms, few are kept."""
+        grown = [name for name in self._traces if name.startswith(f"{trace.id}, ")]
+        for name in grown[:-MOST_GROWN]:
+            del self._traces[name]
+        return self.add(f"{trace.id}, {len(trace.messages):,} messages", [trace])
 
     def read(self, name: str, content: bytes) -> str:
         """Take in the content of a file."""

@@ -13,7 +13,7 @@ import pandas as pd
 from budgetkit.budget import Budget
 from budgetkit.budget.colours import ALARM, SLATE, colour
 from budgetkit.figures.marks import line
-from budgetkit.figures.question import Columns, Question, Spec, end_labels, layout, plain, signed
+from budgetkit.figures.question import Columns, Question, Spec, counted, end_labels, layout, plain, signed
 from budgetkit.figures.turns import ALL, followed
 from budgetkit.plan.batch import RequestBatch, batch_of
 
@@ -55,7 +55,7 @@ def _draw(table: Columns) -> Spec:
     height = max(1, high - low)
     ends = {name: f"{text} {signed(table[name][-1], always=True)}" for name, text in names.items()}
     notes = end_labels(table, ends, height * 0.09)
-    x = {"title": {"text": "turn", "standoff": 4}, "showgrid": False, "nticks": 8}
+    x = {"title": {"text": "turn", "standoff": 4}, "showgrid": False, **counted(len(table["turn"]))}
     y = {"range": [low - height * 0.08, high + height * 0.22], "tickformat": "~s", "nticks": 6, "zerolinewidth": 2}
     return {"data": lines, "layout": layout(280, x, y, hovermode="x unified", annotations=notes, meta={"top": 8})}
 

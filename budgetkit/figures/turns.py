@@ -16,7 +16,7 @@ import pandas as pd
 from budgetkit.budget import Budget
 from budgetkit.budget.colours import ALARM, SLATE, colour, translucent
 from budgetkit.figures.marks import line, note
-from budgetkit.figures.question import Columns, Question, Spec, end_labels, layout, signed
+from budgetkit.figures.question import Columns, Question, Spec, counted, end_labels, layout, signed
 from budgetkit.plan.batch import Columns as Planned
 from budgetkit.plan.batch import RequestBatch, batch_of
 from budgetkit.plan.items import Ints
@@ -87,7 +87,7 @@ def _draw(table: Columns) -> Spec:
         names["pinned_limit"] = "pinned limit"
     top = max(1, *(max(table[name]) for name in names)) * 1.16
     low = min(0, *(min(table[name]) for name in names))
-    x = {"title": {"text": "turn", "standoff": 4}, "range": _range(turns), "showgrid": False, "nticks": 8}
+    x = {"title": {"text": "turn", "standoff": 4}, "range": _range(turns), "showgrid": False, **counted(len(turns))}
     y = {"range": [low * 1.1, top], "tickformat": "~s", "nticks": 6, "zeroline": True}
     marks = _marks(table)
     notes = [*end_labels(table, _end_texts(table, names), (top - low) * 0.075), *marks[1]]

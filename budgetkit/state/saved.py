@@ -18,7 +18,8 @@ from budgetkit.plan.decisions import REASONS, decisions_of
 from budgetkit.plan.grant import Grant
 from budgetkit.plan.item import Item
 from budgetkit.plan.plan import Plan, plan_of
-from budgetkit.state.plain_data import TOKENS, changed, list_of, plain, shape, shape_of
+from budgetkit.state.item_roles import roles_of, with_roles
+from budgetkit.state.plain_data import TEXT, TOKENS, changed, list_of, plain, shape, shape_of
 
 VERSION = 1
 
@@ -35,6 +36,8 @@ def plan_parts(plan: Plan, texts: bool) -> dict[str, Any]:
         "reasons": [REASONS[i] for i in decisions.reasons],
         "cuts": sorted(decisions.cuts),
     }
+    if roles := roles_of(whole):
+        parts["roles"] = roles
     if texts:
         parts["texts"] = {"items": [_text(item) for item in whole], "cuts": [_text(item) for item in cut]}
     return parts
@@ -62,9 +65,10 @@ def reader() -> TypeAdapter[Any]:
         "kept": list_of(TOKENS),
         "reasons": list_of(Literal[REASONS]),
         "cuts": list_of(TOKENS),
+        "roles": shape("roles", {"tables": list_of(dict[str, TEXT]), "items": list_of(TOKENS | None)}, dict),
         "texts": shape("texts", {"items": said, "cuts": said}, dict),
     }
-    whole = {"budgetkit": Literal[VERSION], "budget": budget, "plan": shape("plan", plan, _plan, ("texts",))}
+    whole = {"budgetkit": Literal[VERSION], "budget": budget, "plan": shape("plan", plan, _plan, ("texts", "roles"))}
     return TypeAdapter(shape("saved state", whole, _one, ("budget", "plan")))
 
 
@@ -96,5 +100,7 @@ def _payload(**found: Any) -> object:
     return Message(found["message"]) if "message" in found else found["value"]
 
 
-def _plan(budget: Budget, grants: list[Grant], texts: Any = None, **items: Any) -> Plan:
-    return plan_of(budget, grants, decisions_of(texts=texts, **items))
+def _plan(
+    budget: Budget, grants: list[Grant], items: list[Item], texts: Any = None, roles: Any = None, **columns: Any
+) -> Plan:
+    return plan_of(budget, grants, decisions_of(texts=texts, items=with_roles(items, roles), **columns))

@@ -10,7 +10,6 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
-from math import isfinite
 from typing import Any
 
 from budgetkit.budget.quoting import brief
@@ -31,7 +30,10 @@ def _of_budget(command: Callable[..., Any], moves: bool = False) -> Command:
     """Use a command of the budget explorer on the budget's half of the settings; `moves` means another conversation."""
 
     def changed(settings: Settings, found: Results, library: Replays, **values: Any) -> Settings:
-        base = command(settings.base, found.bare, library, **values)
+        base = settings.base
+        if moves and base.window == library.telling:
+            base = replace(base, window=None)  # it was chosen for the conversation before
+        base = command(base, found.bare, library, **values)
         changed = settings if base.model == settings.base.model else replace(settings, given_prices=None, prices={})
         return replace(changed, base=base, request=None if moves else settings.request)
 
@@ -98,23 +100,19 @@ def set_day(settings: Settings, found: Results, library: Replays, text: str) -> 
     return replace(settings, on=day, given_prices=None)
 
 
-def type_price(settings: Settings, found: Results, library: Replays, of: str, text: str) -> Settings:
-    """Type in a price in dollars for a million tokens; an empty text is the listed one."""
+def type_price(settings: Settings, found: Results, library: Replays, of: str, price: float | None) -> Settings:
+    """Type in a price in dollars for a million tokens; None is the listed one."""
     if of not in PRICED:
         raise LookupError(f"no price {brief(of)}; there are {', '.join(PRICED)}; use one of them")
-    others = {name: price for name, price in settings.prices.items() if name != of}
-    if not text.strip():
+    others = {name: each for name, each in settings.prices.items() if name != of}
+    if price is None:
         return replace(settings, prices=others)
-    try:
-        price = float(text.strip().lstrip("$"))
-    except ValueError:
-        price = float("nan")
-    if not (isfinite(price) and price >= 0):
+    if not (isinstance(price, int | float) and 0 <= price <= sys.float_info.max):
         raise ValueError(
-            f"a price of {brief(text.strip())} for {of.replace('_', ' ')}; prices are dollars for a million tokens, "
-            "from 0; type a number, or nothing for the listed price"
+            f"a price of {brief(price)} for {of.replace('_', ' ')}; prices are dollars for a million tokens, from 0; "
+            "type a number, or nothing for the listed price"
         )
-    return replace(settings, prices={**others, of: price})
+    return replace(settings, prices={**others, of: float(price)})
 
 
 def choose_request(settings: Settings, found: Results, library: Replays, request: int) -> Settings:
@@ -140,7 +138,7 @@ def set_money(settings: Settings, found: Results, library: Replays, money: float
 
 
 _BUDGET = ("preset", "line", "amount", "counter", "load", "setup")
-_FILES = ("trace", "path", "file", "conversation")
+_FILES = ("trace", "path", "grown", "file", "conversation")
 COMMANDS: dict[str, Command] = {
     **{name: _of_budget(budgets.COMMANDS[name]) for name in _BUDGET},
     **{name: _of_budget(budgets.COMMANDS[name], moves=True) for name in _FILES},

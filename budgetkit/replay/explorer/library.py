@@ -63,6 +63,9 @@ class Run:
 class Replays(Library):
     """Conversations by name, their counts, and their replays."""
 
+    #: The window that was chosen for a conversation, so that its policies differ.
+    telling: int | None = None
+
     def __init__(self, report: Report, start: Settings | None = None) -> None:
         super().__init__(report, start)
         self._keep = Memo(MOST_REPLAYS).once

@@ -45,8 +45,10 @@ def _draw(table: pd.DataFrame) -> Spec:
     limits = {str(name): float(table[name].iloc[0]) for name in table.columns if name.startswith("limit: ")}
     shapes = [across(at, ALARM) for at in limits.values()]
     texts = [f"{plain(name.removeprefix('limit: '))} {at:,.0f}" for name, at in limits.items()]
-    place = {"xref": "paper", "xanchor": "left", "yanchor": "bottom"}
-    notes = [note(text, 0, at, **place) for text, at in zip(texts, limits.values(), strict=True)]
+    place = {"xref": "paper", "yanchor": "bottom"}
+    sides = [(0, "left"), *[(1, "right")] * len(texts)]  # two may lie close together
+    written = zip(texts, limits.values(), sides, strict=False)
+    notes = [note(text, x, at, xanchor=side, **place) for text, at, (x, side) in written]
     x = {"title": {"text": "turn", "standoff": 4}, "showgrid": False, "nticks": 8}
     y = {"rangemode": "tozero", "tickformat": "~s"}
     return {"data": traces, "layout": layout(300, x, y, shapes=shapes, annotations=notes)}

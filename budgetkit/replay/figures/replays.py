@@ -10,7 +10,7 @@ import pandas as pd
 
 from budgetkit.budget.colours import ALARM, BLUE, GREEN, GREY, OLIVE, ORANGE, PALE, PURPLE, SKY, SLATE, WINE, colour
 from budgetkit.figures.marks import across, bars, line, note, points
-from budgetkit.figures.question import Question, Spec, label, layout, plain, rows, short
+from budgetkit.figures.question import Question, Spec, counted, dollars, label, layout, plain, rows, short
 from budgetkit.replay import Replay, rank_policies
 
 LINES = (GREY, BLUE, GREEN, ORANGE, PURPLE, SKY, WINE, OLIVE)
@@ -18,7 +18,6 @@ DASHES = ("solid", "dash", "dot", "dashdot")  # for the colours that come again
 _KINDS = {"cached": GREEN, "written": ORANGE, "fresh": PALE}
 _FATES = {"kept": GREY, "shrunk": ORANGE, "summarised": PURPLE, "dropped": ALARM}
 _LEGEND: dict[str, Any] = {"showlegend": True, "legend": {"orientation": "h", "y": -0.2}}
-_MOST_TICKS = 8
 _MOST_WIDE = 400  # messages
 
 
@@ -59,8 +58,7 @@ def _layer(table: pd.DataFrame, column: str, name: str, fill: str) -> Spec:
 def _requests(last: int, every_turn: bool) -> dict[str, Any]:
     """Return the axis of requests; it counts turns if each turn makes one request."""
     title = {"text": "turn" if every_turn else "request", "standoff": 4}
-    ticks: dict[str, Any] = {"nticks": _MOST_TICKS} if last > _MOST_TICKS else {"tick0": 1, "dtick": 1}
-    return {"title": title, "range": [1, last + 1], "showgrid": False, **ticks}
+    return {"title": title, "range": [1, last + 1], "showgrid": False, **counted(last)}
 
 
 def _axis(table: pd.DataFrame) -> dict[str, Any]:
@@ -144,7 +142,7 @@ def _draw_dropping(table: pd.DataFrame) -> Spec:
     traces = [_lives(table[table["fate"] == fate], fate, width) for fate in fates]
     traces += [_entry(fate, _FATES[fate]) for fate in fates]
     last, every_turn = int(table["first"].max()), bool((table["first"] <= table["turn"] + 1).all())
-    y_axis = {"title": {"text": "message"}, "autorange": "reversed", "nticks": _MOST_TICKS}
+    y_axis = {"title": {"text": "message"}, "autorange": "reversed", **counted(len(table))}
     return {"data": traces, "layout": layout(340, _requests(last, every_turn), y_axis, **_LEGEND)}
 
 
@@ -186,7 +184,7 @@ def _draw_ranking(table: pd.DataFrame) -> Spec:
 
 def _ranked(row: dict[str, Any]) -> str:
     kept = row.get("evidence", np.nan)
-    cost = "" if np.isnan(row["cost"]) else f", ${row['cost']:,.2f}"
+    cost = "" if np.isnan(row["cost"]) else f", {dollars(row['cost'])}"
     evidence = "" if np.isnan(kept) else f", {kept:.0%} evidence"
     return f"{row['relative_cost']:.2f} x{cost}<br>{row['cached_share']:.0%} cached{evidence}"
 
