@@ -26,6 +26,7 @@ from budgetkit.explorer.uploads import Uploads
 from budgetkit.explorer.view import View, sendable
 from budgetkit.figures.svg.saving import write_whole
 from budgetkit.message import Message
+from budgetkit.trace import Trace
 
 Data = dict[str, Any]
 
@@ -74,7 +75,7 @@ class Explorer(ABC, Generic[S, F, L]):
         self._serial = 0
         self._burst = ("", 0.0, 0)
         self._held = False
-        self._still = Still()
+        self.still = Still()
         self.view, self.controls, self._library = view, controls, library
         self._history = UndoStack(settings)
         self._found = self._follow(settings)
@@ -160,6 +161,16 @@ class Explorer(ABC, Generic[S, F, L]):
         """
         self._do("path", path=str(path))
 
+    def follow(self, trace: Trace) -> None:
+        """Show a conversation that has grown, in one step with its earlier growth.
+
+        Parameters
+        ----------
+        trace : Trace
+            The conversation as it is now.
+        """
+        self._do("grown", merge="drag grown", trace=trace)
+
     def load(self, text: str) -> None:
         """Take the budget of a saved state.
 
@@ -210,7 +221,7 @@ class Explorer(ABC, Generic[S, F, L]):
     def _do(
         self, kind: str, ack: str = "", merge: str = "", *, beside: str = "", note: str = "", **values: Any
     ) -> None:
-        """Carry out a command; where it cannot be, keep what holds and show why, beside the box it came from."""
+        """Carry out a command; if it fails, change nothing and say why, beside the box it came from."""
         with self._lock:
             if self._quiet:
                 return
@@ -343,7 +354,7 @@ class Explorer(ABC, Generic[S, F, L]):
 
     def _show(self, state: Data, ack: str = "") -> None:
         self.view.state = {**state, "ack": ack}  # first, so that key figures are painted before charts are made
-        self._still.change(self.view.state, repr(self))
+        self.still.change(self.view.state, repr(self))
         self._quiet = True
         try:
             self.controls.project(self._history.now, self._found)
@@ -374,7 +385,7 @@ class Explorer(ABC, Generic[S, F, L]):
         from IPython.display import display
 
         with self._lock:
-            self._still.show(picture(self.view.state, repr(self)))
+            self.still.show(picture(self.view.state, repr(self)))
         display(self._repr_mimebundle_(), raw=True)  # type: ignore[no-untyped-call]
 
     def _repr_mimebundle_(self, **options: Any) -> Data:
