@@ -55,7 +55,7 @@ class Question(Generic[P]):
     """
 
     title: str
-    answer: Callable[P, pd.DataFrame | Columns]
+    answer: Callable[P, Any]  # a DataFrame or Columns, whichever `draw` takes
     draw: Callable[[Any], Spec]
 
     def table(self, *args: P.args, **options: P.kwargs) -> pd.DataFrame:

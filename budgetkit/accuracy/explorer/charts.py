@@ -70,10 +70,7 @@ def ratios(found: Results) -> dict[str, float]:
     """Return how many tokens an estimated one really is, in a window in the middle and in one at the risk."""
     ratio = found.filled.at(found.settings.risk)
     worst = float(np.quantile(ratio, 1 - found.settings.risk, method="higher"))
-    return {
-        "really, typical": float(np.median(ratio)),
-        f"really, {100 * found.settings.risk:g} in 100": worst,
-    }
+    return {"really, typical": float(np.median(ratio)), f"really, {100 * found.settings.risk:g} in 100": worst}
 
 
 def risks(found: Results) -> pd.DataFrame:

@@ -27,7 +27,7 @@ Command = Callable[..., Settings]
 
 
 def _of_budget(command: Callable[..., Any], moves: bool = False) -> Command:
-    """Let a command of the budget explorer change its half of the settings; another conversation starts anew."""
+    """Use a command of the budget explorer on the budget's half of the settings; `moves` means another conversation."""
 
     def changed(settings: Settings, found: Results, library: Replays, **values: Any) -> Settings:
         base = settings.base
@@ -41,7 +41,7 @@ def _of_budget(command: Callable[..., Any], moves: bool = False) -> Command:
 
 
 def choose_model(settings: Settings, found: Results, library: Replays, name: str) -> Settings:
-    """Take another model, its window and its prices; those that were given or typed in were the last one's."""
+    """Take another model with its window and prices; prices that were typed in for the last model go."""
     return _of_budget(budgets.COMMANDS["model"])(settings, found, library, name=name)
 
 
@@ -68,7 +68,7 @@ def set_floor(settings: Settings, found: Results, library: Replays, **fields: An
 
 
 def choose_by(settings: Settings, found: Results, library: Replays, by: Any) -> Settings:
-    """Make one request a turn, or one an answer; the request that is read stays in its turn, the last in the last."""
+    """Make one request a turn, or one an answer; the request on show stays in its turn."""
     request = settings.request
     if request is not None:
         turns = [each.number for each in requests_of(found.trace, by)]
@@ -138,7 +138,7 @@ def set_money(settings: Settings, found: Results, library: Replays, money: float
 
 
 _BUDGET = ("preset", "line", "amount", "counter", "load", "setup")
-_FILES = ("trace", "path", "file", "conversation")
+_FILES = ("trace", "path", "grown", "file", "conversation")
 COMMANDS: dict[str, Command] = {
     **{name: _of_budget(budgets.COMMANDS[name]) for name in _BUDGET},
     **{name: _of_budget(budgets.COMMANDS[name], moves=True) for name in _FILES},

@@ -55,7 +55,7 @@ class Run:
 
     @property
     def key(self) -> Hashable:
-        """What two runs of the same outcome share; conversations are told apart by what they are."""
+        """All that the outcome depends on; two runs with the same key have the same outcome."""
         counted = (id(self.trace), self.count.name, self.framing, tuple(self.roles.items()))
         return (*counted, to_json(self.budget), self.by, self.cache, self.prices)
 

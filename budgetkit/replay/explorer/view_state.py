@@ -1,4 +1,4 @@
-"""Scene: the key figures of a replay, and what can be taken back."""
+"""View state: the key figures of a replay, and what can be taken back."""
 
 from __future__ import annotations
 
