@@ -50,7 +50,7 @@ def response_answer(asked: dict[str, Any]) -> dict[str, Any]:
     if "tool" in str(asked["input"]):
         call = {"type": "function_call", "id": "f1", "call_id": "call-1", "name": "weather", "arguments": "{}"}
         output = [{**call, "status": "completed"}]
-    usage = {"input_tokens": 20, "output_tokens": 5, "total_tokens": 25}
+    usage: dict[str, Any] = {"input_tokens": 20, "output_tokens": 5, "total_tokens": 25}
     usage |= {"input_tokens_details": {"cached_tokens": 16}, "output_tokens_details": {"reasoning_tokens": 0}}
     body = {
         "id": f"resp-{len(str(asked))}",
@@ -308,8 +308,18 @@ def test_two_that_watch_one_client_each_see_it_and_may_end_in_any_order() -> Non
     first.__exit__()
     client.chat.completions.create(model="m", messages=[user("2")])
     second.__exit__()
-    assert (first.calls, second.calls) == (0, 2), "of two watched calls, one in the other, the outer one counts"
+    assert (first.calls, second.calls) == (1, 2)
     assert client.chat.completions.create is own
+
+
+def test_of_two_calls_one_in_the_other_the_outer_one_counts() -> None:
+    inner, outer = made_up(), made_up()
+    own = outer.chat.completions
+    own.create = lambda **asked: inner.chat.completions.create(**asked)
+    with bk.watch(inner, outer) as watched:
+        own.create(model="m", messages=[user("1")])
+        inner.chat.completions.create(model="m", messages=[user("2")])
+    assert watched.calls == 2
 
 
 def test_what_cannot_be_read_is_said_and_never_stops_the_caller() -> None:

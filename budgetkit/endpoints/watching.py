@@ -33,7 +33,8 @@ FIELDS: Final = ("model", "messages", "input", "system", "instructions", "tools"
 _KEYS: Final = ("api_key", "auth_token", "admin_api_key", "webhook_secret")
 _SHORTEST: Final = 6  # characters of a key
 _HIDDEN: Final = "[key]"
-_INSIDE: ContextVar[bool] = ContextVar("inside", default=False)  # of two watched calls, one in the other, one counts
+#: Those that are at a call already: of two calls, one in the other, the outer one counts.
+_INSIDE: ContextVar[frozenset[int]] = ContextVar("inside", default=frozenset())
 
 
 def watch(*clients: Any, explorer: Any = None) -> Watched:
@@ -165,10 +166,10 @@ class Watched:
 
         @wraps(original)
         def call(*given: Any, **named: Any) -> Any:
-            if not self.is_open or _INSIDE.get():
+            if not self.is_open or id(self) in _INSIDE.get():
                 return original(*given, **named)
             request = self._request(given, named)  # now: the caller may go on writing into its lists
-            mark = _INSIDE.set(True)
+            mark = _INSIDE.set(_INSIDE.get() | {id(self)})
             try:
                 answer = original(*given, **named)
             finally:
@@ -179,7 +180,7 @@ class Watched:
         return call
 
     async def _awaited(self, request: Any, answer: Any) -> Any:
-        mark = _INSIDE.set(True)
+        mark = _INSIDE.set(_INSIDE.get() | {id(self)})
         try:
             found = await answer
         finally:

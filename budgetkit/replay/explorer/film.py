@@ -96,7 +96,8 @@ def cold(outcome: Replay, waited: Floats) -> list[int]:
     lifetime = outcome.cache.lifetime
     late = np.nan_to_num(waited) > (np.inf if lifetime is None else lifetime)
     held = np.concatenate(([0], (outcome.cached + outcome.written)[:-1])) > 0
-    return np.where(held & (outcome.cached == 0), np.where(late, BY_TIME, BY_CHANGE), WARM).tolist()
+    found: list[int] = np.where(held & (outcome.cached == 0), np.where(late, BY_TIME, BY_CHANGE), WARM).tolist()
+    return found
 
 
 def _whole(outcome: Replay) -> Ints:
