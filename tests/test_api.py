@@ -25,6 +25,8 @@ PUBLIC = {
     *("corpora", "accuracy", "calibrate", "streaming", "claims"),
     *("shipped_traces", "cutter", "cut_share", "count_request", "count_answer", "RequestCount", "fit_bill"),
     *("solve", "tune", "Conversation", "trim", "redact", "watch", "load_ipython_extension"),
+    *("thinking", "section_orders", "near_duplicates"),
+    *("build", "build_async", "memory_tokens", "MemoryTokens"),
 }
 
 # The core is what an application installs; the wings stand on it, and the faces on both.
@@ -61,6 +63,7 @@ DOORS = {
     **dict.fromkeys(("click", "rich", "pytest"), {"commands"}),
     **dict.fromkeys(("httpx", "anyio"), {"endpoints"}),
     "tqdm": {"accuracy"},
+    "rapidfuzz": {"trace"},
     **dict.fromkeys(("agents", "langchain", "langchain_core", "pydantic_ai"), {"live.adapters"}),
     **dict.fromkeys(("socket", "http", "urllib.request", "ftplib", "requests", "aiohttp"), set[str]()),
 }

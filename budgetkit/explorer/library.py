@@ -104,7 +104,7 @@ class Library:
         )
 
     def model_of(self, name: str, conversation: int) -> str | None:
-        """Return the model that a conversation says it was held with; the one of its last answer, where it had more."""
+        """Return the model that a conversation was held with, as the file says; of several the last."""
         traces = self.conversations(name)
         if not 0 <= conversation < len(traces):
             return None
@@ -114,7 +114,7 @@ class Library:
         return next((each for each in told if isinstance(each, str) and each), None)
 
     def given(self, count: str | Count | None) -> str | None:
-        """Return the name under which a counter is known from now on; names and None stay what they are."""
+        """Take in a counter and return its name; a name or None is returned as it is."""
         if count is None or isinstance(count, str):
             return count
         made = counter(count)

@@ -44,7 +44,7 @@ def move_line(settings: Settings, found: Results, library: Library, line: str, t
 
 
 def set_amount(settings: Settings, found: Results, library: Library, line: str, amount: Amount | None) -> Settings:
-    """Give a line another amount, such as a share; a section's share of the whole window is no cap at all."""
+    """Give a line another amount, such as a share; a section with a share of 100 % has no cap."""
     budget = found.plan.budget
     is_whole = isinstance(amount, Share) and line in budget.caps and amount.of(budget.window) >= budget.window
     return settings.next_amount(line, None if is_whole else amount)
@@ -53,7 +53,7 @@ def set_amount(settings: Settings, found: Results, library: Library, line: str, 
 def set_limits(
     settings: Settings, found: Results, library: Library, line: str, at_least: int, at_most: int
 ) -> Settings:
-    """Clamp a line between two sizes; one as large as the window is no limit."""
+    """Keep a line between two sizes; an upper one as large as the window is no limit."""
     budget = found.plan.budget
     amount = amounts_of(budget, settings.base(found.model)).get(line)
     ratio = (
