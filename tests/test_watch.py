@@ -403,6 +403,8 @@ def test_the_cell_magic_runs_the_cell_and_shows_what_was_recorded(address: str) 
         assert shell.user_ns["watched"] is found
         assert shell.user_ns["x"].choices[0].message.content == "answer 1"
     assert "create" not in vars(client.chat.completions)
+    with pytest.raises(ValueError, match=r"a cell that awaits; write `with bk\.watch"):
+        shell.run_cell_magic("budget", "client", "await nothing()")
     with pytest.raises(ValueError, match="no nobody in this notebook"):
         shell.run_cell_magic("budget", "nobody", cell)
     with pytest.raises(ValueError, match="no client of openai, anthropic or litellm"):

@@ -244,6 +244,8 @@ def load_ipython_extension(shell: Any) -> None:
             raise ValueError(
                 f"no {one_line(unknown[0])} in this notebook; name a client that was made before this cell"
             )
+        if shell.should_run_async(cell, transformed_cell=shell.transform_cell(cell)):
+            raise ValueError("%%budget was put over a cell that awaits; write `with bk.watch(client):` inside the cell")
         found = [shell.user_ns[name] for name in names] or clients_in(shell.user_ns)
         with watch(*found) as watched:
             shell.user_ns["watched"] = watched
