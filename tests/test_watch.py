@@ -328,6 +328,7 @@ def test_what_cannot_be_read_is_said_and_never_stops_the_caller() -> None:
         client.chat.completions.create(model="m", messages=[user("1")])
         client.chat.completions.create(model="m", messages=(object() for _ in range(2)))
     assert watched.calls == 2 and len(watched.refused) == 2 and watched.traces == []
+    assert repr(watched) == "Watched(2 calls, 0 conversations, 0 tokens in, 0 out, 2 not read)"
     with pytest.raises(TypeError, match="it has none of chat.completions.create"), bk.watch(object()):
         pass
 

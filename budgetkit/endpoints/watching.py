@@ -134,7 +134,8 @@ class Watched:
             rows = [row for growing in self._grown for row in growing.usage]
             many = f"{_many(self.calls, 'call')}, {_many(len(self._grown), 'conversation')}"
         sent, answered = (sum(row[name] for row in rows) for name in ("context_tokens", "output_tokens"))
-        return f"Watched({many}, {sent:,} tokens in, {answered:,} out)"
+        unread = f", {len(self.refused):,} not read" if self.refused else ""
+        return f"Watched({many}, {sent:,} tokens in, {answered:,} out{unread})"
 
     def _wrap(self, client: Any) -> None:
         places = [place for path in METHODS if (place := _place(client, path)) is not None]
