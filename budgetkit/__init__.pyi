@@ -20,6 +20,8 @@ from budgetkit.counters import calibrate as calibrate
 from budgetkit.counters import counter as counter
 from budgetkit.deciding import solve as solve
 from budgetkit.deciding import tune as tune
+from budgetkit.endpoints import load_ipython_extension as load_ipython_extension
+from budgetkit.endpoints import watch as watch
 from budgetkit.explorer import BudgetExplorer as BudgetExplorer
 from budgetkit.framing import FRAMINGS as FRAMINGS
 from budgetkit.framing import Framing as Framing
@@ -28,9 +30,14 @@ from budgetkit.framing import count_answer as count_answer
 from budgetkit.framing import count_request as count_request
 from budgetkit.framing.fitting import fit_bill as fit_bill
 from budgetkit.live import Conversation as Conversation
+from budgetkit.live import MemoryTokens as MemoryTokens
 from budgetkit.live import assembly as assembly
+from budgetkit.live import build as build
+from budgetkit.live import build_async as build_async
+from budgetkit.live import memory_tokens as memory_tokens
 from budgetkit.live import trim as trim
 from budgetkit.models import model as model
+from budgetkit.models.thinking import thinking as thinking
 from budgetkit.plan import Decision as Decision
 from budgetkit.plan import Grant as Grant
 from budgetkit.plan import Item as Item
@@ -51,11 +58,13 @@ from budgetkit.replay import rank_policies as rank_policies
 from budgetkit.replay import replay as replay
 from budgetkit.replay.evidence import evidence as evidence
 from budgetkit.replay.explorer import ConversationExplorer as ConversationExplorer
+from budgetkit.replay.section_orders import section_orders as section_orders
 from budgetkit.trace import Message as Message
 from budgetkit.trace import Trace as Trace
 from budgetkit.trace import list_traces as list_traces
 from budgetkit.trace import load_trace as load_trace
 from budgetkit.trace import load_traces as load_traces
+from budgetkit.trace import near_duplicates as near_duplicates
 from budgetkit.trace import redact as redact
 from budgetkit.trace import shipped_traces as shipped_traces
 from budgetkit.truncation import cutter as cutter

@@ -24,7 +24,9 @@ PUBLIC = {
     *("presets", "state", "assembly", "figures", "policies", "prompt_cache", "cost"),
     *("corpora", "accuracy", "calibrate", "streaming", "claims"),
     *("shipped_traces", "cutter", "cut_share", "count_request", "count_answer", "RequestCount", "fit_bill"),
-    *("solve", "tune", "Conversation", "trim", "redact"),
+    *("solve", "tune", "Conversation", "trim", "redact", "watch", "load_ipython_extension"),
+    *("thinking", "section_orders", "near_duplicates"),
+    *("build", "build_async", "memory_tokens", "MemoryTokens"),
 }
 
 # The core is what an application installs; the wings stand on it, and the faces on both.
@@ -36,11 +38,11 @@ FACES = {"figures", "explorer", "endpoints", "app", "commands"}
 # Floors from the ground up: a room may import what stands on a lower floor.
 FLOORS = [
     {"budget", "files"},
-    {"message", "models", "plan", "pruning", "endpoints"},
+    {"message", "models", "plan", "pruning"},
     {"counters", "presets", "state", "figures"},
     {"framing"},
     {"trace", "truncation"},
-    {"explorer", "live"},
+    {"explorer", "live", "endpoints"},
     {"accuracy", "replay"},
     {"app", "commands", "deciding"},
 ]
@@ -59,10 +61,11 @@ DOORS = {
     **dict.fromkeys(("dask", "distributed"), set[str]()),
     "voila": {"app"},
     **dict.fromkeys(("click", "rich", "pytest"), {"commands"}),
-    **dict.fromkeys(("httpx", "anyio"), {"endpoints"}),
+    **dict.fromkeys(("httpx", "anyio", "socket"), {"endpoints"}),
     "tqdm": {"accuracy"},
+    "rapidfuzz": {"trace"},
     **dict.fromkeys(("agents", "langchain", "langchain_core", "pydantic_ai"), {"live.adapters"}),
-    **dict.fromkeys(("socket", "http", "urllib.request", "ftplib", "requests", "aiohttp"), set[str]()),
+    **dict.fromkeys(("http", "urllib.request", "ftplib", "requests", "aiohttp"), set[str]()),
 }
 # Functions that the package gives to its own rooms.
 GIVEN_BY_THE_PACKAGE = {"budgetkit.homes", "budgetkit.lazily"}

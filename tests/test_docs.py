@@ -9,6 +9,7 @@ import pytest
 
 import budgetkit as bk
 from budgetkit import presets
+from budgetkit.models import models
 
 CHECKOUT = Path(__file__).parents[1]
 DIFFERENCES = CHECKOUT / "docs" / "differences.md"
@@ -110,3 +111,19 @@ def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
         written = page.parent / target in WRITTEN_BY_THE_BUILD
         assert target.startswith("https://") or written or (page.parent / target).exists(), target
+
+
+def test_examples_and_notebooks_use_models_that_had_not_ended_when_the_table_was_read() -> None:
+    """What a page copies into somebody's program shall still be answered; tables of facts name models of any age."""
+    ended = {known.name for known in models() if known.ends and known.ends <= known.date}
+    assert "gpt-4" in ended
+    code = {
+        path: re.findall(r"^(?:>>>|\.\.\.) .*$|^ {4}\S.*$", path.read_text(encoding="utf-8"), re.MULTILINE)
+        for path in PAGES
+        if path.parent.name in ("how-to", CHECKOUT.name)
+    }
+    for path in sorted((CHECKOUT / "notebooks").glob("*.ipynb")):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        code[path] = [line for cell in cells if cell["cell_type"] == "code" for line in cell["source"]]
+    used = {path.name: set(re.findall(r'"([\w.-]+)"', "\n".join(lines))) & ended for path, lines in code.items()}
+    assert {name: found for name, found in used.items() if found} == {}

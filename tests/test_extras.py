@@ -43,6 +43,7 @@ MET = {
     "a figure": ("lab", "plotly", PLAN + "bk.figures.waterfall(plan)"),
     "a price": ("lab", "genai_prices", "import budgetkit as bk; bk.cost.prices('gpt-4o')"),
     "an endpoint": ("endpoints", "httpx", "from budgetkit.endpoints import provider_counter"),
+    "near-duplicates": ("duplicates", "rapidfuzz", "import budgetkit as bk; bk.near_duplicates([])"),
     "a tokenizer": ("tokenizers", "tokenizers", "import budgetkit as bk; bk.counter('tokenizer.json')('Hello')"),
 }
 

@@ -50,6 +50,7 @@ FAULTY: dict[str, tuple[Budget, dict[str, Any]]] = {
     "cap-never-filled": (replace(PLAIN, deficit="signed").assign(history=8_001), {}),
     "heavy-tools": (PLAIN, {"tools": 2_501}),
     "thinking-fills-answer": (PLAIN, {"thinking": 2_000}),
+    "prompt-below-cache": (PLAIN, {"cache_minimum": 1_024, "demand": asking(system=[500, 900], history=[0, 123])}),
     "old-facts": (PLAIN, {"model": replace(MINE, date="2025-11-21"), "today": TODAY}),
     "stand-in-without-buffer": (PLAIN, {"model": replace(MINE, encoding_is_own=False)}),
 }
@@ -63,6 +64,7 @@ SOUND: dict[str, tuple[Budget, dict[str, Any]]] = {
     "cap-never-filled": (PLAIN.assign(history=8_000), {}),
     "heavy-tools": (PLAIN, {"tools": 2_500}),
     "thinking-fills-answer": (PLAIN, {"thinking": 1_999}),
+    "prompt-below-cache": (PLAIN, {"cache_minimum": 1_024, "demand": asking(system=[500, 900], history=[0, 124])}),
     "old-facts": (PLAIN, {"model": replace(MINE, date="2025-11-22"), "today": TODAY}),
     "stand-in-without-buffer": (
         replace(PLAIN, reserves=[*PLAIN.reserves, Reserve("safety", 100)]),

@@ -96,3 +96,29 @@ def test_agent_prompt_lets_a_configuration_say_what_the_current_message_may_take
     budget = bk.presets.agent_prompt(None, own)
     assert budget.sections[-2:] == ("notes", "current_message")
     assert (budget.cap("current_message"), budget.allocations[-1].required) == (50, True)
+
+
+def test_a_saved_plan_keeps_the_roles_of_its_items() -> None:
+    """Loaded again, a plan of items made for other roles still says so; each table is written once."""
+    budget, trace = bk.presets.working_memory(4_000, output=100), conversation(3)
+    plan = bk.fit(budget, [*trace.items(3, count, budget.roles), Item("episodes", 5)])
+    for read, write in ((bk.state.from_json, bk.state.to_json), (bk.state.from_yaml, bk.state.to_yaml)):
+        loaded = read(write(plan))
+        assert isinstance(loaded, bk.Plan)
+        assert [item.roles for item in loaded.decisions.columns.items] == [
+            *([dict(budget.roles)] * (len(plan.decisions) - 1)),
+            None,
+        ]
+        assert loaded.warnings == plan.warnings
+    assert len(bk.state.to_dict(plan)["plan"]["roles"]["tables"]) == 1
+    other = bk.fit(bk.presets.agent(8_000), trace.items(3, count, bk.presets.rag(8_000).roles))
+    assert "made for other roles" in other.warnings[0]
+    assert bk.state.from_json(bk.state.to_json(other)).warnings == other.warnings  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("roles", [{"tables": [], "items": [0]}, {"tables": [{"user": "history"}], "items": [1]}])
+def test_roles_of_a_file_that_fit_no_items_are_refused(roles: dict[str, object]) -> None:
+    data = bk.state.to_dict(bk.fit(bk.Budget(100, undeclared="pool"), [Item("history", 5)]))
+    data["plan"]["roles"] = roles
+    with pytest.raises(ValueError, match=r"the place of its table or null; save it again"):
+        bk.state.from_dict(data)

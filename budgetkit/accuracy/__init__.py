@@ -11,5 +11,6 @@ documents cancel, so the buffer belongs to the window, not to the document.
 from budgetkit.accuracy.bounds import bounds, certify
 from budgetkit.accuracy.buffers import Buffer, buffer_for, consequences, read_off
 from budgetkit.accuracy.errors import compare, summary
+from budgetkit.accuracy.ways import ways
 
-__all__ = ["Buffer", "bounds", "buffer_for", "certify", "compare", "consequences", "read_off", "summary"]
+__all__ = ["Buffer", "bounds", "buffer_for", "certify", "compare", "consequences", "read_off", "summary", "ways"]

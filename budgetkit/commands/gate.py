@@ -26,6 +26,7 @@ from budgetkit.plan.batch import RequestBatch
 from budgetkit.plan.findings import Finding, findings
 from budgetkit.pruning.policies import Policy
 from budgetkit.replay import replay
+from budgetkit.replay.prompt_cache import CACHES, provider_rules
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.sections import DEFAULT_ROLES
 
@@ -173,7 +174,8 @@ def check(
     if most_cut is not None and seen and cut > most_cut * seen:
         told = f"{cut:,} of {seen:,} are cut, above the share of {most_cut:.0%}"
         failures.append(Failure("cut", "conversations", told, "raise a cap or the window, or agree to a larger share"))
-    look = partial(findings, budget, model=model, policy=policy, thinking=thinking, today=today)
+    least = 0 if model is None else CACHES[provider_rules(model)].minimum
+    look = partial(findings, budget, model=model, policy=policy, thinking=thinking, today=today, cache_minimum=least)
     found = list(look(lost=lost, tools=sum(schemas.values())))
     for demand in demands:
         told_codes = {each.code for each in found}

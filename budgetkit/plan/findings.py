@@ -64,6 +64,7 @@ class _Case:
     lost: Sequence[int] = ()
     tools: int = 0
     thinking: int = 0
+    cache_minimum: int = 0
     today: date | None = None
 
     @property
@@ -95,6 +96,7 @@ def findings(
     lost: Sequence[int] = (),
     tools: int = 0,
     thinking: int = 0,
+    cache_minimum: int = 0,
     today: date | None = None,
 ) -> tuple[Finding, ...]:
     """Look a budget over.
@@ -113,6 +115,8 @@ def findings(
         How many messages leave before each request, as a replay says.
     tools, thinking : int
         Tokens of the tool schemas, and the most that the model may think.
+    cache_minimum : int
+        Shortest prompt that the provider's cache keeps, in tokens.
     today : date, optional
         The day on which the facts about the model are used; their age is not looked at when left out.
 
@@ -129,7 +133,7 @@ def findings(
     nothing-usable: the reserves (8,191) leave 1 of 8,192 tokens; lower a reserve, or choose a larger window.
     """
     shown = pd.DataFrame() if demand is None else demand
-    case = _Case(budget, model, policy, shown, lost, tools, thinking, today)
+    case = _Case(budget, model, policy, shown, lost, tools, thinking, cache_minimum, today)
     return tuple(Finding(code, *told) for code, check in _CHECKS.items() for told in check(case))
 
 
@@ -219,6 +223,13 @@ def _thinking(case: _Case) -> Iterator[tuple[str, str]]:
         yield told, f"lower thinking well below {most:,}, or raise the answer's reserve"
 
 
+def _below_minimum(case: _Case) -> Iterator[tuple[str, str]]:
+    asked = int(case.demand.sum(axis=1).max()) if len(case.demand) else case.budget.usable
+    if (most := max(0, min(asked, case.budget.usable))) < case.cache_minimum:
+        told = f"the longest prompt has {most:,} tokens, and the cache keeps none below {case.cache_minimum:,}"
+        yield told, "count on no cached price, or put what every request needs into the prompt"
+
+
 def _old_facts(case: _Case) -> Iterator[tuple[str, str]]:
     read = getattr(case.model, "date", "")
     if read and case.today and (days := (case.today - date.fromisoformat(read)).days) > MOST_DAYS:
@@ -245,6 +256,7 @@ _CHECKS: Final[Mapping[str, Callable[[_Case], Iterator[tuple[str, str]]]]] = {
     "cap-never-filled": _wide_caps,
     "heavy-tools": _heavy_tools,
     "thinking-fills-answer": _thinking,
+    "prompt-below-cache": _below_minimum,
     "old-facts": _old_facts,
     "stand-in-without-buffer": _no_buffer,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from budgetkit.budget import Budget
@@ -14,6 +14,8 @@ from budgetkit.presets.memory import memory_engine, working_memory
 
 #: Typical sizes of the components of a working memory, in tokens.
 TYPICAL: dict[str, int] = read_toml("presets.toml")["typical"]
+#: Between which sizes they usually lie, in tokens; the history takes what is left.
+TYPICAL_RANGES: dict[str, list[int]] = read_toml("presets.toml")["typical_ranges"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,8 @@ class Preset:
         A few words for a list to choose from.
     demand : mapping of str to int
         Demands to start from without a trace, in tokens.
+    ranges : mapping of str to pair of int
+        Between which sizes they usually lie, in tokens, where the system's document says it.
 
     Examples
     --------
@@ -41,6 +45,7 @@ class Preset:
     make: Callable[..., Budget]
     title: str
     demand: Mapping[str, int] = field(default_factory=dict)
+    ranges: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def __call__(self, *arguments: object, **settings: object) -> Budget:
         """Return ``make(...)``.
@@ -64,7 +69,7 @@ PRESETS = {
         Preset("chat", chat, "Chat with some retrieval", _APPLICATION),
         Preset("rag", rag, "Retrieval first", _APPLICATION),
         Preset("agent", agent, "Agent with tools", _APPLICATION),
-        Preset("working_memory", working_memory, "Working memory: history has the rest", TYPICAL),
+        Preset("working_memory", working_memory, "Working memory: history has the rest", TYPICAL, TYPICAL_RANGES),
         Preset("memory_engine", memory_engine, "Memory engine: memory has the rest", _MEMORY),
         Preset("agent_prompt", agent_prompt, "Agent prompt with priority classes", _PROMPT),
     )

@@ -8,10 +8,9 @@ the trace, counted from 0, or by the ``id`` or ``dia_id`` that it carries, as pu
 
 Where no message is marked, a *proxy* stands in: a later message of another turn that has a word of which an earlier one
 was the first, and which stands in few messages, is taken to need it. That misses what is said again in other words and
-counts what is named without need, so it compares policies with one another and says nothing about answers. Over 1,982
-marked questions of ten long chats (LoCoMo, S. Maharana et al., 2024; measured on 2026-11-22) it ranks policies with a
-Kendall tau of 0.55, and those by importance with 0.53; names in capitals, as taken before, with 0.42 to 0.54
-and -0.20.
+counts what is named without need, so it compares policies with one another and says nothing about answers. How well it
+ranks policies where there are marks is measured by ``python -m benchmarks.promised`` and stands in
+``benchmarks/promised-and-observed.md``.
 """
 
 from __future__ import annotations
@@ -125,17 +124,3 @@ def _words(message: Message) -> list[str]:
 
 def _telling(word: str, often: Mapping[str, int], lower: set[str]) -> tuple[int, bool, int]:
     return often[word.casefold()], word.lower() in lower, -len(word)
-
-
-def needs_by_message(found: pd.DataFrame) -> Mapping[int, list[int]]:
-    """Return for each message what it needs.
-
-    Examples
-    --------
-    >>> needs_by_message(pd.DataFrame({"message": [4, 4], "needs": [2, 1]}))
-    {4: [1, 2]}
-    """
-    needs: dict[int, list[int]] = {}
-    for message, needed in sorted(zip(found["message"].tolist(), found["needs"].tolist(), strict=True)):
-        needs.setdefault(message, []).append(needed)
-    return needs

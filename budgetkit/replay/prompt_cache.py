@@ -14,6 +14,7 @@ steps in which it measures, how long it keeps it, and where it looks. Two ways o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -22,6 +23,7 @@ from typing import Final, Literal, get_args
 import numpy as np
 
 from budgetkit.budget.allocation import check_choice
+from budgetkit.models import Model
 from budgetkit.plan.items import Floats, Ints
 
 Breakpoint = Literal["head", "end"]
@@ -92,12 +94,7 @@ class PromptCache:
         return (cached * self.read + written * self.write + fresh) / sent if sent else 1.0
 
     def split(
-        self,
-        sent: Ints,
-        head: Ints,
-        equal: Ints,
-        pauses: Floats | None = None,
-        new_blocks: Ints | None = None,
+        self, sent: Ints, head: Ints, equal: Ints, pauses: Floats | None = None, new_blocks: Ints | None = None
     ) -> tuple[Ints, Ints]:
         """Divide what is sent into what is read from the cache and what is written to it.
 
@@ -214,3 +211,46 @@ CACHES: Final[Mapping[str, PromptCache]] = MappingProxyType(
         "gemini-2048": PromptCache(2048, 1, 1.0, 0.1, 300, source=f"{_GOOGLE}; Gemini 2.5 from 2,048 tokens"),
     }
 )
+
+#: The prompt cache of a provider, as models.csv names it.
+PROVIDERS: Final[Mapping[str, str]] = MappingProxyType(
+    {"OpenAI": "openai", "Anthropic": "anthropic", "Google": "gemini"}
+)
+#: Caches of single models, by a part of their name, as the sources in CACHES say; all else is its provider's.
+_OF_MODELS: Final = {
+    "anthropic-512": r"claude-(opus|fable|mythos)-5(?!\d)",
+    "anthropic-2048": r"claude-opus-4-7(?!\d)",
+    "anthropic-4096": r"claude-(opus-4-[56]|haiku-4-5)(?!\d)",
+    "openai-5.6": r"gpt-(5\.([6-9]|\d\d)|[6-9]|\d\d)(?!\d)",
+    "gemini-2048": r"gemini-2\.5",
+}
+#: The cache that stands in where a provider's is not known.
+IDEAL: Final = "longest prefix"
+
+
+def provider_rules(model: Model) -> str:
+    """Return the name of a provider's prompt cache.
+
+    Parameters
+    ----------
+    model : Model
+        The model that is asked.
+
+    Returns
+    -------
+    str
+        Its name in `CACHES`; that of an ideal one where the provider's is not known.
+
+    Examples
+    --------
+    >>> from budgetkit.models import model
+    >>> [provider_rules(model(name)) for name in ("gpt-4o", "claude-haiku-4-5", "mistral-large-latest")]
+    ['openai', 'anthropic-4096', 'longest prefix']
+    >>> provider_rules(Model("gpt-5.6-sol", 400_000)), provider_rules(Model("claude-opus-5", 200_000))
+    ('openai-5.6', 'anthropic-512')
+    """
+    for rules, names in _OF_MODELS.items():
+        if re.search(names, model.name.casefold()):
+            return rules
+    name = PROVIDERS.get(model.provider, IDEAL)
+    return name if name in CACHES else IDEAL

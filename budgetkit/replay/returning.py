@@ -20,7 +20,7 @@ Returned = tuple[tuple[int, ...], ...]
 
 
 def returned(trace: Trace, placed: PrefixLayout, slots: Slots, kept: Kept, limits: Ints, policy: Policy) -> Returned:
-    """Name for each request the messages that come back; none under a policy that brings nothing back."""
+    """Return for each request the messages that come back to it; most policies bring none back."""
     if not isinstance(policy, BringBack) or all(gone == NEVER for gone in kept.gone):
         return ((),) * len(placed.requests)
     index = Index([spoken(message) for message in trace.messages])

@@ -2,6 +2,7 @@
 
 from budgetkit.message import Message
 from budgetkit.trace.conversation import Trace
+from budgetkit.trace.duplicates import near_duplicates
 from budgetkit.trace.ledger import Ledger
 from budgetkit.trace.loading import iter_traces, list_traces, load_trace, load_traces, shipped_traces
 from budgetkit.trace.objects import messages_of
@@ -12,4 +13,5 @@ from budgetkit.trace.sections import DEFAULT_ROLES
 from budgetkit.trace.turns import Turn
 
 __all__ = ["DEFAULT_ROLES", "Ledger", "Message", "Trace", "Turn", "iter_traces", "list_traces", "load_trace"]
-__all__ += ["load_traces", "messages_of", "readings", "redact", "shipped_traces", "to_line", "unpaired", "usage_frame"]
+__all__ += ["load_traces", "messages_of", "near_duplicates", "readings", "redact", "shipped_traces"]
+__all__ += ["to_line", "unpaired", "usage_frame"]

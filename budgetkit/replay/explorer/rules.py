@@ -2,49 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from dataclasses import replace
-from types import MappingProxyType
-from typing import Final
 
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.models import Model
 from budgetkit.replay.explorer.settings import LIFETIMES, Settings
-from budgetkit.replay.prompt_cache import CACHES, PromptCache
+from budgetkit.replay.prompt_cache import CACHES, IDEAL, PromptCache, provider_rules
 
-#: The prompt cache of a provider, as models.csv names it.
-PROVIDERS: Final[Mapping[str, str]] = MappingProxyType(
-    {"OpenAI": "openai", "Anthropic": "anthropic", "Google": "gemini"}
-)
-#: Caches of single models, by a part of their name, as the sources in CACHES say; all else is its provider's.
-_OF_MODELS: Final = {
-    "anthropic-512": r"claude-(opus|fable|mythos)-5(?!\d)",
-    "anthropic-2048": r"claude-opus-4-7(?!\d)",
-    "anthropic-4096": r"claude-(opus-4-[56]|haiku-4-5)(?!\d)",
-    "openai-5.6": r"gpt-(5\.([6-9]|\d\d)|[6-9]|\d\d)(?!\d)",
-    "gemini-2048": r"gemini-2\.5",
-}
-IDEAL = "longest prefix"
 OWN = "given in code"
-
-
-def provider_rules(model: Model) -> str:
-    """Return the name of a provider's prompt cache.
-
-    Examples
-    --------
-    >>> from budgetkit.models import model
-    >>> [provider_rules(model(name)) for name in ("gpt-4o", "claude-haiku-4-5", "mistral-large-latest")]
-    ['openai', 'anthropic-4096', 'longest prefix']
-    >>> provider_rules(Model("gpt-5.6-sol", 400_000)), provider_rules(Model("claude-opus-5", 200_000))
-    ('openai-5.6', 'anthropic-512')
-    """
-    for rules, names in _OF_MODELS.items():
-        if re.search(names, model.name.casefold()):
-            return rules
-    name = PROVIDERS.get(model.provider, IDEAL)
-    return name if name in CACHES else IDEAL
 
 
 def prompt_cache(settings: Settings, model: Model) -> tuple[str, PromptCache, str]:
