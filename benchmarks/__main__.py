@@ -1,16 +1,25 @@
-"""Measure, write ``benchmarks/results.md`` and draw it."""
+"""Measure, write ``benchmarks/results.md``, draw it, and add the medians to ``benchmarks/history.csv``.
+
+Ends with 1, and names them, where targets are missed.
+"""
 
 from __future__ import annotations
 
 import argparse
+import csv
+import sys
 from collections.abc import Iterable, Iterator
+from datetime import date
+from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 
 from benchmarks import arithmetic, browser, counting, cutting, exploring, figure, living, replaying, startup, traces
-from benchmarks.measure import Row, machine, readable
+from benchmarks.measure import Row, machine, machine_class, readable
 
 RESULTS = Path(__file__).parent / "results.md"
+HISTORY = Path(__file__).parent / "history.csv"
+COLUMNS = ("date", "machine", "version", "group", "what", "median_seconds", "target", "met")
 PEERS = ("astro-anchor", "langchain-core", "litellm", "tokenizers", "gigatoken")
 VERSIONS = ("budgetkit", "tiktoken", "numpy", "pandas", "plotly", "jupyterlab", *PEERS)
 
@@ -38,6 +47,23 @@ def main() -> None:
     if not asked.only:
         RESULTS.write_text(_page(found), encoding="utf-8")
         figure.main()
+        remember(found, HISTORY)
+    missed = [_line(row) for row in found if row.met is False]
+    if missed:
+        sys.exit("\n".join([f"{len(missed)} targets are missed:", *missed]))
+
+
+def remember(rows: Iterable[Row], path: Path) -> None:
+    """Add the medians of a run to the history, a line each; figures compare within a class of machine."""
+    begun = path.is_file()
+    day, where, release = date.today().isoformat(), machine_class(), version("budgetkit")
+    with path.open("a", encoding="utf-8", newline="") as file:
+        lines = csv.writer(file, lineterminator="\n")
+        if not begun:
+            lines.writerow(COLUMNS)
+        for row in rows:
+            met = {None: "", True: "met", False: "missed"}[row.met]
+            lines.writerow([day, where, release, row.group, row.name, f"{row.median:.3g}", row.target, met])
 
 
 def _printed(rows: Iterable[Row]) -> Iterator[Row]:

@@ -39,7 +39,7 @@ def _numbers() -> Iterator[Row]:
 
 
 def _items(count: int) -> Iterator[Row]:
-    items, budget = _conversation(count)
+    items, budget = counted_items(count)
     columns = Items(items)
     windows = iter(range(10**9))
     own: dict[str, Callable[[], object]] = {
@@ -66,7 +66,8 @@ def _notes(count: int, seconds: dict[str, list[float]]) -> dict[str, str]:
     return found
 
 
-def _conversation(count: int) -> tuple[list[bk.Item], bk.Budget]:
+def counted_items(count: int) -> tuple[list[bk.Item], bk.Budget]:
+    """Make up counted items, and a budget that takes half of their tokens."""
     chance = random.Random(20261121)
     items = [
         bk.Item(

@@ -31,7 +31,7 @@ class Case:
     window: int
     reserve: int
     caps: dict[str, int]
-    overflow: dict[str, str]
+    overflow: dict[str, Any]
     items: list[bk.Item]
 
 

@@ -99,5 +99,11 @@ def machine(*packages: str) -> str:
             installed.append(f"{name} {version(name)}")
         except PackageNotFoundError:
             continue
-    system = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
-    return f"{system}; {', '.join(installed)}."
+    return f"{machine_class()}.{platform.python_version_tuple()[2]}; {', '.join(installed)}."
+
+
+def machine_class() -> str:
+    """Say which machines' figures may be compared: the cores that may be used, the system and Python."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    python = ".".join(platform.python_version_tuple()[:2])
+    return f"{cores} cores, {platform.system()} {platform.machine()}, Python {python}"

@@ -26,9 +26,8 @@ def data_folder() -> Path:
     for folder in (inside, beside):
         if (folder / "README.md").is_file():
             return folder
-    raise FileNotFoundError(
-        f"budgetkit's data was looked for in {inside} and {beside}; neither holds it; install budgetkit again"
-    )
+    told = f"budgetkit's data was looked for in {inside} and {beside}; neither holds it"
+    raise FileNotFoundError(f"{told}; install budgetkit again")
 
 
 def data_files(under: str = "") -> tuple[str, ...]:
@@ -83,7 +82,7 @@ def read_toml(name: str) -> dict[str, Any]:
 
 
 def read_rows(name: str, table: str) -> dict[str, dict[str, Any]]:
-    """Read the rows of one table of a TOML file, each completed by the row that its ``like`` names.
+    """Read one table of a TOML file; a row with ``like`` takes the fields it lacks from the row named there.
 
     Examples
     --------
@@ -110,7 +109,7 @@ def provenance(name: str) -> str:
 
 @contextmanager
 def extra(name: str, asked: str) -> Iterator[None]:
-    """Import in a `with` block what an extra brings; where it is not installed, say what was asked for, and which.
+    """Guard imports of what an extra brings; where it is missing, raise an error that names the extra.
 
     >>> with extra("lab", "a figure"):
     ...     import a_library_that_nobody_has

@@ -136,7 +136,7 @@ class Message:
 
     @property
     def parts(self) -> tuple[Mapping[str, Any], ...]:
-        """The content as a list of parts, text given bare wrapped as a text part."""
+        """The content as a list of parts; a bare text becomes one text part."""
         content = self.raw.get("content")
         if content is None or isinstance(content, str):
             return () if content is None else ({"type": "text", "text": content},)
@@ -165,7 +165,7 @@ class Message:
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
-        """The tools called, those of the older ``function_call`` form among them."""
+        """The tools called, also in the older ``function_call`` form."""
         if not self.raw.get("tool_calls") and not self.raw.get("function_call"):
             return ()
         calls = [(call.get("id"), call.get("function", call)) for call in self.raw.get("tool_calls") or ()]
@@ -198,7 +198,7 @@ class Message:
 
     @property
     def uncounted(self) -> tuple[str, ...]:
-        """The kinds of part that cost tokens nobody can tell from the message: sound, files, whatever is new."""
+        """The kinds of part whose tokens cannot be told from the message, such as sound and files."""
         known = (*_IMAGE_PARTS, *_TEXT_FIELDS)
         return tuple(
             str(part.get("type"))
@@ -244,19 +244,19 @@ def _image(part: Mapping[str, Any]) -> Image:
 
 
 def _as_json(arguments: object) -> str:
-    """Return arguments as the text a prompt would hold; some programs store them already parsed."""
+    """Return arguments as text; arguments that are stored parsed are written as JSON."""
     if arguments is None or isinstance(arguments, str):
         return arguments or ""
     return json.dumps(arguments, ensure_ascii=False, default=str)
 
 
 def _roleless(raw: object) -> str:
-    """Say what stands where a message with a role should."""
+    """Say what was found in place of a message with a role."""
     if not isinstance(raw, Mapping):
         return f"it is of type {type(raw).__name__}"
     return "its role is null" if "role" in raw else f"it has {_listed(raw)}"
 
 
 def _listed(fields: Mapping[str, Any]) -> str:
-    """Name what is there, for an error about what is not."""
+    """Name the fields that are there, for an error about a missing one."""
     return quoted(fields) or "nothing"

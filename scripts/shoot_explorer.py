@@ -37,6 +37,22 @@ REPLAYED = """explorer = bk.ConversationExplorer(
     "coding-agent", bk.presets.working_memory(16_000, output=2_000, history_floor=0),
     ["down to a mark", "oldest first", "tool results first"])
 explorer.controls.request.value = 60"""
+TWO = """words = ["Hi", "Hello, how can I help?", "What is two and two?", "Four."]
+messages = [{"role": ("user", "assistant")[i % 2], "content": said} for i, said in enumerate(words)]
+"""
+MANY = """messages = [{"role": ("user", "assistant")[i % 2], "content": f"message {i} of many"} for i in range(10_000)]
+"""
+LONG = """names = ["instructions_of_the_whole_department", "Donaudampfschifffahrtsgesellschaftskapitaen", "history"]
+lines = [bk.Allocation(name, 3_000) for name in names]
+explorer = bk.BudgetExplorer(bk.Budget(16_384, [bk.Reserve("output", 2_000)], lines, undeclared="pool"))"""
+CUT = """lines = [bk.Allocation("system", 300, granularity="token")]
+lines += [bk.Allocation("history", 1_500, keep="newest", granularity="token")]
+roles = {"system": "system", "user": "history", "assistant": "history", "tool": "history"}
+budget = bk.Budget(4_096, [bk.Reserve("output", 800)], lines, undeclared="pool", roles=roles)
+explorer = bk.BudgetExplorer(budget, "support-chat")"""
+EVERY = """from budgetkit.replay.explorer.choices import CHOICES
+explorer = bk.ConversationExplorer(policies=list(CHOICES))"""
+GONE = "jupyterapp.shell.currentWidget.context.sessionContext.session.kernel.restart()"
 # name: what is explored, theme, width and height of the page in pixels
 SHOTS = {
     "card-light": (CARD, "light", 1360, 1500),
@@ -58,8 +74,18 @@ STATES = {
     "budget that claims too much": OVER,
     "budget pinned": CHAT + '\nexplorer.pin()\nexplorer.controls.lines["conversation"].slider.value = 40',
     "budget without a conversation": 'explorer = bk.BudgetExplorer("memory_engine")',
+    "budget whose cuts run through the words": CUT,
+    "budget with names that are too long": LONG,
+    "budget of two turns": TWO + 'explorer = bk.BudgetExplorer("chat", messages)',
+    "budget of 10,000 messages": MANY + 'explorer = bk.BudgetExplorer("chat", messages, window=128_000)',
+    "budget with an error": CHAT + '\nexplorer.open("nowhere.jsonl")',
+    "budget whose kernel is gone": CHAT,
     "accuracy": "explorer = bk.AccuracyExplorer()",
+    "accuracy with an error": 'explorer = bk.AccuracyExplorer()\nexplorer.controls.counter.value = "abacus"',
     "pruning": REPLAYED,
+    "pruning as it opens": "explorer = bk.ConversationExplorer()",
+    "pruning by every policy": EVERY,
+    "pruning of two turns": TWO + "explorer = bk.ConversationExplorer(messages)",
     "app": 'explorer = bk.App("mixed-language", window=8_192)',
 }
 WIDTHS = {1440: 1800, 1024: 2600, 640: 4200}  # pixels: how wide, and how high a page of that width may be
@@ -134,6 +160,10 @@ def shoot_page(folder: Path, names: list[str]) -> None:
         for name in names:
             shown.append(f"<h2>{name}</h2>")
             with opened(server, browser, "state", STATES[name], "light", (1440, WIDTHS[1440])) as page:
+                if name.endswith("kernel is gone"):
+                    page.wait_for_function(DRAWN)
+                    page.evaluate(GONE)
+                    page.wait_for_selector(".jupyter-widgets-disconnected", state="attached")
                 for theme in ("light", "dark"):
                     page.evaluate(
                         f"jupyterapp.commands.execute('apputils:change-theme', {{theme: 'JupyterLab {theme.title()}'}})"

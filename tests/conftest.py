@@ -2,6 +2,7 @@
 
 from __future__ import annotations  # pytest names its reporter only from 8.4 on
 
+import os
 import socket
 from collections import Counter
 from typing import NoReturn
@@ -11,7 +12,9 @@ from hypothesis import settings
 
 collect_ignore = ["fuzz.py"]  # run by hand, with a fuzzer that make test does not install
 
-settings.register_profile("budgetkit", derandomize=True, deadline=None, database=None)
+#: How much more of what is random is tried than in the ordinary run, which is the same each time; see CONTRIBUTING.
+EFFORT = int(os.environ.get("BUDGETKIT_EFFORT", "1"))
+settings.register_profile("budgetkit", derandomize=EFFORT == 1, deadline=None, database=None, print_blob=True)
 settings.load_profile("budgetkit")
 
 

@@ -43,10 +43,13 @@ class Entry:
 def slow_replay(trace: bk.Trace, budget: bk.Budget, policy: Policy, section: str, by: Any) -> Twin:
     found, history, before = Twin(), _History(trace, policy), list[tuple[Any, int]]()
     for request in requests_of(trace, by):
-        items = _request(trace, request, budget.roles)
+        items = _request(trace, request, budget.roles, section)
         demand = {s: sum(i[3] for i in items if i[2] == s) for s in {i[2] for i in items} | {section}}
         prunable = [
-            i for i in items if i[0] == "message" and i[2] == section and _later(trace, i[1], budget) == section
+            i
+            for i in items
+            if i[0] == "message" and i[2] == section
+            if _section(trace, i[1], budget.roles, past_section, section) == section
         ]
         pinned = demand[section] - sum(i[3] for i in prunable)
         plan = bk.allocate(replace(budget, deficit="signed"), demand)
@@ -88,16 +91,20 @@ def _equal(before: list[tuple[Any, int]], now: list[tuple[Any, int]]) -> int:
     return total
 
 
-def _later(trace: bk.Trace, slot: int, budget: bk.Budget) -> str:
-    return past_section(trace.messages[slot], budget.roles)
+def _section(trace: bk.Trace, slot: int, roles: Any, section: Any, pruned: str) -> str:
+    """Return the section of a message; a result is pruned where its call is."""
+    said = trace.messages[slot]
+    callers = [i for i in range(slot) if said.tool_call_id in {call.id for call in trace.messages[i].tool_calls}]
+    called = section(trace.messages[callers[-1]], roles) if callers else None
+    return pruned if called == pruned else str(section(said, roles))
 
 
-def _request(trace: bk.Trace, request: Any, roles: Any) -> list[tuple[str, Any, str, int]]:
+def _request(trace: bk.Trace, request: Any, roles: Any, pruned: str) -> list[tuple[str, Any, str, int]]:
     """List (kind, key, section, tokens) in the order in which they stand in the prompt."""
 
     def listed(slots: range, section: Any) -> list[tuple[str, Any, str, int]]:
         sent = (i for i in slots if _is_paired(trace, i))
-        return [("message", i, section(trace.messages[i], roles), len(trace.messages[i].text)) for i in sent]
+        return [("message", i, _section(trace, i, roles, section, pruned), len(trace.messages[i].text)) for i in sent]
 
     opening = next((i for i, m in enumerate(trace.messages) if m.role != "system"), len(trace.messages))
     head = min(opening, request.start)

@@ -24,7 +24,8 @@ PUBLIC = {
     *("presets", "state", "assembly", "figures", "policies", "prompt_cache", "cost"),
     *("corpora", "accuracy", "calibrate", "streaming", "claims"),
     *("shipped_traces", "cutter", "cut_share", "count_request", "count_answer", "RequestCount", "fit_bill"),
-    *("solve", "tune", "Conversation", "trim", "redact", "thinking", "section_orders", "near_duplicates"),
+    *("solve", "tune", "Conversation", "trim", "redact", "watch", "load_ipython_extension"),
+    *("thinking", "section_orders", "near_duplicates"),
     *("build", "build_async", "memory_tokens", "MemoryTokens"),
 }
 
@@ -37,11 +38,11 @@ FACES = {"figures", "explorer", "endpoints", "app", "commands"}
 # Floors from the ground up: a room may import what stands on a lower floor.
 FLOORS = [
     {"budget", "files"},
-    {"message", "models", "plan", "pruning", "endpoints"},
+    {"message", "models", "plan", "pruning"},
     {"counters", "presets", "state", "figures"},
     {"framing"},
     {"trace", "truncation"},
-    {"explorer", "live"},
+    {"explorer", "live", "endpoints"},
     {"accuracy", "replay"},
     {"app", "commands", "deciding"},
 ]

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
-from benchmarks import calibrations, figure, provider_usage
+from benchmarks import __main__ as bench
+from benchmarks import arithmetic, calibrations, figure, growth, provider_usage
 from benchmarks.measure import row
 from benchmarks.provider_usage import Call
 
@@ -127,3 +129,50 @@ def test_shares_weigh_projects_alike_and_small_groups_are_shown_only() -> None:
     (summed,) = provider_usage.table(calls).to_dict("records")
     assert (summed["calls"], summed["exact"], summed["within 3"], summed["exact, by project"]) == (4, 2, 3, "67%")
     assert (summed["median error"], summed["in interval"], summed["litellm exact"]) == ("+10.0%", "75% (few)", 1)
+
+
+def test_a_run_is_added_to_the_history_and_a_missed_target_ends_it_with_1(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = [
+        row("plan", "fit", [0.002] * 3, 0.001),
+        row("plan", "allocate", [0.002] * 3, 0.003),
+        row("start", "x", [1]),
+    ]
+    for _ in range(2):
+        bench.remember(found, tmp_path / "history.csv")
+    kept = pd.read_csv(tmp_path / "history.csv", keep_default_na=False)
+    assert (
+        kept[["group", "what", "median_seconds", "met"]].values.tolist()
+        == [
+            ["plan", "fit", 0.002, "missed"],
+            ["plan", "allocate", 0.002, "met"],
+            ["start", "x", 1.0, ""],
+        ]
+        * 2
+    )
+    assert set(kept["machine"].str.contains(" cores, ")) == {True}
+    monkeypatch.setattr(arithmetic, "rows", lambda: iter(found))
+    monkeypatch.setattr("sys.argv", ["benchmarks", "--only", "plan"])
+    with pytest.raises(SystemExit, match="1 targets are missed:\n| plan | fit |"):
+        bench.main()
+    assert "| plan | allocate |" in capsys.readouterr().out
+
+
+def test_the_slope_of_growth_is_the_exponent_without_the_smallest_size() -> None:
+    """A fixed cost of a call does not hide how the rest grows."""
+    sizes = (10, 100, 1_000, 10_000)
+    square = growth.Growth(
+        "x", "items", {10: 5.0} | {size: size**2 * 1e-6 for size in sizes[1:]}, dict.fromkeys(sizes, 0)
+    )
+    assert square.slope == pytest.approx(2)
+    assert "| x | 10,000 items | 100 s | 0.00 | 2.00 | missed |" in growth.page([square])
+
+
+@pytest.mark.parametrize(
+    "sized", [growth.counting, growth.estimating, growth.planning, growth.replaying, growth.comparing]
+)
+def test_what_grows_is_measured_for_real(sized: growth.Sized) -> None:
+    found = growth.measured("x", "items", (10, 20), sized)
+    assert min(found.peaks.values()) > 0
+    assert sized(10)() is not None

@@ -342,13 +342,15 @@ def test_prices_are_dated_typed_in_or_not_known_and_never_zero() -> None:
     explorer.view.opened = ["ranking"]
     ranked: Any = explorer.view.figure_ranking["table"]
     assert [row[-2] for row in ranked["rows"]] == ["", "", ""], "a cost that is not known is no number"
-    explorer.controls.prices["cache_read"].value = "0.2"
+    explorer.controls.prices["cache_read"].set_state({"value": "$0.2"})
     assert kpi(explorer, "cost")[0].startswith("$")
-    assert explorer.controls.prices["input"].value == "2", "the listed price"
-    explorer.controls.prices["cache_read"].value = ""
+    assert explorer.controls.prices["input"].value == 2, "the listed price"
+    explorer.controls.prices["cache_read"].set_state({"value": ""})
     assert kpi(explorer, "cost")[0] == "unknown"
-    explorer.controls.prices["output"].value = "ten"
-    assert "error a price of 'ten' for output" in said(explorer)
+    explorer.controls.prices["output"].set_state({"value": "ten"})
+    assert "error 'ten' is no number; 6 stays" in said(explorer)
+    explorer.controls.prices["output"].set_state({"value": "1e-6"})
+    assert explorer.controls.prices["output"].value == 1e-6
 
 
 def test_the_forecast_says_when_a_limit_is_passed() -> None:
@@ -419,7 +421,7 @@ WRONG: list[tuple[Callable[[ConversationExplorer], None], str]] = [
     (lambda e: hear(e, {"kind": "main", "name": "mine", "id": "1"}), "no policy 'mine'"),
     (lambda e: hear(e, {"kind": "rules", "name": "yours", "id": "1"}), "no prompt cache 'yours'"),
     (lambda e: hear(e, {"kind": "lifetime", "name": "a while", "id": "1"}), "no lifetime 'a while'"),
-    (lambda e: hear(e, {"kind": "price", "of": "air", "text": "1", "id": "1"}), "no price 'air'"),
+    (lambda e: hear(e, {"kind": "price", "of": "air", "price": 1, "id": "1"}), "no price 'air'"),
     (lambda e: hear(e, number_sent("abacus", "beads", 1)), "no number 'beads' of 'abacus'; it has none"),
     (lambda e: hear(e, number_sent("last turns", "beads", 1)), "no number 'beads' of 'last turns'; its numbers are"),
     (lambda e: hear(e, number_sent("last turns", "turns", 0)), "it goes from 1 to 200 turns"),
@@ -510,7 +512,7 @@ def with_typed_prices() -> ConversationExplorer:
     explorer = ConversationExplorer("coding-agent", "agent_prompt", ["summarise"], model="claude-haiku-4-5")
     explorer.controls.window_box.value = 12_000
     explorer.controls.day.value = date(2026, 11, 1).isoformat()
-    explorer.controls.prices["cache_read"].value = "0.25"
+    explorer.controls.prices["cache_read"].value = 0.25
     explorer.controls.within.value = False
     return explorer
 
@@ -584,3 +586,16 @@ def test_another_model_or_day_brings_its_own_prices() -> None:
     explorer.controls.day.value = "2025-01-01"
     assert "gpt-4o" in explorer.config["prices"]["source"]
     assert explorer.config["prices"] != given
+
+
+def test_it_opens_in_a_window_in_which_the_policies_differ_and_says_so() -> None:
+    """On 0.1.0 nothing was ever lost in the 128,000 tokens that gpt-4o takes."""
+    explorer = ConversationExplorer("coding-agent")
+    assert explorer.budget.window == 16_384
+    assert len({each.totals()["cost"] for each in explorer.replays.values()}) == 3
+    assert "in a window of 16,384 tokens (gpt-4o takes 128,000)" in explorer.view.state["source"]
+    explorer.controls.window_box.value = 32_768
+    explorer.reset()
+    assert explorer.budget.window == 16_384
+    assert ConversationExplorer("coding-agent", model="gpt-4o").budget.window == 128_000, "what is named holds"
+    assert ConversationExplorer(conversation(2)).budget.window == 128_000, "there is nothing to lose"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import budgetkit as bk
-from budgetkit.replay.evidence import PROXY, needs_by_message
+from budgetkit.replay.evidence import PROXY
 from tests.slow_replay import ONE_A_CHARACTER
 from tests.test_replay import window
 
@@ -53,7 +53,6 @@ def test_marks_are_taken_at_their_word_and_leave_the_proxy_out() -> None:
     assert bk.evidence(trace)["source"].unique().tolist() == ["marked"]
     assert pairs(trace, by="names") == [(2, 0, "A-1734")]
     assert pairs(conversation("A-1", "b"), by="marks") == []
-    assert needs_by_message(bk.evidence(trace)) == {4: [0, 1]}
 
 
 def test_a_mark_that_points_forward_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -59,8 +60,13 @@ def test_nothing_is_worked_out_before_a_fold_is_opened() -> None:
 def test_a_move_leaves_a_fold_as_it_was_and_says_that_it_is_old(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
     explorer = opened(BudgetExplorer("working_memory", "support-chat", window=4_096), "why")
-    why = type(explorer.plan).why
-    monkeypatch.setattr(type(explorer.plan), "why", lambda plan, of: (asked.append(of), why(plan, of))[1])
+    why = bk.Plan.why
+
+    def watched(plan: bk.Plan, of: int | bk.Item | str) -> Any:
+        asked.append(of)
+        return why(plan, of)
+
+    monkeypatch.setattr(bk.Plan, "why", watched)
     before = fold(explorer, "why")["parts"]
     explorer.controls.lines["output"].box.value = 1_000
     assert (asked, fold(explorer, "why")["parts"], fold(explorer, "why")["stale"]) == ([], before, True)
@@ -224,6 +230,17 @@ def test_the_report_brings_sentence_and_budget() -> None:
     assert bk.state.from_yaml(written) == found.budget.assign(**values)
 
 
+def test_the_saved_report_holds_what_the_open_folds_found(tmp_path: Path) -> None:
+    explorer = BudgetExplorer(SMALL, "made-up-chats")
+    explorer.save(tmp_path / "before.html")
+    found = tuned(explorer, "cut")
+    explorer.save(tmp_path / "after.html")
+    before, after = ((tmp_path / f"{when}.html").read_text(encoding="utf-8") for when in ("before", "after"))
+    assert found.sentence(found.advised) in after
+    assert "Which settings are worth choosing?" in after
+    assert "Which settings are worth choosing?" not in before
+
+
 def test_a_slider_moves_while_tuning_runs_and_stop_ends_it() -> None:
     explorer = opened(BudgetExplorer(SMALL, "made-up-chats"), "decide")
     tell(explorer, "decide", tune=True)
@@ -321,7 +338,12 @@ def test_a_finding_has_its_code_its_sentence_its_mend_and_its_page() -> None:
 
 def test_the_conversations_policy_is_checked_too(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[dict[str, Any]] = []
-    monkeypatch.setattr(checked, "findings", lambda budget, **told: (given.append(told), ())[1])
+
+    def watched(budget: bk.Budget, **told: Any) -> tuple[()]:
+        given.append(told)
+        return ()
+
+    monkeypatch.setattr(checked, "findings", watched)
     explorer = opened(ConversationExplorer("coding-agent", policies=["oldest first"], window=16_384), "check")
     assert given[0]["policy"] == bk.policies.OldestFirst()
     assert list(given[0]["lost"]) == list(explorer.replay.kept.dropped_messages)

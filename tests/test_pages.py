@@ -82,6 +82,7 @@ def test_code_on_a_page_gives_what_stands_below_it(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_network: None
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```python\n(>>> .*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     test = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, page.name, str(page), 0)
     assert test.examples

@@ -57,9 +57,9 @@ def test_every_preset_is_told_to_every_system_and_each_change_of_it_is_listed(pr
     told = presets.translate(budget, system)
     assert json.loads(json.dumps(told.config)) == told.config
     assert presets.translate(told.config, system).budget == told.budget
-    for line in (*budget.reserves, *budget.allocations):
-        name = line.name if isinstance(line, bk.Reserve) else line.section
-        changed = {"size": 77} if isinstance(line, bk.Reserve) else {"cap": 77, "floor": 0}
+    changes: list[tuple[str, dict[str, int]]] = [(reserve.name, {"size": 77}) for reserve in budget.reserves]
+    changes += [(line.section, {"cap": 77, "floor": 0}) for line in budget.allocations]
+    for name, changed in changes:
         other = presets.translate(budget.assign(**{name: changed}), system)
         assert other != told
         assert (other.config, other.unsaid) != (told.config, told.unsaid)
@@ -133,4 +133,4 @@ def test_what_trim_messages_takes_beside_a_size_is_listed() -> None:
     read = presets.translate(given, "langchain")
     assert read.budget.usable == 4_000
     assert read.unsaid == ("strategy: 'first'", "start_on: 'human'")
-    assert not presets.translate({"max_tokens": 9, "include_system": False}, "langchain").budget.allocations[0].required
+    assert presets.translate({"max_tokens": 9}, "langchain").unsaid == ("include_system: False",)

@@ -104,7 +104,7 @@ def filled_windows(errors: pd.DataFrame, window: int, window_mix: str | None = N
 
 
 def columns_of(errors: pd.DataFrame, window_mix: str | None) -> Sequence[str | None]:
-    """Return of which columns a window has one value; None is no column, so that all documents mix."""
+    """Return the columns of which a window has only one value; None stands for windows that mix all documents."""
     if window_mix is not None:
         return (None,) if window_mix == MIXED else (window_mix,)
     return [column for column in KINDS if column in errors] or (None,)
@@ -130,12 +130,12 @@ class _Resampled:
         return cls(exact, np.maximum(estimate, 1), group[1], np.bincount(group[0][0]), seed)
 
     def ratios(self, size: float) -> Floats:
-        """Fill windows from each resampled corpus; which group fills one is chosen as often as it has documents."""
+        """Fill windows from each resampled corpus; the group that fills one is drawn in proportion to its documents."""
         random = np.random.default_rng(self.seed)
         return np.array([self._filled(size, *self._drawn(random), random) for _ in range(REPEATS)])
 
     def _drawn(self, random: np.random.Generator) -> tuple[Ints, Ints]:
-        """Draw kinds, of each its sources, and of each source documents; return these, and how many each source has."""
+        """Draw kinds, sources of each, and documents of each source; return these and how many each source has."""
         kinds = random.integers(0, len(self.groups), len(self.groups))
         groups = _within(self.groups, kinds, random)
         return _within(self.documents, groups, random), self.documents[groups]
@@ -158,7 +158,7 @@ class _Resampled:
 
 
 def _within(many: Ints, chosen: Ints, random: np.random.Generator) -> Ints:
-    """Draw, of each chosen whole, as many of its parts as it has, with replacement; parts are numbered through."""
+    """Draw from each chosen group as many members as it has, with replacement; members have running numbers."""
     starts = np.cumsum(many) - many
     room = np.repeat(many[chosen], many[chosen])
     return np.asarray(np.repeat(starts[chosen], many[chosen]) + _below(room, random))

@@ -133,7 +133,7 @@ def _blocks(path: str, size: int, block: int) -> Iterator[Block]:
 
 
 def _seam(read: Read, start: int, offset: int) -> int:
-    """Return the offset of a seam after `start`, near `offset` or behind it; else that of the end."""
+    """Return where the first seam at or after `offset` is; the end of the file if there is none."""
     at = max(start, offset - _BESIDE)
     if at > start:
         before = read(at, _BESIDE)

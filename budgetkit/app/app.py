@@ -19,6 +19,7 @@ from budgetkit.explorer.base import Explorer
 from budgetkit.explorer.budget.explorer import BudgetExplorer
 from budgetkit.explorer.budget.settings import Settings
 from budgetkit.explorer.library import Library
+from budgetkit.explorer.still import picture
 from budgetkit.replay.explorer import ConversationExplorer
 from budgetkit.trace import Trace
 
@@ -119,9 +120,18 @@ class App:
 
     def _made(self, number: int, shared: Settings) -> Explored:
         made: Explored = TABS[number].make(shared, self._library)
+        made.still = self.card.still  # one picture for all: that of the tab that was moved last
         self.tabs = (*self.tabs[:number], made, *self.tabs[number + 1 :])
         self.widget.children[number].children = [made.widget]
         return made
+
+    def _ipython_display_(self) -> None:
+        """Show the tabs, and beside them the picture that stays when there is no kernel."""
+        from IPython.display import display
+
+        shown = self.tabs[self._shown] or self.card
+        self.card.still.show(picture(shown.view.state, repr(shown)))
+        display(self._repr_mimebundle_(), raw=True)  # type: ignore[no-untyped-call]
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
         return {**self.widget._repr_mimebundle_(**options), "text/plain": repr(self)}

@@ -10,12 +10,12 @@ Words that are easily confused:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal, TypeVar, get_args
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, TypeVar, get_args
 
 from budgetkit.budget.amounts import Amount, amount_of, check_tokens, whole_number
-from budgetkit.budget.quoting import brief
+from budgetkit.budget.quoting import brief, quoted
 
 Overflow = Literal["truncate", "drop"]
 Keep = Literal["first", "newest", "best"]
@@ -238,3 +238,20 @@ def check_choice(what: str, value: object, choices: tuple[str, ...]) -> None:
     """
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{what} is {brief(value)}; known are {', '.join(choices)}; choose one of them")
+
+
+LineT = TypeVar("LineT", Reserve, Allocation)
+
+
+def line_with(line: LineT, what: str, value: object) -> LineT:
+    """Return a line with another value of one field, with other fields, or in its place the line that is given."""
+    if isinstance(value, type(line)):
+        return value
+    changes: dict[Any, Any] = dict(value) if isinstance(value, Mapping) else {what: value}
+    known = [each.name for each in fields(line)]
+    if unknown := [name for name in changes if name not in known]:
+        raise LookupError(
+            f"no field {quoted(unknown)} in {brief(line)}; its fields are {quoted(known)}; name one of them, "
+            "or a new amount"
+        )
+    return replace(line, **changes)

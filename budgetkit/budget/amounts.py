@@ -113,7 +113,7 @@ class Share:
 
     @property
     def smallest_window(self) -> int:
-        """Smallest window of which it is a token or more; 0 where that holds of every window, or of none."""
+        """Smallest window in which the share is at least one token; 0 if it is so in every window, or in none."""
         settled = self.at_least > 0 or self.at_most == 0 or not self._exact
         return 0 if settled else ceil(1 / self._exact)
 

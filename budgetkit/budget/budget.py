@@ -11,27 +11,22 @@ sections without a cap. A `Budget` holds its terms as numbers; it knows no text.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, Literal, TypeVar, get_args
+from typing import Literal, get_args
 
-from budgetkit.budget.allocation import Allocation, Line, Reserve, check_all, check_choice, check_whole
+from budgetkit.budget import validation
+from budgetkit.budget.allocation import Allocation, Line, Reserve, check_all, check_choice, line_with
 from budgetkit.budget.amounts import ROUNDINGS, Amount, Rounding, check_tokens, sizes
 from budgetkit.budget.colours import POOL
 from budgetkit.budget.html import block
 from budgetkit.budget.orders import ORDERS, Order, Pool
-from budgetkit.budget.quoting import brief, quoted
-from budgetkit.budget.validation import OUTPUT, check_floors, check_names, check_room, check_shares, unknown_section
+from budgetkit.budget.quoting import quoted
 
 WindowKind = Literal["shared", "input", "usable"]
 Deficit = Literal["raise", "clamp", "signed"]
-_CHOICES: dict[str, tuple[str, ...]] = {
-    "kind": get_args(WindowKind),
-    "order": tuple(ORDERS),
-    "deficit": get_args(Deficit),
-    "undeclared": ("error", "pool"),
-    "rounding": ROUNDINGS,
-}
+_CHOICES: dict[str, tuple[str, ...]] = {"kind": get_args(WindowKind), "order": tuple(ORDERS)}
+_CHOICES |= {"deficit": get_args(Deficit), "undeclared": ("error", "pool"), "rounding": ROUNDINGS}
 
 
 @dataclass(frozen=True)
@@ -66,8 +61,7 @@ class Budget:
     name : str
         Name of the preset it came from.
     max_output : int, optional
-        Longest answer of the model it is for, in tokens; a reserve beyond it is warned of. It is no part of what
-        makes two budgets equal.
+        Longest answer of the model, in tokens; a reserve beyond it is warned of. Equal budgets may differ in it.
 
     Raises
     ------
@@ -104,10 +98,7 @@ class Budget:
                 object.__setattr__(self, name, check_tokens(name, getattr(self, name)))
         for name, kind in (("reserves", Reserve), ("allocations", Allocation)):
             object.__setattr__(self, name, check_all(name, getattr(self, name), kind))
-        check_all("roles", [self.roles], Mapping)  # type: ignore[type-abstract]
-        check_all("remainder", [] if self.remainder is None else [self.remainder], str)
-        for name in check_all("roles", [*self.roles.keys(), *self.roles.values(), self.name], str):
-            check_whole("a budget or a role is named", name)
+        validation.check_texts(self.name, self.remainder, self.roles)
         object.__setattr__(self, "roles", dict(self.roles))
         for name, choices in _CHOICES.items():
             check_choice(name, getattr(self, name), choices)
@@ -115,18 +106,13 @@ class Budget:
 
     def _check(self) -> None:
         """Refuse lines that do not go together."""
-        check_names(self.reserves, self.allocations, self.remainder)
-        check_floors(self.floors, self.caps)
-        in_pool = [a for a in self.allocations if a.cap is None]
-        promised = [a.section for a in in_pool if a.floor or a.weight or (self.held.get(a.section) and not a.required)]
-        if self.competes and promised:
-            raise ValueError(
-                f"{quoted(promised)} has a floor, a weight or a reserve of its own while items compete for the pool; "
-                "a promise to a section needs another order, such as 'pool together'; change one of them"
-            )
+        validation.check_names(self.reserves, self.allocations, self.remainder)
+        validation.check_floors(self.floors, self.caps)
+        if self.competes:
+            validation.check_competing(self.allocations, self.held)
         if self.deficit == "raise":
-            check_shares(self.name, self.window, self.allocations, self.caps)
-            check_room(self.window, self.reserved, self.capped)
+            validation.check_shares(self.name, self.window, self.allocations, self.caps)
+            validation.check_room(self.window, self.reserved, self.capped)
 
     @cached_property
     def sections(self) -> tuple[str, ...]:
@@ -162,15 +148,14 @@ class Budget:
     def held(self) -> dict[str, int]:
         """Tokens that a reserve holds for one section, by section."""
         held: dict[str, int] = {}
-        for reserve in self.reserves:
-            if reserve.serves not in (None, OUTPUT):
-                held[str(reserve.serves)] = held.get(str(reserve.serves), 0) + self.sizes[reserve.name]
+        for reserve in (each for each in self.reserves if each.serves not in (None, validation.OUTPUT)):
+            held[str(reserve.serves)] = held.get(str(reserve.serves), 0) + self.sizes[reserve.name]
         return held
 
     @cached_property
     def reserved(self) -> int:
         """Tokens of the window that reserves claim."""
-        silent = OUTPUT if self.kind != "shared" else object()
+        silent = validation.OUTPUT if self.kind != "shared" else object()
         return sum(self.sizes[r.name] for r in self.reserves if r.serves != silent)
 
     @cached_property
@@ -243,7 +228,7 @@ class Budget:
         6192
         """
         if not isinstance(section, str) or (section not in self.caps and self.undeclared == "error"):
-            raise unknown_section([section], self.sections)
+            raise validation.unknown_section([section], self.sections)
         own = self.caps.get(section)
         return self.shared_pool if own is None else own
 
@@ -288,14 +273,12 @@ class Budget:
                 "name one of them, or add an Allocation"
             )
         # What no line changes was checked when this budget was made.
-        changed = object.__new__(type(self))
-        changed.__dict__.update({name: getattr(self, name) for name in _FIELDS})
+        changed, sections = object.__new__(type(self)), self.allocations
         changed.__dict__.update(
+            {name: getattr(self, name) for name in _FIELDS},
             window=check_tokens("window", lines.get("window", self.window)),
-            reserves=tuple([_changed(r, "size", lines[r.name]) if r.name in lines else r for r in self.reserves]),
-            allocations=tuple(
-                [_changed(a, "cap", lines[a.section]) if a.section in lines else a for a in self.allocations]
-            ),
+            reserves=tuple([line_with(r, "size", lines[r.name]) if r.name in lines else r for r in self.reserves]),
+            allocations=tuple([line_with(a, "cap", lines[a.section]) if a.section in lines else a for a in sections]),
         )
         changed._check()
         return changed
@@ -306,29 +289,11 @@ class Budget:
         return f"Budget({label}window={self.window}{lines}, shared_pool={self.shared_pool})"
 
     def _repr_html_(self) -> str:
-        rest = ("the pool" if line.amount is None else line.amount for line in self)
-        rows = [(line.name, line.kind, amount, line.tokens or "") for line, amount in zip(self, rest, strict=True)]
+        title = f"Budget {self.name}".rstrip() + f": a window of {self.window:,} tokens ({self.kind})"
+        rows = [(x.name, x.kind, "the pool" if x.amount is None else x.amount, x.tokens or "") for x in self]
+        table = [("line", "kind", "amount", "tokens"), *rows, (POOL, "", "what is left", self.shared_pool)]
         short = [f"Claims exceed the window by {-self.unclaimed:,} tokens."] if self.unclaimed < 0 else []
-        return block(
-            f"Budget {self.name}".rstrip() + f": a window of {self.window:,} tokens ({self.kind})",
-            [*((line.name, line.tokens or 0) for line in self), (POOL, self.unclaimed)],
-            [("line", "kind", "amount", "tokens"), *rows, (POOL, "", "what is left", self.shared_pool)],
-            short,
-        )
+        return block(title, [*((x.name, x.tokens or 0) for x in self), (POOL, self.unclaimed)], table, short)
 
 
 _FIELDS = tuple(each.name for each in fields(Budget))
-LineT = TypeVar("LineT", Reserve, Allocation)
-
-
-def _changed(line: LineT, what: str, value: object) -> LineT:
-    if isinstance(value, type(line)):
-        return value
-    changes: dict[Any, Any] = dict(value) if isinstance(value, Mapping) else {what: value}
-    known = [each.name for each in fields(line)]
-    if unknown := [name for name in changes if name not in known]:
-        raise LookupError(
-            f"no field {quoted(unknown)} in {brief(line)}; its fields are {quoted(known)}; name one of them, "
-            "or a new amount"
-        )
-    return replace(line, **changes)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from budgetkit.budget.allocation import Allocation, Reserve
+from budgetkit.budget.allocation import Allocation, Reserve, check_all, check_whole
 from budgetkit.budget.amounts import Share
 from budgetkit.budget.quoting import brief, one_line, quoted
 
@@ -123,3 +123,22 @@ def unknown_section(sections: Iterable[str], known: Iterable[str]) -> LookupErro
         f"no section {quoted(sections)} in this budget; its sections are {quoted(known)}; "
         "add an Allocation or set undeclared='pool'"
     )
+
+
+def check_competing(allocations: Iterable[Allocation], held: Mapping[str, int]) -> None:
+    """Refuse a promise to a section whose items compete with those of others."""
+    in_pool = [a for a in allocations if a.cap is None]
+    promised = [a.section for a in in_pool if a.floor or a.weight or (held.get(a.section) and not a.required)]
+    if promised:
+        raise ValueError(
+            f"{quoted(promised)} has a floor, a weight or a reserve of its own while items compete for the pool; "
+            "a promise to a section needs another order, such as 'pool together'; change one of them"
+        )
+
+
+def check_texts(name: str, remainder: str | None, roles: Mapping[str, str]) -> None:
+    """Refuse names that are no text, or no whole text."""
+    check_all("roles", [roles], Mapping)  # type: ignore[type-abstract]
+    check_all("remainder", [] if remainder is None else [remainder], str)
+    for each in check_all("roles", [*roles.keys(), *roles.values(), name], str):
+        check_whole("a budget or a role is named", each)

@@ -1,4 +1,4 @@
-"""The command line: ``budgetkit count``, ``fit``, ``replay``, ``compare``, ``check`` and ``explore``.
+"""The command line: ``budgetkit count``, ``fit``, ``replay``, ``compare``, ``check``, ``report`` and ``explore``.
 
 Nothing is imported before a command needs it. Whatever is wrong with what was given ends in one sentence and exit
 code 2; a gate that fails ends in 1.

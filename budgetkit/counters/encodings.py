@@ -169,10 +169,7 @@ def _made(name: str, ranks: dict[bytes, int]) -> tiktoken.Encoding:
 
     definition = _definitions()[name]
     made = tiktoken.Encoding(
-        name,
-        pat_str=definition["pattern"],
-        mergeable_ranks=ranks,
-        special_tokens=definition["special_tokens"],
+        name, pat_str=definition["pattern"], mergeable_ranks=ranks, special_tokens=definition["special_tokens"]
     )
     # The first thread that matches a pattern matches it without a lock ever after: let it be the one that asks.
     made.encode(_ALL_KINDS, disallowed_special=())

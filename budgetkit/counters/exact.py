@@ -108,7 +108,7 @@ class ExactCounter:
         return TypeError(f"asked to count {type(given).__name__}; {self.name} counts text; give a str, perhaps ''")
 
     def fresh(self, text: str) -> int:
-        """Count one text without recalling or remembering it; for whoever tries many that nobody asks again.
+        """Count one text without the memory of counts; for callers that try many texts only once.
 
         Parameters
         ----------

@@ -118,7 +118,7 @@ class CountMemory:
 
 
 class Memo:
-    """Things by their key, each made once; of more than `most` the one that was not asked for longest goes.
+    """A memory of things by key: each is made once; when there are more than `most`, the longest unused one goes.
 
     Examples
     --------

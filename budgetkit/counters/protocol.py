@@ -14,7 +14,7 @@ class Counter(Protocol):
 
     @property
     def name(self) -> str:
-        """What to call it wherever its number is shown; says when the number is a guess or a stand-in's."""
+        """Its name beside its numbers; it says if these are estimates, or counted with another model's tokenizer."""
         ...
 
     @property

@@ -38,7 +38,7 @@ _MARK: Final = r"^\s\p{L}\p{N}"
 
 
 def count_seamless(name: str, text: str) -> int:
-    """Count a text that has no seam for long, as a row of flags: in windows, of which those that come again are known.
+    """Count a long text without a seam, such as a row of flags, window by window; windows that come again are known.
 
     >>> count_seamless("cl100k_base", "ab" * 200_000 + "!")
     200001
@@ -125,7 +125,7 @@ def _alternatives(written: str) -> tuple[tuple[_Step, ...], ...]:
 
 
 def _words_by_case() -> Iterator[tuple[_Step, ...]]:
-    """Give o200k_base's alternatives of a word: capitals, then small letters; what has no case is both."""
+    """Yield o200k_base's patterns of a word: capitals, then small letters; letters without case count as both."""
     capitals, small, both = r"\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}", r"\p{Ll}\p{Lm}\p{Lo}\p{M}", r"\p{Lm}\p{Lo}\p{M}"
     short = _here("(?i:'s|'t|'re|'ve|'m|'ll|'d)?")
     openings: tuple[tuple[_Step, ...], ...] = ((_run(_NO_WORD, 1, 1),), ())

@@ -3,6 +3,7 @@
 from budgetkit.deciding.conditions import Condition, cut_at_most, holds_turns, nothing_cut, sent_at_most
 from budgetkit.deciding.models import answer_lengths, compare_models
 from budgetkit.deciding.prices import token_prices
+from budgetkit.deciding.sensitivity import sensitivity
 from budgetkit.deciding.solving import Solution, solve
 from budgetkit.deciding.tuning import Tuned, tune
 
@@ -15,6 +16,7 @@ __all__ = [
     "cut_at_most",
     "holds_turns",
     "nothing_cut",
+    "sensitivity",
     "sent_at_most",
     "solve",
     "token_prices",

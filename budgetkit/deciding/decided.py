@@ -165,6 +165,8 @@ def _draw(table: pd.DataFrame) -> Spec:
     traces: list[Any] = [{"type": "scatter", "mode": "lines", "hoverinfo": "skip", "showlegend": False, **line}]
     for kind, colour in _COLOURS.items():
         own = table[table["standing"] == kind]
+        if own.empty:
+            continue
         traces.append(
             {
                 "type": "scatter",

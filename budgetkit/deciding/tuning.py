@@ -57,12 +57,7 @@ def _lost_evidence(outcome: Replay, found: pd.DataFrame | None = None) -> float:
 
 _IN_WORDS = {"cut": "tokens cut", "evidence": "evidence lost", "cost": "cost", "uncached": "input not cached"}
 #: What may be made small, by name: tokens cut, needed messages lost, US dollars, the share not read from a cache.
-OBJECTIVES: dict[str, Objective] = {
-    "cut": _cut,
-    "evidence": _lost_evidence,
-    "cost": _cost,
-    "uncached": _uncached,
-}
+OBJECTIVES: dict[str, Objective] = {"cut": _cut, "evidence": _lost_evidence, "cost": _cost, "uncached": _uncached}
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,6 @@
-"""Counting by asking the provider: exact, over the network, and only for those who ask for it by name.
+"""What goes to a provider and comes back: counting by asking it, and the calls of a client, watched.
+
+Counting by asking is exact, over the network, and only for those who ask for it by name.
 
 The one door to the network. Nothing else in budgetkit imports this module, and `budgetkit.counter` never makes a
 counter of it. Keys come from the environment and are never stored; answers are kept on disk, so that the same
@@ -11,5 +13,14 @@ from budgetkit.files import extra
 with extra("endpoints", "asking a provider"):
     from budgetkit.endpoints.asking import ProviderCounter, provider_counter
     from budgetkit.endpoints.shapes import ENDPOINTS, Endpoint, EndpointError
+from budgetkit.endpoints.watching import load_ipython_extension, watch
 
-__all__ = ["ENDPOINTS", "Endpoint", "EndpointError", "ProviderCounter", "provider_counter"]
+__all__ = [
+    "ENDPOINTS",
+    "Endpoint",
+    "EndpointError",
+    "ProviderCounter",
+    "load_ipython_extension",
+    "provider_counter",
+    "watch",
+]

@@ -6,9 +6,13 @@ the whole answer: a provider that sends a byte now and then is not waited for lo
 
 from __future__ import annotations
 
+import asyncio
 import json
+import socket
 import ssl
+import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, TypeVar
@@ -101,8 +105,26 @@ def ask_all(
             for name, body in asked.items():
                 group.start_soon(one, name, body)
 
-    with anyio.from_thread.start_blocking_portal() as portal:
+    with anyio.from_thread.start_blocking_portal(backend_options={"loop_factory": _Loop}) as portal:
         portal.call(ask)
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    """A loop that ends though a host is still being looked up, for which the system sets no deadline."""
+
+    async def getaddrinfo(self, *asked: Any, **more: Any) -> Any:
+        """Look up a host on a thread that nobody waits for, not even the program as it ends."""
+        found: Future[Any] = Future()
+        found.set_running_or_notify_cancel()
+
+        def look_up() -> None:
+            try:
+                found.set_result(socket.getaddrinfo(*asked, **more))
+            except Exception as error:
+                found.set_exception(error)
+
+        threading.Thread(target=look_up, daemon=True).start()
+        return await asyncio.wrap_future(found, loop=self)
 
 
 @cache

@@ -26,6 +26,7 @@ from budgetkit.explorer.uploads import Uploads
 from budgetkit.explorer.view import View, sendable
 from budgetkit.figures.svg.saving import write_whole
 from budgetkit.message import Message
+from budgetkit.trace import Trace
 
 Data = dict[str, Any]
 
@@ -74,7 +75,7 @@ class Explorer(ABC, Generic[S, F, L]):
         self._serial = 0
         self._burst = ("", 0.0, 0)
         self._held = False
-        self._still = Still()
+        self.still = Still()
         self.view, self.controls, self._library = view, controls, library
         self._history = UndoStack(settings)
         self._found = self._follow(settings)
@@ -136,7 +137,9 @@ class Explorer(ABC, Generic[S, F, L]):
             raise ValueError(f"a report was to be saved as {one_line(str(path))}; it is HTML; end the name with .html")
         with self._lock:
             found, state = self._found, sendable(self.view.state)
-            charts, texts = sendable(self._charts(found, list(state["figures"]))), self._texts(found)
+            self._unfold()
+            drawn = self._charts(found, list(state["figures"])) | self._folds.figures(self.view.opened)
+            charts, texts = sendable(drawn), self._texts(found)
             film, messages = self._film(found)
             made = page(self._heading(), state, charts, film, messages, texts.get("yaml", ""))
         write_whole(path, made.encode())
@@ -157,6 +160,16 @@ class Explorer(ABC, Generic[S, F, L]):
             texts are looked at, also a folder or a glob.
         """
         self._do("path", path=str(path))
+
+    def follow(self, trace: Trace) -> None:
+        """Show a conversation that has grown, in one step with its earlier growth.
+
+        Parameters
+        ----------
+        trace : Trace
+            The conversation as it is now.
+        """
+        self._do("grown", merge="drag grown", trace=trace)
 
     def load(self, text: str) -> None:
         """Take the budget of a saved state.
@@ -208,7 +221,7 @@ class Explorer(ABC, Generic[S, F, L]):
     def _do(
         self, kind: str, ack: str = "", merge: str = "", *, beside: str = "", note: str = "", **values: Any
     ) -> None:
-        """Carry out a command; where it cannot be, keep what holds and show why, beside the box it came from."""
+        """Carry out a command; if it fails, change nothing and say why, beside the box it came from."""
         with self._lock:
             if self._quiet:
                 return
@@ -341,7 +354,7 @@ class Explorer(ABC, Generic[S, F, L]):
 
     def _show(self, state: Data, ack: str = "") -> None:
         self.view.state = {**state, "ack": ack}  # first, so that key figures are painted before charts are made
-        self._still.change(self.view.state, repr(self))
+        self.still.change(self.view.state, repr(self))
         self._quiet = True
         try:
             self.controls.project(self._history.now, self._found)
@@ -372,7 +385,7 @@ class Explorer(ABC, Generic[S, F, L]):
         from IPython.display import display
 
         with self._lock:
-            self._still.show(picture(self.view.state, repr(self)))
+            self.still.show(picture(self.view.state, repr(self)))
         display(self._repr_mimebundle_(), raw=True)  # type: ignore[no-untyped-call]
 
     def _repr_mimebundle_(self, **options: Any) -> Data:

@@ -16,7 +16,7 @@ Do = Callable[..., None]
 
 
 class _Shared(Mapping[str, Any]):
-    """Options of a widget whose layout is one for all: each layout of its own is one more message to the page."""
+    """The option `layout`, one for all widgets: each layout more is one more message to the page."""
 
     _layout: Any = None
 
@@ -38,7 +38,7 @@ AUTO = _Shared()
 
 
 class NumberBox(widgets.Text):  # type: ignore[misc]
-    """A box for a number as people type it; what is no number is refused in words, and the old one stays.
+    """A box for numbers as people type them; anything else is refused in words, and the old number stays.
 
     Its value is a number here and its text in the page. An empty box is None where one may be empty.
     """
@@ -63,7 +63,7 @@ class NumberBox(widgets.Text):  # type: ignore[misc]
         return f"{value:,}" if isinstance(value, int) else f"{value:,.10g}"
 
     def read(self, text: Any) -> Any:
-        """Read what was typed; the value stays where that is no number that can be."""
+        """Read what was typed; the value stays if that is no number that is allowed."""
         if not isinstance(text, str):
             return text
         self.note = ""
@@ -80,7 +80,7 @@ class NumberBox(widgets.Text):  # type: ignore[misc]
             raise ValueError("Nothing was typed")
         if self.is_whole:
             return whole_number(text, self.whole)
-        return float(decimal(text)[0])
+        return float(decimal(text.strip().removeprefix("$"))[0])  # a sum of money
 
     def _clamped(self, number: Any) -> Any:
         held = min(max(number, self.min), self.max)

@@ -19,14 +19,14 @@ RATIOS = ("chars/4", "chars/3.5", "bytes/4", "utf16/4")
 
 
 def labelled(kind: Any, label: str, **given: Any) -> Any:
-    """Return a widget with its label and what is said of it; what is typed into one is taken when it is left."""
+    """Return a widget with its label and tip; a text that is typed is taken when the box is left."""
     typed = {"continuous_update": False} if issubclass(kind, widgets.Text | widgets.Combobox) else {}
     slid = {"readout": False} if issubclass(kind, widgets.IntSlider | widgets.SelectionSlider) else {}
     return kind(**{"description": label, "tooltip": TIPS[label], **typed, **slid, **given, **AUTO})
 
 
 class ModelControls:
-    """The model, the preset and the window; moving the window is the command `line`, if no other is named."""
+    """The controls of model, preset and window; `window` names the command that the window's slider sends."""
 
     def __init__(self, do: Do, window: str = "line", **more: str) -> None:
         self._do, self._on = do, partial(sends, do)

@@ -64,6 +64,17 @@ class Folds:
                 self._parts[name] = self._told(name, settings, found)
                 self._of[name] = settings
 
+    def figures(self, opened: Collection[str]) -> dict[str, Data]:
+        """Return the figures of the open folds for a report, each under what its fold says."""
+        found = {}
+        for held in (self._parts.get(name, []) for name in self._known if name in opened):
+            said = [part["text"] for part in held if part["is"] == "text"]
+            for part in held:
+                if part["is"] == "figure":
+                    note = " ".join([*said, part["figure"]["note"]])
+                    found[part["name"]] = {**part["figure"], "note": note}
+        return found
+
     def hear(self, settings: Any, found: Any, told: Data) -> Any:
         """Let a fold take what a hand does in it; returns other settings, or None."""
         name = str(told.get("fold"))

@@ -23,6 +23,7 @@ from budgetkit.trace import Trace, load_traces, shipped_traces
 from budgetkit.trace.saving import usage_frame
 
 Report = Callable[[str, float], None]
+MOST_GROWN = 20  # earlier forms of a conversation that grows, to which one can go back
 MOST = 4_000  # frames and columns that are kept; the counts themselves stay with their conversation
 
 
@@ -50,6 +51,13 @@ class Library:
         own = self._free(name, list(traces))
         self._traces.setdefault(own, list(traces))
         return own
+
+    def follow(self, trace: Trace) -> str:
+        """Take in a conversation that has grown, under its own name and length; of its earlier forms, few are kept."""
+        grown = [name for name in self._traces if name.startswith(f"{trace.id}, ")]
+        for name in grown[:-MOST_GROWN]:
+            del self._traces[name]
+        return self.add(f"{trace.id}, {len(trace.messages):,} messages", [trace])
 
     def read(self, name: str, content: bytes) -> str:
         """Take in the content of a file."""
@@ -96,7 +104,7 @@ class Library:
         )
 
     def model_of(self, name: str, conversation: int) -> str | None:
-        """Return the model that a conversation says it was held with; the one of its last answer, where it had more."""
+        """Return the model that a conversation was held with, as the file says; of several the last."""
         traces = self.conversations(name)
         if not 0 <= conversation < len(traces):
             return None
@@ -106,7 +114,7 @@ class Library:
         return next((each for each in told if isinstance(each, str) and each), None)
 
     def given(self, count: str | Count | None) -> str | None:
-        """Return the name under which a counter is known from now on; names and None stay what they are."""
+        """Take in a counter and return its name; a name or None is returned as it is."""
         if count is None or isinstance(count, str):
             return count
         made = counter(count)

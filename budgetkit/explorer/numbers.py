@@ -14,7 +14,7 @@ from budgetkit.budget.quoting import brief
 
 _DIGITS: Final = r"(?:\d{1,3}(?:[, \u00a0\u202f]\d{3})+|\d+(?:_\d+)*)"
 _NUMBER: Final = re.compile(
-    rf"(?P<sign>[-+\u2212]?)\s*(?P<digits>{_DIGITS})?(?P<fraction>\.\d+)?(?P<power>e\+?\d{{1,2}})?\s*(?P<unit>[km%]?)",
+    rf"(?P<sign>[-+\u2212]?)\s*(?P<digits>{_DIGITS})?(?P<fraction>\.\d+)?(?P<power>e[-+]?\d{{1,2}})?\s*(?P<unit>[km%]?)",
     re.IGNORECASE | re.ASCII,
 )
 _UNITS: Final = {"": 1, "k": 1_000, "m": 1_000_000}
@@ -26,14 +26,14 @@ def decimal(text: str) -> tuple[Decimal, bool]:
 
     Examples
     --------
-    >>> [str(decimal(text)[0]) for text in ("0.5", "12,000", "1.05M", "1e5")], decimal("50%")
-    (['0.5', '12000', '1050000.00', '100000'], (Decimal('50'), True))
+    >>> [float(decimal(text)[0]) for text in ("0.5", "12,000", "1.05M", "1e5", "1e-6")], decimal("50%")
+    ([0.5, 12000.0, 1050000.0, 100000.0, 1e-06], (Decimal('50'), True))
     """
     found = _NUMBER.fullmatch(text.strip())
     if found is None or not (found["digits"] or found["fraction"]):
         raise ValueError(f"{brief(text.strip())} is no number")
     digits = re.sub(r"\D", "", found["digits"] or "0")
-    number = Decimal(f"{digits}{found['fraction'] or ''}") * 10 ** int((found["power"] or "e0")[1:])
+    number = Decimal(f"{digits}{found['fraction'] or ''}") * Decimal(10) ** int((found["power"] or "e0")[1:])
     is_percent, unit = found["unit"] == "%", found["unit"].lower().replace("%", "")
     size = number * _UNITS[unit]
     return (-size if found["sign"] in ("-", "\u2212") else size), is_percent

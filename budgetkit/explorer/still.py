@@ -64,8 +64,9 @@ def picture(state: Data, title: str) -> str:
     parts = [
         f"<p><b>{escape(title)}</b></p>",
         _kpis(state.get("kpis", [])),
-        f"<p>{escape(str(state['status']['text']))}</p>",
+        f"<p>{escape(str(state.get('headline', {}).get('text', '')))} {escape(str(state['status']['text']))}</p>",
         _bar(state.get("bar")),
+        _strip(state.get("strip")),
         f'<p style="{_SMALL}">{escape(str(state.get("source") or ""))}</p>',
         f'<p style="{_SMALL}">This is how it stood; run the cell to move it.</p>',
     ]
@@ -91,6 +92,17 @@ def _bar(bar: Data | None) -> str:
         for segment in shown
     )
     return f'<table width="100%" style="width:100%"><tr>{cells}</tr></table>' if cells else ""
+
+
+def _strip(strip: Data | None) -> str:
+    """Return the design card's table of errors."""
+    if strip is None:
+        return ""
+    names = ("kind", "where", "error", "really", "verdict")
+    rows = "".join(
+        f"<tr>{''.join(f'<td>{escape(str(row[name]))}</td>' for name in names)}</tr>" for row in strip["rows"]
+    )
+    return f"<p><b>{escape(str(strip['title']))}</b> {escape(str(strip['note']))}</p><table>{rows}</table>"
 
 
 def _named(segment: Data, whole: int) -> str:

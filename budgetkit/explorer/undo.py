@@ -1,4 +1,4 @@
-"""Steps: the settings now, those before, and those taken back.
+"""Undo: the settings now, those before, and those taken back.
 
 The widgets are projections of the settings and hold nothing of their own. A change takes one value to the next;
 undo and redo walk among those that were.

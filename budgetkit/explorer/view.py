@@ -127,7 +127,7 @@ class View(anywidget.AnyWidget):
 
 
 def view_of(name: str, figures: Sequence[str], opens: Sequence[Mapping[str, Any]]) -> type[View]:
-    """Return the view of one kind of explorer: each of its figures is a trait, so that only what changed is sent."""
+    """Return the view of one kind of explorer; each figure is a trait, so that only changed ones are sent."""
     traits = {f"figure_{figure}": t.Dict().tag(sync=True) for figure in figures}
     more = {"figures": t.List([*figures]).tag(sync=True), "opens": t.List([*opens]).tag(sync=True)}
     return types.new_class(name, (View,), exec_body=lambda body: body.update({**traits, **more}))

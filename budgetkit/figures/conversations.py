@@ -7,6 +7,7 @@ import pandas as pd
 
 from budgetkit.budget import Budget
 from budgetkit.budget.colours import SLATE, colour
+from budgetkit.figures.marks import bars, written
 from budgetkit.figures.question import Columns, Question, Spec, label, layout, plain, rows
 from budgetkit.figures.turns import ALL
 from budgetkit.plan.batch import RequestBatch, batch_of
@@ -29,26 +30,13 @@ def _draw(table: Columns) -> Spec:
     sections = list(table["section"])
     texts = [f"{row['cut']:,} of {row['conversations']:,} ({row['share']:.0%})" for row in rows(table)]
     names = ["anything" if section == ALL else plain(section) for section in sections]
-    bar = {
-        "type": "bar",
-        "orientation": "h",
-        "y": list(range(len(sections))),
-        "x": table["share"],
-        "customdata": sections,
-        "text": texts,
-        "textposition": "outside",
-        "cliponaxis": False,
-        "hovertext": [f"{name} is cut in {text} conversations" for name, text in zip(names, texts, strict=True)],
-        "hoverinfo": "text",
-        "marker": {"color": [SLATE if section == ALL else colour(section) for section in sections]},
-    }
+    marker = {"color": [SLATE if section == ALL else colour(section) for section in sections]}
+    hover = [f"{name} is cut in {text} conversations" for name, text in zip(names, texts, strict=True)]
+    bar = written(bars(table["share"], customdata=sections, marker=marker), texts)
+    bar |= {"hovertext": hover, "hoverinfo": "text"}
     x = {"range": [0, 1.45], "tickformat": ".0%", "tickvals": [0, 0.25, 0.5, 0.75, 1]}
-    y = {
-        "autorange": "reversed",
-        "tickvals": bar["y"],
-        "ticktext": [label(name) for name in ["anything", *sections[1:]]],
-        "showgrid": False,
-    }
+    ticks = [label(name) for name in ["anything", *sections[1:]]]
+    y = {"autorange": "reversed", "tickvals": bar["y"], "ticktext": ticks, "showgrid": False}
     meta = {"top": 4, "beside": max(map(len, texts)), "reach": 1}
     return {"data": [bar], "layout": layout(len(sections) * ROW + 70, x, y, meta=meta)}
 

@@ -12,7 +12,8 @@ import pandas as pd
 
 from budgetkit.budget import Budget
 from budgetkit.budget.colours import ALARM, SLATE, colour
-from budgetkit.figures.question import Columns, Question, Spec, end_labels, layout, plain, signed
+from budgetkit.figures.marks import line
+from budgetkit.figures.question import Columns, Question, Spec, counted, end_labels, layout, plain, signed
 from budgetkit.figures.turns import ALL, followed
 from budgetkit.plan.batch import RequestBatch, batch_of
 
@@ -32,44 +33,38 @@ def _answer(budget: Budget, exact: pd.DataFrame | RequestBatch, rough: pd.DataFr
         "shift": limits[1] - limits[0],
     }
     turns = both[0].demand.index.tolist()
-    line = [budget.remainder or ALL] * len(turns)
-    return {"turn": turns, "line": line, **{name: column.tolist() for name, column in found.items()}}
+    return {
+        "turn": turns,
+        "line": [budget.remainder or ALL] * len(turns),
+        **{name: column.tolist() for name, column in found.items()},
+    }
 
 
 def _draw(table: Columns) -> Spec:
-    line = str(table["line"][0])
-    own = SLATE if line == ALL else colour(line)
+    section = str(table["line"][0])
+    own = SLATE if section == ALL else colour(section)
     texts = {
         "error": "rough count less exact count",
-        "shift": f"{plain(line)} budget by the rough count, less the exact one",
+        "shift": f"{plain(section)} budget by the rough count, less the exact one",
     }
-    names = {"error": "count", "shift": f"{plain(line)} budget"}
-    if line == ALL:  # what is usable does not depend on any count
+    names = {"error": "count", "shift": f"{plain(section)} budget"}
+    if section == ALL:  # what is usable does not depend on any count
         del names["shift"]
     lines = [_line(table, name, ALARM if name == "error" else own, texts[name]) for name in names]
     low, high = min(0, *(min(table[name]) for name in names)), max(0, *(max(table[name]) for name in names))
     height = max(1, high - low)
     ends = {name: f"{text} {signed(table[name][-1], always=True)}" for name, text in names.items()}
     notes = end_labels(table, ends, height * 0.09)
-    x = {"title": {"text": "turn", "standoff": 4}, "showgrid": False, "nticks": 8}
+    x = {"title": {"text": "turn", "standoff": 4}, "showgrid": False, **counted(len(table["turn"]))}
     y = {"range": [low - height * 0.08, high + height * 0.22], "tickformat": "~s", "nticks": 6, "zerolinewidth": 2}
     return {"data": lines, "layout": layout(280, x, y, hovermode="x unified", annotations=notes, meta={"top": 8})}
 
 
 def _line(table: Columns, column: str, colour: str, text: str) -> Spec:
-    return {
-        "type": "scatter",
-        "mode": "lines" if len(table["turn"]) > 1 else "lines+markers",
-        "name": text,
-        "x": table["turn"],
-        "y": table[column],
-        "line": {
-            "color": colour,
-            "width": 2.5 if column == "shift" else 2,
-            "dash": "solid" if column == "shift" else "dot",
-        },
-        "hovertemplate": "%{y:+,} " + text + "<extra></extra>",
-    }
+    dash, width = ("solid", 2.5) if column == "shift" else ("dot", 2)
+    drawn = {"color": colour, "width": width, "dash": dash}
+    hover = "%{y:+,} " + text + "<extra></extra>"
+    return line(table["turn"], table[column], name=text, line=drawn, hovertemplate=hover)
 
 
 #: Draw a rough counter's error on a conversation, and how far it moves the history budget.

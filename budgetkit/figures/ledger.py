@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from budgetkit.budget.colours import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, SLATE
+from budgetkit.figures.marks import bars, note, written
 from budgetkit.figures.question import Question, Spec, label, layout, plain, rows, signed
 
 if TYPE_CHECKING:
@@ -21,14 +22,8 @@ if TYPE_CHECKING:
 
 
 ROW = 34  # pixels for a bar
-_COLOURS = {
-    "message": PURPLE,
-    "image": SKY,
-    "tools": ORANGE,
-    "answer schema": GREEN,
-    "hidden prompt": BLUE,
-    "framing": GREY,
-}
+_COLOURS = {"message": PURPLE, "image": SKY, "tools": ORANGE}
+_COLOURS |= {"answer schema": GREEN, "hidden prompt": BLUE, "framing": GREY}
 
 
 def _table(counted: Counted) -> pd.DataFrame:
@@ -44,25 +39,17 @@ def _table(counted: Counted) -> pd.DataFrame:
 def _draw(table: pd.DataFrame) -> Spec:
     named = [_named(row) for row in rows(table)]
     tokens = table["tokens"].tolist()
-    bars = {
-        "type": "bar",
-        "orientation": "h",
-        "x": tokens,
-        "y": list(range(len(table))),
-        "text": [f"<b>{label(name, 28)}</b>  {signed(size)}" for name, size in zip(named, tokens, strict=True)],
-        "textposition": "outside",
-        "cliponaxis": False,
-        "customdata": table["kind"].tolist(),
-        "hovertext": [f"{plain(name)}: {size:,} tokens" for name, size in zip(named, tokens, strict=True)],
-        "hoverinfo": "text",
-        "marker": {"color": [_COLOURS.get(kind, SLATE) for kind in table["kind"]]},
-    }
+    texts = [f"<b>{label(name, 28)}</b>  {signed(size)}" for name, size in zip(named, tokens, strict=True)]
+    hover = [f"{plain(name)}: {size:,} tokens" for name, size in zip(named, tokens, strict=True)]
+    marker = {"color": [_COLOURS.get(kind, SLATE) for kind in table["kind"]]}
+    bar = written(bars(tokens, customdata=table["kind"].tolist(), marker=marker), texts)
+    bar |= {"hovertext": hover, "hoverinfo": "text"}
     low, high = min([0, *tokens]), max([1, *tokens])
     x = {"range": [low * 1.1, low + (high - low) * 1.75], "tickformat": "~s", "nticks": 6}
     y = {"range": [len(table) - 0.4, -0.6], "visible": False}
-    total = {"text": f"{sum(tokens):,} tokens in all", "xref": "paper", "yref": "paper", "x": 1, "y": 1.02}
-    notes = [{**total, "xanchor": "right", "yanchor": "bottom", "showarrow": False}]
-    return {"data": [bars], "layout": layout(len(table) * ROW + 80, x, y, annotations=notes)}
+    place = {"xref": "paper", "yref": "paper", "xanchor": "right", "yanchor": "bottom"}
+    notes = [note(f"{sum(tokens):,} tokens in all", 1, 1.02, **place)]
+    return {"data": [bar], "layout": layout(len(table) * ROW + 80, x, y, annotations=notes)}
 
 
 def _named(row: dict[str, Any]) -> str:

@@ -55,7 +55,7 @@ class Question(Generic[P]):
     """
 
     title: str
-    answer: Callable[P, pd.DataFrame | Columns]
+    answer: Callable[P, Any]  # a DataFrame or Columns, whichever `draw` takes
     draw: Callable[[Any], Spec]
 
     def table(self, *args: P.args, **options: P.kwargs) -> pd.DataFrame:
@@ -149,6 +149,32 @@ def layout(height: int, x: Mapping[str, Any], y: Mapping[str, Any], **more: Any)
         "yaxis": {**axis, **y},
         **more,
     }
+
+
+def counted(many: int, most: int = 8) -> Spec:
+    """Return the ticks of an axis of whole numbers: no half a turn where there are few.
+
+    Examples
+    --------
+    >>> counted(2), counted(75)
+    ({'tick0': 1, 'dtick': 1}, {'nticks': 8})
+    """
+    return {"nticks": most} if many > most else {"tick0": 1, "dtick": 1}
+
+
+def dollars(cost: float) -> str:
+    """Write a sum of money in few characters.
+
+    Examples
+    --------
+    >>> [dollars(cost) for cost in (0.0, 0.01234, 0.456, 12.345, 4321.0)]
+    ['$0', '$0.012', '$0.46', '$12.35', '$4,321']
+    """
+    if cost >= 1_000:
+        return f"${cost:,.0f}"
+    if cost >= 0.1:
+        return f"${cost:,.2f}"
+    return f"${cost:.2g}"
 
 
 def short(tokens: float) -> str:

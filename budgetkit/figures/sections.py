@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from budgetkit.budget.colours import ALARM, colour, translucent
+from budgetkit.figures.marks import bars, points
 from budgetkit.figures.question import Columns, Question, Spec, label, layout, plain, rows, short
 from budgetkit.plan import Plan
 
@@ -22,51 +23,23 @@ def _answer(plan: Plan) -> Columns:
 
 def _draw(table: Columns) -> Spec:
     sections, every = list(table["section"]), rows(table)
-    places = list(range(len(sections)))
     hover = [f"{plain(row['section'])}: {_sentence(row)}" for row in every]
     colours = [colour(section) for section in sections]
-    common = {
-        "type": "bar",
-        "orientation": "h",
-        "y": places,
-        "customdata": sections,
-        "hovertext": hover,
-        "hoverinfo": "text",
-    }
-    asked = {
-        **common,
-        "x": table["demand"],
-        "width": 0.32,
-        "marker": {
-            "color": [translucent(c, 0.28) for c in colours],
-            "line": {"width": [1 if asked else 0 for asked in table["demand"]], "color": colours},
-        },
-    }
-    granted = {**common, "x": table["granted"], "width": 0.32, "marker": {"color": colours}}
-    texts = {
-        "type": "scatter",
-        "mode": "text",
-        "x": [0] * len(places),
-        "y": [place - 0.42 for place in places],
-        "text": [f"<b>{plain(row['section'])}</b>  {_sentence(row)}" for row in every],
-        "textposition": "middle right",
-        "meta": {"short": [f"<b>{label(row['section'], 16)}</b>  {_few_letters(row)}" for row in every]},
-        "hoverinfo": "skip",
-        "cliponaxis": False,
-    }
-    cut = [place for place in places if table["cut"][place] > 0]
-    ends = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": [table["granted"][place] for place in cut],
-        "y": cut,
-        "hoverinfo": "skip",
-        "marker": {"symbol": "line-ns-open", "size": 18, "color": ALARM, "line": {"width": 3}},
-    }
+    common = {"customdata": sections, "hovertext": hover, "hoverinfo": "text", "width": 0.32}
+    edges = {"width": [1 if asked else 0 for asked in table["demand"]], "color": colours}
+    asked = bars(table["demand"], marker={"color": [translucent(c, 0.28) for c in colours], "line": edges}, **common)
+    granted = bars(table["granted"], marker={"color": colours}, **common)
+    names = [f"<b>{plain(row['section'])}</b>  {_sentence(row)}" for row in every]
+    few = {"short": [f"<b>{label(row['section'], 16)}</b>  {_few_letters(row)}" for row in every]}
+    texts = points([0] * len(names), [place - 0.42 for place in asked["y"]], text=names, meta=few, hoverinfo="skip")
+    texts |= {"mode": "text", "textposition": "middle right", "cliponaxis": False}
+    cut = [place for place in asked["y"] if table["cut"][place] > 0]
+    mark = {"symbol": "line-ns-open", "size": 18, "color": ALARM, "line": {"width": 3}}
+    ends = points([table["granted"][place] for place in cut], cut, hoverinfo="skip", marker=mark)
     most = max(table["demand"], default=0)
     x = {"range": [0, max(1, most) * 1.04], "tickformat": "~s", "nticks": 5, "showticklabels": most >= 5}
-    y = {"range": [len(places) - 0.6, -0.8], "visible": False}
-    height = len(places) * ROW + 60
+    y = {"range": [len(names) - 0.6, -0.8], "visible": False}
+    height = len(names) * ROW + 60
     return {"data": [asked, granted, texts, ends], "layout": layout(height, x, y, barmode="overlay", meta={"top": 2})}
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from budgetkit.budget.colours import ALARM, SLATE, colour
 from budgetkit.budget.quoting import quoted
+from budgetkit.figures.marks import line
 from budgetkit.figures.question import Question, Spec, end_labels, layout, plain
 from budgetkit.plan.sweeps import LINES
 
@@ -54,8 +55,8 @@ def _draw_line(table: pd.DataFrame) -> Spec:
     shown = [s for s in dict.fromkeys(table["section"]) if table.loc[table["section"] == s, "demand"].any()]
     lines = [_granted(table[table["section"] == section], by, section) for section in shown]
     whole = table.groupby(by, as_index=False)["cut"].sum()
-    total = {"x": whole[by].tolist(), "y": whole["cut"].tolist(), "name": CUT, "mode": "lines", "type": "scatter"}
-    total |= {"line": {"color": ALARM, "dash": "dot", "width": 2}, "hovertemplate": "%{y:,} cut<extra></extra>"}
+    dots, hover = {"color": ALARM, "dash": "dot", "width": 2}, "%{y:,} cut<extra></extra>"
+    total = line(whole[by], whole["cut"], name=CUT, line=dots, hovertemplate=hover, mode="lines")
     x = {"title": {"text": f"{plain(by)}, in tokens"}, "tickformat": "~s", "showgrid": False, "nticks": 8}
     y = {"rangemode": "tozero", "tickformat": "~s", "nticks": 6, "title": {"text": _unit(table)}}
     wide = table.pivot(index=by, columns="section", values="granted")[shown].assign(**{CUT: whole["cut"].to_numpy()})
@@ -65,16 +66,8 @@ def _draw_line(table: pd.DataFrame) -> Spec:
 
 
 def _granted(rows: pd.DataFrame, by: str, section: str) -> Spec:
-    name = plain(section)
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": name,
-        "x": rows[by].tolist(),
-        "y": rows["granted"].tolist(),
-        "line": {"color": colour(section), "width": 2.5},
-        "hovertemplate": "%{y:,} " + name + "<extra></extra>",
-    }
+    own, hover = {"color": colour(section), "width": 2.5}, "%{y:,} " + plain(section) + "<extra></extra>"
+    return line(rows[by], rows["granted"], name=plain(section), line=own, hovertemplate=hover, mode="lines")
 
 
 def _map_table(swept: pd.DataFrame) -> pd.DataFrame:

@@ -15,7 +15,8 @@ import pandas as pd
 
 from budgetkit.budget import Budget
 from budgetkit.budget.colours import ALARM, SLATE, colour, translucent
-from budgetkit.figures.question import Columns, Question, Spec, end_labels, layout, signed
+from budgetkit.figures.marks import line, note
+from budgetkit.figures.question import Columns, Question, Spec, counted, end_labels, layout, signed
 from budgetkit.plan.batch import Columns as Planned
 from budgetkit.plan.batch import RequestBatch, batch_of
 from budgetkit.plan.items import Ints
@@ -73,8 +74,8 @@ def _answer(
 
 
 def _draw(table: Columns) -> Spec:
-    line, turns = str(table["line"][0]), table["turn"]
-    own = SLATE if line == ALL else colour(line)
+    section, turns = str(table["line"][0]), table["turn"]
+    own = SLATE if section == ALL else colour(section)
     lines = [
         _line(table, "granted", own, fill="tozeroy", fillcolor=translucent(own, 0.22), width=2.5),
         _line(table, "limit", "#0072B2", dash="dash"),
@@ -86,7 +87,7 @@ def _draw(table: Columns) -> Spec:
         names["pinned_limit"] = "pinned limit"
     top = max(1, *(max(table[name]) for name in names)) * 1.16
     low = min(0, *(min(table[name]) for name in names))
-    x = {"title": {"text": "turn", "standoff": 4}, "range": _range(turns), "showgrid": False, "nticks": 8}
+    x = {"title": {"text": "turn", "standoff": 4}, "range": _range(turns), "showgrid": False, **counted(len(turns))}
     y = {"range": [low * 1.1, top], "tickformat": "~s", "nticks": 6, "zeroline": True}
     marks = _marks(table)
     notes = [*end_labels(table, _end_texts(table, names), (top - low) * 0.075), *marks[1]]
@@ -100,16 +101,8 @@ def _range(turns: Sequence[int]) -> list[int]:
 
 def _line(table: Columns, column: str, colour: str, dash: str = "solid", width: float = 2, **more: Any) -> Spec:
     names = {"granted": "kept", "limit": "limit", "demand": "asked", "pinned_limit": "pinned limit"}
-    return {
-        "type": "scatter",
-        "mode": "lines" if len(table["turn"]) > 1 else "lines+markers",
-        "name": names[column],
-        "x": table["turn"],
-        "y": table[column],
-        "line": {"color": colour, "dash": dash, "width": width},
-        "hovertemplate": "%{y:,} " + names[column] + "<extra></extra>",
-        **more,
-    }
+    more |= {"name": names[column], "hovertemplate": "%{y:,} " + names[column] + "<extra></extra>"}
+    return line(table["turn"], table[column], line={"color": colour, "dash": dash, "width": width}, **more)
 
 
 def _end_texts(table: Columns, names: dict[str, str]) -> dict[str, str]:
@@ -130,18 +123,18 @@ def _marks(table: Columns) -> tuple[list[Spec], list[Spec]]:
     ]
     shapes += [_upright(turn, ALARM, "dash", 1.5) for turn in cut]
     first, last = _range(turns)
-    common = {"y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False}
+    common = {"yref": "paper", "yanchor": "bottom"}
     notes = []
     for turn in cut:
         place = (turn - first) / max(1, last - first)
         anchor = "left" if place < 0.35 else "right" if place > 0.65 else "center"
-        notes.append({**common, "x": turn, "xanchor": anchor, "text": f"first cut: turn {turn:,}"})
+        notes.append(note(f"first cut: turn {turn:,}", turn, 1, xanchor=anchor, **common))
     return shapes, notes
 
 
 def _upright(x: int, colour: str, dash: str, width: float) -> Spec:
-    line = {"color": colour, "dash": dash, "width": width}
-    return {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "paper", "line": line, "layer": "below"}
+    drawn = {"color": colour, "dash": dash, "width": width}
+    return {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "paper", "line": drawn, "layer": "below"}
 
 
 #: Draw the history budget and what is asked of it, turn by turn, with the turn that first loses something.

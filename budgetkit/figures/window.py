@@ -13,6 +13,7 @@ from typing import Literal
 
 from budgetkit.budget import Budget
 from budgetkit.budget.colours import ALARM, HATCHED, POOL, WINDOW, colour, ink
+from budgetkit.figures.marks import bars, note, written
 from budgetkit.figures.question import Columns, Question, Spec, label, layout, plain, short, signed
 from budgetkit.plan import Plan
 from budgetkit.plan.walk import allocate
@@ -73,31 +74,20 @@ def _draw_window(table: Columns) -> Spec:
     total, window = sum(sizes), sum(table["tokens"])
     bars = [_segment(line, size, total) for line, size in zip(table["line"], sizes, strict=True)]
     mark = {"type": "line", "x0": window, "x1": window, "y0": -0.5, "y1": 0.5, "line": {"color": ALARM, "width": 3}}
-    end = {"x": window, "y": 0.5, "text": f"window ends: {window:,}", "showarrow": False, "yanchor": "bottom"}
+    end = note(f"window ends: {window:,}", window, 0.5, yanchor="bottom", xanchor="right")
     drawn = layout(170, {"range": [0, total], "tickformat": "~s"}, {"visible": False, "range": [-0.6, 0.75]})
     if total > window:
-        drawn |= {"shapes": [mark], "annotations": [{**end, "xanchor": "right"}]}
+        drawn |= {"shapes": [mark], "annotations": [end]}
     return {"data": bars, "layout": {**drawn, "barmode": "stack"}}
 
 
 def _segment(line: str, tokens: int, total: int) -> Spec:
     fits = tokens > total * 0.012 * max(len(line), 4)
-    return {
-        "type": "bar",
-        "orientation": "h",
-        "x": [tokens],
-        "y": [0],
-        "width": [0.8],
-        "customdata": [line],
-        "text": [f"{plain(line)}<br>{short(tokens)}" if fits else ""],
-        "textposition": "inside",
-        "insidetextanchor": "start",
-        "textangle": 0,
-        "textfont": {"color": ink(colour(line))},
-        "hovertext": [f"{plain(line)}: {tokens:,} tokens"],
-        "hoverinfo": "text",
-        "marker": {"color": colour(line), "pattern": {"shape": "/" if line in HATCHED else ""}},
-    }
+    text = {"text": [f"{plain(line)}<br>{short(tokens)}" if fits else ""], "textposition": "inside", "textangle": 0}
+    text |= {"insidetextanchor": "start", "textfont": {"color": ink(colour(line))}}
+    hover = {"hovertext": [f"{plain(line)}: {tokens:,} tokens"], "hoverinfo": "text"}
+    marker = {"color": colour(line), "pattern": {"shape": "/" if line in HATCHED else ""}}
+    return bars([tokens], width=[0.8], customdata=[line], marker=marker, **text, **hover)
 
 
 def _waterfall_answer(plan: Plan | Budget) -> Columns:
@@ -122,33 +112,18 @@ def _draw_waterfall(table: Columns) -> Spec:
     names = [plain(line) for line in lines]
     negative = [kind == "remainder" and size < 0 for kind, size in zip(table["kind"], table["tokens"], strict=True)]
     texts = [signed(tokens) for tokens in table["tokens"]]
-    bar = {
-        "type": "bar",
-        "orientation": "h",
-        "y": list(range(len(lines))),
-        "x": [high - low for low, high in ends],
-        "base": [low for low, _ in ends],
-        "customdata": lines,
-        "text": texts,
-        "textposition": "outside",
-        "cliponaxis": False,
-        "hovertext": [f"{name}: {text} tokens" for name, text in zip(names, texts, strict=True)],
-        "hoverinfo": "text",
-        "marker": {
-            "color": [ALARM if bad else colour(line) for line, bad in zip(lines, negative, strict=True)],
-            "pattern": {"shape": ["/" if line in HATCHED else "" for line in lines]},
-            "line": {"width": 0.5, "color": "rgba(128,128,128,0.6)"},
-        },
+    hover = [f"{name}: {text} tokens" for name, text in zip(names, texts, strict=True)]
+    marker = {
+        "color": [ALARM if bad else colour(line) for line, bad in zip(lines, negative, strict=True)],
+        "pattern": {"shape": ["/" if line in HATCHED else "" for line in lines]},
+        "line": {"width": 0.5, "color": "rgba(128,128,128,0.6)"},
     }
+    bar = bars((high - low for low, high in ends), base=[low for low, _ in ends], customdata=lines, marker=marker)
+    bar = written(bar, texts) | {"hovertext": hover, "hoverinfo": "text"}
     widest = float(max(high for _, high in ends))
     x = {"range": [min(0.0, float(min(bar["base"]))) * 1.15, widest * 1.24], "tickformat": "~s", "nticks": 5}
-    y = {
-        "autorange": "reversed",
-        "tickvals": bar["y"],
-        "ticktext": [label(line) for line in lines],
-        "showgrid": False,
-        "zeroline": False,
-    }
+    ticks = [label(line) for line in lines]
+    y = {"autorange": "reversed", "tickvals": bar["y"], "ticktext": ticks, "showgrid": False, "zeroline": False}
     meta = {"top": 4, "beside": max(map(len, texts)), "reach": widest}
     return {"data": [bar], "layout": layout(len(lines) * ROW + 84, x, y, meta=meta)}
 

@@ -33,7 +33,7 @@ def schema_block(schema: Mapping[str, Any]) -> str:
 
 
 def _shown(value: Any, names: bool = False, depth: int = 0) -> Any:
-    """Leave out what the model is not shown; the keys of an object of names all stay."""
+    """Leave out the keys that the model is not shown; names of properties always stay."""
     if depth > _DEEPEST:
         return None
     if isinstance(value, Mapping):

@@ -48,44 +48,21 @@ _HIDDEN |= {"thinking": "thinking"}
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Hold one family's row.
-
-    Parameters
-    ----------
-    family, pattern : str
-        What it is called, and what its models' names match.
-    counter : str
-        The public encoding that is counted with.
-    slope : float
-        The family's tokens for one of the encoding's.
-    constants : Mapping
-        From each of :data:`CONSTANTS` to tokens.
-    mark : float
-        Tokens for each punctuation mark.
-    tool_form : str
-        How tools are written: ``"json"`` or ``"words"``.
-    schema_shown : bool
-        Whether an answer schema's JSON is billed.
-    tool_times : float
-        How much more of their text is billed than of other text.
-    spread : Mapping
-        From ``"text"`` and ``"tools"`` to how far bills lay below and above the estimate, as shares of it.
-    source, date : str
-        Where it was fitted, and when that was read.
-    """
+    """Hold one family's row of the table."""
 
     family: str
-    pattern: str
-    counter: str
-    slope: float
-    constants: Mapping[str, int] = field(hash=False)
-    mark: float = 0.0
-    tool_form: str = "json"
-    schema_shown: bool = True
-    tool_times: float = 1.0
+    pattern: str  # what the names of its models match
+    counter: str  # the public encoding that is counted with
+    slope: float  # the family's tokens for one of the encoding's
+    constants: Mapping[str, int] = field(hash=False)  # from each of CONSTANTS to tokens
+    mark: float = 0.0  # tokens for each punctuation mark
+    tool_form: str = "json"  # how tools are written: "json" or "words"
+    schema_shown: bool = True  # whether an answer schema's JSON is billed
+    tool_times: float = 1.0  # how much more of their text is billed than of other text
+    # For "text" and "tools", how far bills lay below and above the estimate, as shares of it.
     spread: Mapping[str, tuple[float, float]] = field(default_factory=dict, hash=False)
-    source: str = ""
-    date: str = ""
+    source: str = ""  # where it was fitted
+    date: str = ""  # when that was read
 
 
 def estimate_for(model: str) -> Estimate:
@@ -124,7 +101,7 @@ def constants_of(request: Request) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class EstimatedRules:
-    """Charge a request as one family bills it, to be counted by the family's calibrated counter."""
+    """Charge a request as one family bills it; the family's calibrated counter counts the texts."""
 
     estimate: Estimate
     model: str = ""
@@ -132,11 +109,11 @@ class EstimatedRules:
     def charges(self, request: Request) -> list[Charge]:
         """List what a request bills."""
         cost, times = self.estimate.constants, constants_of(request)
-        each = cost["property"] * times["property"] + cost["tool"] * times["tool"]
+        each, more = cost["property"] * times["property"] + cost["tool"] * times["tool"], self.estimate.tool_times
         return [
             Charge("framing", "request", fixed=cost["request"]),
             *self._messages(request),
-            *(self._tool(tool) for tool in request.tools),
+            *(Charge("tools", function_name(tool), (self._written(tool),), times=more) for tool in request.tools),
             *([Charge("tools", "frame", fixed=each)] if each else []),
             *(Charge("hidden prompt", told, fixed=cost[name]) for name, told in _HIDDEN.items() if times[name]),
             *self._schema(request),
@@ -168,9 +145,6 @@ class EstimatedRules:
             written = (_json(request.schema.get("schema")),) if self.estimate.schema_shown else ()
             yield Charge("answer schema", "", written, self.estimate.constants["schema"])
 
-    def _tool(self, tool: Mapping[str, Any]) -> Charge:
-        return Charge("tools", function_name(tool), (self._written(tool),), times=self.estimate.tool_times)
-
     def _written(self, tool: Mapping[str, Any]) -> str:
         """Write a tool as JSON of name, description and parameters, or as all the words in it."""
         function = unwrapped(tool)
@@ -182,7 +156,7 @@ class EstimatedRules:
 
 
 def _turns(request: Request) -> set[int]:
-    """Return where the speaker changes: between the model and whoever else, the system text apart."""
+    """Return the indices of messages where the speaker changes between the model and anybody else."""
     spoken = [(index, each.role == "assistant") for index, each in enumerate(request.messages) if not is_system(each)]
     return {index for (_, one), (index, other) in pairwise(spoken) if one != other}
 
@@ -200,15 +174,13 @@ def _schemas(schema: object) -> list[Mapping[str, Any]]:
     while waiting:
         each = as_object(waiting.pop())
         found += [each] if each or not found else []
-        waiting += [
-            *as_object(each.get("properties")).values(),
-            *([each["items"]] if as_object(each.get("items")) else []),
-        ]
+        items = [each["items"]] if as_object(each.get("items")) else []
+        waiting += [*as_object(each.get("properties")).values(), *items]
     return found
 
 
 def _words(schema: Mapping[str, Any]) -> Iterator[str]:
-    """Name what of one schema costs words: its description, its choices, its properties' names."""
+    """List the words of one schema: its description, its choices and the names of its properties."""
     choices = schema.get("enum")
     yield str(schema.get("description") or "")
     yield from map(str, choices if isinstance(choices, list | tuple) else ())
@@ -216,7 +188,7 @@ def _words(schema: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _leaves(value: object) -> list[str]:
-    """List the keys and values of JSON, in no order that matters."""
+    """List all keys and values of a JSON value."""
     found: list[str] = []
     waiting = [value]
     while waiting:

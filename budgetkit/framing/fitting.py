@@ -114,10 +114,8 @@ def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | N
     """
     x, y = np.asarray(counted, dtype=np.float64), np.asarray(billed, dtype=np.float64)
     if len(x) != len(y) or len(x) < 3 or np.ptp(x) == 0:
-        raise ValueError(
-            f"{len(x)} readings of {len(set(x.tolist()))} different sizes, {len(y)} bills; a constant and a slope need "
-            "three of different sizes; give more readings"
-        )
+        told = f"{len(x)} readings of {len(set(x.tolist()))} different sizes, {len(y)} bills"
+        raise ValueError(f"{told}; a constant and a slope need three of different sizes; give more readings")
     constant, slope = _fitted(x, y)
     left_out = _left_out(x, y, list(range(len(x))) if projects is None else list(projects))
     low, high = (float(end) for end in np.quantile(left_out, [0.05, 0.95]))
@@ -126,7 +124,7 @@ def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | N
 
 
 def theil_sen(x: Floats, y: Floats) -> tuple[float, float]:
-    """Return constant and slope: the median slope of all pairs, and the median of what it leaves.
+    """Return constant and slope of a line: the median slope of all pairs, and the median of what is left.
 
     >>> theil_sen(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([3.0, 5.0, 900.0, 9.0, 11.0]))
     (1.0, 2.0)
@@ -139,7 +137,7 @@ def theil_sen(x: Floats, y: Floats) -> tuple[float, float]:
 
 
 def _fitted(x: Floats, y: Floats) -> tuple[float, float]:
-    """Fit by least squares what lies within eight robust standard deviations of the median slope."""
+    """Fit by least squares the points that lie within eight robust standard deviations of the median line."""
     constant, slope = theil_sen(x, y)
     off = np.abs(y - constant - slope * x)
     kept = off <= max(_FAR * 1.4826 * float(np.median(off)), 1e-9 * float(np.abs(y).max()))
@@ -151,7 +149,7 @@ def _fitted(x: Floats, y: Floats) -> tuple[float, float]:
 
 
 def _left_out(x: Floats, y: Floats, groups: Sequence[Hashable]) -> Floats:
-    """Return how far each reading lies from a fit that its group had no part in; of many groups, some at a time."""
+    """Return each reading's distance from a line that was fitted without the reading's group."""
     order = {group: at for at, group in enumerate(dict.fromkeys(groups))}
     parts = min(len(order), _MOST_LEFT_OUT)
     part = np.array([order[group] % parts for group in groups])

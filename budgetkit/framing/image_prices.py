@@ -15,8 +15,8 @@ from budgetkit.files import read_toml
 from budgetkit.framing.charges import Charge
 from budgetkit.framing.image_sizes import size_in
 from budgetkit.framing.images import patch_tokens, square_tokens, tile_tokens
-from budgetkit.framing.openai_families import bare
 from budgetkit.message import Image, Message
+from budgetkit.models.names import bare
 
 __all__ = ["image_charges", "image_price", "priced", "sized"]
 
@@ -33,7 +33,7 @@ _RULES: Final[Mapping[str, Callable[..., int]]] = {
 
 
 def image_price(model: str, width: int, height: int, detail: str = "auto") -> int:
-    """Price an image, in tokens; a model that no rule is known for prices it like gpt-4o.
+    """Price an image, in tokens; an unknown model prices it like gpt-4o.
 
     >>> [image_price(model, 640, 480) for model in ("gpt-4o", "gpt-4o-mini", "gpt-4.1-mini", "gpt-5-mini", "o4-mini")]
     [425, 14167, 488, 361, 517]
@@ -58,5 +58,5 @@ def image_charges(message: Message, index: int, model: str) -> Iterator[Charge]:
 
 
 def sized(image: Image) -> tuple[int, int] | None:
-    """Return an image's size where the message says it or its bytes do."""
+    """Return an image's width and height, if the message or the image's bytes tell them."""
     return (image.width, image.height) if image.width and image.height else size_in(image.url)

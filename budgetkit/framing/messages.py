@@ -26,7 +26,7 @@ _RESULT_ROLES = ("tool", "function")
 
 
 class Rules(Protocol):
-    """What a provider's own rules offer: from a request to all that it bills."""
+    """A provider's own rules: they list everything that a request or an answer bills."""
 
     @property
     def model(self) -> str:
@@ -256,14 +256,10 @@ class Framing:
             yield json_charge(request.tools)
 
     def _fixed(self, message: Message) -> int:
-        """Add up what does not depend on the counter."""
-        is_result = message.role in _RESULT_ROLES
-        return (
-            self.per_message
-            + (self.per_result if is_result else 0)
-            + (self.per_name if self._named(message) else 0)
-            + self.per_tool_call * len(message.tool_calls)
-        )
+        """Add up the tokens that do not depend on the counter."""
+        fixed = self.per_message + self.per_tool_call * len(message.tool_calls)
+        fixed += self.per_result if message.role in _RESULT_ROLES else 0
+        return fixed + (self.per_name if self._named(message) else 0)
 
     def _texts(self, message: Message) -> tuple[str, ...]:
         """List the texts that the counter is asked about."""

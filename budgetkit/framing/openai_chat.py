@@ -27,7 +27,7 @@ RESULTS = ("tool", "function")
 
 
 def chat_charges(request: Request, family: OpenAIFamily) -> list[Charge]:
-    """List what a request bills: once for itself, its messages, its tools and answer schema, a forced tool."""
+    """List what a request bills: the request itself, its messages, tools, answer schema and a forced tool."""
     return [
         Charge("framing", "request", fixed=family.request),
         *_messages(request, family),
@@ -37,7 +37,7 @@ def chat_charges(request: Request, family: OpenAIFamily) -> list[Charge]:
 
 
 def answer_charges(message: Message) -> list[Charge]:
-    """List what an answer bills: its text; one call 6 and its name and arguments; several 10 and their one JSON."""
+    """List what an answer bills: its text; for one call 6 tokens, name and arguments; for several 10 and their JSON."""
     calls = message.tool_calls
     said = [Charge("message", "answer", message.texts)] if message.text else []
     if len(calls) == 1:
@@ -48,7 +48,7 @@ def answer_charges(message: Message) -> list[Charge]:
 
 
 def _messages(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
-    """List each message's: 4, a name's text and 1, each of its texts, images, calls, results."""
+    """List what each message bills: 4 tokens, a name and 1 token for it, its texts, images, calls and results."""
     several = {call.id for message in request.messages if len(message.tool_calls) > 1 for call in message.tool_calls}
     escaped = family.name != "gpt-4o" or "mini" in request.model
     for index, message in enumerate(request.messages):
@@ -69,7 +69,7 @@ def _messages(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
 
 
 def _spoken(message: Message, index: int, request: Request, family: OpenAIFamily) -> Charge:
-    """Charge a message's text and name; a name that repeats the role costs 1, an answer what its family says."""
+    """Charge a message's text and name; a name equal to the role costs 1 token, an answer what its family adds."""
     named = message.name is not None
     fixed = family.per_message + (family.per_name if named else 0)
     texts = [*message.texts, *([message.name] if message.name and message.name != message.role else [])]
@@ -83,7 +83,7 @@ def _spoken(message: Message, index: int, request: Request, family: OpenAIFamily
 
 
 def _call(call: ToolCall, index: int, family: OpenAIFamily) -> Charge:
-    """Charge one call: its name with and without "functions.", its arguments as compact JSON, and 3."""
+    """Charge one call: its name with and without "functions.", its arguments as compact JSON, and 3 tokens."""
     if family.older_tools:
         return Charge("message", f"call {call.name}", (call.name, call.name, call.arguments), 3, message=index)
     texts = (f"functions.{call.name}", call.name, compact(call.arguments))
@@ -107,12 +107,12 @@ def _uses(message: Message) -> str:
 
 
 def _listed(results: Sequence[Message], escaped: bool) -> str:
-    """Write results as one JSON list, each parsed where it is JSON."""
+    """Write results as one JSON list; a result that is JSON is parsed first."""
     return json.dumps([parsed(result.text) for result in results], ensure_ascii=escaped, default=str)
 
 
 def _blocks(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
-    """List tools and answer schema: blocks of text that follow the first system text after a blank line."""
+    """List tools and answer schema, which stand as blocks of text after the first system message."""
     if family.older_tools and request.tools:
         yield declaration_charge(request.tools, any(is_system(message) for message in request.messages))
     tools = [] if family.older_tools else list(request.tools)
@@ -142,7 +142,7 @@ def _named(request: Request) -> str:
 
 
 def forced_tool(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
-    """Charge a tool that must be called: its name after "functions.", and 6."""
+    """Charge a tool that must be called: its name after "functions.", and 6 tokens."""
     if request.forced and family.forced_tool:
         yield Charge("tools", "forced", (f"functions.{request.forced}",), 6)
 
@@ -153,7 +153,7 @@ def is_system(message: Message) -> bool:
 
 
 def parsed(text: str) -> Any:
-    """Read JSON, or leave the text as it is."""
+    """Parse JSON; return text that is no JSON unchanged."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -161,7 +161,7 @@ def parsed(text: str) -> Any:
 
 
 def compact(value: Any) -> str:
-    """Write JSON without blanks, a text that holds JSON too; other text stays as it is."""
+    """Write JSON without blanks, also JSON that is given as text; other text stays as it is."""
     read = parsed(value) if isinstance(value, str) else value
     if isinstance(read, str):
         return read if read == value else json.dumps(read, ensure_ascii=False)

@@ -26,7 +26,7 @@ _SEQUENTIAL = 78  # gpt-5 is told that calls at once are forbidden
 
 
 def responses_charges(request: Request, family: OpenAIFamily) -> list[Charge]:
-    """List what a request bills: once for itself, its messages, its tools and answer schema, a forced tool."""
+    """List what a request bills: the request itself, its messages, tools, answer schema and a forced tool."""
     return [
         Charge("framing", "request", fixed=family.request),
         *_messages(request, family),
@@ -38,7 +38,7 @@ def responses_charges(request: Request, family: OpenAIFamily) -> list[Charge]:
 
 
 def _messages(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
-    """List each message's: 4 and its texts as one text; of a result its text alone."""
+    """List what each message bills: 4 tokens and its joined texts; a result bills its text alone."""
     for index, message in enumerate(request.messages):
         yield from image_charges(message, index, request.model)
         text = "".join(message.texts)
@@ -51,7 +51,7 @@ def _messages(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
 
 
 def _spoken(message: Message, text: str, request: Request, family: OpenAIFamily) -> Charge:
-    """Charge a message: an answer costs what its family says, on gpt-4o also the name of the answer schema."""
+    """Charge a message; an answer also costs what its family adds, and on gpt-4o the name of the answer schema."""
     if message.role != "assistant":
         return Charge("message", message.role, (text,), 4)
     if request.schema and family.schema_answer:
@@ -60,7 +60,7 @@ def _spoken(message: Message, text: str, request: Request, family: OpenAIFamily)
 
 
 def _call(messages: Sequence[Message], index: int, family: OpenAIFamily) -> Charge:
-    """Charge a call: its family's constant, its name twice, its arguments as compact JSON; calls are never merged."""
+    """Charge a call: its family's constant, its name twice, and its arguments as compact JSON."""
     call = messages[index].tool_calls[0]
     beside = [messages[at] for at in (index - 1, index + 1) if 0 <= at < len(messages)]
     alone = not any(message.tool_calls for message in beside)
@@ -73,7 +73,7 @@ def _call(messages: Sequence[Message], index: int, family: OpenAIFamily) -> Char
 
 
 def _tools(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
-    """List tools: a block of their own, which no system text joins."""
+    """List the tools, which stand in a block of their own."""
     if not request.tools:
         return
     each = [(function_name(tool), written_function(tool, family.plain_unions)) for tool in request.tools]
@@ -83,14 +83,14 @@ def _tools(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
 
 
 def _schema(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
-    """Charge the answer schema: its block, and 1 where its name begins the answer."""
+    """Charge the answer schema: its block, and 1 token where its name begins the answer."""
     if request.schema:
         fixed = 1 if family.schema_answer else 0
         yield Charge("answer schema", str(request.schema.get("name") or ""), (schema_block(request.schema),), fixed)
 
 
 def _choice(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
-    """Charge what the model is told about calling: that it must, or that it may call one at a time only."""
+    """Charge the instruction that some tool must be called, or that only one call at a time is allowed."""
     if request.required and family.forced_tool:
         yield Charge("tools", "required", fixed=_SOME_TOOL)
     if request.sequential and request.tools and family.plain_unions:

@@ -19,7 +19,7 @@ _DEEPEST = 40  # schemas nested deeper, or that refer to themselves, are "any" f
 
 
 def namespace(tools: Sequence[Schema], plain: bool = False) -> str:
-    r"""Write tools as the namespace that the model is shown; unions are plain where they stand on one line.
+    r"""Write tools as the namespace that the model is shown; with `plain`, unions stand on one line.
 
     >>> place = {"type": "string", "description": "Town and country"}
     >>> parameters = {"properties": {"place": place, "days": {"type": "integer", "default": 3}}, "required": ["place"]}
@@ -53,20 +53,20 @@ def written_function(tool: Schema, plain: bool = False) -> str:
 
 
 def function_name(tool: Schema) -> str:
-    """Return a tool's name, whichever way it is wrapped."""
+    """Return a tool's name from any of the forms that a tool can have."""
     function = unwrapped(tool)
     return str(function.get("name") or function.get("type") or "")
 
 
 class _Root:
-    """The schema of one function's parameters, in which its references are looked up."""
+    """Hold the schema of one function's parameters, in which references are looked up."""
 
     def __init__(self, schema: Schema, plain: bool) -> None:
         self.plain = plain
         self.definitions = {**as_object(schema.get("definitions")), **as_object(schema.get("$defs"))}
 
     def resolved(self, schema: Schema) -> Schema:
-        """Follow ``$ref``; the keys that stand beside it win."""
+        """Follow ``$ref``; keys beside the reference override those it leads to."""
         for _ in range(_DEEPEST):
             if not isinstance(schema.get("$ref"), str):
                 break
@@ -75,7 +75,7 @@ class _Root:
         return schema
 
     def object(self, schema: Schema, depth: int) -> str:
-        """Write an object: on one line where no property has a comment, a default or an object within."""
+        """Write an object, on one line if no property has a comment, a default or an object inside."""
         members = {name: self.resolved(member) for name, member in properties_of(schema).items()}
         required = schema.get("required")
         required = required if isinstance(required, list | tuple) else ()
@@ -85,7 +85,7 @@ class _Root:
         return "\n".join(["{", *written, "}"])
 
     def member(self, name: str, schema: Schema, required: bool, depth: int) -> str:
-        """Write one property: its comments above it, its name and type, what it defaults to behind it."""
+        """Write one property: comments above, then name and type, then its default."""
         typed = self.type(schema, depth)
         described = isinstance(schema.get("type"), list | tuple) and schema.get("description")
         colon = ":" if typed.startswith("\n") and not described else ": "
@@ -109,7 +109,7 @@ class _Root:
         return self.named(str(kind), schema, depth)
 
     def union(self, choices: Sequence[Schema], depth: int) -> str:
-        """Write each choice on a line, its description behind it; gpt-5 is shown all of them on one."""
+        """Write each choice on a line with its description behind it; gpt-5 is shown all choices on one line."""
         if self.plain:
             return " | ".join(self.type(choice, depth + 1) for choice in choices)
         lines = []
@@ -120,7 +120,7 @@ class _Root:
         return "\n" + "\n".join(lines) + "\n"
 
     def named(self, kind: str, schema: Schema, depth: int) -> str:
-        """Write a type that has a name: an array, an object, a number, or what it is called."""
+        """Write an array, an object, a number, or the type's own name."""
         if kind == "array":
             return self.array(schema, depth)
         if kind == "object" or (kind == "any" and properties_of(schema)):
@@ -128,7 +128,7 @@ class _Root:
         return "number" if kind == "integer" else kind
 
     def array(self, schema: Schema, depth: int) -> str:
-        """Write an array: ``T[]``, or with its items on lines of their own where they have comments."""
+        """Write an array as ``T[]``; items with comments stand on lines of their own."""
         items = self.resolved(as_object(schema.get("items")))
         typed, comments = self.type(items, depth + 1), [*_comments(items)]
         if comments or "\n" in typed:
@@ -137,7 +137,7 @@ class _Root:
 
 
 def _comments(schema: Schema) -> Iterator[str]:
-    """Write title and description, a comment line for each of theirs."""
+    """Write title and description as comment lines."""
     if schema.get("title"):
         yield f"// {schema['title']}"
         if schema.get("description"):
@@ -150,7 +150,7 @@ def _lines(text: object) -> list[str]:
 
 
 def _trailing(schema: Schema) -> str:
-    """Write format and default behind a property; a default is bare where there are choices."""
+    """Write format and default behind a property; a default text has no quotes where there are choices."""
     said = []
     if "format" in schema:
         said.append(f"format: {schema['format']}")
@@ -165,7 +165,7 @@ def _json(value: object) -> str:
 
 
 def unwrapped(tool: Schema) -> Schema:
-    """Unwrap ``{"type": "function", "function": {...}}``; newer requests leave the wrapping out."""
+    """Unwrap ``{"type": "function", "function": {...}}``; newer requests come without the wrapping."""
     return as_object(tool.get("function")) or tool
 
 

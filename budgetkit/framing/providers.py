@@ -1,4 +1,4 @@
-"""Which provider's rules a model's requests are billed by, and which counter counts their texts."""
+"""Which rules bill a model's requests, and which counter counts their texts."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["OpenAIRules", "counter_for", "rules_for"]
 
 @dataclass(frozen=True, slots=True)
 class OpenAIRules:
-    """Charge a request as one of OpenAI's families bills it; the model decides what images cost."""
+    """Charge a request as one of OpenAI's families bills it; the model's name decides what images cost."""
 
     family: OpenAIFamily
     model: str = ""
 
     def charges(self, request: Request) -> list[Charge]:
-        """List what a request bills on the interface whose shape it has."""
+        """List what a request bills on the interface it was written for."""
         asked = replace(request, model=self.model or request.model)
         return (responses_charges if request.shape == "responses" else chat_charges)(asked, self.family)
 
@@ -44,7 +44,7 @@ def rules_for(model: str) -> OpenAIRules | EstimatedRules:
 
 
 def counter_for(model: str) -> Counter:
-    """Return the counter whose numbers the rules of a model are made for.
+    """Return the counter that the rules of a model are made for.
 
     >>> counter_for("gpt-5").name, counter_for("nobody-knows").exact
     ('gpt-5', False)

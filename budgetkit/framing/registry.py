@@ -33,7 +33,7 @@ def _from_row(row: dict[str, Any]) -> Framing:
 
 
 def _framed(rules: OpenAIRules, counter: str = "gpt-4o") -> Framing:
-    """Make the framing that a family's rules decide; its numbers are theirs for text."""
+    """Make the framing of an OpenAI family, which its own rules decide."""
     own = rules.family
     return Framing(
         per_message=own.per_message - 1,

@@ -1,4 +1,4 @@
-"""Request: what is sent to a provider, whichever shape it had, as all rules read it."""
+"""Request: what is sent to a provider, in one form for all rules."""
 
 from __future__ import annotations
 
@@ -15,71 +15,49 @@ Raw = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Hold a request as all rules read it.
+    """Hold a request as all rules read it."""
 
-    Parameters
-    ----------
-    shape : str
-        ``"chat"``, ``"responses"``, ``"anthropic"``, ``"gemini"`` or ``"converse"``.
-    model : str
-        As the request names it; empty where it does not.
-    messages : tuple of Message
-        In OpenAI's chat format, the system text first.
-    tools : tuple of Mapping
-        Functions that the model may call, each with a name.
-    schema : Mapping or None
-        Of the answer: ``name``, ``description`` and ``schema``.
-    forced : str
-        Name of the tool that must be called.
-    required : bool
-        Whether some tool must be called.
-    sequential, thinking : bool
-        Whether calls at once are forbidden, and whether thinking is switched on.
-    uncounted : tuple of str
-        What it holds that cannot be counted.
-    """
-
-    shape: str
-    model: str = ""
-    messages: tuple[Message, ...] = ()
-    tools: tuple[Raw, ...] = ()
-    schema: Raw | None = None
-    forced: str = ""
-    required: bool = False
-    sequential: bool = False
-    thinking: bool = False
-    uncounted: tuple[str, ...] = ()
+    shape: str  # "chat", "responses", "anthropic", "gemini" or "converse"
+    model: str = ""  # as the request names it
+    messages: tuple[Message, ...] = ()  # in OpenAI's chat format, the system text first
+    tools: tuple[Raw, ...] = ()  # functions that the model may call, each with a name
+    schema: Raw | None = None  # of the answer: name, description and schema
+    forced: str = ""  # the tool that must be called
+    required: bool = False  # whether some tool must be called
+    sequential: bool = False  # whether calls at once are forbidden
+    thinking: bool = False  # whether thinking is switched on
+    uncounted: tuple[str, ...] = ()  # what it holds that cannot be counted
 
 
 def own_functions(tools: Iterable[Raw]) -> tuple[tuple[Raw, ...], list[str]]:
-    """Part functions from tools that run at the provider."""
+    """Separate functions from the provider's built-in tools; return both."""
     listed = list(tools)
     own = [tool for tool in listed if tool.get("type", "function") == "function"]
     return tuple(own), [f"built-in tool {tool['type']}" for tool in listed if tool not in own]
 
 
 def uncounted(messages: Iterable[Message], *kinds: str) -> tuple[str, ...]:
-    """Name once each kind of content that cannot be counted: those given, then those of the messages' parts."""
+    """Name each kind of content that cannot be counted once: those given, then those of the messages' parts."""
     return tuple(dict.fromkeys([*kinds, *(kind for message in messages for kind in message.uncounted)]))
 
 
 def kept_parts(content: Any) -> Any:
-    """Keep a text, and of a list what is a part."""
+    """Return a text as it is, and of a list the elements that can be parts."""
     if isinstance(content, list | tuple):
         return [part for part in content if isinstance(part, str | Mapping)]
     return content if content is None or isinstance(content, str) else str(content)
 
 
 def objects(value: object) -> list[Raw]:
-    """Return the objects of a list; of anything else none."""
+    """Return the objects in a list; an empty list for anything else."""
     return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list | tuple) else []
 
 
 def as_object(value: object) -> Raw:
-    """Return what should be an object as one."""
+    """Return a mapping as it is, and an empty one for anything else."""
     return value if isinstance(value, Mapping) else {}
 
 
 def as_text(value: object) -> str:
-    """Return what should be a text as one."""
+    """Return a text as it is, and an empty one for anything else."""
     return value if isinstance(value, str) else ""

@@ -37,12 +37,12 @@ def anthropic_request(raw: Raw) -> Request:
 
 
 def _typed(block: Raw) -> tuple[str, Raw]:
-    """Tell what an Anthropic block is."""
+    """Return the kind of an Anthropic block, and the block."""
     return as_text(block.get("type")) or "text", block
 
 
 def _untyped(block: Raw) -> tuple[str, Raw]:
-    """Tell what a Converse block is: the one key it has names it."""
+    """Return the kind of a Converse block, which its only key names, and what it holds."""
     names = {"toolUse": "tool_use", "toolResult": "tool_result", "reasoningContent": "thinking"}
     kind = next((key for key in block if key != "cachePoint"), "text")
     if kind == "text":
@@ -55,7 +55,7 @@ def _untyped(block: Raw) -> tuple[str, Raw]:
 
 
 def _from_blocks(message: Raw, told: Callable[[Raw], tuple[str, Raw]]) -> Iterator[dict[str, Any]]:
-    """Turn a message of blocks into results, each a message of its own, and what is said, shown and called."""
+    """Turn a message of blocks into messages: one for each tool result, then one with texts, images and calls."""
     content = message.get("content")
     said: list[Any] = [{"type": "text", "text": content}] if isinstance(content, str) else []
     calls, thought = [], []

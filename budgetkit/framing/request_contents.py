@@ -21,12 +21,10 @@ def gemini_request(raw: Raw) -> Request:
     contents = raw["contents"] if isinstance(raw["contents"], list | tuple) else [raw["contents"]]
     spoken += [{"parts": [{"text": each}]} if isinstance(each, str) else each for each in contents if each]
     messages = tuple(Message(each) for content in spoken if isinstance(content, Mapping) for each in _content(content))
-    tools: list[Raw] = []
-    builtin = []
-    for tool in objects(raw.get("tools")):
-        declared = tool.get("functionDeclarations", tool.get("function_declarations"))
-        tools += objects(declared)
-        builtin += [f"built-in tool {name}" for name in tool if name.lower().replace("_", "") != "functiondeclarations"]
+    listed, own = objects(raw.get("tools")), ("functionDeclarations", "function_declarations")
+    tools = [each for tool in listed for each in objects(tool.get(own[0], tool.get(own[1])))]
+    named = (name for tool in listed for name in tool)
+    builtin = [f"built-in tool {name}" for name in named if name.lower().replace("_", "") != own[0].lower()]
     state = ["server state (cachedContent)"] if raw.get("cachedContent") else []
     config = as_object(as_object(raw.get("toolConfig")).get("functionCallingConfig"))
     asked = as_object(raw.get("generationConfig"))
@@ -43,14 +41,14 @@ def gemini_request(raw: Raw) -> Request:
 
 
 def _thoughts(contents: Iterable[Any]) -> list[str]:
-    """Name thoughts that stand before a call as a signature: they are billed again."""
+    """Name signed thoughts before a call, since they are billed again."""
     parts = [part for content in contents for part in objects(as_object(content).get("parts"))]
     signed = any({"thoughtSignature", "thought_signature"} & part.keys() for part in parts if "text" not in part)
     return ["reasoning before a call"] if signed else []
 
 
 def _content(content: Raw) -> Iterator[dict[str, Any]]:
-    """Turn Gemini's content into messages: what is said, shown and called, and each result."""
+    """Turn Gemini's content into messages: one for each tool result, then one with texts, images and calls."""
     said, calls = [], []
     role = {"model": "assistant", "system": "system"}.get(as_text(content.get("role")), "user")
     for part in objects(content.get("parts")):

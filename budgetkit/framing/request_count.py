@@ -209,7 +209,7 @@ def _unsized(request: Request) -> tuple[str, ...]:
 def _interval(
     rules: OpenAIRules | EstimatedRules, request: Request, charges: Sequence[Charge], tokens: int
 ) -> tuple[int, int | None]:
-    """Return the ends: what an image of unknown size may cost, and what an estimate's family spreads."""
+    """Return the least and the most that may be billed, given images of unknown size and the family's spread."""
     low = high = tokens
     for image in (image for message in request.messages for image in message.images if sized(image) is None):
         taken = priced(image, rules.model)

@@ -128,7 +128,7 @@ def _responses(raw: Raw) -> Request:
 
 
 def _item(item: Raw) -> dict[str, Any] | None:
-    """Turn an item of the Responses interface into a message; reasoning and what is new into none."""
+    """Turn an item of the Responses interface into a message; None for reasoning and unknown items."""
     kind = item.get("type", "message")
     if kind == "message":
         return {"role": as_text(item.get("role")) or "user", "content": kept_parts(item.get("content"))}
@@ -143,7 +143,7 @@ def _item(item: Raw) -> dict[str, Any] | None:
 
 
 def _reasoning(items: Iterable[Raw]) -> list[str]:
-    """Name reasoning that stands before a call: it is billed until the user speaks again."""
+    """Name reasoning that stands before a call, which is billed until the user speaks again."""
     before, found = False, False
     for item in items:
         kind = item.get("type", "message")

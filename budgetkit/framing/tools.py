@@ -71,7 +71,7 @@ class ToolConstants:
         return sizes([self.charge(tools)], count)[0] if tools else 0
 
     def charge(self, tools: Sequence[Schema]) -> Charge:
-        """Charge tool schemas: each function's line and its properties', and what ends them all."""
+        """Charge the constants and texts of each function and each property, and the end."""
         texts: list[str] = []
         fixed = self.end
         for tool in tools:
@@ -130,7 +130,7 @@ def _declared(tool: Schema) -> Iterator[str]:
 
 
 def _members(schema: Schema, depth: int) -> Iterator[str]:
-    """Declare an object's properties. Descriptions of nested ones are not shown to the model."""
+    """Declare an object's properties; the model is not shown descriptions of nested ones."""
     required = schema.get("required") or ()
     for name, member in properties_of(schema).items():
         if member.get("description") and depth == 0:

@@ -20,6 +20,7 @@ from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.live.engine import Asks, Engine, Overrun
 from budgetkit.live.reading import read
 from budgetkit.live.request import Request
+from budgetkit.live.returning import Archive
 from budgetkit.live.running_ledger import Count, Rules, RunningLedger
 from budgetkit.live.saving import restored, saved
 from budgetkit.live.shortening import placeholder
@@ -64,7 +65,8 @@ class Conversation:
     Notes
     -----
     What was sent stays as it was until the policy cuts, so that a prompt cache holds it. What has left is forgotten: it
-    takes no memory. Threads and tasks may share a conversation; requests wait for one another.
+    takes no memory, unless the policy is :class:`budgetkit.policies.BringBack`, which may bring it back. Threads and
+    tasks may share a conversation; requests wait for one another.
 
     Examples
     --------
@@ -104,15 +106,11 @@ class Conversation:
             counting, framing or DEFAULT_FRAMING, table, history, self.policy.unit == "turn", self.policy.importance
         )
         self._write = self._writer(summarise)
-        if isinstance(self.policy, BringBack):
-            raise ValueError(
-                f"{brief(self.policy)} brings back what has left, which a conversation forgets and a replay knows; "
-                f"give the policy that prunes, {brief(self.policy.policy)}"
-            )
-        for stage in self.policy.stages:
+        for stage in self._stages:
             if isinstance(stage, DropToolResults):  # an error now, not after a hundred turns
                 placeholder(Message({"role": "tool", "content": ""}), stage.placeholder, rules)
-        ledger = RunningLedger(rules, [dict(each) for each in tools])
+        archive = Archive() if isinstance(self.policy, BringBack) else None
+        ledger = RunningLedger(rules, [dict(each) for each in tools], archive=archive)
         self._engine = Engine(budget, self.policy, ledger, tell, shorten, overrun)
         self._inbox: list[Message] = []
         self._lock, self._busy = threading.Lock(), threading.Lock()
@@ -229,6 +227,10 @@ class Conversation:
         engine.standing, made._inbox, engine.sent, engine.requests = fill(engine.ledger)
         return made
 
+    @property
+    def _stages(self) -> tuple[Policy, ...]:
+        return (self.policy.policy if isinstance(self.policy, BringBack) else self.policy).stages
+
     def _next(self) -> Asks:
         with self._lock:
             if self._inbox:
@@ -239,7 +241,7 @@ class Conversation:
     def _writer(self, summarise: Write | None) -> Write:
         if summarise is not None:
             return summarise
-        if any(isinstance(stage, Summarise) and stage.text is None for stage in self.policy.stages):
+        if any(isinstance(stage, Summarise) and stage.text is None for stage in self._stages):
             raise ValueError(
                 f"{brief(self.policy)} writes summaries, and nobody says how; a replay models their length, "
                 "a conversation sends them; pass summarise=, a function from messages to a text"

@@ -20,12 +20,13 @@ from budgetkit.plan import Plan, allocate
 from budgetkit.plan.item import Item
 from budgetkit.plan.walk import with_undeclared
 from budgetkit.pruning.history import SHRUNK, SUMMARISED
-from budgetkit.pruning.policies import Policy, PruningContext
+from budgetkit.pruning.policies import BringBack, Policy, PruningContext
 from budgetkit.pruning.retention import Steps, prune
 
 Overrun = Literal["warn", "raise", "tell"]
 Asks = Generator[list[Message], str, Request]
 _ROOM = 256  # slots that what has left may take up
+_BACK = 1 << 40  # beyond the stamps of messages that never left
 
 
 @dataclass
@@ -41,6 +42,7 @@ class Engine:
     standing: dict[int, Line] = field(default_factory=dict)
     sent: list[int] = field(default_factory=list)
     requests: int = 0
+    back: list[Line] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.open = with_undeclared(replace(self.budget, deficit="signed"), [self.ledger.rules.section])
@@ -68,6 +70,7 @@ class Engine:
         self.requests += 1
         ledger.enter(entering)
         left = [*self._settled()]
+        self.back = self._brought(limit)
         return self._fitted(plan, demand, pinned, left, texts)
 
     def _summarised(self, steps: Steps) -> Generator[list[Message], str, list[str]]:
@@ -105,6 +108,7 @@ class Engine:
     def _fitted(self, plan: Plan, demand: Counter[str], pinned: int, left: list[Left], texts: list[str]) -> Request:
         """Plan what is left, and cut inside what the window still has no room for."""
         ledger, section = self.ledger, self.ledger.rules.section
+        pinned += sum(line.tokens for line in self.back)
         if ledger.history.tokens + pinned != demand[section] or plan[section].cut:
             plan = self._planned(demand, pinned)
         if self.shorten and (_missing(plan) > 0 or any(g.cut for g in plan.grants if g.section != section)):
@@ -124,6 +128,15 @@ class Engine:
                 pinned += ledger.demand()[section] - demand[section]
                 plan = self._planned(ledger.demand(), pinned)
         return self._made(plan, left, texts)
+
+    def _brought(self, limit: int) -> list[Line]:
+        """Bring back for this request what its question asks for, as it was."""
+        ledger, policy = self.ledger, self.policy
+        if ledger.archive is None or not isinstance(policy, BringBack):
+            return []
+        found = ledger.archive.returns(ledger.history, policy, limit, ledger.start)
+        tokens, said = ledger.history.slots.tokens, ledger.archive.messages
+        return [Line(said[slot], tokens[slot], "", "", _BACK + slot) for slot in found]
 
     def _planned(self, demand: Counter[str], pinned: int) -> Plan:
         section, history = self.ledger.rules.section, self.ledger.history
@@ -162,7 +175,7 @@ class Engine:
             tokens += ledger.rules.framing.message(messages[-1], ledger.rules.count)
         waits = [Left(ledger.lines[slot].message.raw, "unanswered") for slot in sorted(ledger.apart)]
         tools = [dict(each) for each in ledger.tools]
-        if len(ledger.history.slots) > _ROOM + 2 * len(ledger.lines):
+        if ledger.archive is None and len(ledger.history.slots) > _ROOM + 2 * len(ledger.lines):
             self.standing = unpack(ledger, packed(ledger, self.standing))
         return Request(
             messages, tools, plan, tokens, max(0, missing), (*left, *waits), tuple(texts), stable, tuple(told)
@@ -174,9 +187,9 @@ class Engine:
         lines = ledger.lines if not self.standing else ledger.lines | self.standing
         slots = sorted(lines.keys() - ledger.apart) if ledger.apart else sorted(lines)
         found = [lines[slot] for slot in slots]
-        if ledger.passages:
+        if ledger.passages or self.back:
             edge = sum(slot < ledger.start for slot in slots)
-            found[edge:edge] = [_passage(item, ledger.turn) for item in ledger.passages]
+            found[edge:edge] = [*self.back, *(_passage(item, ledger.turn) for item in ledger.passages)]
         return found
 
 

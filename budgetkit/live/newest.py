@@ -60,7 +60,7 @@ def newest(
 
 def _units(said: Sequence[Any]) -> tuple[list[Raw], list[Unit], list[Unit]] | None:
     """List the units that may leave and those that stay; None where a message is not plain or a call not answered."""
-    raws = [each.raw if type(each) is Message else each for each in said]
+    raws: list[Any] = [each.raw if type(each) is Message else each for each in said]
     roles = [raw.get("role") if isinstance(raw, dict) else None for raw in raws]
     asked = len(raws) - 1 - roles[::-1].index("user") if "user" in roles else -1
     leave: list[Unit] = []
@@ -101,8 +101,6 @@ def _sizing(said: Sequence[Raw], count: Count, framing: Framing) -> Callable[[Se
 
     def size(units: Sequence[Unit]) -> list[int]:
         plain = many([text for _, _, text in units if text is not None]) if beyond else []
-        if len(plain) == len(units):
-            return [tokens + beyond[said[start]["role"]] for (start, _, _), tokens in zip(units, plain, strict=True)]
         counts = iter(plain)
         return [
             sum(framing.messages(said[start:end], count))

@@ -15,6 +15,7 @@ from typing import Any
 
 from budgetkit.framing import Framing
 from budgetkit.live.assembly import SPOKEN
+from budgetkit.live.returning import Archive
 from budgetkit.message import Message
 from budgetkit.plan.item import Item
 from budgetkit.pruning.history import History, Slots
@@ -74,6 +75,7 @@ class RunningLedger:
     carrier: str = ""
     schemas: int = 0
     system: tuple[Message, ...] = ()  # the first, which tool schemas may follow
+    archive: Archive | None = None  # of all that was said, where it may come back
 
     def __post_init__(self) -> None:
         self.count_schemas()
@@ -156,8 +158,14 @@ class RunningLedger:
         unit = unit if caller is None else slots.unit[caller]
         slots.add(tokens, unit, self.turn, message.role in RESULT_ROLES, rules.importance(message))
         sections = past_section(message, rules.roles), present_section(message, rules.roles)
+        if caller is not None and (call := self.lines.get(caller)):  # a result is pruned where its call is
+            own = zip((call.past, call.present), sections, strict=True)
+            past, present = (at if at == rules.section else own for at, own in own)
+            sections = past, present
         self.stamps += 1
         self.lines[slot] = Line(_sent(message), tokens, *sections, self.stamps, False)
+        if self.archive is not None:
+            self.archive.add(self.lines[slot].message)
         self.apart.add(slot)
         if message.role in SYSTEM_ROLES and not self.system:
             self.system = (message,)

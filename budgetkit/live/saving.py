@@ -11,6 +11,7 @@ from typing import Any
 from budgetkit import state
 from budgetkit.budget import Budget
 from budgetkit.budget.quoting import brief, one_line
+from budgetkit.live.returning import Archive
 from budgetkit.live.running_ledger import Line, RunningLedger
 from budgetkit.message import Message
 from budgetkit.plan.item import Item
@@ -69,7 +70,7 @@ def packed(ledger: RunningLedger, standing: Standing) -> dict[str, Any]:
     """Return what is still there as plain data, its messages numbered from 0 on."""
     history, slots = ledger.history, ledger.history.slots
     kept = {*ledger.lines, *standing, *ledger.this_turn, *([ledger.start] if ledger.start < len(slots) else [])}
-    kept |= {slots.unit[slot] for slot in kept}
+    kept |= {slots.unit[slot] for slot in kept} if ledger.archive is None else {*range(len(slots))}
     order = sorted(kept)
     new = {slot: number for number, slot in enumerate(order)}
     columns = (slots.tokens, slots.turn, slots.is_result, slots.importance, history.size, history.state)
@@ -88,6 +89,7 @@ def packed(ledger: RunningLedger, standing: Standing) -> dict[str, Any]:
         "answers": [[new[slot], [new[each] for each in found]] for slot, found in ledger.results.items()],
         "passages": [[p.section, p.tokens, p.score, p.payload.raw] for p in ledger.passages],
         "system": [message.raw for message in ledger.system],
+        **({} if ledger.archive is None else {"archive": [message.raw for message in ledger.archive.messages]}),
         "past": dict(ledger.past),
         "present": dict(ledger.present),
         "start": bisect_left(order, ledger.start),
@@ -114,7 +116,15 @@ def unpack(ledger: RunningLedger, data: Mapping[str, Any]) -> Standing:
     ledger.system = tuple(map(Message, data["system"]))
     for name in _PLAIN:
         setattr(ledger, name, data[name])
+    if ledger.archive is not None:
+        ledger.archive = Archive(map(Message, data.get("archive") or _forgotten(ledger)))
     return {slot: _read(row) for slot, *row in data["standing"]}
+
+
+def _forgotten(ledger: RunningLedger) -> list[Mapping[str, Any]]:
+    """Stand in for what another policy forgot: it has no words to be found by."""
+    lines, slots = ledger.lines, range(len(ledger.history.slots))
+    return [lines[slot].message.raw if slot in lines else {"role": "assistant", "content": ""} for slot in slots]
 
 
 def _line(line: Line) -> list[Any]:

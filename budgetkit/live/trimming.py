@@ -74,12 +74,12 @@ def trim(
     said: Any = messages
     if policy is None and type(budget) is int:
         more = budget, count, tools, framing or DEFAULT_FRAMING
-        found = newest(said, *more) if isinstance(said, list | tuple) else None
-        if found is None:
-            found = newest(said := read([said]), *more)
-        if found is not None and found[1]:
-            return found[0]
-        said = said if found is None else [*map(Message, found[0])]
+        newer = newest(said, *more) if isinstance(said, list | tuple) else None
+        if newer is None:
+            newer = newest(said := read([said]), *more)
+        if newer is not None and newer[1]:
+            return newer[0]
+        said = said if newer is None else [*map(Message, newer[0])]
     budget = replace(budget_of(budget), deficit="signed")
     said = read([said])
     found, over = _counted_again(said, budget, count, tools, policy, framing)

@@ -206,7 +206,7 @@ def _by_name(name: str) -> Model | None:
 
 
 def _by_prefix(name: str) -> Model | None:
-    """Find the longest listed name that the asked name continues with a "-"."""
+    """Find the longest listed name after which the asked name goes on with a "-"."""
     asked = bare(name)
     ends = [end for end, character in enumerate(asked) if character == "-"]
     for end in reversed(ends):
@@ -216,15 +216,16 @@ def _by_prefix(name: str) -> Model | None:
 
 
 def _by_price_list(name: str) -> Model | None:
-    """Ask genai-prices, which knows windows but neither kinds nor encodings."""
+    """Ask genai-prices, which knows windows but no kinds and no encodings."""
     from importlib.metadata import version
 
-    known = _price_list()
+    if (known := _price_list()) is None:
+        return None
     try:
-        provider, entry = known.find_provider_model(bare(name), None, None, None) if known else (None, None)
+        provider, entry = known.find_provider_model(bare(name), None, None, None)
     except LookupError:
         return None
-    if entry is None or entry.context_window is None:
+    if entry.context_window is None:
         return None
     source = f"genai-prices {version('genai-prices')}, {provider.id}/{entry.id}"
     return Model(name, entry.context_window, provider=provider.name, source=source, provenance=source)

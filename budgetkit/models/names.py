@@ -20,7 +20,7 @@ _KIND = re.compile(r"[-_:](?:instruct|chat|it|hf)\b")
 
 
 def bare(name: str) -> str:
-    """Leave out the path before a name, "openai/" or "openrouter/openai/", and the case.
+    """Remove the path before a name, such as "openai/", and the case.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def spellings(name: str) -> Iterator[str]:
 
 
 def plain(name: str) -> str:
-    """Return what is left of a name without where it runs, its copy, its signs and "instruct".
+    """Return a name in small letters and digits, without its region, version of a copy, and "instruct".
 
     Examples
     --------

@@ -57,7 +57,7 @@ class RequestBatch:
         return Stacks([self.items(row) for row in range(len(self.demand))])
 
     def columns(self, budget: Budget) -> Columns:
-        """Plan every request; what is overrun is granted all the same and never an error.
+        """Plan every request; an overrun window is no error here, its tokens are granted.
 
         Examples
         --------

@@ -180,7 +180,7 @@ def decisions_of(
     cuts: Sequence[int],
     texts: Mapping[str, Sequence[object]] | None = None,
 ) -> Decisions:
-    """Make decisions of columns as a file has them; what no plan decides is refused.
+    """Make decisions from the columns in a file; what no plan could have decided is refused.
 
     >>> decisions_of([Item("history", 40)], [30], ["over its cap"], [0])[0].outcome
     'cut'

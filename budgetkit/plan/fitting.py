@@ -103,7 +103,7 @@ class _Served:
 
 
 class _Choice:
-    """The answers of sections made of items, kept by unit while the walk asks; columns are made when they are read."""
+    """What each section of items answers when the walk asks it: by unit at first, as columns once they are read."""
 
     def __init__(self, budget: Budget, columns: Items, cut: Cut | None) -> None:
         self.budget, self.columns, self.cut = budget, columns, cut
@@ -257,7 +257,7 @@ def _reasons(allocation: Allocation, units: Units, limit: int, cap: int | None) 
 
 
 def _let_go(reasons: Ints, reason: int, units: Units, limit: int, overflow: Overflow, how: Fill) -> int:
-    """Let units go, of those that stand, which are above a limit; return the tokens of those that stay."""
+    """Drop units until the rest is within a limit; return the tokens that stay."""
     if overflow == "drop":
         reasons[reasons == FITS] = reason
         return 0

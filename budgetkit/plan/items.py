@@ -163,7 +163,7 @@ def _by_unit(column: NDArray[Number], unit: Ints | None, count: int) -> NDArray[
 
 
 def _not_items(items: tuple[Any, ...]) -> TypeError | None:
-    """Find the first item that is none; looked for only where columns cannot be made of them."""
+    """Return the error for the first entry that is not a proper item."""
     for place, item in enumerate(items):
         if not isinstance(item, Item):
             return TypeError(f"item {place} is {brief(item)}; known is Item; make one: Item('history', 40)")

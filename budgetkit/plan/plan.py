@@ -217,7 +217,7 @@ class Plan:
 
 
 def plan_of(budget: Budget, grants: Sequence[Grant], decisions: Decisions) -> Plan:
-    """Make a plan of parts as a file has them; what no walk grants is refused.
+    """Make a plan from the parts in a file; grants that no plan could have are refused.
 
     >>> plan_of(Budget(100), [], Plan(Budget(100), ()).decisions).free
     100

@@ -145,12 +145,7 @@ def allocate_columns(
     for allocation, limit, granted in steps:
         demand = asked[allocation.section]
         limit = np.broadcast_to(np.asarray(limit, dtype=np.int64), demand.shape)
-        found[allocation.section] = {
-            "demand": demand,
-            "limit": limit,
-            "granted": granted,
-            "cut": demand - granted,
-        }
+        found[allocation.section] = {"demand": demand, "limit": limit, "granted": granted, "cut": demand - granted}
     return {section: found[section] for section in budget.sections}
 
 

@@ -216,7 +216,7 @@ class _Lost:
             return None
 
     def _valid(self, budget: Budget | None) -> Budget | None:
-        """Return the changed budget as the plan's own rules take it; None where they refuse it."""
+        """Return the changed budget under the rules of the plan's own; None if they refuse it."""
         try:
             return None if budget is None else replace(budget, deficit=self.plan.budget.deficit)
         except ValueError:
@@ -241,7 +241,7 @@ def _allocation(budget: Budget, section: str) -> Allocation:
 
 
 def nearest(keeps: Callable[[int], bool], near: int, far: int) -> int | None:
-    """Return a value between two at which something flips to true, seen from the first; None where the last fails.
+    """Return the value nearest to `near` at which something becomes true; None if it is false even at `far`.
 
     The value is tested, and so is its neighbour on the near side, which fails.
 

@@ -95,8 +95,7 @@ def _overlaid(configurations: Iterable[Mapping[str, Any] | None]) -> dict[str, A
         settings |= inner
         for name, sections in rules.items():
             for section, rule in _mapping(name, sections).items():
-                given = _rule(section, rule)
-                settings["allocations"][section] = settings["allocations"].get(section, {}) | given
+                settings["allocations"][section] = settings["allocations"].get(section, {}) | _rule(section, rule)
     settings["allocations"] |= {name: settings["allocations"].pop(name) for name in CURRENT}  # last
     check_choice("overflow_policy", settings["overflow_policy"], POLICIES)
     _check_switch("enabled of context_budget", settings["enabled"])
@@ -109,10 +108,8 @@ def _inner(configuration: object) -> object:
     if "agent" in outer and "context_budget" not in outer:
         outer = _mapping("agent", outer["agent"])
         if "context_budget" not in outer:
-            raise ValueError(
-                f"agent has {quoted(outer)}; its budget stands under context_budget; "
-                "add it, or leave this configuration out"
-            )
+            told = f"agent has {quoted(outer)}; its budget stands under context_budget"
+            raise ValueError(f"{told}; add it, or leave this configuration out")
     return outer.get("context_budget", outer)
 
 
@@ -134,10 +131,8 @@ def _mapping(what: str, value: object) -> dict[Any, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise ValueError(
-            f"{what} is {brief(value)}; known is a mapping, such as "
-            "{'sections': {'rag_memories': {'max_tokens': 600}}}; write one, or leave it empty"
-        )
+        known = "known is a mapping, such as {'sections': {'rag_memories': {'max_tokens': 600}}}"
+        raise ValueError(f"{what} is {brief(value)}; {known}; write one, or leave it empty")
     return dict(value)
 
 
@@ -176,6 +171,5 @@ def _percent(what: str, number: str) -> Share:
     try:
         return Share(Decimal(number if exact is not None else "none") / 100)
     except (InvalidOperation, ValueError):
-        raise ValueError(
-            f"{what} is {brief(f'{number}%')}; a percentage lies between 0% and 100%; write it like '12.5%'"
-        ) from None
+        told = f"{what} is {brief(f'{number}%')}; a percentage lies between 0% and 100%"
+        raise ValueError(f"{told}; write it like '12.5%'") from None

@@ -168,10 +168,8 @@ def with_pool(
 ) -> Budget:
     """Return anchor's kind of budget: sources without a cap share the pool, item by item."""
     if unknown := [field for field in changes if field not in _SETTINGS]:
-        raise TypeError(
-            f"{name} has no setting {quoted(unknown)}; it has output, fill, {', '.join(_SETTINGS)}; "
-            "name one of them, or change a line with assign"
-        )
+        known = f"it has output, fill, {', '.join(_SETTINGS)}; name one of them, or change a line with assign"
+        raise TypeError(f"{name} has no setting {quoted(unknown)}; {known}")
     settings: dict[str, Any] = {"order": "pool by item", "deficit": "raise", "undeclared": "pool", "name": name}
     settings |= {"remainder": "conversation", "roles": ROLES, **own, **changes}
     return Budget(reserves=[reserve], allocations=sections, **settings)

@@ -66,9 +66,8 @@ def token_budget(
     given = [_rule(each) for each in allocations]
     twice = [a.section for a in given if [b.section for b in given].count(a.section) > 1]
     if twice:
-        raise ValueError(
-            f"{quoted(dict.fromkeys(twice))} is allocated twice; one allocation a source; keep one of them"
-        )
+        told = f"{quoted(dict.fromkeys(twice))} is allocated twice"
+        raise ValueError(f"{told}; one allocation a source; keep one of them")
     by_source = {"user": Allocation("user", required=True, importance=9)} | {a.section: a for a in given}
     sections = [replace(by_source[source], fill=fill) for source in SECTIONS if source in by_source]
     own = {
@@ -83,10 +82,8 @@ def token_budget(
 def _rule(given: Mapping[str, Any]) -> Allocation:
     unknown = sorted(str(key) for key in given if key not in FIELDS) if isinstance(given, Mapping) else [brief(given)]
     if unknown or not {"source", "max_tokens"} <= set(given):
-        raise ValueError(
-            f"an allocation is {brief(given)}; it has a source and max_tokens, and may have priority and "
-            "overflow_strategy; write these"
-        )
+        known = "it has a source and max_tokens, and may have priority and overflow_strategy; write these"
+        raise ValueError(f"an allocation is {brief(given)}; {known}")
     source, strategy = given["source"], given.get("overflow_strategy", "truncate")
     check_choice("source", source, SECTIONS)
     check_choice(f"overflow_strategy of {source}", strategy, STRATEGIES)

@@ -118,7 +118,7 @@ def translate(given: Budget | Mapping[str, Any], system: str) -> Translation:
     return Translation(there, config, (*told, *_differences(renamed, there), *_DONE.get(system, ())))
 
 
-def trimmed(most: int, required: bool = True) -> Budget:
+def trimmed(max_tokens: int) -> Budget:
     """Return the budget of a request of so many tokens: system messages and the question stay, the history goes.
 
     Examples
@@ -127,13 +127,18 @@ def trimmed(most: int, required: bool = True) -> Budget:
     4000
     """
     lines = [
-        Allocation("system", required=required, importance=10),
+        Allocation("system", required=True, importance=10),
         Allocation("history", importance=6, keep="newest"),
         Allocation("current", required=True, importance=10),
     ]
     # The steps of an agent's turn go like what was said before; the question that they serve stays.
     return Budget(
-        most, (), lines, undeclared="pool", deficit="signed", roles={**_ROLES["working_memory"], "step": "history"}
+        max_tokens,
+        (),
+        lines,
+        undeclared="pool",
+        deficit="signed",
+        roles={**_ROLES["working_memory"], "step": "history"},
     )
 
 
@@ -203,16 +208,13 @@ def _from_anchor(config: Mapping[str, Any]) -> tuple[Budget, dict[str, Any]]:
 
 
 def _to_octopus(budget: Budget) -> dict[str, Any]:
-    def most(section: str) -> int:
-        cap = budget.caps.get(section, 0)
-        return budget.window if cap is None else cap
-
+    caps = {section: budget.window if cap is None else cap for section, cap in budget.caps.items()}
     return {
         "MaxWorkingMemoryTokens": budget.window,
         "OutputReserve": budget.sizes.get("output", 0),
         "MinHistoryTokens": budget.floors.get("history", 0),
-        "MaxKnowledgeTokens": most("knowledge"),
-        "MaxEpisodeTokens": most("episodes"),
+        "MaxKnowledgeTokens": caps.get("knowledge", 0),
+        "MaxEpisodeTokens": caps.get("episodes", 0),
     }
 
 
@@ -233,10 +235,6 @@ def _to_plan_195(budget: Budget) -> dict[str, Any]:
     return {"context_budget": inside}
 
 
-def _from_plan_195(config: Mapping[str, Any]) -> tuple[Budget, dict[str, Any]]:
-    return agent_prompt(None, config), {}
-
-
 def _section(a: Allocation) -> dict[str, Any]:
     optional = {name: i for name, i in PRIORITIES.items() if name != "required"}
     nearest = min(optional, key=lambda name: abs(optional[name] - a.importance))
@@ -255,9 +253,9 @@ def _to_langchain(budget: Budget) -> dict[str, Any]:
 
 
 def _from_langchain(config: Mapping[str, Any]) -> tuple[Budget, dict[str, Any]]:
-    known, others = _parted(config, {"max_tokens", "include_system"}, "max_tokens")
-    others = {name: value for name, value in others.items() if (name, value) not in _LANGCHAIN.items()}
-    return trimmed(known["max_tokens"], known.get("include_system") is not False), others
+    known, others = _parted(config, {"max_tokens"}, "max_tokens")
+    others = {"include_system": False} | others
+    return trimmed(**known), {name: value for name, value in others.items() if (name, value) not in _LANGCHAIN.items()}
 
 
 def _parted(config: Mapping[str, Any], known: set[str], needed: str = "") -> tuple[dict[str, Any], dict[str, Any]]:
@@ -272,6 +270,6 @@ _Read = Callable[[Mapping[str, Any]], tuple[Budget, dict[str, Any]]]
 _SYSTEMS: dict[str, tuple[Mapping[str, str], _Write, _Read]] = {
     "anchor": (_ROLES["application"], _to_anchor, _from_anchor),
     "octopus": (_ROLES["working_memory"], _to_octopus, _from_octopus),
-    "plan-195": (_ROLES["agent_prompt"], _to_plan_195, _from_plan_195),
+    "plan-195": (_ROLES["agent_prompt"], _to_plan_195, lambda config: (agent_prompt(None, config), {})),
     "langchain": ({**_ROLES["working_memory"], "step": "history"}, _to_langchain, _from_langchain),
 }

@@ -9,6 +9,8 @@ BM25 with k = 1.5 and b = 0.75 (S. Robertson, H. Zaragoza, "The Probabilistic Re
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from typing import Final
@@ -16,6 +18,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import regex
+
+from budgetkit.pruning.history import Slots
 
 Floats = npt.NDArray[np.float64]
 _WORD: Final = regex.compile(
@@ -45,30 +49,58 @@ class Index:
     ([0.6, 0.0], [0.38, 0.0, 0.53])
     """
 
-    def __init__(self, texts: Sequence[str]) -> None:
-        found: dict[str, tuple[list[int], list[int]]] = {}
-        lengths = []
-        for number, text in enumerate(texts):
-            words = words_of(text)
-            lengths.append(len(words))
-            for word, often in Counter(words).items():
-                places, times = found.setdefault(word, ([], []))
-                places.append(number)
-                times.append(often)
-        self._lengths = np.array(lengths, dtype=np.float64)
-        self._found = {word: (np.array(places), np.array(times, float)) for word, (places, times) in found.items()}
+    def __init__(self, texts: Sequence[str] = ()) -> None:
+        self._lengths = array("d")
+        self._found: dict[str, tuple[array[int], array[float]]] = {}
+        for text in texts:
+            self.add(text)
+
+    def add(self, text: str) -> None:
+        """Take in one text more."""
+        words = words_of(text)
+        for word, often in Counter(words).items():
+            places, times = self._found.setdefault(word, (array("q"), array("d")))
+            places.append(len(self._lengths))
+            times.append(often)
+        self._lengths.append(len(words))
 
     def scores(self, question: str, first: int) -> Floats:
         """Return a score for each of the first texts, 0 where no word is shared."""
-        lengths = self._lengths[:first]
+        lengths = np.array(self._lengths[:first])
         total = np.zeros(first)
         if not first:
             return total
         long = _K * (1 - _B + _B * lengths / max(float(lengths.mean()), 1.0))
         for word in set(words_of(question)) & self._found.keys():
             places, times = self._found[word]
-            known = int(np.searchsorted(places, first))
-            at, often = places[:known], times[:known]
+            known = bisect_left(places, first)
+            at, often = np.array(places[:known]), np.array(times[:known])
             rare = np.log(1 + (first - known + 0.5) / (known + 0.5))
             total[at] += rare * often * (_K + 1) / (often + long[at])
         return total
+
+
+def chosen(
+    score: Floats, left: list[bool], slots: Slots, beside: dict[int, list[int]], room: int, neighbours: int
+) -> tuple[int, ...]:
+    """Take the best hits that fit, each with the messages beside it."""
+    found = set[int]()
+    for hit in np.argsort(-score, kind="stable")[: int((score > 0).sum())].tolist():
+        near = [hit, *(hit + sign * step for step in range(1, neighbours + 1) for sign in (1, -1))]
+        for place in near:
+            if not 0 <= place < len(score) or not left[place] or place in found:
+                continue
+            whole = [slot for slot in beside[slots.unit[place]] if left[slot]]
+            size = sum(slots.tokens[slot] for slot in whole)
+            if size <= room:
+                found.update(whole)
+                room -= size
+    return tuple(sorted(found))
+
+
+def units_of(slots: Slots) -> dict[int, list[int]]:
+    """List the slots of each unit."""
+    beside: dict[int, list[int]] = {}
+    for slot, unit in enumerate(slots.unit):
+        beside.setdefault(unit, []).append(slot)
+    return beside

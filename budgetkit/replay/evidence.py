@@ -124,17 +124,3 @@ def _words(message: Message) -> list[str]:
 
 def _telling(word: str, often: Mapping[str, int], lower: set[str]) -> tuple[int, bool, int]:
     return often[word.casefold()], word.lower() in lower, -len(word)
-
-
-def needs_by_message(found: pd.DataFrame) -> Mapping[int, list[int]]:
-    """Return for each message what it needs.
-
-    Examples
-    --------
-    >>> needs_by_message(pd.DataFrame({"message": [4, 4], "needs": [2, 1]}))
-    {4: [1, 2]}
-    """
-    needs: dict[int, list[int]] = {}
-    for message, needed in sorted(zip(found["message"].tolist(), found["needs"].tolist(), strict=True)):
-        needs.setdefault(message, []).append(needed)
-    return needs

@@ -79,7 +79,7 @@ def _came_back(outcome: Replay, needs: Ints, at: Ints) -> Flags:
 
 
 def _possible(outcome: Replay, needs: Ints, at: Ints) -> Ints:
-    """Fill each request's limit with what it needs, cheapest pair first; the last one counts by the part that fits."""
+    """Return how many needed pairs fit into each request, the smallest first; the last counts by the part that fits."""
     limits, tokens = outcome.columns[outcome.section]["limit"], outcome.placed.tokens
     found = np.zeros(len(limits), dtype=np.int64)
     for request in np.unique(at).tolist():
@@ -154,18 +154,7 @@ def evidence_shares(
             needed, present = int(lost["needed"].sum()), int(lost["present"].sum())
             share = present / needed if needed else float("nan")
             possible = lost["possible"].sum() / needed if needed else float("nan")
-            rows.append(
-                (
-                    name,
-                    cap,
-                    needed,
-                    present,
-                    share,
-                    possible,
-                    totals["cached_share"],
-                    totals["relative_cost"],
-                    lost["source"].iloc[0],
-                )
-            )
+            cost = totals["cached_share"], totals["relative_cost"]
+            rows.append((name, cap, needed, present, share, possible, *cost, lost["source"].iloc[0]))
     columns = ["policy", "cap", "needed", "present", "share", "possible", "cached_share", "relative_cost", "source"]
     return pd.DataFrame(rows, columns=columns)

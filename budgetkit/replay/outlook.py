@@ -162,7 +162,7 @@ def first_cut(
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What each turn asks of every section while it lasts, and what it leaves there; both by section."""
+    """What each turn asks of each section while it runs, and what of it stays afterwards."""
 
     section: str
     known: Mapping[str, Ints]

@@ -72,6 +72,7 @@ class PrefixLayout:
 def place(ledger: Ledger, requests: Sequence[Turn], section: str, unsent: Sequence[int] = ()) -> PrefixLayout:
     """Say which messages can be pruned, and from which request on."""
     ledger = _without(ledger, unsent)
+    ledger = replace(ledger, past=_with_calls(ledger.past, section), present=_with_calls(ledger.present, section))
     later = _in(ledger.past, section)
     now = _in(ledger.present, section)
     starts = np.array([r.start for r in requests], dtype=np.int64)
@@ -125,6 +126,17 @@ def _without(ledger: Ledger, unsent: Sequence[int]) -> Ledger:
     for slot in unsent:
         past[slot] = present[slot] = Item(UNSENT, 0, payload=past[slot].payload)
     return replace(ledger, past=past, present=present) if unsent else ledger
+
+
+def _with_calls(items: Sequence[Item], section: str) -> list[Item]:
+    """Let the results of calls that are pruned be pruned with them, whatever section their role has."""
+    called: dict[object, str] = {}
+    return [
+        replace(item, section=section)
+        if item.group is not None and called.setdefault(item.group, item.section) == section
+        else item
+        for item in items
+    ]
 
 
 def _in(items: Sequence[Item], section: str) -> Flags:

@@ -94,12 +94,7 @@ class PromptCache:
         return (cached * self.read + written * self.write + fresh) / sent if sent else 1.0
 
     def split(
-        self,
-        sent: Ints,
-        head: Ints,
-        equal: Ints,
-        pauses: Floats | None = None,
-        new_blocks: Ints | None = None,
+        self, sent: Ints, head: Ints, equal: Ints, pauses: Floats | None = None, new_blocks: Ints | None = None
     ) -> tuple[Ints, Ints]:
         """Divide what is sent into what is read from the cache and what is written to it.
 

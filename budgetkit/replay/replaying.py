@@ -117,7 +117,7 @@ def replay(
     output = answers(trace.answers(count, framing), requests, by)
     limits = sizes.columns[placed.section]["limit"] - sizes.pinned
     back = returned(trace, placed, slots, kept, limits, policy)
-    return _outcome(trace, placed, sizes, kept, policy, output, cache, prices, slots, back)
+    return _outcome(trace, (placed, sizes, kept, slots, back), policy, output, cache, prices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,14 +139,15 @@ class _Sizes:
         others = (self.others(self.columns, placed.section) + self.pinned).tolist()
         entering, leaving = _by_request(placed.entry, placed.requests), _by_request(placed.leave, placed.requests)
         usable, window = self.budget.usable, self.budget.window
+        edges = (max(0, edge) for edge in self.limits.tolist())
+        rows = zip(limits, others, placed.requests, entering, edges, leaving, strict=True)
         return [
-            Visit(
-                PruningContext(0, limit, other, usable, window, request.number), entering[i], max(0, edge), leaving[i]
-            )
-            for i, (limit, other, request, edge) in enumerate(
-                zip(limits, others, placed.requests, self.limits.tolist(), strict=True)
-            )
+            Visit(PruningContext(0, limit, other, usable, window, request.number), *rest)
+            for limit, other, request, *rest in rows
         ]
+
+
+_Pruned = tuple[PrefixLayout, _Sizes, Kept, Slots, Returned]
 
 
 def _user(trace: Trace) -> Message:
@@ -157,13 +158,12 @@ def _sizes(placed: PrefixLayout, budget: Budget, roles: Roles) -> _Sizes:
     """Ask the budget for every request at once."""
     names = [] if callable(roles) else list(roles.values())
     frame = placed.ledger.demand(placed.requests, [*names, placed.section])
-    demands = {
-        str(name): frame[name].to_numpy() for name in frame.columns if frame[name].any() or name == placed.section
-    }
+    asked = [name for name in frame.columns if frame[name].any() or name == placed.section]
+    demands = {str(name): frame[name].to_numpy() for name in asked}
     budget = with_undeclared(replace(budget, deficit="signed"), demands)
     columns = allocate_columns(budget, demands, len(placed.requests))
-    entered = np.bincount(placed.entry, np.where(placed.prunable, placed.tokens, 0), len(placed.requests) + 1)
-    left = np.bincount(placed.leave, np.where(placed.prunable, placed.tokens, 0), len(placed.requests) + 1)
+    sizes = np.where(placed.prunable, placed.tokens, 0)
+    entered, left = (np.bincount(at, sizes, len(placed.requests) + 1) for at in (placed.entry, placed.leave))
     pinned = demands[placed.section] - np.cumsum((entered - left).astype(np.int64))[:-1]
     return _Sizes(budget, columns, demands, pinned, boundaries(placed, columns))
 
@@ -219,17 +219,9 @@ def _measure(trace: Trace, policy: Policy, count: Count, framing: Framing) -> Me
 
 
 def _outcome(
-    trace: Trace,
-    placed: PrefixLayout,
-    sizes: _Sizes,
-    kept: Kept,
-    policy: Policy,
-    output: Ints,
-    cache: PromptCache,
-    prices: Prices | None,
-    slots: Slots,
-    back: Returned,
+    trace: Trace, pruned: _Pruned, policy: Policy, output: Ints, cache: PromptCache, prices: Prices | None
 ) -> Replay:
+    placed, sizes, kept, slots, back = pruned
     history = np.array(kept.tokens, dtype=np.int64) + sizes.pinned + sizes_of(back, slots)
     over = np.array(kept.over, dtype=np.int64)
     columns = allocate_columns(sizes.budget, {**sizes.demands, placed.section: history}, len(history))
@@ -247,23 +239,8 @@ def _outcome(
     new = np.diff(placed.sents, prepend=0)
     cached, written = cache.split(kept_at_most, head, equal, pauses(trace.messages, placed.requests), new)
     cache = _at_prices(cache, prices)
-    return Replay(
-        trace,
-        sizes.budget,
-        policy,
-        cache,
-        placed,
-        kept,
-        columns,
-        granted,
-        over,
-        equal,
-        cached,
-        written,
-        output,
-        prices,
-        back,
-    )
+    found = placed, kept, columns, granted, over, equal, cached, written, output
+    return Replay(trace, sizes.budget, policy, cache, *found, prices, back)
 
 
 def _at_prices(cache: PromptCache, prices: Prices | None) -> PromptCache:
@@ -274,7 +251,7 @@ def _at_prices(cache: PromptCache, prices: Prices | None) -> PromptCache:
 
 
 def _shrink_others(sizes: _Sizes, section: str, history: Ints, over: Ints, granted: dict[str, Ints]) -> Ints:
-    """Let the other sections give up what the floor of the history takes; return what is still missing."""
+    """Take from the other sections what the floor of the history needs; return the tokens that are still missing."""
     missing = over.copy()
     for row in np.flatnonzero(over).tolist():
         floor = int(history[row])

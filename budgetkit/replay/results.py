@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,9 +17,10 @@ from budgetkit.pruning.history import NEVER, SHRUNK, SUMMARISED
 from budgetkit.pruning.policies import Policy
 from budgetkit.pruning.retention import Kept
 from budgetkit.replay.cost import Prices
-from budgetkit.replay.prefix import UNSENT, PrefixLayout
+from budgetkit.replay.prefix import PrefixLayout
 from budgetkit.replay.prompt_cache import PromptCache
 from budgetkit.trace import Trace
+from budgetkit.trace.ledger import UNSENT
 
 Columns = dict[str, dict[str, Ints]]
 
@@ -106,8 +108,7 @@ class Replay:
         history = self.granted[self.section]
         return pd.DataFrame(
             {
-                "request": np.arange(1, len(sent) + 1),
-                "turn": [request.number for request in self.placed.requests],
+                **self._places,
                 "limit": self.columns[self.section]["limit"],
                 "history": history,
                 "others": sent - history,
@@ -137,18 +138,15 @@ class Replay:
         """
         frames = []
         for section, column in self.columns.items():
-            asked = column["demand"] if section != self.section else self._demand()
-            rows = {
-                "request": np.arange(1, len(asked) + 1),
-                "turn": [request.number for request in self.placed.requests],
-                "section": section,
-                "demand": asked,
-                "limit": column["limit"],
-                "tokens": self.granted[section],
-                "cut": np.maximum(asked - self.granted[section], 0),
-            }
-            frames.append(pd.DataFrame(rows))
+            asked, tokens = column["demand"] if section != self.section else self._demand(), self.granted[section]
+            rows = {**self._places, "section": section, "demand": asked, "limit": column["limit"], "tokens": tokens}
+            frames.append(pd.DataFrame({**rows, "cut": np.maximum(asked - tokens, 0)}))
         return pd.concat(frames, ignore_index=True)
+
+    @property
+    def _places(self) -> dict[str, Any]:
+        turns = [request.number for request in self.placed.requests]
+        return {"request": np.arange(1, len(turns) + 1), "turn": turns}
 
     def messages(self) -> pd.DataFrame:
         """Return one row a message: when it came, and when it went.
@@ -160,19 +158,17 @@ class Replay:
             holds it), shrunk and gone (the request at which it became a placeholder, and from which on it is
             missing; Int64, missing for never), and fate: "kept", "shrunk", "summarised", "dropped" or "not sent".
         """
-        kept, ledger = self.kept, self.placed.ledger
-        sents = self.placed.sents
-        first = np.searchsorted(sents, np.arange(len(ledger.past)), "right") + 1
+        kept, past, sents = self.kept, self.placed.ledger.past, self.placed.sents
+        slots = np.arange(len(past))
+        first = np.searchsorted(sents, slots, "right") + 1
         first = np.where(self.placed.unsent, len(sents) + 1, first)
         fates = [_fate(state, gone) for state, gone in zip(kept.state, kept.gone, strict=True)]
         return pd.DataFrame(
             {
-                "message": np.arange(len(ledger.past)),
-                "turn": np.searchsorted(
-                    [turn.start for turn in self.trace.turns], np.arange(len(ledger.past)), "right"
-                ),
+                "message": slots,
+                "turn": np.searchsorted([turn.start for turn in self.trace.turns], slots, "right"),
                 "role": [message.role for message in self.trace.messages],
-                "section": [item.section for item in ledger.past],
+                "section": [item.section for item in past],
                 "tokens": self.placed.tokens,
                 "first": _when(np.where(first > len(sents), NEVER, first - 1)),
                 "shrunk": _when(np.array(kept.shrunk)),
@@ -237,11 +233,8 @@ class Replay:
         return [slot for slot in there if not unsent[slot]]
 
     def _demand(self) -> Ints:
-        entered = np.bincount(
-            self.placed.entry,
-            np.where(self.placed.prunable, self.placed.tokens, 0),
-            len(self.over) + 1,
-        ).astype(np.int64)
+        sizes = np.where(self.placed.prunable, self.placed.tokens, 0)
+        entered = np.bincount(self.placed.entry, sizes, len(self.over) + 1).astype(np.int64)
         pinned = self.granted[self.section] - np.array(self.kept.tokens)
         return np.asarray(np.cumsum(entered)[:-1] + pinned)
 
@@ -259,13 +252,9 @@ class Replay:
         shown = [(name, int(totals[name])) for name in ("cached", "written", "fresh", "dropped", "over", "output")]
         rows = [(name, tokens, f"{tokens / max(1, totals['sent']):.0%} of what was sent") for name, tokens in shown]
         cost = [f"Cost: {totals['cost']:,.4f}"] if self.prices is not None and not np.isnan(totals["cost"]) else []
-        return block(
-            f"Replay of {brief(self.trace.id)}: {self.policy!r}, {len(self.over):,} requests, "
-            f"{int(totals['sent']):,} tokens sent",
-            shown[:3],
-            [("tokens", "all requests", ""), *rows],
-            cost,
-        )
+        title = f"Replay of {brief(self.trace.id)}: {self.policy!r}, {len(self.over):,} requests"
+        title += f", {int(totals['sent']):,} tokens sent"
+        return block(title, shown[:3], [("tokens", "all requests", ""), *rows], cost)
 
 
 def rank_policies(replays: Mapping[str, Replay]) -> pd.DataFrame:

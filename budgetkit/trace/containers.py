@@ -36,7 +36,7 @@ _DEEPEST = 3
 def opened(
     stream: BinaryIO, name: str, progress: Progress | None = None, columns: Any = None, depth: int = 0
 ) -> Iterator[Part]:
-    """Give each file that stands in a stream, under a name, as numbered values."""
+    """Open a stream and give each file in it: its name, and its JSON values with their line numbers."""
     head = _head(stream)
     unpack = next((unpack for magic, unpack in _PACKED.items() if head.startswith(magic)), None)
     if unpack is not None and depth < _DEEPEST:
@@ -54,7 +54,7 @@ def opened(
 
 
 def _text(stream: BinaryIO, head: bytes, name: str, progress: Progress | None, columns: Any) -> Iterator[Numbered]:
-    """Read UTF-8: JSON by its lines, else whatever else it is, else what JSON would have said of it."""
+    """Read UTF-8 text as lines of JSON; other text is first tried as a table and as a transcript."""
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
     if start and start not in _JSON_STARTS and not _is_json_word(head) and PurePosixPath(name).suffix != ".jsonl":
         written = _whole(stream, name)
@@ -84,14 +84,13 @@ def _head(stream: BinaryIO) -> bytes:
 def _whole(stream: BinaryIO, name: str) -> bytes:
     written = stream.read(LONGEST_LINE + 1)
     if len(written) > LONGEST_LINE:
-        raise ValueError(
-            f"{name}: more than {LONGEST_LINE >> 20} MiB in one piece; a conversation is less; give a part of it"
-        )
+        told = f"{name}: more than {LONGEST_LINE >> 20} MiB in one piece"
+        raise ValueError(f"{told}; a conversation is less; give a part of it")
     return written
 
 
 def _wide(head: bytes) -> str:
-    """Name the encoding of text of two bytes a character; "" for all other."""
+    """Name the encoding of UTF-16 text; "" for any other text."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "utf-16"
     if len(head) >= 4 and head[1] == head[3] == 0 and head[0]:
@@ -100,14 +99,13 @@ def _wide(head: bytes) -> str:
 
 
 def _members(stream: BinaryIO, name: str, columns: Any, depth: int) -> Iterator[Part]:
-    """Give the files of a zip that can hold conversations: of an export's, only those named so."""
+    """Give the files of a zip that can hold conversations; of a chat export only the files that are named so."""
     try:
         archive = zipfile.ZipFile(stream)
     except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
         raise ValueError(f"{name}: no zip that can be read; {error}; pack it again") from None
-    listed = [
-        each for each in archive.infolist() if not each.is_dir() and not each.filename.startswith(("__MACOSX", "."))
-    ]
+    members = (each for each in archive.infolist() if not each.is_dir())
+    listed = [each for each in members if not each.filename.startswith(("__MACOSX", "."))]
     if any(each.filename == "xl/workbook.xml" for each in listed):
         stream.seek(0)
         yield name, tables.rows(_whole(stream, name), "excel", name, columns)
@@ -134,7 +132,7 @@ def _unpacked(parts: Iterable[Part], name: str) -> Iterator[Part]:
 
 
 def _told(parts: Iterable[Made], name: str) -> Iterator[Made]:
-    """Give what is unpacked as it is read; say in a sentence where that breaks."""
+    """Pass on what is read from a packed stream; if unpacking fails, raise an error that says so."""
     broken = getattr(sys.modules.get("zstandard"), "ZstdError", zlib.error)
     try:
         yield from parts

@@ -150,7 +150,7 @@ class Trace:
 
     @property
     def gone(self) -> npt.NDArray[np.int64]:
-        """For each message the index of the summary with which a recorded compaction took it out of later requests."""
+        """For each message the index of the summary that replaced it; requests from there on no longer hold it."""
         return self._memo.once("gone", lambda: gone(self.messages, self.fields.get("compactions")))
 
     @property

@@ -1,4 +1,4 @@
-"""The door: a conversation as a foreign dictionary, checked field by field and made a trace.
+"""The door: a foreign dictionary is checked field by field and becomes a trace.
 
 Passages stand under ``contexts``, on the message they were retrieved for or on the conversation; there they
 belong to the message whose index is ``meta.contexts_apply_to_message``, else to the last one of the user.
@@ -60,7 +60,7 @@ def _message(value: Any, where: str) -> Message:
 
 
 def _refuse_orphans(messages: tuple[Message, ...], places: list[str]) -> None:
-    """Refuse a tool result that answers no earlier call: no provider takes it, and no group would hold it."""
+    """Refuse a tool result without an earlier call of its id, since no provider accepts it."""
     called: set[str] = set()
     for place, message in zip(places, messages, strict=True):
         called.update(call.id for call in message.tool_calls)
@@ -85,7 +85,7 @@ def _tools(value: Mapping[str, Any], where: str) -> tuple[Mapping[str, Any], ...
 def _contexts(
     messages: tuple[Message, ...], given: Any, meta: Mapping[str, Any], where: str
 ) -> dict[int, tuple[Passage, ...]]:
-    """Collect the passages by message, the conversation's own at the message they apply to."""
+    """Collect the passages by message; those of the conversation go to the message they apply to."""
     found = {index: message.contexts for index, message in enumerate(messages) if message.raw.get("contexts")}
     if given and not isinstance(given, list | tuple):
         told = f"{where}: contexts of type {type(given).__name__}"

@@ -32,19 +32,19 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class LocatedMessage:
-    """A message that has a line to itself, for an error about it to name."""
+    """Hold a message together with its line in the file, for error messages."""
 
     def __init__(self, line: int, value: Any) -> None:
         self.line, self.value = line, value
 
 
 def placed(record: Any) -> tuple[int | None, Any]:
-    """Part a message from the line it stands on, which is None where it has none to itself."""
+    """Return a record's line and the record itself; the line is None where none is known."""
     return (record.line, record.value) if isinstance(record, LocatedMessage) else (None, record)
 
 
 def located(line: int | None, message: Any) -> Any:
-    """Keep with a message the line it stands on, if any."""
+    """Attach a line to a message, if there is one."""
     return message if line is None else LocatedMessage(line, message)
 
 
@@ -89,7 +89,7 @@ def _refuse_long(read: bytes, name: str, number: int) -> bytes:
 
 
 def _reported(lines: Iterator[bytes], stream: BinaryIO, progress: Progress | None) -> Iterator[bytes]:
-    """Give the lines, and say now and then how far reading has come."""
+    """Pass lines on, and report about once a megabyte how far reading has come."""
     if progress is None:
         yield from lines
         return
@@ -127,7 +127,7 @@ def _parsed(text: str, name: str, number: int) -> Any:
 
 
 def _refuse_deep(value: Any, text: str) -> Any:
-    """Refuse what is nested so deeply that walking through it would end in an error of Python's own."""
+    """Refuse deeply nested values, since walking through them would exceed Python's recursion limit."""
     level = [value] if isinstance(value, dict | list) and text.count("[") + text.count("{") > _DEEPEST else []
     for _ in range(_DEEPEST):
         level = [
@@ -142,7 +142,7 @@ def _refuse_deep(value: Any, text: str) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse an object that says twice what is read here; what a tool's answer holds is its own business."""
+    """Refuse an object that gives a field twice that is read here; a tool's output may give other fields twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
@@ -153,7 +153,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _whole(line: str, rest: str, name: str, number: int, alone: json.JSONDecodeError) -> Any:
-    """Read a document over many lines; a broken one is told of where it breaks, not where its first line ends."""
+    """Read a document that spans many lines; an error names the line where the JSON breaks."""
     try:
         return _parsed(line + rest, name, number)
     except json.JSONDecodeError as error:

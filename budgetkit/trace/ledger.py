@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, compress
 from typing import Any, Final
 
 import numpy as np
@@ -86,9 +86,9 @@ class Ledger:
             Opening system messages, tool schemas, earlier turns, passages, this turn. The turn's first message
             carries the priming.
         """
-        there = self.gone[: turn.sent] >= turn.sent
-        past = [self.past[index] for index in np.flatnonzero(there[: turn.start])]
-        present = [self.present[turn.start + index] for index in np.flatnonzero(there[turn.start :])]
+        there = (self.gone[: turn.sent] >= turn.sent).tolist()
+        past = list(compress(self.past, there[: turn.start]))
+        present = list(compress(self.present[turn.start : turn.sent], there[turn.start :]))
         if (carrier := self._carrier(turn)) is not None:
             primed = replace(carrier, tokens=carrier.tokens + self.priming)
             past, present = (past, [primed, *present[1:]]) if present else ([*past[:-1], primed], present)
@@ -128,7 +128,7 @@ class Ledger:
         return pd.DataFrame(table, index=pd.RangeIndex(1, len(turns) + 1, name="turn"))
 
     def _take_gone(self, table: Mapping[str, Tokens], starts: Tokens, sents: Tokens) -> None:
-        """Take out of each request what a compaction before its end has taken away."""
+        """Subtract from each request the messages that earlier compactions have removed."""
         for at in np.unique(self.gone[self.gone < _NEVER]).tolist():
             rows = sents > at
             for section, sums in _running(self.past, self.gone == at).items():
@@ -137,7 +137,7 @@ class Ledger:
                 table[section][rows] -= (sums[sents] - sums[starts])[rows]
 
     def _carrier(self, turn: Turn) -> Item | None:
-        """Find what carries the priming: the turn's first message, the last before a turn without any, or nothing."""
+        """Find the item that carries the priming: the turn's first message, or else the last before the turn."""
         order = chain(range(turn.start, turn.sent), reversed(range(turn.start)))
         sent = (index for index in order if self.gone[index] >= turn.sent and self.past[index].section != UNSENT)
         at = next(sent, None)
@@ -148,7 +148,7 @@ class Ledger:
 
 
 def unwritable(tokens: npt.ArrayLike) -> Tokens:
-    """Return token counts as an array that nobody can write to, since it is kept for the next who asks."""
+    """Return token counts as a read-only array, since it is kept and handed out again."""
     found = np.array(tokens, dtype=np.int64)
     found.flags.writeable = False
     return found
@@ -199,7 +199,7 @@ def ledger(
 
 
 def gone(messages: Sequence[Message], compactions: Any) -> Tokens:
-    """Say of each message from which one on a recorded compaction has taken it away; opening system messages stay."""
+    """Return for each message the index of the summary that replaced it; opening system messages stay."""
     last = np.full(len(messages), _NEVER, dtype=np.int64)
     for each in compactions if isinstance(compactions, list | tuple) else ():
         at, kept = (each.get(name) for name in ("at", "first_kept")) if isinstance(each, Mapping) else (None, None)
@@ -215,7 +215,7 @@ def gone(messages: Sequence[Message], compactions: Any) -> Tokens:
 def _retrieved(
     found: Sequence[Passage], sizes: Sequence[int], roles: Roles, table: Mapping[str, str] | None
 ) -> list[Item]:
-    """Score passages as the retriever did or, where it did not say, by the rank it gave them."""
+    """Make items of passages; without scores from the retriever, a passage's rank gives its score."""
     scores = [passage.score for passage in found]
     if None in scores:
         scores = [1 / rank for rank in range(1, len(found) + 1)]
@@ -226,7 +226,7 @@ def _retrieved(
 
 
 def _groups(messages: Sequence[Message]) -> list[Hashable]:
-    """Return each message's group: a message's tool calls and their results share one, all else has none."""
+    """Return each message's group: tool calls and their results share one, other messages have None."""
     groups: list[Hashable] = []
     callers: dict[str | None, Hashable] = {}
     for index, message in enumerate(messages):
@@ -240,7 +240,7 @@ def _groups(messages: Sequence[Message]) -> list[Hashable]:
 
 
 def _running(items: Sequence[Item], only: npt.NDArray[np.bool_] | None = None) -> dict[str, Tokens]:
-    """Return for each section the tokens before each item, and after the last."""
+    """Return running sums of tokens for each section: before each item, and after the last."""
     tokens = np.array([item.tokens for item in items], dtype=np.int64) * (1 if only is None else only)
     names = np.array([item.section for item in items], dtype=object)
     sections = dict.fromkeys(item.section for item in items)

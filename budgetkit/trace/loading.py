@@ -24,7 +24,7 @@ from budgetkit.files import data_files, data_path
 from budgetkit.trace.containers import Part, opened
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.door import made_trace
-from budgetkit.trace.importers import label
+from budgetkit.trace.importers.formats import label
 from budgetkit.trace.jsonl import Progress, placed
 from budgetkit.trace.objects import plain
 from budgetkit.trace.shapes import conversations
@@ -101,10 +101,8 @@ def load_trace(
             return trace
         known.append(trace.id)
     ids = ", ".join(map(one_line, known[:5])) + (", ..." if len(known) > 5 else "")
-    raise ValueError(
-        f"conversation {brief(conversation)} of {_name(source)} was asked for; "
-        f"it has {len(known)}, 0 to {len(known) - 1}, with the ids {ids}; take one of these"
-    )
+    told = f"it has {len(known)}, 0 to {len(known) - 1}, with the ids {ids}; take one of these"
+    raise ValueError(f"conversation {brief(conversation)} of {_name(source)} was asked for; {told}")
 
 
 def load_traces(
@@ -186,7 +184,7 @@ def iter_traces(
 
 
 def _named(source: Source, progress: Progress | None, columns: Any) -> Iterator[tuple[str, Mapping[str, Any], str]]:
-    """Give each conversation with the id it has where it brings none, and where it stands."""
+    """Give each conversation with a default id and its place in the file."""
     stem = PurePosixPath(_name(source)).stem
     places = count()
     empty: list[str] = []
@@ -226,7 +224,7 @@ def _title(value: Mapping[str, Any]) -> str:
 
 
 def _length(said: Any) -> int:
-    """Return the characters of text in a message that nobody has checked."""
+    """Count the characters of text in a message that has not been checked."""
     raw = placed(said)[1]
     content = raw.get("content") if isinstance(raw, Mapping) else None
     parts = content if isinstance(content, list) else [content]
@@ -235,7 +233,7 @@ def _length(said: Any) -> int:
 
 
 def _opened(source: Source) -> Any:
-    """Open a path or a shipped trace; a file that is open already stays its owner's to close."""
+    """Open a path or a shipped trace; a file that is already open is left to its owner to close."""
     if not isinstance(source, str | os.PathLike):
         return nullcontext(source)
     if isinstance(source, str) and source in shipped_traces():
@@ -247,13 +245,12 @@ def _opened(source: Source) -> Any:
         told = f"no trace {brief(str(source))}; shipped are {shipped}"
         raise ValueError(f"{told}; use one of these, or the path of a file")
     found = "that is a folder" if path.is_dir() else "there is none"
-    raise FileNotFoundError(
-        f"a trace file {one_line(str(path))} was asked for; {found}; correct the path, or use one of {shipped}"
-    )
+    told = f"a trace file {one_line(str(path))} was asked for; {found}"
+    raise FileNotFoundError(f"{told}; correct the path, or use one of {shipped}")
 
 
 def _parts(stream: Any, source: Source, progress: Progress | None, columns: Any) -> Iterator[Part]:
-    """Give the values in what was given: a file's, or the given values themselves."""
+    """Give the values of what was passed in: those of a file, those of a frame, or the values themselves."""
     if hasattr(stream, "read"):
         yield from opened(stream, _name(source), progress, columns)
     elif hasattr(stream, "to_dict") and hasattr(stream, "columns"):

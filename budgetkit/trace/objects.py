@@ -50,7 +50,7 @@ def messages_of(values: Iterable[Any]) -> tuple[Message, ...]:
 
 
 def plain(value: Any, room: int = _ROOM) -> Any:
-    """Write a value as dictionaries, lists, texts and numbers; TypeError says what it cannot be asked for.
+    """Turn a value of any library into dictionaries, lists, texts and numbers; TypeError where that is impossible.
 
     >>> plain(Message({"role": "user", "content": ("Hello", "world")}))
     {'role': 'user', 'content': ['Hello', 'world']}
@@ -58,9 +58,8 @@ def plain(value: Any, room: int = _ROOM) -> Any:
     if value is None or isinstance(value, str | int | float | bool):
         return value
     if room == 0:
-        raise ValueError(
-            f"a value nested deeper than {_ROOM} levels; a conversation needs about ten; look what made it"
-        )
+        told = f"a value nested deeper than {_ROOM} levels; a conversation needs about ten"
+        raise ValueError(f"{told}; look what made it")
     if isinstance(value, Message):
         value = value.raw
     if isinstance(value, Mapping):
@@ -84,7 +83,5 @@ def _written(value: Any) -> Any:
     for name in ("item", "isoformat", "hex"):  # numpy's numbers, dates, identifiers
         if callable(write := getattr(value, name, None)):
             return write()
-    raise TypeError(
-        f"a value of type {type(value).__name__}; messages are dictionaries, or objects with a role and a content; "
-        "write it as one of these"
-    )
+    known = "messages are dictionaries, or objects with a role and a content; write it as one of these"
+    raise TypeError(f"a value of type {type(value).__name__}; {known}")

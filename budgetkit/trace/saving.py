@@ -1,4 +1,4 @@
-"""A conversation as one line of JSON, which reads back as the same conversation, unknown fields included."""
+"""Saving: a conversation as one line of JSON that reads back as the same conversation."""
 
 from __future__ import annotations
 
@@ -82,6 +82,6 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
 
 
 def _is_reading(row: Any, messages: int) -> bool:
-    """Say whether a usage record tells of a message that is here how large its prompt was."""
+    """Say whether a usage record gives the prompt's size for a message of this conversation."""
     index, context = map(row.get, ("message_index", "context_tokens")) if isinstance(row, Mapping) else (None, None)
     return type(index) is int and type(context) is int and 0 <= index < messages and 0 <= context < 1 << 53

@@ -25,7 +25,7 @@ _STEP_ROLES = ("assistant", "tool", "function")
 
 
 def past_section(message: Message, roles: Roles) -> str:
-    """Return the section of a message that an earlier turn has left behind.
+    """Return the section of a message of an earlier turn.
 
     Examples
     --------
@@ -54,5 +54,5 @@ def present_section(message: Message, roles: Roles) -> str:
 
 
 def roles_key(roles: Roles) -> Hashable:
-    """Return what two equal role tables share, for use as a dictionary's key."""
+    """Return a dictionary key that is the same for equal role tables."""
     return roles if callable(roles) else tuple(roles.items())

@@ -7,7 +7,9 @@ from itertools import chain
 from typing import Any
 
 from budgetkit.budget.quoting import quoted
-from budgetkit.trace.importers import converted, is_document, is_record, nearest, session
+from budgetkit.trace.importers import converted, sessions
+from budgetkit.trace.importers.formats import nearest, row_of
+from budgetkit.trace.importers.records import is_record
 from budgetkit.trace.jsonl import LocatedMessage, Numbered
 
 __all__ = ["conversations"]
@@ -17,14 +19,14 @@ _WANTED = "a conversation is an object with 'messages' or a list of messages, a 
 
 
 def conversations(numbered: Iterator[Numbered], name: str) -> Iterator[Numbered]:
-    """Give each conversation with the line it starts on, whichever of the shapes the file has."""
+    """Give each conversation of a file with the line it starts on, in any of the shapes."""
     first = next(numbered, None)
     if first is None:
         return
     everything = chain([first], numbered)
-    if (read := session(first[1])) is not None:
-        yield from read(everything)
-    elif isinstance(first[1], Mapping) and not is_document(first[1]) and is_record(first[1]):
+    if isinstance(first[1], Mapping) and sessions.matches(first[1]):
+        yield from sessions.conversations(everything)
+    elif isinstance(first[1], Mapping) and row_of(first[1]) is None and is_record(first[1]):
         said = {"messages": [LocatedMessage(line, value) for line, value in everything]}
         yield from ((first[0], each) for each in converted(said) or [said])
     else:
@@ -33,7 +35,7 @@ def conversations(numbered: Iterator[Numbered], name: str) -> Iterator[Numbered]
 
 
 def _split(value: Any, where: str, depth: int = 0) -> list[Mapping[str, Any]]:
-    """Take one JSON value as conversations: an object, a list of messages, or a list of either."""
+    """Read one JSON value as conversations: an object, a list of messages, or a list of either."""
     try:
         native = converted(value)
     except ValueError as error:

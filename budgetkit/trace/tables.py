@@ -30,12 +30,12 @@ _MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"FEA1": "arrow", _STREAM: "ar
 
 
 def kind(head: bytes, name: str) -> str:
-    """Name the kind of a table that is no text; "" for all else."""
+    """Name the kind of a binary table by its first bytes; "" for all else."""
     return next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), "")
 
 
 def rows(written: bytes, kind: str, name: str, columns: Columns) -> Iterator[Numbered]:
-    """Read a table that is no text."""
+    """Read a binary table."""
     if kind == "xls":
         raise ValueError(f"{name}: a spreadsheet of the kind before 2007; only the newer one is read; save it as .xlsx")
     try:
@@ -60,9 +60,8 @@ def text_rows(text: str, name: str, columns: Columns) -> list[Numbered] | None:
     header = text.partition("\n")[0].lower()
     delimiter = "\t" if "\t" in header else ";" if header.count(";") > header.count(",") else ","
     cells = {cell.strip(' "\r') for cell in header.split(delimiter)}
-    if suffix not in (".csv", ".tsv") and not (
-        cells & {*format_table("columns")["role"]} and cells & {*format_table("columns")["content"]}
-    ):
+    usual = format_table("columns")
+    if suffix not in (".csv", ".tsv") and not (cells & {*usual["role"]} and cells & {*usual["content"]}):
         return None
     csv.field_size_limit(1 << 30)
     try:
@@ -73,7 +72,7 @@ def text_rows(text: str, name: str, columns: Columns) -> list[Numbered] | None:
 
 
 def conversations(table: Iterable[Mapping[Any, Any]], name: str, columns: Columns) -> Iterator[Numbered]:
-    """Read rows as conversations: those that are one each, or those that are a message each, by conversation."""
+    """Read rows that are a conversation each, or rows that are a message each and name their conversation."""
     said: dict[str, list[dict[str, Any]]] = {}
     where: dict[str, int] = {}
     chosen: Mapping[str, str | None] | None = None
@@ -94,20 +93,18 @@ def conversations(table: Iterable[Mapping[Any, Any]], name: str, columns: Column
 
 
 def _parts(content: Any) -> Any:
-    """Read a cell that holds a list of parts; any other text is what was said."""
+    """Return a cell's content: a list of parts where the cell holds one, else its text."""
     parts = unpacked(content) if isinstance(content, str) and content.startswith('[{"type"') else content
     return parts if isinstance(parts, list) or isinstance(content, str) else "" if content is None else str(content)
 
 
 def _chosen(cells: Mapping[str, Any], columns: Columns, name: str) -> dict[str, str | None]:
-    """Say which column is what, as asked for or by the usual names."""
+    """Say which column holds the role, the content and the conversation."""
     if columns is not None and (wrong := [each for each in columns.values() if each not in cells]):
         raise ValueError(f"{name}: column {brief(wrong[0])} was asked for; it has {quoted(cells)}; choose among these")
     lower = {key.lower().strip(): key for key in reversed(list(cells))}
-    found = {
-        what: next((lower[each] for each in usual if each in lower), None)
-        for what, usual in format_table("columns").items()
-    }
+    usual = format_table("columns").items()
+    found = {what: next((lower[each] for each in names if each in lower), None) for what, names in usual}
     chosen = {**found, **(columns or {})}
     if chosen["content"] is None or {"prompt", "instruction", "messages", "conversations"} & lower.keys():
         return {**chosen, "role": None} if columns is None else chosen
@@ -115,7 +112,7 @@ def _chosen(cells: Mapping[str, Any], columns: Columns, name: str) -> dict[str, 
 
 
 def _cell(value: Any) -> Any:
-    """Write a cell as plain JSON; what is not a number is nothing."""
+    """Write a cell as plain JSON; NaN becomes None."""
     if isinstance(value, float) and math.isnan(value):
         return None
     if value is None or isinstance(value, str | int | float | bool):
@@ -146,7 +143,7 @@ def _arrow(written: bytes, kind: str, name: str) -> Any:
 
 
 class _Plain(yaml.SafeLoader):
-    """YAML without aliases, which can make a small file fill the memory."""
+    """Load YAML without aliases, since a small file of aliases can fill the memory."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):

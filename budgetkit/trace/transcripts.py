@@ -23,7 +23,7 @@ _USERS, _SYSTEMS = ("user", "human", "you", "me", "customer"), ("system",)
 
 
 def read(text: str, name: str) -> list[Numbered] | None:
-    """Read a text as conversations; None for one in which nobody is named."""
+    """Read a text as conversations; None for a text that names no speaker."""
     if _AIDER.match(text.lstrip()):
         return _aider(text)
     if (exported := _CURSOR.search(text, 0, 2_000)) is not None:
@@ -36,7 +36,7 @@ def read(text: str, name: str) -> list[Numbered] | None:
 
 
 def _said(text: str, turn: re.Pattern[str], format: str) -> dict[str, Any]:
-    """Part a text where another speaks; what stands before the first is left out and said."""
+    """Split a text at its speakers; text before the first speaker is left out, and a warning says so."""
     found = list(turn.finditer(text))
     ends = [each.start() for each in found[1:]] + [len(text)]
     messages = [
@@ -53,7 +53,7 @@ def _role(speaker: str) -> str:
 
 
 def _aider(text: str) -> list[Numbered]:
-    """Read Aider's history: "####" is the user, ">" Aider itself, which no model reads, all else the model."""
+    """Read Aider's history: "####" is the user, ">" Aider's own output, which is left out; the rest is the model."""
     starts = [*_AIDER.finditer(text)]
     ends = [each.start() for each in starts[1:]] + [len(text)]
     found: list[Numbered] = []

@@ -74,7 +74,7 @@ def last_user(messages: Sequence[Message]) -> int:
 
 
 def _sent(messages: Sequence[Message], start: int, end: int) -> int:
-    """Find where the last request ends: before the turn's last answer, unless a tool has replied to that one."""
+    """Find where a turn's last request ends: before its last answer, or at its end if a tool result came later."""
     for index in reversed(range(start, end)):
         if messages[index].role in RESULT_ROLES:
             return end

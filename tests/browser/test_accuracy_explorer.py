@@ -97,10 +97,26 @@ def test_a_clicked_point_is_read_token_by_token(lab: Notebook) -> None:
     expect(page.locator(".bk-card[data-key=strip] .hoverlayer")).to_contain_text("tokens; chars/4 estimates")
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     expect(title).not_to_have_text(before)
-    expect(page.locator(".bk-reader")).to_be_in_viewport()
+    expect(page.locator(".bk-reader h3")).to_be_in_viewport()  # beside the figure, wherever that was clicked
     expect(page.locator(".bk-reader .bk-label").first).to_contain_text("estimate")
     assert page.locator(".bk-reader .bk-tone").count() > 10
     assert (page.locator(".bk-reader .bk-tone").first.get_attribute("title") or "").startswith("token ")
+
+
+@pytest.mark.parametrize("mix", ["texts of one kind", "texts of all kinds"])
+def test_sentence_key_figure_and_figure_of_the_buffer_speak_of_the_same_windows(lab: Notebook, mix: str) -> None:
+    page = lab.page
+    lab.control("A window has").locator("select").select_option(mix)
+    lab.wait_for_charts(CHARTS)
+    share = page.locator(".bk-kpi[data-key=buffer] b").inner_text()
+    tokens = page.locator(".bk-kpi[data-key=buffer] i").inner_text().split(" ")[0]
+    expect(page.locator(".bk-status")).to_contain_text(f"hold {share} of the window back, {tokens} tokens")
+    figure = page.locator(".bk-card[data-key=buffers]")
+    expect(figure.locator(".bk-note")).to_contain_text(f"At a risk of 5 % hold {share} back")
+    figure.locator("summary").click()
+    row = figure.locator("tbody tr").filter(has_text="0.05").first
+    expect(row).to_contain_text(tokens)
+    figure.locator("summary").click()
 
 
 def test_a_text_of_ones_own_is_uploaded_and_a_broken_one_is_refused(lab: Notebook, tmp_path: Path) -> None:

@@ -156,10 +156,14 @@ def test_a_kernel_that_is_gone_leaves_its_last_picture_and_a_sentence(notebook: 
     expect_kpi(page, "usable", "108,160")
 
 
-def test_a_saved_notebook_shows_the_explorers_last_state(notebook: Open, tmp_path: Path) -> None:
-    own = explored(notebook(written(tmp_path, "explorer = bk.BudgetExplorer('chat', 'support-chat')\nexplorer")))
+@pytest.mark.parametrize("made", ["BudgetExplorer('chat', ", "DesignCard('chat', ", "App("])
+def test_a_saved_notebook_shows_the_explorers_last_state(notebook: Open, tmp_path: Path, made: str) -> None:
+    own = notebook(written(tmp_path, f"explorer = bk.{made}'support-chat')\nexplorer"))
+    own.run_all()
     page = own.page
-    own.execute("explorer.controls.window_box.value = 5_555")
+    expect(page.locator(".bk-kpi").first).to_be_visible()
+    expect(page.locator(".bk-still")).to_be_hidden()
+    own.execute("getattr(explorer, 'card', explorer).controls.window_box.value = 5_555")
     stored = """() => JSON.stringify(jupyterapp.shell.currentWidget.content.model.toJSON()).includes("5,555")"""
     page.wait_for_function(stored)
     own.command("docmanager:save")
@@ -168,6 +172,7 @@ def test_a_saved_notebook_shows_the_explorers_last_state(notebook: Open, tmp_pat
     expect(page.locator(".bk-still")).to_be_visible()
     expect(page.locator(".bk-still")).to_contain_text("5,555")
     own.shoot("no-kernel")
+    own.wait()  # JupyterLab has begun another kernel, which has to be there to be shut down
 
 
 def test_a_key_is_marked_as_ours_before_notebook_7_hears_it(lab: Notebook) -> None:

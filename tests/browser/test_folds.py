@@ -95,8 +95,8 @@ def test_tuning_runs_on_its_button_and_a_point_of_the_front_sets_all_sliders(not
     lab.page.get_by_role("button", name="Undo").click()
     expect(output).to_have_value("200")
     lab.wait_for_charts(3)
-    beaten = decide.locator(".scatterlayer .trace").nth(1).locator("path.point").last
-    beaten.click(force=True)
+    other = decide.locator(".scatterlayer .trace").nth(1).locator("path.point").last
+    other.click(force=True)
     expect(decide.locator(".bk-said").first).not_to_have_text(before)
     decide.get_by_role("button", name="Copy").click()
     expect(decide.locator(".bk-answer")).to_have_text("Copied as Markdown.")

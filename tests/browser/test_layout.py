@@ -141,6 +141,14 @@ def test_the_bar_is_two_stops_of_the_keyboard_away(lab: Notebook) -> None:
     expect_kpi(page, "pool", "1,476")
 
 
+def test_controls_are_called_what_they_are(lab: Notebook) -> None:
+    page = lab.page
+    for name in ("Turn, by its number", "Window, in tokens", "system, in tokens; empty: it draws on the shared pool"):
+        expect(page.get_by_role("textbox", name=name, exact=True)).to_have_count(1)
+    for name in ("Turn", "Window", "system"):
+        expect(page.locator(".bk-controls").get_by_role("slider", name=name, exact=True)).to_have_count(1)
+
+
 def test_who_wants_no_motion_gets_none(lab: Notebook) -> None:
     page = lab.page
     moving = """() => [...document.querySelectorAll(".bk-explorer *")]

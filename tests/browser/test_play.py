@@ -49,4 +49,10 @@ def test_it_is_sent_once_plays_smoothly_and_takes_the_explorer_along(
     expect(card.locator(".bk-lane-told").first).to_contain_text("sent;")
     lab.shoot("play")
     assert lab.violations(".bk-play") == []
+    lab.set_theme("dark")
+    lab.resize(640)
+    card.scroll_into_view_if_needed()
+    lab.shoot("play-640-dark")
+    assert lab.violations(".bk-play") == []
+    assert card.evaluate("card => card.scrollWidth <= card.clientWidth")
     lab.execute("explorer.undo(); assert explorer.config['turn'] != 60")

@@ -151,3 +151,14 @@ def test_it_is_whole_and_named_at_any_width_and_in_both_themes(
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         found = Axe().run(page).response["violations"]
         assert [f"{each['id']}: {[node['html'] for node in each['nodes']]}" for each in found] == []
+
+
+@pytest.mark.usefixtures("chromium")
+def test_a_figure_is_saved_as_a_png_of_two_pixels_for_one(tmp_path: Path) -> None:
+    budget = bk.presets.chat(8_192)
+    bk.figures.waterfall.save(tmp_path / "left.png", budget)
+    content = (tmp_path / "left.png").read_bytes()
+    assert content[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = int.from_bytes(content[16:20]), int.from_bytes(content[20:24])
+    assert f'width="{width // 2}" height="{height // 2}"' in bk.figures.waterfall.svg(budget)
+    assert len(content) > 10_000, "something is drawn"

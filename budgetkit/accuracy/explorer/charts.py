@@ -14,10 +14,11 @@ from budgetkit.accuracy.explorer.library import Texts
 from budgetkit.accuracy.explorer.notices import as_percent, called
 from budgetkit.accuracy.explorer.results import Results, selected
 from budgetkit.accuracy.explorer.view_state import FIGURES
+from budgetkit.budget.amounts import Share
 from budgetkit.counters import RULES, Counter, ExactCounter
 from budgetkit.counters.estimate.table import table_names
 from budgetkit.explorer.drawing import chart
-from budgetkit.figures.question import Question, short, signed
+from budgetkit.figures.question import Question, signed
 
 Data = dict[str, Any]
 RATIOS = ("chars/4", "bytes/4", "words/0.75")
@@ -69,10 +70,7 @@ def ratios(found: Results) -> dict[str, float]:
     """Return how many tokens an estimated one really is, in a window in the middle and in one at the risk."""
     ratio = found.filled.at(found.settings.risk)
     worst = float(np.quantile(ratio, 1 - found.settings.risk, method="higher"))
-    return {
-        "really, typical": float(np.median(ratio)),
-        f"really, {100 * found.settings.risk:g} in 100": worst,
-    }
+    return {"really, typical": float(np.median(ratio)), f"really, {100 * found.settings.risk:g} in 100": worst}
 
 
 def risks(found: Results) -> pd.DataFrame:
@@ -83,7 +81,9 @@ def risks(found: Results) -> pd.DataFrame:
         row = {"counter": buffer.counter, "risk": risk, "buffer": buffer.share, "low": buffer.low, "high": buffer.high}
         if buffer.documents < 2:
             row |= {"low": np.nan, "high": np.nan}  # one document says nothing about the next
-        rows.append(row | {"tokens": round(buffer.share * window), "warning": buffer.warning})
+        size = buffer.reserve.size
+        tokens = size.of(window) if isinstance(size, Share) else size  # what the budget holds back: a share is rounded
+        rows.append(row | {"tokens": tokens, "warning": buffer.warning})
     return pd.DataFrame(rows)
 
 
@@ -133,7 +133,7 @@ def _points_note(table: pd.DataFrame, found: Results) -> str:
     worst = table.iloc[0]
     part = f" {len(table):,} of {len(found.errors):,} are drawn." if len(table) < len(found.errors) else ""
     off = as_percent(worst["class_error"])
-    return f"{worst['class']} is counted worst, {off} off on average; click a point to read it below.{part}"
+    return f"{worst['class']} is counted worst, {off} off on average; click a point to read it.{part}"
 
 
 def _rooms_note(table: pd.DataFrame, found: Results) -> str:
@@ -164,7 +164,7 @@ def _agreement_note(table: pd.DataFrame, found: Results) -> str:
 
 def _buffers_note(table: pd.DataFrame, found: Results) -> str:
     buffer = found.buffer
-    tokens = short(buffer.share * buffer.window)
+    tokens = f"{found.safe.sizes['safety']:,}"
     back = f"{as_percent(buffer.share)} back, {tokens} of {buffer.window:,} tokens"
     told = f"At a risk of {100 * buffer.risk:g} % hold {back}"
     return f"{told}; the bars are 95 % intervals." if not buffer.warning else f"{told}; too few documents to be sure."

@@ -1,4 +1,4 @@
-"""News: the sentences on the page: how wrong the count is, what to hold back, and where the numbers come from."""
+"""Notices: the sentences on the page: how wrong the count is, what to hold back, and where the numbers come from."""
 
 from __future__ import annotations
 

@@ -67,26 +67,10 @@ def results(settings: Settings, library: Texts) -> Results:
     buffer = read_off(filled, errors, budget.window, settings.risk, settings.window_mix)
     safe = with_buffer(settings.budget, buffer).budget(model)
     costs, safe_costs = (costs_of(each, errors, settings.window_mix, key, library) for each in (budget, safe))
-    return Results(
-        settings,
-        model,
-        count,
-        exact,
-        chosen,
-        every,
-        errors,
-        filled,
-        buffer,
-        budget,
-        safe,
-        kept_deficit(safe, settings.budget.base(model).deficit),
-        typical(settings.budget, budget),
-        costs,
-        safe_costs,
-        read(settings, errors),
-        key,
-        note,
-    )
+    counted = chosen, every, errors, filled, buffer
+    budgets = budget, safe, kept_deficit(safe, settings.budget.base(model).deficit)
+    asked, document = typical(settings.budget, budget), read(settings, errors)
+    return Results(settings, model, count, exact, *counted, *budgets, asked, costs, safe_costs, document, key, note)
 
 
 def costs_of(

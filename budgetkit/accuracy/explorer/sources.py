@@ -93,7 +93,7 @@ def _table(path: Path) -> Corpus:
 
 
 def _beginning(path: Path) -> str:
-    """Decode no more lines than say what a table holds; what is wrong with it is left to the reader, which names it."""
+    """Return the first lines of a table as text; errors in them are left to the reader of the table."""
     try:
         with path.open("rb") as file:
             encoding = "utf-16" if file.read(2) in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
@@ -104,7 +104,7 @@ def _beginning(path: Path) -> str:
 
 
 def _first_rows(text: str, suffix: str) -> list[dict[str, object]]:
-    """Read the first rows; what is none is left to the reader, which names it."""
+    """Read the first rows; lines that are no rows are left to the reader of the table."""
     head = text.splitlines()
     if suffix != ".jsonl":
         return [

@@ -12,11 +12,7 @@ from budgetkit.state import to_json, to_yaml
 def texts(found: Results) -> dict[str, str]:
     """Return the budget with its measured buffer in every format."""
     said = f"# {provenance(found)}\n"
-    return {
-        "python": said + program(found),
-        "yaml": said + to_yaml(found.result),
-        "json": to_json(found.result),
-    }
+    return {"python": said + program(found), "yaml": said + to_yaml(found.result), "json": to_json(found.result)}
 
 
 def program(found: Results) -> str:

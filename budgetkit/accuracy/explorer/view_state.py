@@ -1,4 +1,4 @@
-"""Scene: what the view shows at once, as plain data: key figures, a line on the texts, and which figures there are."""
+"""View state: what the view shows at once, as plain data: key figures, a line on the texts, and its figures."""
 
 from __future__ import annotations
 

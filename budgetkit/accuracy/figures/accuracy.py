@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
 from budgetkit.accuracy import buffer_for, summary
 from budgetkit.budget.colours import ALARM, SLATE
+from budgetkit.figures.marks import bars, line, written
 from budgetkit.figures.question import Question, Spec, label, layout, plain
 
 _OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", SLATE)
@@ -58,22 +61,23 @@ def _by_length(errors: pd.DataFrame, steps: int = 8) -> pd.DataFrame:
 
 
 def _draw_by_length(table: pd.DataFrame) -> Spec:
-    lines = []
+    hover, lines = "%{y:.1f} % from %{x:,} characters on<extra></extra>", []
     for number, (name, rows) in enumerate(table.groupby("counter", sort=False)):
-        line = {"color": _OKABE_ITO[number % len(_OKABE_ITO)], "width": 2}
-        spread = {
-            "array": (100 * (rows["mape_high"] - rows["mape"])).round(2).tolist(),
-            "type": "data",
-            "symmetric": False,
-        }
-        spread |= {"arrayminus": (100 * (rows["mape"] - rows["mape_low"])).round(2).tolist()}
-        x, y = rows["characters"].astype(int).tolist(), (100 * rows["mape"]).round(2).tolist()
-        one = {"type": "scatter", "mode": "lines+markers", "name": plain(str(name)), "x": x, "y": y, "line": line}
-        lines.append(one | {"error_y": spread, "hovertemplate": "%{y:.1f} % from %{x:,} characters on<extra></extra>"})
+        own = {"color": _OKABE_ITO[number % len(_OKABE_ITO)], "width": 2}
+        ends = [(100 * (rows[end] - rows["mape"]).abs()).round(2) for end in ("mape_high", "mape_low")]
+        found = _with_ends(rows["characters"].astype(int), 100 * rows["mape"], ends, str(name))
+        lines.append(found | {"line": own, "hovertemplate": hover})
     x_axis = {"type": "log", "title": {"text": "characters of a document"}, "tickformat": "~s", "showgrid": False}
     y_axis = {"title": {"text": "mean absolute error"}, "ticksuffix": " %", "rangemode": "tozero"}
     legend = {"orientation": "h", "y": 1.1, "x": 0}
     return {"data": lines, "layout": layout(340, x_axis, y_axis, showlegend=True, legend=legend)}
+
+
+def _with_ends(x: pd.Series[Any], y: pd.Series[Any], ends: list[pd.Series[Any]], name: str) -> Spec:
+    """Return a line with an interval at each point: how far it reaches up, and how far down."""
+    up, down = (end.tolist() for end in ends)
+    spread = {"type": "data", "symmetric": False, "array": up, "arrayminus": down}
+    return line(x, y.round(2), mode="lines+markers", name=plain(name), error_y=spread)
 
 
 def _buffers(
@@ -92,32 +96,17 @@ def _buffers(
 
 
 def _draw_buffers(table: pd.DataFrame) -> Spec:
-    lines = []
+    hover, lines = "%{y:.1f} %, %{customdata:,} tokens, at a risk of %{x} %<extra></extra>", []
     for number, (name, rows) in enumerate(table.groupby("counter", sort=False)):
-        color = _OKABE_ITO[number % len(_OKABE_ITO)]
-        spread = {
-            "type": "data",
-            "symmetric": False,
-            "array": (100 * (rows["high"] - rows["buffer"])).clip(lower=0).tolist(),
-        }
-        spread |= {"arrayminus": (100 * (rows["buffer"] - rows["low"])).clip(lower=0).tolist()}
-        one = {"type": "scatter", "mode": "lines+markers", "name": plain(str(name)), "error_y": spread}
-        one |= {
-            "x": (100 * rows["risk"]).tolist(),
-            "y": (100 * rows["buffer"]).round(2).tolist(),
-            "line": {"color": color},
-        }
-        one |= {"customdata": rows["tokens"].tolist()}
-        lines.append(one | {"hovertemplate": "%{y:.1f} %, %{customdata:,} tokens, at a risk of %{x} %<extra></extra>"})
-    x_axis = {
-        "type": "log",
-        "title": {"text": "accepted chance of an overflow"},
-        "tickvals": sorted({100 * risk for risk in table["risk"]}),
-        "ticktext": [f"{risk:g} %" for risk in sorted({100 * risk for risk in table["risk"]})],
-        "tickangle": 0,
-        "minor": {"showgrid": False},
-        "autorange": "reversed",
-    }
+        own = {"color": _OKABE_ITO[number % len(_OKABE_ITO)]}
+        ends = [100 * (rows["high"] - rows["buffer"]), 100 * (rows["buffer"] - rows["low"])]
+        ends = [end.clip(lower=0) for end in ends]
+        found = _with_ends(100 * rows["risk"], 100 * rows["buffer"], ends, str(name))
+        lines.append(found | {"line": own, "customdata": rows["tokens"].tolist(), "hovertemplate": hover})
+    risks = sorted({100 * risk for risk in table["risk"]})
+    ticks = {"tickvals": risks, "ticktext": [f"{risk:g} %" for risk in risks], "tickangle": 0}
+    title = {"text": "accepted chance of an overflow"}
+    x_axis = {"type": "log", "title": title, **ticks, "minor": {"showgrid": False}, "autorange": "reversed"}
     y_axis = {"title": {"text": "safety buffer, of the window"}, "ticksuffix": " %", "rangemode": "tozero"}
     legend = {"orientation": "h", "y": 1.1, "x": 0}
     return {"data": lines, "layout": layout(340, x_axis, y_axis, showlegend=len(lines) > 1, legend=legend)}
@@ -138,17 +127,10 @@ def _tax(errors: pd.DataFrame, window: int = 128_000, base: str = "en") -> pd.Da
 
 def _draw_tax(table: pd.DataFrame) -> Spec:
     names = [label(str(language), 20) for language in table["language"]]
-    bar = {
-        "type": "bar",
-        "orientation": "h",
-        "y": [f"{name} ({label(str(kind), 16)})" for name, kind in zip(names, table["class"], strict=True)],
-        "x": table["characters_in_window"].tolist(),
-        "text": [f"{100 * share:.0f} %" for share in table["of_base"]],
-        "textposition": "outside",
-        "cliponaxis": False,
-        "marker": {"color": [ALARM if share < 0.5 else SLATE for share in table["of_base"]]},
-        "hovertemplate": "%{x:,} characters<extra></extra>",
-    }
+    y = [f"{name} ({label(str(kind), 16)})" for name, kind in zip(names, table["class"], strict=True)]
+    marker = {"color": [ALARM if share < 0.5 else SLATE for share in table["of_base"]]}
+    bar = bars(table["characters_in_window"], hovertemplate="%{x:,} characters<extra></extra>", marker=marker)
+    bar = written(bar, [f"{100 * share:.0f} %" for share in table["of_base"]]) | {"y": y}
     x: Spec = {"title": {"text": "characters that fill the window"}, "tickformat": "~s"}
     x |= {"range": [0, 1.09 * max(table["characters_in_window"])]}
     return {"data": [bar], "layout": layout(max(300, 19 * len(table) + 80), x, {"showgrid": False})}

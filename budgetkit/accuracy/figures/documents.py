@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from budgetkit.budget.colours import ALARM, BLUE
+from budgetkit.figures.marks import line, note, points
 from budgetkit.figures.question import INK, Question, Spec, label, layout, plain, short
 
 Floats = npt.NDArray[np.float64]
@@ -56,15 +57,14 @@ def beginning(text: str) -> str:
 
 def _points(table: pd.DataFrame, x: Sequence[float], y: Sequence[float], **marker: object) -> list[Spec]:
     """Draw the documents, each with a hover that tells it, and a ring around the one that is read."""
-    one: Spec = {"type": "scatter", "mode": "markers", "x": list(x), "y": list(y), "text": _told(table)}
     colours = [ALARM if error < 0 else BLUE for error in table["error"]]
-    one |= {"marker": {"size": 7, "opacity": 0.72, "color": colours, **marker}, "cliponaxis": False}
-    one |= {"customdata": table["number"].tolist(), "hovertemplate": "%{text}<extra></extra>"}
+    whole = {"cliponaxis": False}  # over the edge of the figure, too
+    mark = {"size": 7, "opacity": 0.72, "color": colours, **marker}
+    told = {"text": _told(table), "customdata": table["number"].tolist(), "hovertemplate": "%{text}<extra></extra>"}
     ring = [place for place, is_read in enumerate(table["read"]) if is_read]
-    around: Spec = {"type": "scatter", "mode": "markers", "hoverinfo": "skip", "cliponaxis": False}
-    around |= {"x": [x[place] for place in ring], "y": [y[place] for place in ring]}
-    around |= {"marker": {"size": 14, "symbol": "circle-open", "color": INK, "line": {"width": 2}}}
-    return [one, around]
+    around = {"size": 14, "symbol": "circle-open", "color": INK, "line": {"width": 2}}
+    read = points([x[place] for place in ring], [y[place] for place in ring], hoverinfo="skip", marker=around, **whole)
+    return [points(x, y, marker=mark, **told, **whole), read]
 
 
 def _told(table: pd.DataFrame) -> list[str]:
@@ -102,13 +102,8 @@ def _held(table: pd.DataFrame) -> tuple[list[float], float, list[str]]:
 def _axis(error: list[float], end: float) -> Spec:
     low = min(-5.0, float(np.floor(min(error) / 10) * 10))
     reach = end - low
-    return {
-        "range": [low - 0.03 * reach, end + 0.03 * reach],
-        "ticksuffix": " %",
-        "nticks": 5,
-        "tickangle": 0,
-        "zerolinewidth": 2,
-    }
+    ends = [low - 0.03 * reach, end + 0.03 * reach]
+    return {"range": ends, "ticksuffix": " %", "nticks": 5, "tickangle": 0, "zerolinewidth": 2}
 
 
 def _draw_strip(table: pd.DataFrame) -> Spec:
@@ -118,11 +113,8 @@ def _draw_strip(table: pd.DataFrame) -> Spec:
     places = [row[name] + 0.62 * ((number * _GOLDEN) % 1 - 0.5) for number, name in enumerate(table["class"])]
     first = table.drop_duplicates("class")
     ticks = [f"{label(str(r['class']), 20)} ({r['class_documents']:,})" for _, r in first.iterrows()]
-    notes = [
-        {"x": 1, "xref": "paper", "xanchor": "left", "y": row[r["class"]], "yref": "y", "showarrow": False}
-        | {"text": f"{_size(r['class_error'])} off"}
-        for _, r in first.iterrows()
-    ]
+    place = {"xref": "paper", "xanchor": "left", "yref": "y"}
+    notes = [note(f"{_size(r['class_error'])} off", 1, row[r["class"]], **place) for _, r in first.iterrows()]
     y = {"tickvals": [row[name] for name in first["class"]], "ticktext": ticks, "showgrid": False, "zeroline": False}
     y |= {"range": [-0.6, len(classes) - 0.4]}
     x = {**_axis(error, end), "title": {"text": _SIDES, "standoff": 6}}
@@ -145,8 +137,8 @@ def _draw_lengths(table: pd.DataFrame) -> Spec:
     reach = _decades(table["characters"])
     x |= {"minor": {"showgrid": False}, "showgrid": False, "tickangle": 0, "range": reach, **_round_ticks(reach)}
     y = {**_axis(error, end), "title": {"text": "error", "standoff": 4}, "nticks": 9}
-    line = _middles(table["number"].to_numpy(), table["characters"].to_numpy(float), np.array(error))
-    data = [*_points(table, table["characters"].tolist(), error, symbol=marks), line]
+    middles = _middles(table["number"].to_numpy(), table["characters"].to_numpy(float), np.array(error))
+    data = [*_points(table, table["characters"].tolist(), error, symbol=marks), middles]
     return {"data": data, "layout": layout(300, x, y, meta={"top": 8})}
 
 
@@ -159,9 +151,9 @@ def _middles(number: Floats, size: Floats, error: Floats) -> Spec:
     near = [
         int(number[part[np.argmin(np.abs(error[part] - middle))]]) for part, middle in zip(stretches, y, strict=True)
     ]
-    line: Spec = {"type": "scatter", "mode": "lines+markers", "x": x, "y": [round(v, 2) for v in y], "customdata": near}
-    line |= {"line": {"color": INK, "width": 2.5}, "marker": {"symbol": "diamond", "size": 7}}
-    return line | {"hovertemplate": "median %{y:+.1f} % near %{x:,.0f} characters<extra></extra>"}
+    drawn = {"line": {"color": INK, "width": 2.5}, "marker": {"symbol": "diamond", "size": 7}, "customdata": near}
+    hover = "median %{y:+.1f} % near %{x:,.0f} characters<extra></extra>"
+    return line(x, (round(v, 2) for v in y), mode="lines+markers", hovertemplate=hover, **drawn)
 
 
 def _decades(values: pd.Series[int], *others: pd.Series[int]) -> list[float]:
@@ -185,15 +177,14 @@ def _round_ticks(reach: list[float], most: int = 6) -> Spec:
 def _draw_agreement(table: pd.DataFrame) -> Spec:
     reach = _decades(table["exact"], table["estimate"])
     ends = [10 ** reach[0], 10 ** reach[1]]
-    same: Spec = {"type": "scatter", "mode": "lines", "x": ends, "y": ends, "hoverinfo": "skip"}
-    same |= {"line": {"color": INK, "width": 1.5, "dash": "dash"}}
+    same = line(ends, ends, hoverinfo="skip", line={"color": INK, "width": 1.5, "dash": "dash"})
     axis = {"type": "log", "range": reach, "tickangle": 0, "minor": {"showgrid": False}, **_round_ticks(reach)}
     x = {**axis, "title": {"text": "exact, tokens", "standoff": 4}}
     y = {**axis, "title": {"text": "estimate, tokens", "standoff": 4}}
     estimate = table["estimate"].clip(lower=1).tolist()
     data = [same, *_points(table, table["exact"].tolist(), estimate)]
-    note = {"x": reach[1], "y": reach[1], "text": "exact", "showarrow": False, "xanchor": "right", "yanchor": "top"}
-    return {"data": data, "layout": layout(300, x, y, annotations=[{**note, "yshift": -14}], meta={"top": 8})}
+    exact = note("exact", reach[1], reach[1], xanchor="right", yanchor="top", yshift=-14)
+    return {"data": data, "layout": layout(300, x, y, annotations=[exact], meta={"top": 8})}
 
 
 #: Draw each document's error, class by class.

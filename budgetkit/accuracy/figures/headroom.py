@@ -15,6 +15,7 @@ import pandas as pd
 
 from budgetkit.budget import Budget
 from budgetkit.budget.colours import POOL, colour
+from budgetkit.figures.marks import bars, written
 from budgetkit.figures.question import Question, Spec, label, layout, plain, signed
 from budgetkit.plan.walk import allocate
 
@@ -52,8 +53,8 @@ def _draw(table: pd.DataFrame) -> Spec:
             sizes.append(int(tokens))
             texts.append(signed(int(tokens)))
             colours.append(colour(str(line)))
-    bar: Spec = {"type": "bar", "orientation": "h", "y": names, "x": sizes, "text": texts, "textposition": "outside"}
-    bar |= {"marker": {"color": colours}, "cliponaxis": False, "hovertemplate": "%{x:,} tokens<extra></extra>"}
+    bar = bars(sizes, marker={"color": colours}, hovertemplate="%{x:,} tokens<extra></extra>")
+    bar = written(bar, texts) | {"y": names}
     low, high = min(0, *table["tokens"]), max(0, *table["tokens"])
     reach = max(1, high - low)
     x = {"title": {"text": "tokens", "standoff": 4}, "tickformat": "~s", "nticks": 6, "zerolinewidth": 2}

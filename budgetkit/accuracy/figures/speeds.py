@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from budgetkit.budget.colours import BLUE, GREEN, ORANGE
+from budgetkit.figures.marks import points
 from budgetkit.figures.question import INK, Question, Spec, layout, plain
 
 Floats = npt.NDArray[np.float64]
@@ -28,30 +29,26 @@ def _draw(table: pd.DataFrame) -> Spec:
     x, y = table["megabytes_a_second"].tolist(), (100 * table["error"]).round(2).tolist()
     colours = [_KINDS[kind] for kind in table["kind"]]
     names = [_called(str(name)) for name in table["counter"]]
-    dots: Spec = {"type": "scatter", "mode": "markers", "x": x, "y": y, "text": names, "cliponaxis": False}
-    dots |= {"marker": {"size": 11, "color": colours, "line": {"color": INK, "width": 1}}}
-    dots |= {"hovertemplate": "<b>%{text}</b><br>%{x:,.3~g} MB a second<br>%{y:.1f} % off on average<extra></extra>"}
+    marker = {"size": 11, "color": colours, "line": {"color": INK, "width": 1}}
+    hover = "<b>%{text}</b><br>%{x:,.3~g} MB a second<br>%{y:.1f} % off on average<extra></extra>"
+    dots = points(x, y, text=names, cliponaxis=False, marker=marker, hovertemplate=hover)
     low, high = float(np.log10(min(x))), float(np.log10(max(x)))
     reach = [low - 0.25 * max(1.0, high - low), high + 0.1 * max(1.0, high - low)]
     top = max(5.0, 1.12 * max(y))
-    x_axis: Spec = {
-        "type": "log",
-        "range": reach,
-        "title": {"text": "MB a second, on this machine", "standoff": 4},
-    }
-    x_axis |= {"tickformat": "~s", "dtick": 1, "showgrid": False}
+    title = {"text": "MB a second, on this machine", "standoff": 4}
+    x_axis = {"type": "log", "range": reach, "title": title, "tickformat": "~s", "dtick": 1, "showgrid": False}
     y_axis = {"range": [-0.08 * top, top], "ticksuffix": " %", "title": {"text": "mean absolute error", "standoff": 4}}
     notes = _labels(np.log10(x), np.array(y), names, reach, top)
     return {"data": [dots], "layout": layout(330, x_axis, y_axis, annotations=notes, meta={"top": 8})}
 
 
 def _called(name: str, longest: int = 38) -> str:
-    """Return a counter's name that the figure has room for; what it is stands at its beginning."""
+    """Return a counter's name, cut at its end to fit the figure."""
     return plain(name if len(name) <= longest else f"{name[: longest - 1]}…")
 
 
 def _labels(x: Floats, y: Floats, names: list[str], reach: list[float], top: float) -> list[Spec]:
-    """Name the points, those that fall together once; those to the right from the left, none over another."""
+    """Return a label for each heap of points; labels of points on the right stand to their left, and none overlap."""
     heaps = _heaps(x / (reach[1] - reach[0]), y / top)
     middle = sum(reach) / 2
     notes = []

@@ -186,7 +186,7 @@ def _between(values: npt.NDArray[np.integer], starts: Places, ends: Places) -> S
 
 
 def _begun(row: Row) -> list[Row]:
-    """Give each window as it is when one, two or three of its units are there, after its context, in one row each."""
+    """Return each window after its first one, two and three units, one row each, with its context before them."""
     rows = np.lib.stride_tricks.sliding_window_view(row, BEFORE + WINDOW)[::WINDOW]
     begun: list[Row] = []
     for units in range(1, WINDOW):

@@ -77,7 +77,7 @@ def laid_out(texts: Sequence[str]) -> tuple[Row, Places, Places]:
 
 
 def has_surrogates(row: Row) -> bool:
-    """Tell whether some characters of a row may be two units; where none is, units are counted as characters."""
+    """Tell whether a row may have characters of two units; otherwise units are as many as characters."""
     return row.dtype == np.uint16 and bool((row >> np.uint16(11) == 0xD800 >> 11).any())
 
 

@@ -62,7 +62,7 @@ class Windows:
     wide: Which
 
     def plain(self) -> Iterator[tuple[str, Keys]]:
-        """Yield the plain levels' names and each window's places in them; twice where a level is of pairs."""
+        """Yield the name of each plain level and the places of the windows in it; a level of pairs comes twice."""
         found = self.classes.view(np.uint32)
         yield "pair", found[_FIRST:] & _LOW
         yield "pair", found[_FIRST:] >> _PAIR

@@ -1,4 +1,4 @@
-"""Lines: what a hand moves in a budget: the amounts of its lines, and a line's next amount of the same kind."""
+"""Amount edits: what a hand moves in a budget: the amounts of its lines, and a line's next amount of the same kind."""
 
 from __future__ import annotations
 

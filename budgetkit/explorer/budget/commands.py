@@ -20,6 +20,7 @@ from budgetkit.explorer.budget.settings import DEFAULT_MODEL, OWN, Settings
 from budgetkit.explorer.library import Library
 from budgetkit.presets import PRESETS, preset
 from budgetkit.state import from_json, from_yaml
+from budgetkit.trace import Trace
 
 
 def choose_model(settings: Settings, found: Results, library: Library, name: str) -> Settings:
@@ -43,7 +44,7 @@ def move_line(settings: Settings, found: Results, library: Library, line: str, t
 
 
 def set_amount(settings: Settings, found: Results, library: Library, line: str, amount: Amount | None) -> Settings:
-    """Give a line another amount, such as a share; a section's share of the whole window is no cap at all."""
+    """Give a line another amount, such as a share; a section with a share of 100 % has no cap."""
     budget = found.plan.budget
     is_whole = isinstance(amount, Share) and line in budget.caps and amount.of(budget.window) >= budget.window
     return settings.next_amount(line, None if is_whole else amount)
@@ -52,7 +53,7 @@ def set_amount(settings: Settings, found: Results, library: Library, line: str, 
 def set_limits(
     settings: Settings, found: Results, library: Library, line: str, at_least: int, at_most: int
 ) -> Settings:
-    """Clamp a line between two sizes; one as large as the window is no limit."""
+    """Keep a line between two sizes; an upper one as large as the window is no limit."""
     budget = found.plan.budget
     amount = amounts_of(budget, settings.base(found.model)).get(line)
     ratio = (
@@ -83,6 +84,11 @@ def choose_trace(settings: Settings, found: Results, library: Library, name: str
     """Show another file of conversations, from its first conversation and last turn; None for typed-in sizes."""
     shown = replace(settings, trace=name, path="", conversation=0, turn=None)
     return with_its_model(shown, library)
+
+
+def take_grown(settings: Settings, found: Results, library: Library, trace: Trace) -> Settings:
+    """Show a conversation that has grown since it was shown last."""
+    return choose_trace(settings, found, library, library.follow(trace))
 
 
 def open_path(settings: Settings, found: Results, library: Library, path: str) -> Settings:
@@ -190,6 +196,7 @@ COMMANDS: dict[str, Callable[..., Settings]] = {
     "counter": choose_counter,
     "trace": choose_trace,
     "path": open_path,
+    "grown": take_grown,
     "file": take_file,
     "setup": take_setup,
     "conversation": choose_conversation,

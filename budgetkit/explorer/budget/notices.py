@@ -1,4 +1,4 @@
-"""News: the sentences on the page: whether it fits, what is lost, how to mend it, and where the numbers come from."""
+"""Notices: the sentences on the page: whether it fits, what is lost, how to mend it, where the numbers come from."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def known_model(name: str) -> tuple[Model, str]:
 
 
 def typed_model(name: str) -> Model:
-    """Return the model of a name that somebody typed; one that nothing knows is refused, and the nearest are named."""
+    """Return the model of a typed name; an unknown name is refused, with the nearest known ones."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RetiredModelWarning)  # a model that has ended is known all the same
         try:

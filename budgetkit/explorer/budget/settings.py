@@ -44,13 +44,13 @@ class Settings:
         return _made(self.preset, sized)
 
     def budget(self, model: Model) -> Budget:
-        """Return the budget with its moved and locked lines; over-commitment is signed, never an error."""
+        """Return the budget with its moved and locked lines; too large claims show as a negative number."""
         base = replace(self.base(model), deficit="signed")
         moved = {**self.lines, **self.locks}
         return with_reserves(base, moved).assign(**{n: a for n, a in moved.items() if n in names(base, moved)})
 
     def as_at(self, start: Settings) -> Settings:
-        """Return how it all began, of the conversation that is shown now; what is locked or pinned stays."""
+        """Return the first settings with the conversation, the locks and the pinned budget of now."""
         kept = {name: getattr(self, name) for name in ("trace", "path", "conversation", "turn", "locks", "pinned")}
         return replace(start, **kept)
 

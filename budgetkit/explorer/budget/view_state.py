@@ -1,4 +1,4 @@
-"""Scene: what the view shows of an outcome, as plain data: key figures, status, bar, and where it all comes from.
+"""View state: what the view shows of an outcome, as plain data: key figures, status, bar, and where it all comes from.
 
 Every number and every sentence on the page is written here; the page only places them.
 """

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from budgetkit.budget import Allocation
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.explorer.budget.bar import bar
 from budgetkit.explorer.budget.commands import move_line
@@ -137,7 +138,7 @@ def _ways(settings: Settings, found: Results, library: Library, mend: Mend) -> I
         yield replace(settings, own=own, preset=OWN, window=None, lines={})
 
 
-def _with_importance(now: tuple[Any, ...], to: tuple[Any, ...]) -> tuple[Any, ...]:
+def _with_importance(now: Sequence[Allocation], to: Sequence[Allocation]) -> tuple[Allocation, ...]:
     weights = {each.section: each.importance for each in to}
     return tuple(replace(each, importance=weights.get(each.section, each.importance)) for each in now)
 

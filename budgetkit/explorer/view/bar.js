@@ -146,7 +146,9 @@ function paintEnd(layer, state, { end, total }, width) {
 }
 
 function paintAxis(layer, state, { total, scale }, width) {
-  const ticks = total > state.window ? [] : state.ticks.map((tick, i) => ({ key: String(i), ...tick }));
+  const last = state.ticks.at(-1);
+  const room = (tick) => tick === last || (last.at - tick.at) * scale > 22 + 3.5 * (last.text.length + tick.text.length);
+  const ticks = total > state.window ? [] : state.ticks.filter(room).map((tick, i) => ({ key: String(i), ...tick }));
   keep(layer, ticks, () => shape("text"), (node, { at, text }) => {
     const x = at * scale;
     const anchor = x < 20 ? "start" : x > width - 20 ? "end" : "middle";

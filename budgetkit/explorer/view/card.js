@@ -15,13 +15,13 @@ function createCard(isCard, actions) {
     say(text, state.headline.text);
     strip.paint(state.strip);
   };
-  return { over: [element("header", { class: "bk-headline" }, top, text)], under: [strip.root], paint };
+  return { over: [element("div", { class: "bk-headline" }, top, text)], under: [strip.root], paint };
 }
 
 function createStrip() {
   const title = element("h3", {});
   const note = element("p", { class: "bk-note" });
-  const scale = element("div", { class: "bk-scale", "aria-hidden": "true" }, element("b"), element("span"));
+  const scale = element("div", { class: "bk-scale" }, element("b"), element("span"));
   const heads = COLUMNS.map((name) => element("th", { scope: "col" }, name === COLUMNS[2] ? scale : element("span", {}, name)));
   const body = element("tbody");
   const table = element("table", { class: "bk-strip-table" }, element("thead", {}, element("tr", {}, ...heads)), body);

@@ -109,9 +109,9 @@ function drawCache(pen, track, at, part, scale) {
   const isCold = !part && track.cold[at - 1] > 0;
   if (!isCooling && !isCold) return;
   const lost = isCold ? track.sent[at - 1] : track.cached[at - 1] + track.written[at - 1];
-  pen.globalAlpha = isCold ? 0.55 : part;
+  pen.globalAlpha = isCold ? 1 : part;
   pen.fillStyle = CACHE.cold;
-  pen.fillRect(0, LANE.stripe, lost * scale, LANE.thick);
+  pen.fillRect(0, LANE.stripe, lost * scale, isCold ? LANE.thick / 2 : LANE.thick);
   pen.globalAlpha = 1;
 }
 
@@ -291,6 +291,7 @@ function paintPlayLegend(list, film) {
   if (film.tracks[0].cached) {
     entries.push({ key: "read from the cache", color: CACHE.cached }, { key: "written to it", color: CACHE.written }, { key: "gone cold", color: CACHE.cold });
   }
+  entries.push({ key: film.room_text, color: "var(--bk-alarm)" });
   keep(list, entries, () => element("li", {}, element("span", { class: "bk-swatch", "aria-hidden": "true" }), element("span")), (item, entry) => {
     put(item.children[0], { style: `--bk-color:${entry.color}` });
     say(item.children[1], entry.key);

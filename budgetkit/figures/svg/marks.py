@@ -161,7 +161,8 @@ def _points(trace: Spec, plot: Plot) -> Iterator[str]:
 def _symbol(
     shape: str, x: float, y: float, size: float, colour: str, edge: float, inside: list[str], opacity: float | None
 ) -> str:
-    drawn = {"fill": "none", "stroke": colour, "stroke_width": edge} if shape.endswith("-open") else {"fill": colour}
+    is_open = shape.endswith("-open")
+    drawn: Spec = {"fill": "none", "stroke": colour, "stroke_width": edge} if is_open else {"fill": colour}
     drawn["opacity"] = opacity
     outline = {
         "triangle-down": [(x - size, y - size * 0.8), (x + size, y - size * 0.8), (x, y + size)],

@@ -112,4 +112,4 @@ def written(value: float, axis: Spec) -> str:
         text = text.rstrip("0").rstrip(".") if trim and "." in text and kind == "f" else text
     else:
         text = f"{value:,.10g}"
-    return (text + axis.get("ticksuffix", "")).replace("-", "\u2212")
+    return f"{text}{axis.get('ticksuffix', '')}".replace("-", "\u2212")

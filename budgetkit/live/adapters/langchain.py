@@ -87,7 +87,7 @@ def middleware(*budget: Any, **more: Any) -> Any:
     def answered(request: Any, found: list[Any]) -> Any:
         return request.override(messages=[each for each in found if each is not request.system_message])
 
-    class BudgetMiddleware(AgentMiddleware):  # type: ignore[misc]  # the library is not installed everywhere
+    class BudgetMiddleware(AgentMiddleware):  # type: ignore[misc, unused-ignore]  # not everywhere
         def wrap_model_call(self, request: Any, handler: Any) -> Any:
             return handler(answered(request, kept(keeper, *asked(request))))
 

@@ -11,14 +11,7 @@ from budgetkit.pruning.policies.pruners import (
     TriggerTarget,
 )
 from budgetkit.pruning.policies.returning import BringBack
-from budgetkit.pruning.policies.systems import (
-    NAMED,
-    POLICIES,
-    agent_framework,
-    haystack,
-    octopus,
-    prompt_poet,
-)
+from budgetkit.pruning.policies.systems import NAMED, POLICIES, agent_framework, haystack, octopus, prompt_poet
 from budgetkit.pruning.policies.tool_results import DropToolResults
 
 __all__ = [

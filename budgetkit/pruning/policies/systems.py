@@ -14,14 +14,7 @@ from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.amounts import Share
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.pruning.policies.policy import Floor, Policy
-from budgetkit.pruning.policies.pruners import (
-    Chain,
-    OldestFirst,
-    SlidingWindow,
-    Step,
-    Summarise,
-    TriggerTarget,
-)
+from budgetkit.pruning.policies.pruners import Chain, OldestFirst, SlidingWindow, Step, Summarise, TriggerTarget
 from budgetkit.pruning.policies.tool_results import DropToolResults
 
 
@@ -129,12 +122,7 @@ def prompt_poet(step: int = 1_000) -> Policy:
 
 #: The policies of systems by name.
 POLICIES: Final[Mapping[str, Callable[[], Policy]]] = MappingProxyType(
-    {
-        "octopus": octopus,
-        "agent-framework": agent_framework,
-        "haystack": haystack,
-        "prompt-poet": prompt_poet,
-    }
+    {"octopus": octopus, "agent-framework": agent_framework, "haystack": haystack, "prompt-poet": prompt_poet}
 )
 
 #: Every policy that goes by a name: those of this kit at usual numbers, then those of systems.

@@ -10,7 +10,6 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
-from math import isfinite
 from typing import Any
 
 from budgetkit.budget.quoting import brief
@@ -28,10 +27,13 @@ Command = Callable[..., Settings]
 
 
 def _of_budget(command: Callable[..., Any], moves: bool = False) -> Command:
-    """Let a command of the budget explorer change its half of the settings; another conversation starts anew."""
+    """Use a command of the budget explorer on the budget's half of the settings; `moves` means another conversation."""
 
     def changed(settings: Settings, found: Results, library: Replays, **values: Any) -> Settings:
-        base = command(settings.base, found.bare, library, **values)
+        base = settings.base
+        if moves and base.window == library.telling:
+            base = replace(base, window=None)  # it was chosen for the conversation before
+        base = command(base, found.bare, library, **values)
         changed = settings if base.model == settings.base.model else replace(settings, given_prices=None, prices={})
         return replace(changed, base=base, request=None if moves else settings.request)
 
@@ -39,7 +41,7 @@ def _of_budget(command: Callable[..., Any], moves: bool = False) -> Command:
 
 
 def choose_model(settings: Settings, found: Results, library: Replays, name: str) -> Settings:
-    """Take another model, its window and its prices; those that were given or typed in were the last one's."""
+    """Take another model with its window and prices; prices that were typed in for the last model go."""
     return _of_budget(budgets.COMMANDS["model"])(settings, found, library, name=name)
 
 
@@ -66,7 +68,7 @@ def set_floor(settings: Settings, found: Results, library: Replays, **fields: An
 
 
 def choose_by(settings: Settings, found: Results, library: Replays, by: Any) -> Settings:
-    """Make one request a turn, or one an answer; the request that is read stays in its turn, the last in the last."""
+    """Make one request a turn, or one an answer; the request on show stays in its turn."""
     request = settings.request
     if request is not None:
         turns = [each.number for each in requests_of(found.trace, by)]
@@ -98,23 +100,19 @@ def set_day(settings: Settings, found: Results, library: Replays, text: str) -> 
     return replace(settings, on=day, given_prices=None)
 
 
-def type_price(settings: Settings, found: Results, library: Replays, of: str, text: str) -> Settings:
-    """Type in a price in dollars for a million tokens; an empty text is the listed one."""
+def type_price(settings: Settings, found: Results, library: Replays, of: str, price: float | None) -> Settings:
+    """Type in a price in dollars for a million tokens; None is the listed one."""
     if of not in PRICED:
         raise LookupError(f"no price {brief(of)}; there are {', '.join(PRICED)}; use one of them")
-    others = {name: price for name, price in settings.prices.items() if name != of}
-    if not text.strip():
+    others = {name: each for name, each in settings.prices.items() if name != of}
+    if price is None:
         return replace(settings, prices=others)
-    try:
-        price = float(text.strip().lstrip("$"))
-    except ValueError:
-        price = float("nan")
-    if not (isfinite(price) and price >= 0):
+    if not (isinstance(price, int | float) and 0 <= price <= sys.float_info.max):
         raise ValueError(
-            f"a price of {brief(text.strip())} for {of.replace('_', ' ')}; prices are dollars for a million tokens, "
-            "from 0; type a number, or nothing for the listed price"
+            f"a price of {brief(price)} for {of.replace('_', ' ')}; prices are dollars for a million tokens, from 0; "
+            "type a number, or nothing for the listed price"
         )
-    return replace(settings, prices={**others, of: price})
+    return replace(settings, prices={**others, of: float(price)})
 
 
 def choose_request(settings: Settings, found: Results, library: Replays, request: int) -> Settings:
@@ -140,7 +138,7 @@ def set_money(settings: Settings, found: Results, library: Replays, money: float
 
 
 _BUDGET = ("preset", "line", "amount", "counter", "load", "setup")
-_FILES = ("trace", "path", "file", "conversation")
+_FILES = ("trace", "path", "grown", "file", "conversation")
 COMMANDS: dict[str, Command] = {
     **{name: _of_budget(budgets.COMMANDS[name]) for name in _BUDGET},
     **{name: _of_budget(budgets.COMMANDS[name], moves=True) for name in _FILES},

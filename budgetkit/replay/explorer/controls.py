@@ -77,13 +77,13 @@ class Controls(ConversationControls):
         self.lifetime = labelled(widgets.Dropdown, "Lifetime", options=lifetimes)
         self.day = labelled(widgets.Text, "Prices of", placeholder="today")
         self.prices = {
-            name: widgets.Text(
+            name: NumberBox(
+                do,
                 description=name.replace("_", " "),
                 placeholder="not known",
                 tooltip=f"Price for {name.replace('_', ' ')}, in dollars for a million tokens",
-                continuous_update=False,
-                **AUTO,
-            )
+                **{"is_whole": False, "may_be_empty": True, "max": 1e9, "value": None, **AUTO},
+            ).add_class("bk-number")
             for name in PRICED
         }
         self.horizon = labelled(widgets.IntSlider, "Turns ahead", min=10, max=1_000, step=10)
@@ -125,7 +125,7 @@ class Controls(ConversationControls):
         on(self.lifetime, "lifetime", "name")
         on(self.day, "day", "text")
         for name, text in self.prices.items():
-            on(text, "price", "text", of=name)
+            on(text, "price", "price", of=name)
         on(self.horizon, "horizon", "turns", "slider horizon")
         on(self.horizon_box, "horizon", "turns")
         on(self.money, "money", "money")
@@ -185,7 +185,7 @@ class Controls(ConversationControls):
         self.day.value = "" if settings.on is None else settings.on.isoformat()
         for name, text in self.prices.items():
             price = getattr(found.run.prices, name)
-            text.value = "" if price is None else f"{price.base:g}"
+            text.value = None if price is None else price.base
         bound(self.horizon, 10, LONGEST, round(found.horizon, -1))
         self.horizon_box.value = found.horizon
         self.money.value = settings.money

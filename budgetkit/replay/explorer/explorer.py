@@ -13,6 +13,7 @@ from budgetkit.budget import Budget
 from budgetkit.counters import Count
 from budgetkit.explorer.base import Explorer
 from budgetkit.explorer.budget.commands import begun
+from budgetkit.explorer.budget.settings import DEFAULT_MODEL
 from budgetkit.explorer.folds import Fold
 from budgetkit.explorer.view import view_of
 from budgetkit.message import Message
@@ -67,8 +68,8 @@ class ConversationExplorer(Explorer[Settings, Results, Replays]):
         The model; its window holds for a preset, its provider's prompt cache and its prices for the cost. Left out,
         it is the one that the conversation was held with, where that says so, else "gpt-4o".
     window : int, optional
-        Another window than the model's, in tokens. Left out with model and budget, and where the model's would never be
-        full, it is a smaller one in which the policies differ; the line over the key figures says so.
+        Another window than the model's, in tokens. Where nobody names a model or a budget, and the model's would never
+        be full, it is a smaller one in which the policies differ; the line over the key figures says so.
     counter : str, Counter or callable, optional
         What to count with, by name or as it is; the model's own where it is left out.
     by : {"turn", "request"}, optional
@@ -112,8 +113,9 @@ class ConversationExplorer(Explorer[Settings, Results, Replays]):
         view = ConversationView()
         library = Replays(view.report)
         base = begun(library, trace, budget, model, counter, window)
-        if model is window is None and isinstance(budget, str):
-            base = replace(base, window=telling_window(base, library))
+        if model is window is None and isinstance(budget, str) and base.model == DEFAULT_MODEL:
+            library.telling = telling_window(base, library)
+            base = replace(base, window=library.telling)
         chosen = AT_FIRST if policies is None else tuple(policies)
         if not chosen:
             raise ValueError("no policy was given; a conversation is replayed under at least one; name one or more")

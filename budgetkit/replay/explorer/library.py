@@ -55,13 +55,16 @@ class Run:
 
     @property
     def key(self) -> Hashable:
-        """What two runs of the same outcome share; conversations are told apart by what they are."""
+        """All that the outcome depends on; two runs with the same key have the same outcome."""
         counted = (id(self.trace), self.count.name, self.framing, tuple(self.roles.items()))
         return (*counted, to_json(self.budget), self.by, self.cache, self.prices)
 
 
 class Replays(Library):
     """Conversations by name, their counts, and their replays."""
+
+    #: The window that was chosen for a conversation, so that its policies differ.
+    telling: int | None = None
 
     def __init__(self, report: Report, start: Settings | None = None) -> None:
         super().__init__(report, start)

@@ -1,4 +1,4 @@
-"""News: the sentences on the page: what is lost, what was not honoured, what is not known, what it is made of."""
+"""Notices: the sentences on the page: what is lost, what was not honoured, what is not known, what it is made of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading: the messages of one request, and those that have left before it, as far as a page can hold them."""
+"""Reader: the messages of one request, and those that have left before it, as far as a page can hold them."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from budgetkit.replay.explorer.library import Replays, Run
 from budgetkit.replay.explorer.replayed import Compared, Replayed
 from budgetkit.replay.explorer.rules import prompt_cache
 from budgetkit.replay.explorer.settings import LONGEST, Settings
-from budgetkit.replay.requests import pauses
+from budgetkit.replay.requests import By, pauses
 from budgetkit.trace import DEFAULT_ROLES, Trace
 
 _TELLING: Final = 0.6  # of a conversation
@@ -116,35 +116,21 @@ def results(settings: Settings, library: Replays) -> Results:
     trace = library.conversation(name, settings.base.conversation)
     rules, cache, note = prompt_cache(settings, bare.model)
     budget = bare.plan.budget if bare.plan.budget.roles else replace(bare.plan.budget, undeclared="pool")
-    run = Run(
-        trace,
-        bare.counter,
-        framing_for(bare.model.name),
-        budget,
-        _roles(settings, budget),
-        settings.by or ("request" if any(m.tool_calls for m in trace.messages) else "turn"),
-        cache,
-        _prices(settings, bare.model.name, rules, library),
-    )
+    by, prices = settings.by or _by(trace), _prices(settings, bare.model.name, rules, library)
+    counted = trace, bare.counter, framing_for(bare.model.name)
+    run = Run(*counted, budget, _roles(settings, budget), by, cache, prices)
     policies = {name: policy_of(name, settings.given, settings.parameters, settings.floor) for name in settings.chosen}
     replays = library.replayed(run, policies)
     drawn, spread = library.drawn(run, settings.horizon or _horizon(run))
     requests = len(replays[settings.main].outcome.over)
-    return Results(
-        bare,
-        run,
-        rules,
-        policies,
-        replays,
-        library.compared(run, policies, replays),
-        settings.main,
-        min(settings.request or requests, requests),
-        len(library.conversations(name)),
-        drawn,
-        spread,
-        library.ahead(run, drawn, settings.money),
-        tuple(filter(None, (bare.note, note))),
-    )
+    replayed = policies, replays, library.compared(run, policies, replays)
+    place = settings.main, min(settings.request or requests, requests), len(library.conversations(name))
+    forecast = drawn, spread, library.ahead(run, drawn, settings.money)
+    return Results(bare, run, rules, *replayed, *place, *forecast, tuple(filter(None, (bare.note, note))))
+
+
+def _by(trace: Trace) -> By:
+    return "request" if any(message.tool_calls for message in trace.messages) else "turn"
 
 
 def telling_window(base: BudgetSettings, library: Replays) -> int | None:
@@ -158,7 +144,7 @@ def telling_window(base: BudgetSettings, library: Replays) -> int | None:
 
 
 def _roles(settings: Settings, budget: Budget) -> dict[str, str]:
-    """Return the role table; without its entry "step" the running turn's calls are history at once."""
+    """Return the role table; if pruning works within a turn, it has no "step", so running calls are history."""
     roles = dict(budget.roles or DEFAULT_ROLES)
     if settings.within:
         roles.pop("step", None)

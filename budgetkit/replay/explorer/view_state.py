@@ -1,11 +1,11 @@
-"""Scene: the key figures of a replay, and what can be taken back."""
+"""View state: the key figures of a replay, and what can be taken back."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from budgetkit.explorer.drawing import Kpi
-from budgetkit.figures.question import short
+from budgetkit.figures.question import dollars, short
 from budgetkit.replay.explorer.results import Results
 
 Data = dict[str, Any]
@@ -57,18 +57,3 @@ def _now(found: Results) -> Kpi:
     tip = f"{found.named(found.request)}: {int(row['sent']):,} tokens sent, {change}"
     label, sent = f"sent at {found.run.by} {found.request:,}", int(row["sent"])
     return Kpi("now", label, f"{sent:,}", tip, change, short=short(sent))
-
-
-def dollars(cost: float) -> str:
-    """Write a sum of money in few characters.
-
-    Examples
-    --------
-    >>> [dollars(cost) for cost in (0.0, 0.01234, 0.456, 12.345, 4321.0)]
-    ['$0', '$0.012', '$0.46', '$12.35', '$4,321']
-    """
-    if cost >= 1_000:
-        return f"${cost:,.0f}"
-    if cost >= 0.1:
-        return f"${cost:,.2f}"
-    return f"${cost:.2g}"

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget.colours import ALARM, BLUE, translucent
+from budgetkit.figures.marks import across, line, note
 from budgetkit.figures.question import Question, Spec, layout, plain
 from budgetkit.plan.items import Ints
 from budgetkit.replay.forecast import fan as spread_of
@@ -24,42 +25,30 @@ def _table(drawn: Ints, limits: Mapping[str, int] | None = None, first: int = 1,
     table = spread_of(drawn, first)
     if known > 1:
         seen, ahead = drawn[0, :known], drawn.shape[1] - known
-        line = straight_line(np.diff(seen), ahead, int(seen[-1]))
-        table["straight line"] = np.concatenate((seen, line))
+        table["straight line"] = np.concatenate((seen, straight_line(np.diff(seen), ahead, int(seen[-1]))))
     for name, limit in (limits or {}).items():
         table[f"limit: {name}"] = limit
     return table
 
 
 def _draw(table: pd.DataFrame) -> Spec:
-    turns = table["turn"].tolist()
-    traces = []
+    turns, traces = table["turn"].tolist(), []
     for low, high, opacity in _BANDS:
-        outline = {
-            "type": "scatter",
-            "mode": "lines",
-            "x": turns + turns[::-1],
-            "y": table[high].tolist() + table[low].tolist()[::-1],
-            "fill": "toself",
-            "fillcolor": translucent(BLUE, opacity),
-            "line": {"width": 0},
-            "hoverinfo": "skip",
-        }
-        traces.append(outline)
-    middle = {"type": "scatter", "mode": "lines", "x": turns, "y": table["median"].tolist(), "line": {"color": BLUE}}
-    traces.append({**middle, "hovertemplate": "turn %{x}: %{y:,} in the middle<extra></extra>"})
+        around = table[high].tolist() + table[low].tolist()[::-1]
+        filled = {"fill": "toself", "fillcolor": translucent(BLUE, opacity), "line": {"width": 0}, "hoverinfo": "skip"}
+        traces.append(line(turns + turns[::-1], around, mode="lines", **filled))
+    hover = "turn %{x}: %{y:,} in the middle<extra></extra>"
+    traces.append(line(turns, table["median"], mode="lines", line={"color": BLUE}, hovertemplate=hover))
     if "straight line" in table:
-        line = {"color": BLUE, "dash": "dot", "width": 1.5}
-        straight = {"type": "scatter", "mode": "lines", "x": turns, "y": table["straight line"].tolist(), "line": line}
-        traces.append({**straight, "hovertemplate": "turn %{x}: %{y:,} straight on<extra></extra>"})
-    shapes, notes = [], []
-    for column in (name for name in table.columns if name.startswith("limit: ")):
-        at = float(table[column].iloc[0])
-        dashed = {"color": ALARM, "dash": "dash", "width": 1.5}
-        shapes.append({"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": at, "y1": at, "line": dashed})
-        text = f"{plain(column.removeprefix('limit: '))} {at:,.0f}"
-        place = {"x": 0, "xref": "paper", "xanchor": "left", "y": at, "yanchor": "bottom", "showarrow": False}
-        notes.append({**place, "text": text})
+        dots, hover = {"color": BLUE, "dash": "dot", "width": 1.5}, "turn %{x}: %{y:,} straight on<extra></extra>"
+        traces.append(line(turns, table["straight line"], mode="lines", line=dots, hovertemplate=hover))
+    limits = {str(name): float(table[name].iloc[0]) for name in table.columns if name.startswith("limit: ")}
+    shapes = [across(at, ALARM) for at in limits.values()]
+    texts = [f"{plain(name.removeprefix('limit: '))} {at:,.0f}" for name, at in limits.items()]
+    place = {"xref": "paper", "yanchor": "bottom"}
+    sides = [(0, "left"), *[(1, "right")] * len(texts)]  # two may lie close together
+    written = zip(texts, limits.values(), sides, strict=False)
+    notes = [note(text, x, at, xanchor=side, **place) for text, at, (x, side) in written]
     x = {"title": {"text": "turn", "standoff": 4}, "showgrid": False, "nticks": 8}
     y = {"rangemode": "tozero", "tickformat": "~s"}
     return {"data": traces, "layout": layout(300, x, y, shapes=shapes, annotations=notes)}

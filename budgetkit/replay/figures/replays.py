@@ -8,28 +8,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from budgetkit.budget.colours import (
-    ALARM,
-    BLUE,
-    GREEN,
-    GREY,
-    OLIVE,
-    ORANGE,
-    PALE,
-    PURPLE,
-    SKY,
-    SLATE,
-    WINE,
-    colour,
-)
-from budgetkit.figures.question import Question, Spec, label, layout, plain, rows, short
+from budgetkit.budget.colours import ALARM, BLUE, GREEN, GREY, OLIVE, ORANGE, PALE, PURPLE, SKY, SLATE, WINE, colour
+from budgetkit.figures.marks import across, bars, line, note, points
+from budgetkit.figures.question import Question, Spec, counted, dollars, label, layout, plain, rows, short
 from budgetkit.replay import Replay, rank_policies
 
 LINES = (GREY, BLUE, GREEN, ORANGE, PURPLE, SKY, WINE, OLIVE)
 DASHES = ("solid", "dash", "dot", "dashdot")  # for the colours that come again
 _KINDS = {"cached": GREEN, "written": ORANGE, "fresh": PALE}
 _FATES = {"kept": GREY, "shrunk": ORANGE, "summarised": PURPLE, "dropped": ALARM}
-_MOST_TICKS = 8
+_LEGEND: dict[str, Any] = {"showlegend": True, "legend": {"orientation": "h", "y": -0.2}}
 _MOST_WIDE = 400  # messages
 
 
@@ -48,47 +36,29 @@ def _draw_timeline(table: pd.DataFrame) -> Spec:
     once = table.drop_duplicates("request")
     limit = int(once["limit"].iloc[0])
     cuts = once[once["dropped"] > 0]
-    traces.append(
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "name": "cut",
-            "x": cuts["request"].tolist(),
-            "y": [limit * 1.11] * len(cuts),
-            "marker": {"symbol": "triangle-down", "color": ALARM, "size": 7},
-            "text": [f"{short(size)} tokens left at request {at}" for size, at in cuts[["dropped", "request"]].values],
-            "hoverinfo": "text",
-        }
-    )
-    notes = [{"x": 0, "xref": "paper", "y": limit, "yanchor": "bottom", "xanchor": "left", "showarrow": False}]
-    notes[0]["text"] = f"usable window {limit:,}"
-    line = {"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": limit, "y1": limit}
-    shapes = [{**line, "line": {"color": ALARM, "dash": "dash", "width": 1.5}}]
+    texts = [f"{short(size)} tokens left at request {at}" for size, at in cuts[["dropped", "request"]].values]
+    mark = {"symbol": "triangle-down", "color": ALARM, "size": 7}
+    height = [limit * 1.11] * len(cuts)
+    traces.append(points(cuts["request"], height, name="cut", marker=mark, text=texts, hoverinfo="text"))
+    place = {"xref": "paper", "yanchor": "bottom", "xanchor": "left"}
+    more = {"annotations": [note(f"usable window {limit:,}", 0, limit, **place)], "shapes": [across(limit, ALARM)]}
     top = max(limit, int(once["limit"].max())) * 1.16
-    more = {"annotations": notes, "shapes": shapes, "showlegend": True, "legend": {"orientation": "h", "y": -0.2}}
-    return {"data": traces, "layout": layout(340, _axis(table), {"range": [0, top], "tickformat": "~s"}, **more)}
+    y = {"range": [0, top], "tickformat": "~s"}
+    return {"data": traces, "layout": layout(340, _axis(table), y, **more, **_LEGEND)}
 
 
 def _layer(table: pd.DataFrame, column: str, name: str, fill: str) -> Spec:
     x, y = table["request"].tolist(), table[column].tolist()
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": plain(name),
-        "x": [*x, *(at + 1 for at in x[-1:])],  # the last request is as wide as the others
-        "y": [*y, *y[-1:]],
-        "stackgroup": "one",
-        "line": {"width": 0.5, "color": fill, "shape": "hv"},
-        "fillcolor": fill,
-        "hovertemplate": "%{y:,} " + plain(name) + "<extra></extra>",
-    }
+    x, y = [*x, *(at + 1 for at in x[-1:])], [*y, *y[-1:]]  # the last request is as wide as the others
+    hover, edge = "%{y:,} " + plain(name) + "<extra></extra>", {"width": 0.5, "color": fill, "shape": "hv"}
+    more = {"stackgroup": "one", "line": edge, "fillcolor": fill, "hovertemplate": hover}
+    return line(x, y, mode="lines", name=plain(name), **more)
 
 
 def _requests(last: int, every_turn: bool) -> dict[str, Any]:
-    """Return the axis of the requests; where each turn makes one it is called by the turn."""
+    """Return the axis of requests; it counts turns if each turn makes one request."""
     title = {"text": "turn" if every_turn else "request", "standoff": 4}
-    ticks: dict[str, Any] = {"nticks": _MOST_TICKS} if last > _MOST_TICKS else {"tick0": 1, "dtick": 1}
-    return {"title": title, "range": [1, last + 1], "showgrid": False, **ticks}
+    return {"title": title, "range": [1, last + 1], "showgrid": False, **counted(last)}
 
 
 def _axis(table: pd.DataFrame) -> dict[str, Any]:
@@ -102,9 +72,8 @@ def _caching_table(outcome: Replay) -> pd.DataFrame:
 def _draw_caching(table: pd.DataFrame) -> Spec:
     kinds = [kind for kind in _KINDS if kind != "fresh" or table["fresh"].any()]
     traces = [_layer(table, kind, kind, _KINDS[kind]) for kind in kinds]
-    more = {"hovermode": "x unified", "showlegend": True, "legend": {"orientation": "h", "y": -0.2}}
     y = {"tickformat": "~s", "rangemode": "tozero"}
-    return {"data": traces, "layout": layout(340, _axis(table), y, **more)}
+    return {"data": traces, "layout": layout(340, _axis(table), y, hovermode="x unified", **_LEGEND)}
 
 
 def _spending_table(replays: Mapping[str, Replay]) -> pd.DataFrame:
@@ -127,17 +96,8 @@ def _draw_spending(table: pd.DataFrame) -> Spec:
     traces = []
     for number, policy in enumerate(policies):
         own = table[table["policy"] == policy]
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines" if len(own) > 1 else "lines+markers",
-                "name": plain(policy),
-                "x": own["request"].tolist(),
-                "y": own["spent"].tolist(),
-                "line": _line(number),
-                "hovertemplate": "%{y:,.4~g} " + plain(policy) + "<extra></extra>",
-            }
-        )
+        more = {"name": plain(policy), "hovertemplate": "%{y:,.4~g} " + plain(policy) + "<extra></extra>"}
+        traces.append(line(own["request"], own["spent"], line=_line(number), **more))
     unit = str(table["unit"].iloc[0])
     notes = _spending_labels(table, policies)
     top = 1.05 * max([float(table["spent"].max()), *(note["y"] for note in notes)])
@@ -161,11 +121,10 @@ def _spending_labels(table: pd.DataFrame, policies: list[str]) -> list[Spec]:
     gap = 0.075 * float(table["spent"].max())
     found: list[Spec] = []
     for policy, end, at in last[["policy", "spent", "request"]].itertuples(index=False):
-        line = _line(policies.index(policy))
-        swatch = f'<span style="color:{line["color"]}">{signs[line["dash"]]}</span>'
+        own = _line(policies.index(policy))
+        swatch = f'<span style="color:{own["color"]}">{signs[own["dash"]]}</span>'
         y = max(float(end), found[-1]["y"] + gap) if found else float(end)
-        place = {"x": int(at), "y": y, "xanchor": "left", "xshift": 4, "yanchor": "middle", "showarrow": False}
-        found.append({**place, "text": f"{swatch} {label(policy)}"})
+        found.append(note(f"{swatch} {label(policy)}", int(at), y, xanchor="left", xshift=4, yanchor="middle"))
     return found
 
 
@@ -183,9 +142,8 @@ def _draw_dropping(table: pd.DataFrame) -> Spec:
     traces = [_lives(table[table["fate"] == fate], fate, width) for fate in fates]
     traces += [_entry(fate, _FATES[fate]) for fate in fates]
     last, every_turn = int(table["first"].max()), bool((table["first"] <= table["turn"] + 1).all())
-    y_axis = {"title": {"text": "message"}, "autorange": "reversed", "nticks": _MOST_TICKS}
-    more = {"showlegend": True, "legend": {"orientation": "h", "y": -0.2}}
-    return {"data": traces, "layout": layout(340, _requests(last, every_turn), y_axis, **more)}
+    y_axis = {"title": {"text": "message"}, "autorange": "reversed", **counted(len(table))}
+    return {"data": traces, "layout": layout(340, _requests(last, every_turn), y_axis, **_LEGEND)}
 
 
 def _lives(table: pd.DataFrame, fate: str, width: float) -> Spec:
@@ -198,15 +156,13 @@ def _lives(table: pd.DataFrame, fate: str, width: float) -> Spec:
         x += [int(row["first"]), int(row["until"]), None]
         y += [int(row["message"])] * 2 + [None]
         texts += [plain(text)] * 2 + [None]
-    line = {"color": _FATES[fate], "width": width}
     shown = {"text": texts, "hoverinfo": "text", "showlegend": False}
-    return {"type": "scatter", "mode": "lines", "name": fate, "x": x, "y": y, "line": line, **shown}
+    return line(x, y, mode="lines", name=fate, line={"color": _FATES[fate], "width": width}, **shown)
 
 
 def _entry(name: str, colour: str) -> Spec:
     """Return an entry of the legend that is thick enough to see."""
-    line = {"color": colour, "width": 4}
-    return {"type": "scatter", "mode": "lines", "name": name, "x": [None], "y": [None], "line": line}
+    return line([None], [None], mode="lines", name=name, line={"color": colour, "width": 4})
 
 
 def _ranking_table(replays: Mapping[str, Replay]) -> pd.DataFrame:
@@ -216,16 +172,10 @@ def _ranking_table(replays: Mapping[str, Replay]) -> pd.DataFrame:
 
 def _draw_ranking(table: pd.DataFrame) -> Spec:
     table = table.sort_values("relative_cost", kind="stable")
-    bar = {
-        "type": "bar",
-        "orientation": "h",
-        "y": list(range(len(table))),
-        "x": table["relative_cost"].tolist(),
-        "hovertemplate": "%{x:.2f} of what it would cost without a cache<extra></extra>",
-        "marker": {"color": SLATE},
-    }
-    beside = {"xanchor": "left", "xshift": 6, "align": "left", "showarrow": False}
-    notes = [{**beside, "x": row["relative_cost"], "y": i, "text": _ranked(row)} for i, row in enumerate(rows(table))]
+    hover = "%{x:.2f} of what it would cost without a cache<extra></extra>"
+    bar = bars(table["relative_cost"], hovertemplate=hover, marker={"color": SLATE})
+    beside = {"xanchor": "left", "xshift": 6, "align": "left"}
+    notes = [note(_ranked(row), row["relative_cost"], i, **beside) for i, row in enumerate(rows(table))]
     x = {"range": [0, max(1.0, float(table["relative_cost"].max())) * 3.2], "tickformat": ".1f", "nticks": 5}
     names = [label(name) for name in table["policy"]]
     y = {"autorange": "reversed", "tickvals": bar["y"], "ticktext": names, "showgrid": False, "zeroline": False}
@@ -234,7 +184,7 @@ def _draw_ranking(table: pd.DataFrame) -> Spec:
 
 def _ranked(row: dict[str, Any]) -> str:
     kept = row.get("evidence", np.nan)
-    cost = "" if np.isnan(row["cost"]) else f", ${row['cost']:,.2f}"
+    cost = "" if np.isnan(row["cost"]) else f", {dollars(row['cost'])}"
     evidence = "" if np.isnan(kept) else f", {kept:.0%} evidence"
     return f"{row['relative_cost']:.2f} x{cost}<br>{row['cached_share']:.0%} cached{evidence}"
 

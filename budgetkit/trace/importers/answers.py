@@ -1,4 +1,4 @@
-"""Answers: what a provider sent back, in whichever shape, as the messages that follow what was asked."""
+"""Answers: what a provider sent back, in any shape, read as the messages that follow the request."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ROOM = 12
 
 
 def answered(answer: Any, asked: list[Any], row: Format) -> tuple[list[Any], Any]:
-    """Return the messages of an answer, and what it says was counted."""
+    """Return the messages of an answer, and the usage that it reports."""
     answer = assembled(_unless_text(answer))
     where = "usage|usageMetadata|usage_metadata|metadata.usage"
     counted = found(answer, where, unpack=True) if isinstance(answer, Mapping) else None
@@ -29,7 +29,7 @@ def answered(answer: Any, asked: list[Any], row: Format) -> tuple[list[Any], Any
 
 
 def _records(answer: Any) -> list[Any]:
-    """Find what an answer says, in whichever provider's shape, as records."""
+    """Find what an answer says, in any provider's shape, and return it as records."""
     for _ in range(_ROOM):
         answer = _unless_text(answer)
         if isinstance(answer, str):
@@ -52,7 +52,7 @@ def _records(answer: Any) -> list[Any]:
 
 
 def _unless_text(answer: Any) -> Any:
-    """Read an answer that a log wrote as JSON; what somebody answered may be JSON too, and stays a text."""
+    """Parse an answer that a log stored as JSON text; an answer that only looks like JSON stays text."""
     inside = unpacked(answer)
     if inside is answer or (isinstance(inside, list) and inside and is_record(inside[0])):
         return inside
@@ -69,7 +69,7 @@ def _is_said(answer: Mapping[str, Any]) -> bool:
 
 
 def _as_said(each: Any) -> Any:
-    """Give an answer that does not say who speaks the assistant's role."""
+    """Give the assistant's role to an answer that does not say who speaks."""
     if isinstance(each, str):
         return {"role": "assistant", "content": each}
     if isinstance(each, Mapping) and each.get("role") is None and ("parts" in each or "content" in each):

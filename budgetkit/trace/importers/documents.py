@@ -30,7 +30,7 @@ def _at(value: Any, path: str) -> Any:
 
 
 def converted(value: Any, depth: int = 0) -> list[Conversation] | None:
-    """Read one JSON value as conversations of a format known here; None for OpenAI's chat format, and for no format.
+    """Read one JSON value as conversations of a known format; None for OpenAI's chat format and for unknown formats.
 
     >>> body = {"contents": [{"role": "user", "parts": [{"text": "Hello world"}]}]}
     >>> converted(body)[0]["messages"][0]["content"]
@@ -48,7 +48,7 @@ def converted(value: Any, depth: int = 0) -> list[Conversation] | None:
 
 
 def _as_document(value: Any) -> Any:
-    """Make one object of a list of messages or blocks, and of a span's flat attributes what they stand for."""
+    """Bring a value into the form of one document: wrap a list of messages, and nest a span's flat attributes."""
     if isinstance(value, list):
         raw = [placed(each)[1] for each in value]
         if raw and all(isinstance(each, Mapping) and _is_block(each) for each in raw):
@@ -69,7 +69,7 @@ def _as_document(value: Any) -> Any:
 
 
 def _event(event: Any) -> Any:
-    """Read the attributes of an event, of which these are JSON where a log keeps text alone."""
+    """Read the attributes of a span's event; a message or calls that are JSON text are parsed."""
     if not isinstance(event, Mapping) or not isinstance(event.get("attributes"), list | Mapping):
         return event
     attributes = nested(event["attributes"])
@@ -82,7 +82,7 @@ def _is_block(raw: Mapping[str, Any]) -> bool:
 
 
 def _inner(value: Mapping[str, Any], row: Format, depth: int) -> list[Conversation]:
-    """Read the documents that a document holds; those that hold no messages are left out and counted."""
+    """Read the documents inside a document; those without messages are left out, and a warning says how many."""
     inside = list(_flat(_at(value, row.each))) if depth < _ROOM else []
     read = [one for each in inside for one in converted(each, depth + 1) or [] if one["messages"]]
     if inside and len(read) < len(inside) and read:
@@ -100,25 +100,19 @@ def _flat(value: Any, depth: int = 0) -> Iterator[Any]:
 
 
 def _plainly(value: Mapping[str, Any]) -> list[Conversation] | None:
-    """Read messages that say by themselves which form they have; None where all are in OpenAI's own."""
+    """Read a list of messages that needs no row for its document; None where all are in OpenAI's own form."""
     read = read_records(value["messages"], None, value.get("model"))
-    if not read.formats and not read.notes and not any("native" in _raw(m) for m in read.messages):
+    said = (placed(message)[1] for message in read.messages)
+    if not read.formats and not read.notes and not any(isinstance(m, Mapping) and "native" in m for m in said):
         return None
     name = next(iter(read.formats), "openai-responses")
     return [_finished({**value, "messages": read.messages}, name, read.usage, read.notes)]
 
 
-def _raw(message: Any) -> Mapping[str, Any]:
-    raw = placed(message)[1]
-    return raw if isinstance(raw, Mapping) else {}
-
-
 def _by_row(value: Mapping[str, Any], row: Format, depth: int) -> list[Conversation]:
     """Read a document whose messages, system text and answers stand where its row says."""
     notes: list[str] = []
-    model = _at(value, row.model)
-    body = _body(value, row, depth, notes)
-    system = _system(value, row)
+    model, system, body = _at(value, row.model), _system(value, row), _body(value, row, depth, notes)
     messages = [*system, *body["messages"]]
     usage = [{**told, "message_index": told["message_index"] + len(system)} for told in _told(body.get("usage"))]
     answers = [(path, answer) for path in row.answers if (answer := _at(value, path)) is not None]
@@ -134,20 +128,20 @@ def _by_row(value: Mapping[str, Any], row: Format, depth: int) -> list[Conversat
             conversation["tools"] = tools
         if len(row.answers) > 1:
             id = _at(value, table("paths")["id"])
-            conversation |= {"title": path, **({} if id is None else {"id": f"{id} {path}"})}
-        all_usage = [*usage, told] if told else usage
-        made.append(_finished(conversation | {"messages": [*messages, *said]}, row.name, all_usage, notes))
+            conversation |= {"title": path, **filled(id="" if id is None else f"{id} {path}")}
+        conversation["messages"] = [*messages, *said]
+        made.append(_finished(conversation, row.name, [*usage, *([told] if told else [])], notes))
     return made
 
 
 def _told(usage: Any) -> list[dict[str, Any]]:
-    """List the usage records that say which message they are of."""
+    """Return the usage records that name the message they belong to."""
     listed = usage if isinstance(usage, list) else []
     return [each for each in listed if isinstance(each, dict) and type(each.get("message_index")) is int]
 
 
 def _read_in_full(value: Mapping[str, Any], row: Format) -> set[str]:
-    """Name the fields that are read in full, and so are not kept beside the messages."""
+    """Name the fields that become messages, tools or usage, and so need no copy beside them."""
     paths = [row.messages, row.system, row.tools, *(path for _, path in row.said if isinstance(value.get(path), str))]
     used = [next((each for each in path.split("|") if _at(value, each) is not None), "") for path in paths if path]
     return {path for path in used if "." not in path} | {"usage", "messages"}
@@ -167,7 +161,7 @@ def _finished(value: Conversation, name: str, usage: list[dict[str, Any]], notes
 
 
 def _body(value: Mapping[str, Any], row: Format, depth: int, notes: list[str]) -> Conversation:
-    """Read what stands where the messages are: messages, a tree of them, a text, or a body of another format."""
+    """Read what stands where the row expects messages: a list, a tree, a text, or a body of another format."""
     if row.said and not row.messages:
         return {"messages": read_records([value], row).messages}
     written = _at(value, row.messages) if row.messages else None
@@ -192,7 +186,7 @@ def _body(value: Mapping[str, Any], row: Format, depth: int, notes: list[str]) -
 
 
 def _is_written(inside: Any) -> bool:
-    """Say whether text that is JSON is a conversation that a log wrote so."""
+    """Say whether parsed JSON text is a conversation that a log stored, and not something that a user wrote."""
     if isinstance(inside, Mapping):
         return any(isinstance(inside.get(name), list) for name in ("messages", "contents", "input"))
     return isinstance(inside, list) and bool(inside) and is_record(inside[0])
@@ -220,14 +214,14 @@ def _nested_body(inside: Mapping[str, Any], depth: int, notes: list[str]) -> Con
 
 
 def _nodes(inside: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return the messages of a tree by id; nothing where this is none."""
+    """Return the messages of a tree by id; an empty dictionary where this is no tree."""
     nodes = {id: node for id, node in inside.items() if isinstance(node, Mapping)}
     is_tree = nodes and len(nodes) == len(inside) and any("parent" in n or "parentId" in n for n in nodes.values())
     return nodes if is_tree else {}
 
 
 def _branch(nodes: Mapping[str, Mapping[str, Any]], leaf: Any, notes: list[str]) -> list[Any]:
-    """Follow a tree from its last message to the first; messages of other branches are counted and left out."""
+    """Follow a tree of messages from its last one back to the first; a note counts the messages of other branches."""
     if not isinstance(leaf, str) or leaf not in nodes:
         leaf = list(nodes)[-1]
     followed: dict[str, Mapping[str, Any]] = {}
@@ -241,14 +235,14 @@ def _branch(nodes: Mapping[str, Mapping[str, Any]], leaf: Any, notes: list[str])
 
 
 def _speaks(node: Mapping[str, Any]) -> bool:
-    """Say whether a node of a tree holds a message with anything in it; exports keep empty ones."""
+    """Say whether a node of a tree holds a message that is not empty."""
     content = _at(node, "message.content|content")
     parts = content.get("parts") if isinstance(content, Mapping) else content
     return bool(parts) and parts != [""] if not isinstance(content, Mapping) or "parts" in content else True
 
 
 def _system(value: Mapping[str, Any], row: Format) -> list[dict[str, Any]]:
-    """Make a message of what stands beside the messages for the model to keep in mind."""
+    """Make a system message of the instructions that stand beside the messages."""
     system = unpacked(_at(value, row.system)) if row.system else None
     if isinstance(system, list) and system and all(is_record(each) and "role" in each for each in system):
         return read_records(system).messages
@@ -259,7 +253,7 @@ def _system(value: Mapping[str, Any], row: Format) -> list[dict[str, Any]]:
 
 
 def _tools(tools: Any) -> Any:
-    """List the functions that tools declare, under the names that schemas have here; other tools stay as they are."""
+    """List the functions that tools declare in OpenAI's form; other tools stay as they are."""
     tools = unpacked(tools)
     if not isinstance(tools, list):
         return [] if tools is None else tools

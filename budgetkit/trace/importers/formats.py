@@ -1,4 +1,4 @@
-"""Format: one row of the table of formats, and what else is needed to name one.
+"""Format: one row of the table of formats, and the functions that find and name rows.
 
 The table itself is data/formats.toml. A row describes a document, a message, or both; parts of a message are read
 alike in all formats, by :mod:`budgetkit.trace.importers.parts`.
@@ -59,7 +59,7 @@ def formats() -> tuple[Format, ...]:
 
 @cache
 def role_names() -> Mapping[str, str]:
-    """Return OpenAI's name of each role that others call something else."""
+    """Map each foreign name of a role to OpenAI's."""
     return {name: own for own, others in table("roles").items() for name in others}
 
 
@@ -90,7 +90,7 @@ def label(name: str) -> str:
 
 
 def nearest(value: Any) -> str:
-    """Say which format a value of no format comes nearest to, and what one of it would hold; "" where none does."""
+    """Name the format that is most like a value of an unknown format, and what the value lacks; "" if there is none."""
     keys = {key for key in value if isinstance(key, str)} if isinstance(value, Mapping) else set[str]()
     rated = [
         (len(keys & _words(needed)) / len(_words(needed)), row, needed)
@@ -107,7 +107,7 @@ def nearest(value: Any) -> str:
 
 @cache
 def _words(needed: str) -> frozenset[str]:
-    """Name the fields that a condition asks of a document itself."""
+    """Name the top-level fields that a condition asks for."""
     clauses = (clause for clause in needed.split(" & ") if not clause.startswith("!"))
     return frozenset(clause.partition("=")[0].partition(".")[0] for clause in clauses)
 

@@ -12,7 +12,7 @@ __all__ = ["paired"]
 
 
 def paired(messages: list[Any], strict: bool) -> list[str]:
-    """Give calls and results without an id one, oldest call of a name first; say which results answer no call.
+    """Give an id to calls and results that lack one, in order; return a note about results that answer no call.
 
     A result that answers nothing here, as where a server keeps what came before, becomes a function's message; a
     strict reader leaves it, to be refused.
@@ -36,7 +36,7 @@ def paired(messages: list[Any], strict: bool) -> list[str]:
 
 
 def _identified(call: dict[str, Any], known: dict[str, str]) -> str:
-    """Return a call's id, made from its name and number where it is empty."""
+    """Return a call's id; a call without one gets its tool's name and a number."""
     name = str(found(call, "function.name|name") or "")
     if call.get("id") == "":
         call["id"] = f"{name}-{1 + sum(name == each for each in known.values())}"
@@ -46,7 +46,7 @@ def _identified(call: dict[str, Any], known: dict[str, str]) -> str:
 
 
 def _answers(message: dict[str, Any], known: Mapping[str, str], waiting: list[str]) -> bool:
-    """Say whether a result answers a call, after giving one without an id the oldest that waits."""
+    """Say whether a result answers a call; a result without an id takes that of the oldest waiting call."""
     id = message.get("tool_call_id")
     if id == "":
         name = message.get("name")

@@ -22,7 +22,7 @@ Raw = Mapping[str, Any]
 
 
 def sorted_part(part: Any) -> list[Sorted]:
-    """Say what a part is: the call, the result or both of a tool, thoughts, or content in OpenAI's form.
+    """Split a part by kind: a tool's call, a tool's result, thoughts, or content in OpenAI's form.
 
     >>> sorted_part({"toolUse": {"toolUseId": "1", "name": "weather", "input": {}}})[0][1]["function"]
     {'name': 'weather', 'arguments': '{}'}
@@ -48,7 +48,7 @@ def is_item(value: Mapping[str, Any]) -> bool:
 
 
 def content_of(parts: list[dict[str, Any]]) -> Any:
-    """Keep one bare text bare; return None for nothing at all."""
+    """Return a single plain text as a string, several parts as a list, and None for nothing."""
     if len(parts) == 1 and set(parts[0]) == {"type", "text"}:
         return parts[0]["text"]
     return parts or None
@@ -100,7 +100,7 @@ def _result(part: Raw, mark: str) -> dict[str, Any]:
 
 
 def _is_content(output: Any) -> bool:
-    """Say whether what came back is a list of parts, as against any JSON."""
+    """Say whether a tool's output is a list of content parts and not any other JSON."""
     return isinstance(output, list) and all(
         isinstance(each, Mapping) and ("text" in each or "type" in each or "json" in each or "image" in each)
         for each in output
@@ -130,7 +130,7 @@ def _name(value: Any) -> str:
 
 
 def _json(value: Any) -> str:
-    """Write what a prompt holds of arguments and answers: text as it is, all else as JSON."""
+    """Write arguments and answers as a prompt holds them: text as it is, all else as JSON."""
     if isinstance(value, str):
         return value
     return "{}" if value is None else json.dumps(value, ensure_ascii=False)

@@ -21,7 +21,7 @@ _DEEPEST_KEY = 12
 
 
 def found(value: Any, path: str, unpack: bool = False) -> Any:
-    """Return what the first path that leads somewhere leads to, or None.
+    """Return the value at the first of several paths that exists, or None.
 
     >>> found({"a": '{"b": [7, 8]}'}, "x|a.b.1", unpack=True), found({"a": [{"b": 1}, {}]}, "a.*.b")
     (8, [1])
@@ -35,7 +35,7 @@ def filled(**fields: Any) -> dict[str, Any]:
 
 
 def holds(value: Any, condition: str) -> bool:
-    """Say whether all of "path", "path=choices" and "!path" that " & " joins are so.
+    """Say whether a value meets a condition: paths that exist, "path=choices" and "!path", joined by " & ".
 
     >>> holds({"model": "claude-4", "messages": []}, "messages & model=claude* & !input")
     True
@@ -92,7 +92,7 @@ def unpacked(value: Any) -> Any:
 
 
 def nested(attributes: Any) -> Any:
-    """Turn the attributes of a span, written flat or as a list of keys and values, into what they stand for.
+    """Turn the flat attributes of a span, or its list of keys and values, into nested objects.
 
     >>> nested({"llm.input.0.role": "user", "llm.input.0.content": "Hello world"})
     {'llm': {'input': [{'role': 'user', 'content': 'Hello world'}]}}
@@ -129,7 +129,7 @@ def _typed(value: Any) -> Any:
 
 
 def _listed(value: Any) -> Any:
-    """Make lists of objects whose keys are all numbers, at the few depths that keys can open."""
+    """Turn objects whose keys are all numbers into lists."""
     if not isinstance(value, dict):
         return value
     made = {key: _listed(each) for key, each in value.items()}

@@ -23,7 +23,7 @@ _NEW_ITEM: Final = Format(name="", label="", role="=assistant", text="")  # of a
 
 @dataclass(slots=True)
 class Records:
-    """What was read: messages, usage by message, the formats met, and what has to be said."""
+    """Collect what was read: messages, usage, the formats met, and notes for the user."""
 
     messages: list[Any] = field(default_factory=list)
     usage: list[dict[str, Any]] = field(default_factory=list)
@@ -34,7 +34,7 @@ class Records:
 def read_records(
     records: Iterable[Any], row: Format | None = None, model: Any = None, read: Records | None = None
 ) -> Records:
-    """Read records one after the other, behind those read before; those in OpenAI's own form stay as they are."""
+    """Read records in order and add them to those read before; records in OpenAI's own form stay as they are."""
     read, skipped, last = Records() if read is None else read, 0, row
     for record in records:
         line, raw = placed(record)
@@ -59,7 +59,7 @@ def is_record(value: Any) -> bool:
 
 
 def _spelling(raw: Any, last: Format | None) -> Format | None:
-    """Find the row for a record; None where it is in OpenAI's own form, or in none."""
+    """Find the row that describes a record; None where it is in OpenAI's own form or in no known one."""
     if not isinstance(raw, Mapping) or _is_plain(raw):
         return None
     if last is not None and last.said and not last.of:
@@ -74,7 +74,7 @@ def _is_roleless(raw: Any) -> bool:
 
 
 def _is_plain(raw: Raw) -> bool:
-    """Say at once of most messages that they are in OpenAI's own form."""
+    """Say quickly whether a message is in OpenAI's own form, as most are."""
     content = raw.get("content")
     if raw.get("role") not in OWN_ROLES or any(raw.get(name) for name in table("marks")["foreign"]):
         return False
@@ -84,7 +84,7 @@ def _is_plain(raw: Raw) -> bool:
 
 
 def _is_odd(raw: Raw) -> bool:
-    """Say whether a message with a role has something that OpenAI's form has not."""
+    """Say whether a message has something that OpenAI's form does not have."""
     role, content, calls = raw.get("role"), raw.get("content"), raw.get("tool_calls")
     if not isinstance(role, str):
         return False
@@ -100,7 +100,7 @@ def _is_odd(raw: Raw) -> bool:
 
 
 def _messages(raw: Raw, row: Format) -> list[dict[str, Any]]:
-    """Read one record by its row: results of earlier calls first, then what is said, step by step."""
+    """Read one record by its row into messages; results of earlier calls come first."""
     if row.role == "=":
         return []
     made = _fields(raw, row) if row.said else _sequence(raw, row)
@@ -114,7 +114,7 @@ def _messages(raw: Raw, row: Format) -> list[dict[str, Any]]:
 
 
 def _fields(raw: Raw, row: Format) -> list[dict[str, Any]]:
-    """Read a record whose fields are a message each; neighbours of one role are one message."""
+    """Read a record whose fields are a message each; neighbours of one role become one message."""
     made: list[dict[str, Any]] = []
     for role, path in row.said:
         if not isinstance(text := found(raw, path), str) or not text:
@@ -187,7 +187,7 @@ def _call(id: str, name: str, arguments: Any) -> dict[str, Any]:
 
 
 def _role(raw: Raw, row: Format) -> Any:
-    """Name the role as OpenAI does; a role that nobody knows stays."""
+    """Return OpenAI's name of the role; an unknown role stays."""
     if row.role.startswith("="):
         return row.role[1:]
     said = found(raw, row.role)
@@ -200,7 +200,7 @@ def _role(raw: Raw, row: Format) -> Any:
 
 
 def _listed(content: Any) -> list[Any]:
-    """List the parts of what stands where content is: a text, an object with parts, a list."""
+    """List the parts of a content, whether it is a text, an object with parts, or a list."""
     if content is None:
         return []
     if isinstance(content, Mapping) and isinstance(content.get("parts"), list):
@@ -209,7 +209,7 @@ def _listed(content: Any) -> list[Any]:
 
 
 def _joins(messages: list[Any], message: Any, is_piece: bool) -> bool:
-    """Join an item to the answer it is a piece of: calls to what was said, thoughts to what follows them."""
+    """Join a piece of an answer, such as a call, to the assistant's message before it; say whether that was done."""
     line, last = placed(messages[-1]) if messages and isinstance(message, dict) else (None, None)
     if not (isinstance(last, dict) and last.get("role") == message.get("role") == "assistant"):
         return False

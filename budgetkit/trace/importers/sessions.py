@@ -23,7 +23,7 @@ Raw = Mapping[str, Any]
 
 
 def matches(value: Raw) -> bool:
-    """Say whether a line is an event of a session: it names one, and has no role itself."""
+    """Say whether a line is an event of a session: it names an event, and has no role itself."""
     if value.get("type") in table("marks")["codex"]:
         return isinstance(value.get("payload"), Mapping)
     if "type" not in value and {"id", "timestamp", "instructions"} <= value.keys():
@@ -33,7 +33,7 @@ def matches(value: Raw) -> bool:
 
 
 def conversations(numbered: Iterable[Numbered]) -> Iterator[Numbered]:
-    """Read a session: the main conversation with the line it starts on, then that of the side chains, if any."""
+    """Read a session: the main conversation, then that of its sub-agents, each with the line it starts on."""
     lines = [(line, value) for line, value in numbered]
     kinds = [value.get("type") for _, value in lines if isinstance(value, Mapping)]
     if any(kind in table("marks")["codex"] for kind in kinds) or "type" not in lines[0][1]:
@@ -83,7 +83,7 @@ def _key(value: Any) -> Any:
 
 
 def _joined(lines: list[tuple[int, Any]]) -> Iterator[tuple[int, Raw, dict[str, Any] | None]]:
-    """Give each event once, its message with all of its blocks; an event without a message has None."""
+    """Give each event once, with all blocks of its message; an event without a message comes with None."""
     held: tuple[int, Raw, dict[str, Any] | None] | None = None
     for line, event in ((line, each) for line, each in lines if isinstance(each, Mapping)):
         said = _named(event)
@@ -99,7 +99,7 @@ def _joined(lines: list[tuple[int, Any]]) -> Iterator[tuple[int, Raw, dict[str, 
 
 
 def _named(event: Raw) -> dict[str, Any] | None:
-    """Return an event's message with the role under its usual name; that of a compaction is its summary."""
+    """Return an event's message with its role under the usual name; a compaction's message is its summary."""
     message = event.get("message")
     if event.get("type") in ("compaction", "branch_summary", "custom_message"):
         told = event.get("summary", event.get("content"))
@@ -127,7 +127,7 @@ def _about(event: Raw) -> dict[str, Any]:
 
 
 def _codex(lines: list[tuple[int, Any]]) -> dict[str, Any]:
-    """Read Codex: items of OpenAI Responses in lines, the model and what was counted in others."""
+    """Read a Codex session, whose lines hold items of OpenAI Responses, the model, or what was counted."""
     read, compactions, others = Records(), [], []
     about: dict[str, Any] = {}
     for line, event in lines:

@@ -1,4 +1,4 @@
-"""Streams: the events in which an answer came, as the answer they make, with what was counted."""
+"""Streams: an answer that came in events is put together, with its usage."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Event = Mapping[str, Any]
 
 
 def assembled(answer: Any) -> Any:
-    r"""Return the answer that a list of events makes, or a text of them ("data: ..."); all else as it is.
+    r"""Join streamed events, given as a list or as text, into the answer they make; return anything else unchanged.
 
     >>> chunk = {"choices": [{"delta": {"content": "Hello"}}]}
     >>> assembled([chunk, chunk, {"choices": [], "usage": {"prompt_tokens": 9}}])
@@ -53,6 +53,6 @@ def _blocks(events: Sequence[Event], names: Mapping[str, str]) -> list[dict[str,
 
 
 def _usage(events: Sequence[Event]) -> dict[str, Any]:
-    """Put together what several events counted; the last word counts."""
+    """Merge the usage of several events; later values win."""
     told = [at for event in events if isinstance(at := found(event, table("streams")["usage"]), dict)]
     return {key: each for usage in told for key, each in usage.items() if each is not None}

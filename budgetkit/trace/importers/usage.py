@@ -1,4 +1,4 @@
-"""What providers say they counted, under one set of names.
+"""Usage: the tokens that a provider counted, under one set of names.
 
 Some count what they read from and wrote to a cache inside the prompt, some beside it; ``context_tokens`` is the whole
 prompt in both cases, ``output_tokens`` the whole answer, thoughts among it.
@@ -15,7 +15,7 @@ from budgetkit.trace.importers.paths import found
 
 
 def usage_of(raw: Any, message_index: int, model: Any = None) -> dict[str, Any] | None:
-    """Read one usage record, as a provider or an agent's log wrote it; None where no input was counted.
+    """Read one usage record of any provider; None where it counts no input.
 
     >>> usage_of({"input_tokens": 3, "cache_read_input_tokens": 900, "output_tokens": 5}, 1)["context_tokens"]
     903

@@ -1,0 +1,312 @@
+"""Watching: the calls of a client, as conversations with what the provider has counted.
+
+The methods of the client are wrapped while it is watched, and are as they were afterwards. What is asked and what is
+answered stays in this process. Of a call only the fields of a conversation are kept, never headers or keys; where a
+key stands in a text, it is taken out.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
+from functools import wraps
+from typing import Any, Final
+
+from budgetkit.budget.quoting import one_line
+from budgetkit.endpoints.growing import Growing, added
+from budgetkit.endpoints.streams import WatchedStream, is_stream
+from budgetkit.trace import Trace
+from budgetkit.trace.objects import plain
+
+__all__ = ["Watched", "load_ipython_extension", "watch"]
+
+#: Where clients have what is called.
+METHODS: Final = (
+    *("chat.completions.create", "chat.completions.parse", "responses.create", "responses.parse"),
+    *("messages.create", "beta.messages.create", "completion", "acompletion"),
+)
+#: The fields of a call that are kept.
+FIELDS: Final = ("model", "messages", "input", "system", "instructions", "tools", "functions", "previous_response_id")
+_KEYS: Final = ("api_key", "auth_token", "admin_api_key", "webhook_secret")
+_SHORTEST: Final = 6  # characters of a key
+_HIDDEN: Final = "[key]"
+_INSIDE: ContextVar[bool] = ContextVar("inside", default=False)  # of two watched calls, one in the other, one counts
+
+
+def watch(*clients: Any, explorer: Any = None) -> Watched:
+    """Record what clients are asked and answered, while a ``with`` block lasts.
+
+    Parameters
+    ----------
+    *clients : objects
+        Clients of OpenAI's or Anthropic's package, synchronous or not, or the module `litellm`: whatever has
+        ``chat.completions.create``, ``responses.create``, ``messages.create`` or ``completion``.
+    explorer : Explorer, optional
+        An explorer that shows the conversation as it grows.
+
+    Returns
+    -------
+    Watched
+        Its `trace` is the conversation, with what the provider counted; its `traces` are all of them.
+
+    Raises
+    ------
+    TypeError
+        If a client has nothing that can be watched; when the block begins.
+
+    Notes
+    -----
+    Nothing is sent anywhere, and keys are not kept. A stream is recorded when it has ended; what it says was counted
+    depends on the provider (OpenAI's says so with ``stream_options={"include_usage": True}``). Calls that go around
+    these methods (``with_raw_response``, ``messages.stream``, a client made by ``with_options``) are not seen.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace as Object
+    >>> answer = {"choices": [{"message": {"role": "assistant", "content": "Hello."}}], "usage": {"prompt_tokens": 9}}
+    >>> client = Object(chat=Object(completions=Object(create=lambda **asked: answer)))
+    >>> with watch(client) as watched:
+    ...     _ = client.chat.completions.create(model="gpt-4o", messages=[{"role": "user", "content": "Hello world"}])
+    >>> watched
+    Watched(1 call, 1 conversation, 9 tokens in, 0 out)
+    >>> [message.text for message in watched.trace.messages]
+    ['Hello world', 'Hello.']
+    """
+    return Watched(clients, explorer)
+
+
+class Watched:
+    """What clients were asked and answered while they were watched; `watch` makes one.
+
+    Attributes
+    ----------
+    calls : int
+        How many answers have come.
+    refused : list of str
+        Why a call could not be read as a conversation, a sentence each.
+    """
+
+    def __init__(self, clients: Iterable[Any], explorer: Any = None) -> None:
+        self.calls, self.refused = 0, list[str]()
+        self._clients, self._explorer = list(clients), explorer
+        self._wrapped: list[tuple[Any, str, Any]] = []
+        self._keys = frozenset[str]()
+        self._grown: list[Growing] = []
+        self._last: Growing | None = None
+        self._lock = threading.RLock()
+        self.is_open = False
+
+    @property
+    def traces(self) -> list[Trace]:
+        """The conversations, in the order in which they began."""
+        with self._lock:
+            return [growing.trace() for growing in self._grown]
+
+    @property
+    def trace(self) -> Trace:
+        """The conversation that was added to last; LookupError where no call was answered yet."""
+        with self._lock:
+            if self._last is None:
+                raise LookupError("no answer has come while this was watched; call the client inside the with block")
+            return self._last.trace()
+
+    def __enter__(self) -> Watched:
+        with self._lock:
+            self.is_open = True
+            self._keys = frozenset(key for client in self._clients for key in _keys(vars_of(client)))
+            try:
+                for client in self._clients:
+                    self._wrap(client)
+            except BaseException:
+                self._restore()
+                raise
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self._restore()
+
+    def __repr__(self) -> str:
+        with self._lock:
+            rows = [row for growing in self._grown for row in growing.usage]
+            many = f"{_many(self.calls, 'call')}, {_many(len(self._grown), 'conversation')}"
+        sent, answered = (sum(row[name] for row in rows) for name in ("context_tokens", "output_tokens"))
+        return f"Watched({many}, {sent:,} tokens in, {answered:,} out)"
+
+    def _wrap(self, client: Any) -> None:
+        places = [place for path in METHODS if (place := _place(client, path)) is not None]
+        if not places:
+            kind = type(client).__name__
+            raise TypeError(f"a client of type {kind}; it has none of {', '.join(METHODS)}; give one that has")
+        for owner, name in places:
+            setattr(owner, name, self._watching(getattr(owner, name), vars(owner).get(name)))
+            self._wrapped.append((owner, name, vars(owner)[name]))
+
+    def _restore(self) -> None:
+        """Take the wrappers off that are ours; one that somebody put around ours stays, and calls through."""
+        with self._lock:
+            self.is_open, self._keys, self._clients = False, frozenset(), []
+            for owner, name, own in reversed(self._wrapped):
+                if vars(owner).get(name) is not own:
+                    continue
+                before = own.budgetkit_before
+                while (watched := getattr(before, "budgetkit_watched", None)) is not None and not watched.is_open:
+                    before = before.budgetkit_before
+                if before is None:
+                    delattr(owner, name)
+                else:
+                    setattr(owner, name, before)
+            self._wrapped = []
+
+    def _watching(self, original: Callable[..., Any], before: Any) -> Callable[..., Any]:
+        """Return a method that records what it passes on; before is what stood in its place, None for its class's."""
+
+        @wraps(original)
+        def call(*given: Any, **named: Any) -> Any:
+            if not self.is_open or _INSIDE.get():
+                return original(*given, **named)
+            request = self._request(given, named)  # now: the caller may go on writing into its lists
+            mark = _INSIDE.set(True)
+            try:
+                answer = original(*given, **named)
+            finally:
+                _INSIDE.reset(mark)
+            return self._awaited(request, answer) if inspect.isawaitable(answer) else self._answered(request, answer)
+
+        vars(call).update(budgetkit_watched=self, budgetkit_before=before)
+        return call
+
+    async def _awaited(self, request: Any, answer: Any) -> Any:
+        mark = _INSIDE.set(True)
+        try:
+            found = await answer
+        finally:
+            _INSIDE.reset(mark)
+        return self._answered(request, found)
+
+    def _answered(self, request: Any, answer: Any) -> Any:
+        if is_stream(answer):
+            return WatchedStream(answer, lambda events: self._keep(request, events))
+        self._keep(request, answer)
+        return answer
+
+    def _request(self, given: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, frozenset[str]]:
+        """Return what is kept of a call, copied, and the keys that nothing of it may hold."""
+        asked = dict(zip(("model", "messages"), given, strict=False)) | dict(named)
+        kept = {name: asked[name] for name in FIELDS if _is_given(asked.get(name))}
+        keys = self._keys | _keys(asked)
+        try:
+            return _without(plain(kept), keys), keys
+        except (TypeError, ValueError) as problem:
+            return problem, keys
+
+    def _keep(self, request: tuple[Any, frozenset[str]], answer: Any) -> None:
+        """Add a call to its conversation; what goes wrong here never reaches the one who called."""
+        asked, keys = request
+        with self._lock:
+            self.calls += 1
+            try:
+                if isinstance(asked, Exception):
+                    raise asked
+                self._last = added(self._grown, asked, _without(_written(answer), keys))
+                if self._explorer is not None and self.is_open:
+                    self._explorer.follow(self._last.trace())
+            except Exception as problem:  # whatever a client of some other version may send
+                self.refused.append(_without(one_line(f"{type(problem).__name__}: {problem}"), keys))
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Give notebooks the cell magic ``%%budget``: ``%load_ext budgetkit``, once.
+
+    The cell runs while its clients are watched: those that are named behind the magic, or all that the notebook has.
+    What was recorded is shown under the cell, and stands in the variable ``watched``.
+
+    Parameters
+    ----------
+    shell : InteractiveShell
+        IPython's, which calls this.
+
+    Examples
+    --------
+    >>> class Shell:
+    ...     def register_magic_function(self, magic, kind, name):
+    ...         print(kind, name)
+    >>> load_ipython_extension(Shell())
+    cell budget
+    """
+
+    def budget(line: str, cell: str) -> Watched:
+        names = line.split()
+        if unknown := [name for name in names if name not in shell.user_ns]:
+            raise ValueError(
+                f"no {one_line(unknown[0])} in this notebook; name a client that was made before this cell"
+            )
+        found = [shell.user_ns[name] for name in names] or clients_in(shell.user_ns)
+        with watch(*found) as watched:
+            shell.user_ns["watched"] = watched
+            shell.run_cell(cell)
+        return watched
+
+    shell.register_magic_function(budget, "cell", "budget")
+
+
+def clients_in(names: Mapping[str, Any]) -> list[Any]:
+    """Return what can be watched of a notebook's variables, each once, and litellm where it is imported."""
+    given = [value for name, value in names.items() if not name.startswith("_")]
+    known = {type(value).__module__.partition(".")[0] for value in given}
+    own = [value for value in given if type(value).__module__.partition(".")[0] in known & {"openai", "anthropic"}]
+    clients = [value for value in own if any(_place(value, path) for path in METHODS)]
+    clients += [sys.modules["litellm"]] if "litellm" in sys.modules else []
+    if not clients:
+        raise ValueError("no client of openai, anthropic or litellm in this notebook; make one before this cell")
+    return list({id(client): client for client in clients}.values())
+
+
+def _place(client: Any, path: str) -> tuple[Any, str] | None:
+    """Return the object that has a method, and the method's name; None where there is none."""
+    *way, name = path.split(".")
+    owner = client
+    for step in way:
+        owner = getattr(owner, step, None)
+    return (owner, name) if callable(getattr(owner, name, None)) and hasattr(owner, "__dict__") else None
+
+
+def vars_of(client: Any) -> dict[str, Any]:
+    """Return what a client holds under names that keys have."""
+    return {name: getattr(client, name, None) for name in _KEYS}
+
+
+def _keys(given: Mapping[str, Any]) -> frozenset[str]:
+    held = [given.get(name) for name in _KEYS]
+    headers = given.get("extra_headers")
+    held += headers.values() if isinstance(headers, Mapping) else []
+    words = [word for each in held if isinstance(each, str) for word in each.split()]
+    return frozenset(word for word in words if len(word) >= _SHORTEST)
+
+
+def _written(answer: Any) -> Any:
+    """Write an answer as plain data; pydantic's warnings about a parsed one are for whoever parsed it."""
+    write = getattr(answer, "model_dump", None)
+    return plain(write(warnings=False) if callable(write) else answer)
+
+
+def _is_given(value: Any) -> bool:
+    """Tell whether something was given; OpenAI's and Anthropic's packages have values that stand for nothing."""
+    return value is not None and type(value).__name__ not in ("NotGiven", "Omit")
+
+
+def _without(value: Any, keys: frozenset[str]) -> Any:
+    """Return plain data in which no text holds a key."""
+    if isinstance(value, str):
+        for key in keys:
+            value = value.replace(key, _HIDDEN)
+        return value
+    if isinstance(value, Mapping):
+        return {_without(name, keys): _without(each, keys) for name, each in value.items()}
+    return [_without(each, keys) for each in value] if isinstance(value, list) else value
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,106 @@
+"""Saved: what stands in a saved state, field by field, and what reads it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, PlainValidator, TypeAdapter, WithJsonSchema
+
+from budgetkit.budget import Budget
+from budgetkit.budget.allocation import Allocation, Reserve
+from budgetkit.budget.orders import with_order
+from budgetkit.budget.quoting import brief
+from budgetkit.message import Message
+from budgetkit.plan.decisions import REASONS, decisions_of
+from budgetkit.plan.grant import Grant
+from budgetkit.plan.item import Item
+from budgetkit.plan.plan import Plan, plan_of
+from budgetkit.state.item_roles import roles_of, with_roles
+from budgetkit.state.plain_data import TEXT, TOKENS, changed, list_of, plain, shape, shape_of
+
+VERSION = 1
+
+
+def plan_parts(plan: Plan, texts: bool) -> dict[str, Any]:
+    """Return what is saved of a plan."""
+    decisions = plan.decisions
+    whole, cut = decisions.columns.items, [decisions.cuts[i] for i in sorted(decisions.cuts)]
+    parts: dict[str, Any] = {
+        "budget": changed(plan.budget),
+        "grants": changed(plan.grants),
+        "items": changed(whole),
+        "kept": decisions.kept.tolist(),
+        "reasons": [REASONS[i] for i in decisions.reasons],
+        "cuts": sorted(decisions.cuts),
+    }
+    if roles := roles_of(whole):
+        parts["roles"] = roles
+    if texts:
+        parts["texts"] = {"items": [_text(item) for item in whole], "cuts": [_text(item) for item in cut]}
+    return parts
+
+
+def _text(item: Item) -> dict[str, Any]:
+    kind, value = ("message", item.payload.raw) if isinstance(item.payload, Message) else ("value", item.payload)
+    return {kind: plain(value, f"the {kind} of an item of section {brief(item.section)}")}
+
+
+@cache
+def reader() -> TypeAdapter[Any]:
+    """Return what reads saved states."""
+    lines = {"reserves": list_of(shape_of(Reserve)), "allocations": list_of(shape_of(Allocation, importance=int))}
+    budget: Any = Annotated[shape_of(Budget, **lines, name=str), BeforeValidator(with_order)]
+    number = Annotated[Any, WithJsonSchema({"type": "number"})]
+    kinds = {"type": ["string", "number", "boolean", "null", "array"]}
+    group = Annotated[Any, PlainValidator(_group), WithJsonSchema(kinds)]
+    item = shape_of(Item, _item, importance=int | None, score=number, group=group, payload=None, roles=None)
+    said = list_of(shape("text", {"message": dict[str, Any], "value": Any}, _payload, ("message", "value")))
+    plan = {
+        "budget": budget,
+        "grants": list_of(shape_of(Grant)),
+        "items": list_of(item),
+        "kept": list_of(TOKENS),
+        "reasons": list_of(Literal[REASONS]),
+        "cuts": list_of(TOKENS),
+        "roles": shape("roles", {"tables": list_of(dict[str, TEXT]), "items": list_of(TOKENS | None)}, dict),
+        "texts": shape("texts", {"items": said, "cuts": said}, dict),
+    }
+    whole = {"budgetkit": Literal[VERSION], "budget": budget, "plan": shape("plan", plan, _plan, ("texts", "roles"))}
+    return TypeAdapter(shape("saved state", whole, _one, ("budget", "plan")))
+
+
+def _one(budgetkit: int, **found: Budget | Plan) -> Budget | Plan:
+    if len(found) != 1:
+        raise ValueError("saved state holds both or none of 'budget' and 'plan'; one is known; keep one of them")
+    return next(iter(found.values()))
+
+
+def _item(score: object = 0.0, **rest: Any) -> Item:
+    """Make an item of a file; `Item` itself is made too often to look at every score."""
+    if type(score) not in (int, float) or (type(score) is int and abs(score) > sys.float_info.max):
+        raise ValueError(f"score is {brief(score)}; scores are numbers such as 0.85; give one, or leave it out")
+    return Item(score=score, **rest)  # type: ignore[arg-type]
+
+
+def _group(group: Any) -> Any:
+    """Read a group, whose tuples are saved as lists."""
+    if isinstance(group, list):
+        return tuple(map(_group, group))
+    if isinstance(group, Mapping):
+        raise ValueError(f"group of an item is {brief(group)}; groups are texts, numbers and lists of them; write one")
+    return group
+
+
+def _payload(**found: Any) -> object:
+    if len(found) != 1:
+        raise ValueError("text of an item holds both or none of 'message' and 'value'; one is known; keep one of them")
+    return Message(found["message"]) if "message" in found else found["value"]
+
+
+def _plan(
+    budget: Budget, grants: list[Grant], items: list[Item], texts: Any = None, roles: Any = None, **columns: Any
+) -> Plan:
+    return plan_of(budget, grants, decisions_of(texts=texts, items=with_roles(items, roles), **columns))
