@@ -26,7 +26,7 @@ PUBLIC = {
     *("shipped_traces", "cutter", "cut_share", "count_request", "count_answer", "RequestCount", "fit_bill"),
     *("solve", "tune", "Conversation", "trim", "redact", "watch", "load_ipython_extension"),
     *("thinking", "section_orders", "near_duplicates"),
-    *("build", "build_async", "memory_tokens", "MemoryTokens"),
+    *("build", "build_async", "memory_tokens", "MemoryTokens", "provider_counter"),
 }
 
 # The core is what an application installs; the wings stand on it, and the faces on both.
@@ -61,11 +61,11 @@ DOORS = {
     **dict.fromkeys(("dask", "distributed"), set[str]()),
     "voila": {"app"},
     **dict.fromkeys(("click", "rich", "pytest"), {"commands"}),
-    **dict.fromkeys(("httpx", "anyio"), {"endpoints"}),
+    **dict.fromkeys(("httpx", "anyio", "socket"), {"endpoints"}),
     "tqdm": {"accuracy"},
     "rapidfuzz": {"trace"},
     **dict.fromkeys(("agents", "langchain", "langchain_core", "pydantic_ai"), {"live.adapters"}),
-    **dict.fromkeys(("socket", "http", "urllib.request", "ftplib", "requests", "aiohttp"), set[str]()),
+    **dict.fromkeys(("http", "urllib.request", "ftplib", "requests", "aiohttp"), set[str]()),
 }
 # Functions that the package gives to its own rooms.
 GIVEN_BY_THE_PACKAGE = {"budgetkit.homes", "budgetkit.lazily"}

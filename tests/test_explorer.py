@@ -600,6 +600,23 @@ def test_a_conversation_is_counted_once_and_a_move_counts_nothing(monkeypatch: p
     assert asked == []
 
 
+def test_a_move_makes_the_preset_once_and_lists_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    explorer = BudgetExplorer("chat", conversation(30), window=4_096)
+    made: list[str] = []
+    real = bk.presets.PRESETS["chat"]
+
+    def preset(name: str) -> Any:
+        made.append(name)
+        return real
+
+    monkeypatch.setattr("budgetkit.explorer.budget.settings.preset", preset)
+    monkeypatch.setattr(Path, "rglob", lambda *given: made.append("a folder"))
+    explorer.controls.lines["output"].slider.value = 20
+    assert made == [], "known from the first look on"
+    explorer.controls.window_box.value = 16_411
+    assert made == ["chat"]
+
+
 def test_the_turn_says_what_is_planned() -> None:
     trace = conversation(30)
     explorer = BudgetExplorer("working_memory", trace, window=4_096)
@@ -960,3 +977,36 @@ def test_what_the_best_few_leave_out_is_not_blamed_on_the_window() -> None:
     """Six passages, the best three stay, and no larger window would change that."""
     explorer = BudgetExplorer("working_memory", "support-chat")
     assert "because it keeps its best 3 items; let it keep more" in explorer.view.state["status"]["more"][0]
+
+
+# --- what nobody foresaw ------------------------------------------------------------------------------------------
+
+
+def test_an_interrupt_while_figures_are_made_leaves_what_was_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+    figures, interrupts = explorer._charts, [KeyboardInterrupt()]
+
+    def interrupted(*given: Any) -> Any:
+        if interrupts:
+            raise interrupts.pop()
+        return figures(*given)
+
+    monkeypatch.setattr(explorer, "_charts", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        explorer.controls.lines["output"].box.value = 2_000
+    assert explorer.budget.sizes["output"] == explorer.controls.lines["output"].box.value == 1_228
+    assert kpi(explorer, "usable") == "6,964"
+    explorer.controls.lines["output"].box.value = 2_000
+    assert kpi(explorer, "usable") == "6,192"
+
+
+def test_what_nobody_foresaw_is_a_sentence_to_report_and_changes_nothing() -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+    hear(explorer, {"kind": "load", "text": 5, "id": "page 1"})
+    assert explorer.status == (
+        "budgetkit itself failed: AttributeError in commands.py, line "
+        f"{explorer.status.partition('line ')[2].partition(':')[0]}: \"'int' object has no attribute 'lstrip'\"; "
+        "what was set before still holds; please report this sentence, and what you did"
+    )
+    assert explorer.view.state["ack"] == "page 1", "the page waits for no answer"
+    assert explorer.budget == bk.presets.chat(8_192)

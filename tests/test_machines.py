@@ -1,4 +1,6 @@
-"""Whatever is done to an explorer, in whatever order: it shows the last settings that could be, and nothing is raised.
+"""Whatever is done to an explorer or to a running conversation, in whatever order: its state is the last good one.
+
+A page shows what follows from that state, and nothing is raised.
 
 `BUDGETKIT_EFFORT=40` tries forty times as much (see conftest).
 """
@@ -12,18 +14,21 @@ from unittest import mock
 
 import hypothesis.strategies as st
 import pytest
-from budgetkit.corpora import Corpus, Document
 from hypothesis import HealthCheck, settings
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from jupyter_client.session import json_packer
 
 import budgetkit as bk
+from budgetkit import policies
+from budgetkit.accuracy.corpora import Corpus, Document
 from budgetkit.accuracy.explorer import AccuracyExplorer
 from budgetkit.app.card import DesignCard
 from budgetkit.explorer.budget import BudgetExplorer
 from budgetkit.replay.explorer import ConversationExplorer
 from budgetkit.state import to_json, to_yaml
 from tests.conftest import EFFORT
+from tests.slow_replay import ONE_A_CHARACTER
+from tests.test_replay import window
 
 pytestmark = pytest.mark.filterwarnings("ignore::budgetkit.models.RetiredModelWarning")
 
@@ -59,7 +64,7 @@ STRANGE: list[Any] = [
 SIZES = [0, 1, 300, 4_096, 100_000]
 LINES = ["window", "output", "conversation", "retrieval", "system", "safety"]
 SHARES = [bk.Share(0.2), bk.Share(0.5, 10, 900), None, *SIZES]
-FILE = {"name": ["toy.jsonl", "set.yaml", "<b>"], "content": FILES}
+NAMES = ["toy.jsonl", "set.yaml", "<b>", "", "..", "\ud83d", "words.csv.gz"]
 MODELS = ["gpt-4o", "gpt-4.1", "claude-haiku-4-5", " gpt-5.1 "]
 #: For each command what it takes; a command that is not here is sent strange values alone.
 BUDGET: dict[str, dict[str, list[Any]]] = {
@@ -72,8 +77,6 @@ BUDGET: dict[str, dict[str, list[Any]]] = {
     "counter": {"name": ["", "chars/4", "cl100k_base"]},
     "trace": {"name": [None, "toy", "support-chat"]},
     "path": {"path": ["support-chat", "no such file"]},
-    "file": FILE,
-    "setup": FILE,
     "conversation": {"number": [0, 1]},
     "turn": {"turn": [1, 2, 4, 5]},
     "demand": {"section": LINES, "tokens": SIZES},
@@ -82,10 +85,7 @@ BUDGET: dict[str, dict[str, list[Any]]] = {
     "reset": {},
 }
 REPLAY: dict[str, dict[str, list[Any]]] = {
-    **{
-        name: BUDGET[name]
-        for name in ("model", "preset", "line", "amount", "counter", "load", "trace", "file", "setup", "reset")
-    },
+    **{name: BUDGET[name] for name in ("model", "preset", "line", "amount", "counter", "load", "trace", "reset")},
     "policy": {"policy": ["oldest first", "sliding window", "octopus"], "on": [True, False]},
     "main": {"name": ["oldest first", "sliding window", "step"]},
     "number": {"policy": ["sliding window"], "number": ["turns"], "value": [1, 3]},
@@ -105,7 +105,6 @@ ACCURACY: dict[str, dict[str, list[Any]]] = {
     "counter": {"name": ["chars/4", "bytes/4", "estimate:o200k_base"]},
     "exact": {"name": ["", "cl100k_base"]},
     "corpus": {"name": ["mini"]},
-    "file": FILE,
     "pieces": {"characters": [None, 20, 400]},
     "classes": {"names": [["prose"], ["prose", "code"], []]},
     "lengths": {"at_least": SIZES, "at_most": SIZES},
@@ -162,12 +161,17 @@ class ExplorerMachine(RuleBasedStateMachine):
         self.send({"kind": kind})
         assert self.explorer.settings in self.seen, "what comes back has been there"
 
-    @rule(content=st.sampled_from(FILES), purpose=st.sampled_from(["file", "setup", "x"]), pieces=st.integers(1, 3))
-    def upload(self, content: bytes, purpose: str, pieces: int) -> None:
+    @rule(
+        content=st.sampled_from(FILES),
+        purpose=st.sampled_from(["file", "setup", "x"]),
+        pieces=st.integers(1, 3),
+        name=st.sampled_from(NAMES),
+    )
+    def upload(self, content: bytes, purpose: str, pieces: int, name: str) -> None:
         if not content:
             return
         size = max(1, len(content) // pieces)
-        told = {"kind": "file", "serial": "1", "name": "up.jsonl", "purpose": purpose, "size": len(content)}
+        told = {"kind": "file", "serial": "1", "name": name, "purpose": purpose, "size": len(content)}
         for offset in range(0, len(content), size):
             self.send({**told, "offset": offset}, content[offset : offset + size])
 
@@ -219,3 +223,86 @@ TestBudgetExplorer = machine("Budget", lambda: BudgetExplorer("chat", [TOY], win
 TestDesignCard = machine("Card", lambda: DesignCard("chat", [TOY], window=2_000), BUDGET)
 TestConversationExplorer = machine("Conversation", lambda: ConversationExplorer([TOY]), REPLAY)
 TestAccuracyExplorer = machine("Accuracy", lambda: AccuracyExplorer(corpus=TEXTS), ACCURACY)
+
+
+# --- the conversation that runs -----------------------------------------------------------------------------------
+
+
+POLICIES = (
+    policies.Summarise(bk.Share(0.5)),
+    policies.Chain([policies.DropToolResults(1), policies.Summarise(bk.Share(0.6))]),
+    policies.SlidingWindow(2),
+)
+REFUSED: list[Any] = [None, 5, {}, {"role": 5}, {"content": "nobody"}, [{"role": "user", "content": "x"}, 5], b"x"]
+
+
+class ConversationMachine(RuleBasedStateMachine):
+    """One conversation suffers errors, interrupts and restarts; its twin hears only what went well."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.failure: BaseException | None = None
+        self.number = 0
+
+    @initialize(policy=st.sampled_from(POLICIES), size=st.integers(40, 160))
+    def begin(self, policy: policies.Policy, size: int) -> None:
+        self.policy = policy
+        self.more: dict[str, Any] = {"framing": ONE_A_CHARACTER, "overrun": "tell", "summarise": self.summary}
+        self.talk, self.twin = (bk.Conversation(window(size), policy, len, **self.more) for _ in range(2))
+
+    def summary(self, messages: list[Any]) -> str:
+        if self.failure is not None:
+            raise self.failure
+        return "s" * (len(messages) + 3)
+
+    @rule(role=st.sampled_from(["user", "user", "assistant", "system"]), size=st.integers(0, 30))
+    def say(self, role: str, size: int) -> None:
+        for talk in (self.talk, self.twin):
+            talk.add({"role": role, "content": "w" * size})
+
+    @rule(size=st.integers(0, 30), results=st.booleans())
+    def call(self, size: int, results: bool) -> None:
+        self.number += 1
+        name = f"call {self.number}"
+        calls = [{"id": name, "type": "function", "function": {"name": "f", "arguments": ""}}]
+        said: list[dict[str, Any]] = [{"role": "assistant", "content": "", "tool_calls": calls}]
+        said += [{"role": "tool", "tool_call_id": name, "content": "r" * size}] * results
+        for talk in (self.talk, self.twin):
+            talk.add(*said)
+
+    @rule(message=st.sampled_from(REFUSED))
+    def say_nonsense(self, message: Any) -> None:
+        before = self.talk.to_json()
+        with pytest.raises((TypeError, ValueError), match=";"):
+            self.talk.add(message)
+        assert self.talk.to_json() == before
+
+    @rule()
+    def ask(self) -> None:
+        request, same = self.talk.request(), self.twin.request()
+        assert request == same
+        assert ONE_A_CHARACTER.request([bk.Message(each) for each in request.messages], len) <= request.tokens
+
+    @rule(failure=st.sampled_from([RuntimeError("the model is out"), KeyboardInterrupt()]))
+    def ask_while_nobody_summarises(self, failure: BaseException) -> None:
+        """Where a summary was due, the request fails and all is as before it; elsewhere it is one like any other."""
+        self.failure = failure
+        try:
+            assert self.talk.request() is not None
+        except type(failure):
+            pass
+        else:
+            self.failure = None
+            self.twin.request()
+        finally:
+            self.failure = None
+
+    @rule()
+    def restart(self) -> None:
+        saved = self.talk.to_json()
+        self.talk = bk.Conversation.from_json(saved, self.policy, len, **self.more)
+        assert self.talk.to_json() == saved
+
+
+TestRunning = ConversationMachine.TestCase
+TestRunning.settings = settings(max_examples=60 * EFFORT, stateful_step_count=20)

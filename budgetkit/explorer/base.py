@@ -48,8 +48,6 @@ class Library(Protocol):
 S = TypeVar("S", bound=Settings)
 F = TypeVar("F")
 L = TypeVar("L", bound=Library)
-# RuntimeError: a provider's endpoint that does not answer; ImportError: an extra that is not installed.
-PROBLEMS = (ValueError, TypeError, LookupError, OSError, ArithmeticError, ImportError, RuntimeError)
 ONE_MOVE = 1.0  # seconds between two moves of a slider that are still one step back
 
 
@@ -210,7 +208,7 @@ class Explorer(ABC, Generic[S, F, L]):
                 if afresh:
                     self._library.start = settings
                 self._go(UndoStack(settings) if afresh else self._history.then(settings), "")
-            except PROBLEMS as problem:
+            except Exception as problem:
                 self._refuse(problem)
 
     @property
@@ -230,7 +228,7 @@ class Explorer(ABC, Generic[S, F, L]):
                 self._go(self._history.then(settings, self._merged(merge)), ack, self._held and bool(merge))
                 if note:
                     self._say({**self.view.state["status"], "note": note, "beside": beside})
-            except PROBLEMS as problem:
+            except Exception as problem:
                 self._refuse(problem, ack, beside)
 
     def _command(self, kind: str) -> Callable[..., S]:
@@ -245,11 +243,11 @@ class Explorer(ABC, Generic[S, F, L]):
         with self._lock:
             try:
                 self._go(self._history.undo() if direction == "undo" else self._history.redo(), ack)
-            except PROBLEMS as problem:
+            except Exception as problem:
                 self._refuse(problem, ack)
 
     def _go(self, history: UndoStack[S], ack: str, is_moving: bool = False) -> None:
-        """Show a step of the history; if that fails at any point, go back to the settings that were shown before."""
+        """Show a step of the history; if that fails or is interrupted, go back to what was shown before."""
         found = self._follow(history.now)
         state = self._pictured(history, found)
         held = self._history, self._found
@@ -257,8 +255,11 @@ class Explorer(ABC, Generic[S, F, L]):
         try:
             self._show(state, ack)
             self._draw(is_moving)
-        except Exception:
+        except BaseException as problem:
             self._history, self._found = held
+            if not isinstance(problem, Exception):  # an interrupt, of which nobody tells the page
+                self._say(self._status(self._found))
+                self._draw()
             raise
 
     def _open(self) -> None:
@@ -267,7 +268,7 @@ class Explorer(ABC, Generic[S, F, L]):
             try:
                 self._unfold()
                 self._draw()
-            except PROBLEMS as problem:
+            except Exception as problem:
                 self._refuse(problem)
 
     def _again(self, fold: str) -> None:
@@ -291,7 +292,7 @@ class Explorer(ABC, Generic[S, F, L]):
                 if to is not None:
                     self._go(self._history.then(to), "")
                 self._unfold()
-            except PROBLEMS as problem:
+            except Exception as problem:
                 self._refuse(problem)
 
     def _merged(self, merge: str) -> str:
@@ -325,7 +326,7 @@ class Explorer(ABC, Generic[S, F, L]):
     def _send_plotly(self) -> None:
         try:
             self.view.send_plotly()
-        except PROBLEMS as problem:
+        except Exception as problem:
             self._refuse(problem)
 
     def _arrived(self, content: Data, piece: bytes) -> None:
@@ -333,7 +334,7 @@ class Explorer(ABC, Generic[S, F, L]):
         with self._lock:
             try:
                 self._uploads.piece(content, piece)
-            except PROBLEMS as problem:
+            except Exception as problem:
                 self._refuse(problem)
 
     def _refuse(self, problem: Exception, ack: str = "", beside: str = "") -> None:

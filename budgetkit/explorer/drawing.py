@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+from traceback import extract_tb
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from budgetkit.budget.quoting import brief
 from budgetkit.figures.question import Columns, Question, frame_of
 
 Data = dict[str, Any]
+# RuntimeError: a provider's endpoint that does not answer; ImportError: an extra that is not installed.
+FORESEEN = (ValueError, TypeError, LookupError, OSError, ArithmeticError, ImportError, RuntimeError)
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,12 @@ def _written(value: Any) -> str:
 
 
 def refusal(problem: Exception) -> Data:
-    """Return an error as the status of the view."""
+    """Return an error as the status of the view; what nobody foresaw with its place, so that it can be reported."""
     said = problem.args[0] if len(problem.args) == 1 and isinstance(problem.args[0], str) else str(problem)
+    if not isinstance(problem, FORESEEN):
+        *_, place = [("?", 0), *((walked.filename, walked.lineno) for walked in extract_tb(problem.__traceback__))]
+        said = (
+            f"budgetkit itself failed: {type(problem).__name__} in {Path(place[0]).name}, line {place[1]}: "
+            f"{brief(said)}; what was set before still holds; please report this sentence, and what you did"
+        )
     return {"level": "error", "text": said or type(problem).__name__, "more": []}
