@@ -215,8 +215,9 @@ def kendall(one: pd.Series[float], other: pd.Series[float]) -> float:
 
 
 def forecasts(sources: dict[str, list[bk.Trace]]) -> list[str]:
-    """Draw the rest of conversations from their first third, and look where the truth lies."""
-    rows = [row for name, traces in sources.items() for trace in traces for row in _forecast(name, trace)]
+    """Draw the rest of conversations from their first third, and look where the truth lies; not of made-up ones."""
+    real = [(name, trace) for name, traces in sources.items() for trace in traces if not trace.meta.get("made_up")]
+    rows = [row for name, trace in real for row in _forecast(name, trace)]
     if not rows:
         return []
     frame = pd.DataFrame(rows)

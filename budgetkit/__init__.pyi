@@ -21,6 +21,7 @@ from budgetkit.counters import counter as counter
 from budgetkit.deciding import solve as solve
 from budgetkit.deciding import tune as tune
 from budgetkit.endpoints import load_ipython_extension as load_ipython_extension
+from budgetkit.endpoints import provider_counter as provider_counter
 from budgetkit.endpoints import watch as watch
 from budgetkit.explorer import BudgetExplorer as BudgetExplorer
 from budgetkit.framing import FRAMINGS as FRAMINGS

@@ -70,6 +70,19 @@ def test_conversations_of_a_keeper_do_not_mix_and_what_is_forgotten_begins_anew(
     assert FRAMING.request(again, COUNT) <= 800
 
 
+def test_a_branch_never_sees_what_another_said() -> None:
+    """Also where the framework went on with what it was given: the whole list, sent again, begins anew."""
+    budget, policy = bk.presets.working_memory(1_000, output=200, history_floor=0), policies.TriggerTarget()
+    keeper, said = Keeper(budget, policy), [*map(bk.Message, chat(20))]
+    first = keeper.fit(said)
+    assert len(first) < len(said)
+    secret, question = {"role": "assistant", "content": "secret"}, {"role": "user", "content": "And then?"}
+    assert secret in keeper.fit([*map(bk.Message, [*first, secret, question])])
+    for again in (said, [*map(bk.Message, first)]):
+        assert secret not in keeper.fit([*again, bk.Message(question)])
+    assert keeper.fit(said) == first
+
+
 # LangChain and LangGraph
 
 

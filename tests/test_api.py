@@ -26,7 +26,7 @@ PUBLIC = {
     *("shipped_traces", "cutter", "cut_share", "count_request", "count_answer", "RequestCount", "fit_bill"),
     *("solve", "tune", "Conversation", "trim", "redact", "watch", "load_ipython_extension"),
     *("thinking", "section_orders", "near_duplicates"),
-    *("build", "build_async", "memory_tokens", "MemoryTokens"),
+    *("build", "build_async", "memory_tokens", "MemoryTokens", "provider_counter"),
 }
 
 # The core is what an application installs; the wings stand on it, and the faces on both.
@@ -61,7 +61,7 @@ DOORS = {
     **dict.fromkeys(("dask", "distributed"), set[str]()),
     "voila": {"app"},
     **dict.fromkeys(("click", "rich", "pytest"), {"commands"}),
-    **dict.fromkeys(("httpx", "anyio", "socket"), {"endpoints"}),  # a look-up that may hang runs on a thread of its own
+    **dict.fromkeys(("httpx", "anyio", "socket"), {"endpoints"}),
     "tqdm": {"accuracy"},
     "rapidfuzz": {"trace"},
     **dict.fromkeys(("agents", "langchain", "langchain_core", "pydantic_ai"), {"live.adapters"}),

@@ -37,14 +37,14 @@ def test_leaving_them_out_saves_what_was_said() -> None:
 
 def test_a_tool_read_twice_is_found_and_told_to_belong_to_its_call() -> None:
     read = {"id": "1", "function": {"name": "read", "arguments": "{}"}}
-    said = [
+    said: list[dict[str, object]] = [
         {"role": "user", "content": "Read it twice."},
         {"role": "assistant", "content": None, "tool_calls": [read]},
         {"role": "tool", "tool_call_id": "1", "content": PASSAGES[0]},
         {"role": "assistant", "content": None, "tool_calls": [{**read, "id": "2"}]},
         {"role": "tool", "tool_call_id": "2", "content": PASSAGES[0]},
     ]
-    found = bk.near_duplicates(bk.Trace("x", said).items(1, "gpt-4o"))
+    found = bk.near_duplicates(bk.Trace("x", tuple(map(bk.Message, said))).items(1, "gpt-4o"))
     assert found[["item", "of", "paired"]].values.tolist() == [[4, 2, True]]
 
 

@@ -600,6 +600,23 @@ def test_a_conversation_is_counted_once_and_a_move_counts_nothing(monkeypatch: p
     assert asked == []
 
 
+def test_a_move_makes_the_preset_once_and_lists_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    explorer = BudgetExplorer("chat", conversation(30), window=4_096)
+    made: list[str] = []
+    real = bk.presets.PRESETS["chat"]
+
+    def preset(name: str) -> Any:
+        made.append(name)
+        return real
+
+    monkeypatch.setattr("budgetkit.explorer.budget.settings.preset", preset)
+    monkeypatch.setattr(Path, "rglob", lambda *given: made.append("a folder"))
+    explorer.controls.lines["output"].slider.value = 20
+    assert made == [], "known from the first look on"
+    explorer.controls.window_box.value = 16_411
+    assert made == ["chat"]
+
+
 def test_the_turn_says_what_is_planned() -> None:
     trace = conversation(30)
     explorer = BudgetExplorer("working_memory", trace, window=4_096)

@@ -364,3 +364,12 @@ def test_the_ledger_has_a_bar_for_everything_that_is_billed() -> None:
     drawn = figures.ledger.spec(BILLED)
     assert drawn["data"][0]["x"] == table["tokens"].tolist()
     assert drawn["layout"]["annotations"][0]["text"] == f"{BILLED.tokens:,} tokens in all"
+
+
+def test_few_turns_are_whole_numbers_on_the_axis() -> None:
+    """On 0.1.0 an axis of two turns had ticks at 1.2 and 1.4."""
+    budget = bk.presets.chat(8_192)
+    for many, ticks in ((2, {"tick0": 1, "dtick": 1}), (40, {"nticks": 8})):
+        demand = pd.DataFrame({"conversation": range(1, many + 1)}, index=pd.RangeIndex(1, many + 1, name="turn"))
+        for drawn in (figures.turns.spec(budget, demand), figures.counter_error.spec(budget, demand, demand)):
+            assert drawn["layout"]["xaxis"].items() >= ticks.items()

@@ -256,6 +256,16 @@ def test_a_slider_moves_while_tuning_runs_and_stop_ends_it() -> None:
     assert parts(explorer, "decide", "text")[0]["text"] == "Stopped; nothing was chosen."
 
 
+def test_a_model_without_a_price_is_not_tuned_for_cost() -> None:
+    explorer = opened(BudgetExplorer(SMALL, "made-up-chats", model="octopus"), "decide")
+    tell(explorer, "decide", objective="cost")
+    tell(explorer, "decide", tune=True)
+    run = explorer._folds._made["decide"]._run
+    run.thread.join(60)
+    assert parts(explorer, "decide", "text")[0]["text"] == run.problem
+    assert run.problem.startswith("the price of this model is not known")
+
+
 def test_locked_lines_are_left_alone() -> None:
     explorer = BudgetExplorer(SMALL, "made-up-chats")
     explorer.controls.lines["output"].lock.value = True

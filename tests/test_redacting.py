@@ -72,7 +72,7 @@ SAID: list[dict[str, Any]] = [
     },
     {"role": "user", "content": "Where was I?", "evidence": ["D1"], "timestamp": 1_700_000_060},
 ]
-TRACE = bk.Trace("ada's", SAID, (TOOL,), {}, {"owner": "ada"}, "invoice.jsonl")
+TRACE = bk.Trace("ada's", tuple(map(bk.Message, SAID)), (TOOL,), {}, {"owner": "ada"}, "invoice.jsonl")
 
 
 def test_nothing_that_names_anybody_is_left() -> None:
@@ -115,7 +115,7 @@ def test_every_figure_by_that_counter_is_the_same(name: str) -> None:
 @settings(max_examples=30)
 @given(st.lists(TEXTS, min_size=1, max_size=5), st.sampled_from(COUNTERS))
 def test_any_text_keeps_its_size_and_gives_the_same_again(texts: list[str], name: str) -> None:
-    trace = bk.Trace("mine", [{"role": "user", "content": text} for text in texts])
+    trace = bk.Trace("mine", tuple(bk.Message({"role": "user", "content": text}) for text in texts))
     shown = bk.redact(trace, name)
     assert shown.counts(name).tolist() == trace.counts(name).tolist()
     assert shown.messages == bk.redact(trace, name).messages
@@ -123,7 +123,8 @@ def test_any_text_keeps_its_size_and_gives_the_same_again(texts: list[str], name
 
 @given(st.dictionaries(st.from_regex(r"[a-z]{2,9}(_[a-z]{2,9})?", fullmatch=True), WRITTEN, min_size=1, max_size=5))
 def test_json_stays_json_with_as_many_fields(value: dict[str, Any]) -> None:
-    shown = bk.redact(bk.Trace("mine", [{"role": "user", "content": json.dumps(value)}]), EXACT).messages[0].text
+    said = bk.Message({"role": "user", "content": json.dumps(value)})
+    shown = bk.redact(bk.Trace("mine", (said,)), EXACT).messages[0].text
     assert len(json.loads(shown)) == len(value)
     assert EXACT(shown) == EXACT(json.dumps(value))
 
@@ -145,7 +146,7 @@ def test_shipped_conversations_bill_the_same_by_the_rules_of_openai() -> None:
 def test_times_marks_usage_and_compactions_are_kept_as_numbers() -> None:
     usage = [{"message_index": 5, "model": "gpt-4o", "context_tokens": 90, "user": "ada"}]
     fields = {"usage": usage, "compactions": [{"at": 5, "first_kept": 4, "summary": "Okafor"}], "owner": "ada"}
-    shown = bk.redact(bk.Trace("x", SAID, fields=fields), EXACT)
+    shown = bk.redact(bk.Trace("x", TRACE.messages, fields=fields), EXACT)
     assert bk.evidence(shown)[["message", "needs"]].values.tolist() == [[7, 5]]
     assert [message.raw.get("timestamp") for message in shown.messages if "timestamp" in message.raw] == [
         1_700_000_000,
@@ -166,4 +167,4 @@ def test_the_command_prints_lines_that_load(tmp_path: Path, capsys: pytest.Captu
     path.write_text(to_line(TRACE), encoding="utf-8")
     assert run(["redact", str(path), "-c", "gpt-4o"]) == 0
     path.write_text(capsys.readouterr().out, encoding="utf-8")
-    assert bk.load_trace(path).demand("gpt-4o").equals(bk.Trace("x", SAID, (TOOL,)).demand("gpt-4o"))
+    assert bk.load_trace(path).demand("gpt-4o").equals(TRACE.demand("gpt-4o"))

@@ -16,8 +16,7 @@ from budgetkit.models import Model
 from budgetkit.pruning.policies import Floor, Policy
 from budgetkit.replay import Replay
 from budgetkit.replay.cost import Price, Prices, compaction_turns
-from budgetkit.replay.explorer.rules import provider_rules
-from budgetkit.replay.prompt_cache import CACHES, PromptCache
+from budgetkit.replay.prompt_cache import CACHES, PromptCache, provider_rules
 from tests.slow_replay import ONE_A_CHARACTER, message, slow_replay
 
 ROLES = {"system": "system", "context": "knowledge", "user": "history", "assistant": "history", "tool": "history"}

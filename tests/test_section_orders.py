@@ -19,19 +19,16 @@ def said(role: str, count: int, **more: Any) -> dict[str, Any]:
     return {"role": role, "content": "word " * count, **more}
 
 
-TRACE = bk.Trace(
-    "toy",
-    [
-        said("system", 100),
-        said("user", 10, contexts=["found " * 50]),
-        said("assistant", 20),
-        said("user", 10, contexts=["other " * 50]),
-        said("assistant", 20),
-        said("user", 10, contexts=["third " * 50]),
-    ],
-    contexts={},
+SAID = (
+    said("system", 100),
+    said("user", 10, contexts=["found " * 50]),
+    said("assistant", 20),
+    said("user", 10, contexts=["other " * 50]),
+    said("assistant", 20),
+    said("user", 10, contexts=["third " * 50]),
 )
-TRACE = bk.Trace("toy", TRACE.messages, contexts={i: m.contexts for i, m in enumerate(TRACE.messages) if m.contexts})
+MESSAGES = tuple(map(bk.Message, SAID))
+TRACE = bk.Trace("toy", MESSAGES, contexts={i: each.contexts for i, each in enumerate(MESSAGES) if each.contexts})
 BUDGET = bk.presets.working_memory(4_000, output=500)
 
 

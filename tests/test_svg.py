@@ -1,7 +1,9 @@
 """Figures as SVG: what stands where, that it is XML whatever a name is, and the same bytes each time."""
 
+import shutil
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 import budgetkit as bk
 from budgetkit import accuracy, corpora, figures
 from budgetkit.figures.question import layout, plain
-from budgetkit.figures.svg import saving, svg
+from budgetkit.figures.svg import svg
 from budgetkit.figures.svg.fields import between
 from budgetkit.figures.svg.scales import Scale, scale_of, ticks, written
 from tests.hostile import BIDI, CLUSTERS, MARKUP, ODD
@@ -21,7 +23,7 @@ LETTERS = st.text(st.characters(exclude_categories=("Cs", "Cc", "Cn")), max_size
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def drawn(spec: dict[str, object], title: str = "Why?") -> ET.Element:
+def drawn(spec: dict[str, Any], title: str = "Why?") -> ET.Element:
     return ET.fromstring(svg(spec, title))
 
 
@@ -114,7 +116,7 @@ def test_a_figure_is_saved_as_svg_always_and_as_png_where_there_is_a_chromium(
     assert (tmp_path / "left.svg").read_text("utf-8") == figures.waterfall.svg(budget)
     assert [path.name for path in tmp_path.iterdir()] == ["left.svg"], "nothing is left beside it"
     monkeypatch.delenv("BUDGETKIT_CHROMIUM", raising=False)
-    monkeypatch.setattr(saving.shutil, "which", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(FileNotFoundError, match=r"needs a Chromium.*save the figure as \.svg"):
         figures.waterfall.save(tmp_path / "left.png", budget)
     with pytest.raises(ValueError, match=r"known are \.svg and \.png"):

@@ -50,7 +50,7 @@ def response_answer(asked: dict[str, Any]) -> dict[str, Any]:
     if "tool" in str(asked["input"]):
         call = {"type": "function_call", "id": "f1", "call_id": "call-1", "name": "weather", "arguments": "{}"}
         output = [{**call, "status": "completed"}]
-    usage = {"input_tokens": 20, "output_tokens": 5, "total_tokens": 25}
+    usage: dict[str, Any] = {"input_tokens": 20, "output_tokens": 5, "total_tokens": 25}
     usage |= {"input_tokens_details": {"cached_tokens": 16}, "output_tokens_details": {"reasoning_tokens": 0}}
     body = {
         "id": f"resp-{len(str(asked))}",
@@ -308,8 +308,18 @@ def test_two_that_watch_one_client_each_see_it_and_may_end_in_any_order() -> Non
     first.__exit__()
     client.chat.completions.create(model="m", messages=[user("2")])
     second.__exit__()
-    assert (first.calls, second.calls) == (0, 2), "of two watched calls, one in the other, the outer one counts"
+    assert (first.calls, second.calls) == (1, 2)
     assert client.chat.completions.create is own
+
+
+def test_of_two_calls_one_in_the_other_the_outer_one_counts() -> None:
+    inner, outer = made_up(), made_up()
+    own = outer.chat.completions
+    own.create = lambda **asked: inner.chat.completions.create(**asked)
+    with bk.watch(inner, outer) as watched:
+        own.create(model="m", messages=[user("1")])
+        inner.chat.completions.create(model="m", messages=[user("2")])
+    assert watched.calls == 2
 
 
 def test_what_cannot_be_read_is_said_and_never_stops_the_caller() -> None:
@@ -318,6 +328,7 @@ def test_what_cannot_be_read_is_said_and_never_stops_the_caller() -> None:
         client.chat.completions.create(model="m", messages=[user("1")])
         client.chat.completions.create(model="m", messages=(object() for _ in range(2)))
     assert watched.calls == 2 and len(watched.refused) == 2 and watched.traces == []
+    assert repr(watched) == "Watched(2 calls, 0 conversations, 0 tokens in, 0 out, 2 not read)"
     with pytest.raises(TypeError, match="it has none of chat.completions.create"), bk.watch(object()):
         pass
 
@@ -393,6 +404,8 @@ def test_the_cell_magic_runs_the_cell_and_shows_what_was_recorded(address: str) 
         assert shell.user_ns["watched"] is found
         assert shell.user_ns["x"].choices[0].message.content == "answer 1"
     assert "create" not in vars(client.chat.completions)
+    with pytest.raises(ValueError, match=r"a cell that awaits; write `with bk\.watch"):
+        shell.run_cell_magic("budget", "client", "await nothing()")
     with pytest.raises(ValueError, match="no nobody in this notebook"):
         shell.run_cell_magic("budget", "nobody", cell)
     with pytest.raises(ValueError, match="no client of openai, anthropic or litellm"):

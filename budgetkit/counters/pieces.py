@@ -60,7 +60,7 @@ def pattern(written: str) -> re.Pattern[str]:
 
 
 def settled(written: str, text: str) -> int:
-    r"""Return the last place where a pattern surely cuts a text, whatever comes after the text; 0 if there is none.
+    r"""Return the last place where a pattern surely cuts a text, whatever follows, even nothing; 0 if there is none.
 
     >>> words = r"\p{L}+|\s+(?!\S)|\s"
     >>> settled(words, "two words"), settled(words, "two words and mo"), settled(words, "words")

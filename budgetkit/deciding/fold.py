@@ -170,6 +170,8 @@ class DecideFold:
 def decide(case: Case, objective: str, risk: float, tell: Callable[[str, float], None]) -> Decided:
     """Find the lines that matter, and tune these together; `tell` is told how far it is, and may end it."""
     costs = case.prices is not None and case.prices.input is not None
+    if objective == "cost" and not costs:
+        raise ValueError("the price of this model is not known, so no setting is cheaper; choose another objective")
     objectives = (objective, ("cost" if costs else "cut") if objective == "evidence" else "evidence")
     tell("Counting answers", 0.0)
     values: Values = candidates(case.budget, case.traces, case.count, risk, case.locked)

@@ -33,7 +33,8 @@ FIELDS: Final = ("model", "messages", "input", "system", "instructions", "tools"
 _KEYS: Final = ("api_key", "auth_token", "admin_api_key", "webhook_secret")
 _SHORTEST: Final = 6  # characters of a key
 _HIDDEN: Final = "[key]"
-_INSIDE: ContextVar[bool] = ContextVar("inside", default=False)  # of two watched calls, one in the other, one counts
+#: Those that are at a call already: of two calls, one in the other, the outer one counts.
+_INSIDE: ContextVar[frozenset[int]] = ContextVar("inside", default=frozenset())
 
 
 def watch(*clients: Any, explorer: Any = None) -> Watched:
@@ -133,7 +134,8 @@ class Watched:
             rows = [row for growing in self._grown for row in growing.usage]
             many = f"{_many(self.calls, 'call')}, {_many(len(self._grown), 'conversation')}"
         sent, answered = (sum(row[name] for row in rows) for name in ("context_tokens", "output_tokens"))
-        return f"Watched({many}, {sent:,} tokens in, {answered:,} out)"
+        unread = f", {len(self.refused):,} not read" if self.refused else ""
+        return f"Watched({many}, {sent:,} tokens in, {answered:,} out{unread})"
 
     def _wrap(self, client: Any) -> None:
         places = [place for path in METHODS if (place := _place(client, path)) is not None]
@@ -165,10 +167,10 @@ class Watched:
 
         @wraps(original)
         def call(*given: Any, **named: Any) -> Any:
-            if not self.is_open or _INSIDE.get():
+            if not self.is_open or id(self) in _INSIDE.get():
                 return original(*given, **named)
             request = self._request(given, named)  # now: the caller may go on writing into its lists
-            mark = _INSIDE.set(True)
+            mark = _INSIDE.set(_INSIDE.get() | {id(self)})
             try:
                 answer = original(*given, **named)
             finally:
@@ -179,7 +181,7 @@ class Watched:
         return call
 
     async def _awaited(self, request: Any, answer: Any) -> Any:
-        mark = _INSIDE.set(True)
+        mark = _INSIDE.set(_INSIDE.get() | {id(self)})
         try:
             found = await answer
         finally:
@@ -243,6 +245,8 @@ def load_ipython_extension(shell: Any) -> None:
             raise ValueError(
                 f"no {one_line(unknown[0])} in this notebook; name a client that was made before this cell"
             )
+        if shell.should_run_async(cell, transformed_cell=shell.transform_cell(cell)):
+            raise ValueError("%%budget was put over a cell that awaits; write `with bk.watch(client):` inside the cell")
         found = [shell.user_ns[name] for name in names] or clients_in(shell.user_ns)
         with watch(*found) as watched:
             shell.user_ns["watched"] = watched

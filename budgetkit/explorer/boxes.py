@@ -158,7 +158,7 @@ def group(heading: str, *children: Any, folded: bool | None = None) -> Any:
     """Return widgets under a heading; one that can be folded has a button in it."""
     if folded is not None:
         heading = f'<button type="button" aria-expanded="{str(not folded).lower()}">{heading}</button>'
-    title = widgets.HTML(f"<h4>{heading}</h4>").add_class("bk-heading")
+    title = widgets.HTML(f"<h3>{heading}</h3>").add_class("bk-heading")
     made = widgets.VBox([title, *children]).add_class("bk-group")
     return made.add_class("bk-folded") if folded else made
 

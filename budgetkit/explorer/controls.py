@@ -22,7 +22,8 @@ def labelled(kind: Any, label: str, **given: Any) -> Any:
     """Return a widget with its label and tip; a text that is typed is taken when the box is left."""
     typed = {"continuous_update": False} if issubclass(kind, widgets.Text | widgets.Combobox) else {}
     slid = {"readout": False} if issubclass(kind, widgets.IntSlider | widgets.SelectionSlider) else {}
-    return kind(**{"description": label, "tooltip": TIPS[label], **typed, **slid, **given, **AUTO})
+    made = kind(**{"description": label, "tooltip": TIPS[label], **typed, **slid, **given, **AUTO})
+    return made if slid else made.add_class("bk-wide")  # a slider shares its row with a box
 
 
 class ModelControls:

@@ -36,22 +36,29 @@ def page(
     title: str, state: Data, charts: Mapping[str, Data], film: Data, messages: Sequence[Message], text: str
 ) -> str:
     """Return a report: key figures, what is played turn by turn, figures with their tables, and the set-up as text."""
+    before, behind = _around(title, state, charts, text)
     for rows, longest in _LEVELS:
         said = [_message(message, longest) for message in messages]
-        made = _page(title, state, charts, film and {**film, "messages": said}, text, rows)
-        if len(made.encode()) <= LARGEST:
-            return made
-    return _page(title, state, charts, {}, text, 0)
+        data = _data(state, charts, rows, film and {**film, "messages": said})
+        if len(before.encode()) + len(data.encode()) + len(behind) <= LARGEST:
+            return f"{before}{data}{behind}"
+    return f"{before}{_data(state, charts, 0, {})}{behind}"
 
 
-def _page(title: str, state: Data, charts: Mapping[str, Data], film: Data, setup: str, rows: int) -> str:
-    cards = [_figure(name, chart) for name, chart in charts.items() if chart.get("spec")]
+def _data(state: Data, charts: Mapping[str, Data], rows: int, film: Data) -> str:
+    """Return what the script reads, as JSON that no text can end."""
     tables = {name: _short(chart["table"], rows) for name, chart in charts.items() if chart.get("table")}
     if strip := state.get("strip"):
-        cards.append(_card("strip", str(strip["title"]), str(strip["note"]), ""))
         tables["strip"] = _strip(strip)
     data = json.dumps({"film": film, "tables": tables}, ensure_ascii=False, separators=(",", ":"))
-    data = safe(data).replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return safe(data).replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _around(title: str, state: Data, charts: Mapping[str, Data], setup: str) -> tuple[str, str]:
+    """Return the page before its data and behind them."""
+    cards = [_figure(name, chart) for name, chart in charts.items() if chart.get("spec")]
+    if strip := state.get("strip"):
+        cards.append(_card("strip", str(strip["title"]), str(strip["note"]), ""))
     script, style = parts()
     digest = b64encode(sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'"
@@ -71,10 +78,9 @@ def _page(title: str, state: Data, charts: Mapping[str, Data], film: Data, setup
         f'<noscript><p class="bk-note">{_WITHOUT}</p></noscript>',
         f'<div id="bk-film"></div>\n<div class="bk-figures">{"".join(cards)}</div>\n<div id="bk-messages"></div>',
         _SETUP.format(_text(setup)) if setup else "",
-        f'<footer><p>{_FOOT}</p></footer>\n</main>\n<script type="application/json" id="bk-data">{data}</script>',
-        f"<script>{script}</script>\n</body>\n</html>\n",
+        f'<footer><p>{_FOOT}</p></footer>\n</main>\n<script type="application/json" id="bk-data">',
     ]
-    return "\n".join([*head, *body])
+    return "\n".join([*head, *body]), f"</script>\n<script>{script}</script>\n</body>\n</html>\n"
 
 
 @cache

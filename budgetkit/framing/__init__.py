@@ -1,8 +1,7 @@
 """Framing: what a message, a name, a tool schema, an image and a request cost beyond their text."""
 
 from budgetkit.framing.charges import Charge
-from budgetkit.framing.image_prices import image_price
-from budgetkit.framing.images import patch_tokens, square_tokens, tile_tokens
+from budgetkit.framing.images import image_price, patch_tokens, square_tokens, tile_tokens
 from budgetkit.framing.messages import Framing
 from budgetkit.framing.registry import DEFAULT_FRAMING, FRAMINGS, framing_for
 from budgetkit.framing.request import Request

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from budgetkit.counters.calibrated import family_row
 from budgetkit.framing.charges import Charge
-from budgetkit.framing.image_prices import image_charges
+from budgetkit.framing.images import image_charges
 from budgetkit.framing.openai_chat import is_system, parsed
 from budgetkit.framing.openai_tools import function_name, unwrapped
 from budgetkit.framing.request import Request, as_object

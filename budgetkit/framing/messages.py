@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from budgetkit.framing.charges import Charge, Count, sizes
-from budgetkit.framing.image_prices import priced
+from budgetkit.framing.images import priced
 from budgetkit.framing.request import Request
 from budgetkit.framing.tools import ToolConstants, declaration_charge, json_charge
 from budgetkit.message import Image, Message, ToolCall

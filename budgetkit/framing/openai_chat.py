@@ -13,7 +13,7 @@ from typing import Any
 
 from budgetkit.framing.answer_schema import schema_block
 from budgetkit.framing.charges import Charge
-from budgetkit.framing.image_prices import image_charges
+from budgetkit.framing.images import image_charges
 from budgetkit.framing.openai_families import OpenAIFamily
 from budgetkit.framing.openai_tools import function_name, namespace, written_function
 from budgetkit.framing.request import Request

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from budgetkit.framing.answer_schema import schema_block
 from budgetkit.framing.charges import Charge
-from budgetkit.framing.image_prices import image_charges
+from budgetkit.framing.images import image_charges
 from budgetkit.framing.openai_chat import compact, forced_tool
 from budgetkit.framing.openai_families import OpenAIFamily
 from budgetkit.framing.openai_tools import function_name, namespace, written_function

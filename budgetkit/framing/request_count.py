@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from budgetkit.budget.quoting import brief
 from budgetkit.framing.charges import Charge, sizes
 from budgetkit.framing.estimates import EstimatedRules
-from budgetkit.framing.image_prices import image_price, priced, sized
+from budgetkit.framing.images import image_price, priced, sized
 from budgetkit.framing.providers import OpenAIRules, counter_for, rules_for
 from budgetkit.framing.request import Request
 from budgetkit.framing.requests import read_request

@@ -12,14 +12,6 @@ from budgetkit.presets.registry import PRESETS, Preset, preset
 from budgetkit.presets.token_budget import token_budget
 from budgetkit.presets.translation import Translation, translate
 
-__all__ = [
-    "CONTEXT_BUDGET_SCHEMA",
-    "PRESETS",
-    "Preset",
-    "Translation",
-    "agent",
-    "agent_prompt",
-    "chat",
-    "memory_engine",
-]
+__all__ = ["CONTEXT_BUDGET_SCHEMA", "PRESETS", "Preset", "Translation", "agent", "agent_prompt", "chat"]
+__all__ += ["memory_engine"]
 __all__ += ["preset", "rag", "token_budget", "translate", "working_memory"]

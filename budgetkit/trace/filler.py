@@ -35,6 +35,7 @@ _BEFORE_NAMES: Final = ("", " ", ".", '"', "\n")
 # What may stand before a word elsewhere: a description's first word, and text in JSON, where signs are escaped.
 _ELSEWHERE: Final = {"": (" ", '"', ":"), '"': ("",), "\n": (" ", "\\n"), "\r": ("\\r",), "\t": ("\\t",)}
 _OTHERS: Final = ("x", "X", "a", "A", "xx", "Xx", "x a", "X a")  # tried where words do not add up to their text
+_MENDED = 16  # words that are tried so, from the end
 _TRIED = 700  # names of a word's own length, before shorter ones are tried
 
 
@@ -104,8 +105,13 @@ class Filler:
     def _mended(self, made: list[str], text: str) -> str:
         """Change one word of filler so that all of it counts like the text, at least as it stands."""
         sizes, whole = self._sizes(text), "".join(made)
+        if text.count("\n") > 1 and not _is_json(text):  # in each line by itself, which is quicker in long texts
+            lines = [self.text(f"\n{line}") for line in text.split("\n")]
+            if all(line[:1] == "\n" for line in lines) and self._sizes(apart := "".join(lines)[1:]) == sizes:
+                return apart
         longer = " a" * (sizes[0] - self.count(whole))
-        for place in (each for each in range(len(made) - 2, 0, -1) if made[each][-1:].isalpha()):
+        places = (each for each in range(len(made) - 2, 0, -1) if made[each][-1:].isalpha())
+        for place in islice(places, _MENDED):
             for other in (made[place] + longer, *_OTHERS):
                 changed = "".join([*made[:place], other, *made[place + 1 :]])
                 if (found := self._sizes(changed)) == sizes:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from budgetkit.counters import CalibratedCounter, EstimateCounter, count_of
-from budgetkit.framing.image_prices import sized
+from budgetkit.framing.images import sized
 from budgetkit.message import Message, Passage
 from budgetkit.models import Model
 from budgetkit.trace.conversation import Trace

@@ -106,6 +106,18 @@ def test_a_click_in_the_timeline_goes_to_its_request(lab: Notebook) -> None:
     expect(page.locator(".bk-reader h3")).to_contain_text("request 43 ")
 
 
+def test_a_click_anywhere_in_the_timeline_goes_to_that_request(lab: Notebook) -> None:
+    """On 0.1.0 only what was drawn could be clicked; what is read stands beside the figure."""
+    page = lab.page
+    plot = page.locator(".bk-card[data-key=timeline] .nsewdrag").first
+    plot.scroll_into_view_if_needed()
+    box = lab.place_of(plot)
+    for share, height, request in ((0.005, 6, 1), (0.25, 6, 22), (0.995, box["height"] - 6, 85)):
+        plot.click(position={"x": share * box["width"], "y": height})
+        expect(page.locator(".bk-reader h3")).to_contain_text(f"request {request} ")
+        expect(page.locator(".bk-reader h3")).to_be_in_viewport()
+
+
 def test_an_uploaded_session_is_shown_and_can_be_taken_back(lab: Notebook, tmp_path: Path) -> None:
     page = lab.page
     messages = [{"role": role, "content": f"{role} {i}"} for i in range(4) for role in ("user", "assistant")]

@@ -80,11 +80,12 @@ def test_controls_and_reader_stay_in_sight_while_the_charts_scroll(lab: Notebook
 
 def test_groups_that_are_seldom_needed_are_folded_and_open_by_key(lab: Notebook) -> None:
     page = lab.page
-    expect(page.locator(".bk-controls input[placeholder='path of a .jsonl file']")).to_be_hidden()
+    path = lab.control("File").locator("input")
+    expect(path).to_be_hidden()
     more = page.get_by_role("button", name="Conversation and counter")
     expect(more).to_have_attribute("aria-expanded", "false")
     more.press("Enter")
-    expect(page.locator(".bk-controls input[placeholder='path of a .jsonl file']")).to_be_visible()
+    expect(path).to_be_visible()
     more.press("Enter")
 
 

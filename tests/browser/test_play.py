@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import expect
 
@@ -14,8 +15,15 @@ explorer = bk.ConversationExplorer("support-chat", window=6_000, policies=["olde
 explorer"""
 
 
-def one_cell(folder: Path) -> Path:
-    cell = {"cell_type": "code", "id": "play", "metadata": {}, "outputs": [], "execution_count": None, "source": CELL}
+def one_cell(folder: Path, code: str = CELL) -> Path:
+    cell: dict[str, Any] = {
+        "cell_type": "code",
+        "id": "play",
+        "metadata": {},
+        "outputs": [],
+        "execution_count": None,
+        "source": code,
+    }
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     made = folder / "play.ipynb"
     made.write_text(json.dumps({"cells": [cell], "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}))
@@ -56,3 +64,46 @@ def test_it_is_sent_once_plays_smoothly_and_takes_the_explorer_along(
     assert lab.violations(".bk-play") == []
     assert card.evaluate("card => card.scrollWidth <= card.clientWidth")
     lab.execute("explorer.undo(); assert explorer.config['turn'] != 60")
+
+
+WATCHED = """import time
+from types import SimpleNamespace as Object
+answer = {"choices": [{"message": {"role": "assistant", "content": "word " * 200}}], "usage": {"prompt_tokens": 9}}
+client = Object(chat=Object(completions=Object(create=lambda **asked: answer)))
+said = [{"role": "user", "content": "Hello"}]
+with bk.watch(client, explorer=explorer) as watched:
+    for turn in range(12):
+        client.chat.completions.create(model="gpt-4o", messages=said)
+        said += [answer["choices"][0]["message"], {"role": "user", "content": f"Question {turn}"}]
+        time.sleep(0.5)
+assert watched.refused == [], watched.refused"""
+
+
+def test_the_bar_grows_while_the_calls_of_a_cell_are_watched(
+    notebook: Callable[[Path], Notebook], tmp_path: Path
+) -> None:
+    cell = CELL.replace(
+        'ConversationExplorer("support-chat", window=6_000, policies=["oldest first", "summarise"])',
+        "BudgetExplorer(window=8_192)",
+    )
+    lab = notebook(one_cell(tmp_path, cell))
+    lab.run_all()
+    page = lab.page
+    expect(page.locator(".bk-kpi[data-key=pool]")).to_be_visible()
+    page.evaluate(
+        """code => {
+            const source = document.querySelector(".bk-source");
+            window.seen = [];
+            const note = () => window.isDone || window.seen.push(source.textContent);
+            new MutationObserver(note).observe(source, { characterData: true, childList: true, subtree: true });
+            jupyterapp.shell.currentWidget.context.sessionContext.session.kernel.requestExecute({ code }).done.then(
+                reply => { window.isDone = reply.content.status; });
+        }""",
+        WATCHED,
+    )
+    page.wait_for_function("window.isDone")
+    assert page.evaluate("window.isDone") == "ok"
+    expect(page.locator(".bk-source")).to_contain_text("watched-1, 24 messages: turn 12 of 12")
+    grown = [text for text in page.evaluate("window.seen") if text.startswith("watched-1, ")]
+    assert len(set(grown)) >= 4, "it has grown while the cell ran"
+    lab.shoot("watched")

@@ -1,7 +1,7 @@
 """A report opened from a file, with the network off: nothing is asked for, it can be scrubbed, played and read."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -36,7 +36,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def opened(chromium: Browser, reports: Path) -> Callable[..., object]:
+def opened(chromium: Browser, reports: Path) -> Callable[..., AbstractContextManager[Page]]:
     @contextmanager
     def open_report(name: str, width: int = 1_440, **options: object) -> Iterator[Page]:
         context = chromium.new_context(viewport={"width": width, "height": 900}, offline=True, **options)  # type: ignore[arg-type]
@@ -47,7 +47,7 @@ def opened(chromium: Browser, reports: Path) -> Callable[..., object]:
         context.on("request", lambda asked: None if asked.url == address else told.append(asked.url))
         page.on("console", lambda message: told.append(message.text))
         page.on("pageerror", lambda error: told.append(str(error)))
-        page.on("dialog", lambda dialog: (told.append(dialog.message), dialog.dismiss()))
+        page.on("dialog", lambda dialog: told.append(dialog.message))
         page.goto(address)
         yield page
         context.close()
@@ -60,16 +60,16 @@ def scrub(page: Page, to: int) -> None:
     page.locator(".bk-play-range").fill(str(to))
 
 
-def test_going_to_a_request_moves_all_that_belongs_to_it(opened: Callable[..., object]) -> None:
-    with opened("conversation") as page:  # type: ignore[attr-defined]
+def test_going_to_a_request_moves_all_that_belongs_to_it(opened: Callable[..., AbstractContextManager[Page]]) -> None:
+    with opened("conversation") as page:
         expect(page.locator(".bk-play-where")).to_have_text("request 85 (turn 27) of 27 turns")
         line = page.locator(".bk-figure[data-by=request] .here").first
-        before = float(line.get_attribute("x1"))
+        before = float(line.get_attribute("x1") or 0)
         page.locator("details[data-table=timeline] summary").click()
         scrub(page, 40)
         expect(page.locator(".bk-play-where")).to_have_text("request 40 (turn 13) of 27 turns")
         expect(page.locator("#bk-messages h2")).to_have_text("Messages at request 40 (turn 13)")
-        assert float(line.get_attribute("x1")) < before
+        assert float(line.get_attribute("x1") or 0) < before
         expect(page.locator("tr.bk-now td").first).to_have_text("40")
         expect(page.locator(".bk-lane-told").first).to_contain_text("read from the cache")
         expect(page.locator(".bk-is-gone").first).to_be_visible()
@@ -81,17 +81,21 @@ def test_going_to_a_request_moves_all_that_belongs_to_it(opened: Callable[..., o
         expect(page.locator(".bk-play-where")).not_to_have_text("request 39 (turn 13) of 27 turns")
 
 
-def test_the_numbers_beside_a_policy_are_those_of_the_replay(opened: Callable[..., object]) -> None:
+def test_the_numbers_beside_a_policy_are_those_of_the_replay(
+    opened: Callable[..., AbstractContextManager[Page]],
+) -> None:
     explorer = bk.ConversationExplorer("coding-agent", window=16_000, policies=["oldest first"])
     row = explorer.replay.frame().iloc[39]
-    with opened("conversation") as page:  # type: ignore[attr-defined]
+    with opened("conversation") as page:
         scrub(page, 40)
         told = page.locator(".bk-lane-told").first
         expect(told).to_contain_text(f"{int(row['sent']):,} sent; {int(row['cached']):,} read from the cache")
 
 
-def test_it_plays_sixty_frames_a_second_and_stops_where_it_is_told(opened: Callable[..., object]) -> None:
-    with opened("conversation") as page:  # type: ignore[attr-defined]
+def test_it_plays_sixty_frames_a_second_and_stops_where_it_is_told(
+    opened: Callable[..., AbstractContextManager[Page]],
+) -> None:
+    with opened("conversation") as page:
         page.evaluate(COUNT_FRAMES)
         scrub(page, 1)
         expect(page.locator(".bk-play-where")).to_contain_text("request 1 ")
@@ -111,8 +115,8 @@ def test_it_plays_sixty_frames_a_second_and_stops_where_it_is_told(opened: Calla
         assert page.locator(".bk-play-where").inner_text() == stopped
 
 
-def test_one_who_asks_for_less_motion_sees_whole_steps(opened: Callable[..., object]) -> None:
-    with opened("conversation", reduced_motion="reduce") as page:  # type: ignore[attr-defined]
+def test_one_who_asks_for_less_motion_sees_whole_steps(opened: Callable[..., AbstractContextManager[Page]]) -> None:
+    with opened("conversation", reduced_motion="reduce") as page:
         scrub(page, 1)
         page.evaluate(COUNT_FRAMES)
         page.get_by_role("button", name="Play").click()
@@ -121,8 +125,8 @@ def test_one_who_asks_for_less_motion_sees_whole_steps(opened: Callable[..., obj
         assert len(page.evaluate("window.drawn")) <= 10, "two lanes, drawn once a request"
 
 
-def test_a_budget_goes_through_its_turns(opened: Callable[..., object]) -> None:
-    with opened("budget") as page:  # type: ignore[attr-defined]
+def test_a_budget_goes_through_its_turns(opened: Callable[..., AbstractContextManager[Page]]) -> None:
+    with opened("budget") as page:
         expect(page.get_by_role("slider", name="Turn")).to_be_visible()
         scrub(page, 1)
         expect(page.locator(".bk-lane-told")).to_contain_text("cut 0; conversation budget 1,638")
@@ -131,8 +135,8 @@ def test_a_budget_goes_through_its_turns(opened: Callable[..., object]) -> None:
         expect(page.locator("#bk-messages li")).not_to_have_count(0)
 
 
-def test_no_text_is_taken_for_markup(opened: Callable[..., object]) -> None:
-    with opened("odd") as page:  # type: ignore[attr-defined]
+def test_no_text_is_taken_for_markup(opened: Callable[..., AbstractContextManager[Page]]) -> None:
+    with opened("odd") as page:
         scrub(page, 3)
         expect(page.locator("#bk-messages h2")).to_have_text("Messages at turn 3")
         assert page.locator("img").count() == 0
@@ -143,9 +147,9 @@ def test_no_text_is_taken_for_markup(opened: Callable[..., object]) -> None:
 @pytest.mark.parametrize("name", ["conversation", "budget"])
 @pytest.mark.parametrize(("width", "scheme"), [(1_440, "light"), (640, "dark")])
 def test_it_is_whole_and_named_at_any_width_and_in_both_themes(
-    opened: Callable[..., object], name: str, width: int, scheme: str
+    opened: Callable[..., AbstractContextManager[Page]], name: str, width: int, scheme: str
 ) -> None:
-    with opened(name, width, color_scheme=scheme) as page:  # type: ignore[attr-defined]
+    with opened(name, width, color_scheme=scheme) as page:
         scrub(page, 20)
         page.locator("details summary").first.click()
         assert page.evaluate("document.documentElement.scrollWidth") <= width

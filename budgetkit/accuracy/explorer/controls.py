@@ -66,9 +66,6 @@ class Controls(ModelControls):
         self._listen()
 
     def _build(self) -> None:
-        wide = [self.counter, self.exact, self.corpus, self.path, self.classes, self.pieces, self.length]
-        for widget in (*wide, self.window_mix, self.model, self.preset, self.document):
-            widget.add_class("bk-wide")
         groups = [
             group("Counting", self.counter, self.exact),
             group("Texts", self.corpus, self.classes),

@@ -50,9 +50,6 @@ class Controls(ConversationControls):
         self._build()
 
     def _build(self) -> None:
-        wide = [self.model, self.preset, self.counter, self.trace, self.path, self.conversation]
-        for widget in wide:
-            widget.add_class("bk-wide")
         self._reserves, self._sections, self._asked = group("Reserves"), group("Sections"), group("Sizes asked for")
         start = group("Model and window", self.model, self.preset, self._window_row)
         more = group("Conversation and counter", self.trace, self.path, self.conversation, self.counter, folded=True)

@@ -56,7 +56,7 @@ function placeBar(bar, width, moved = bar.moved) {
 
 // Asked for when the page may have changed, and not on every move: the answer makes the browser lay out the page.
 function measureBar(bar) {
-  bar.width = bar.svg.clientWidth;
+  bar.width = bar.svg.getBoundingClientRect().width;
   bar.font = getComputedStyle(bar.svg).fontFamily;
 }
 

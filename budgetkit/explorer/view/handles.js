@@ -144,7 +144,7 @@ function tokensAt(bar, key, x) {
   const most = Math.max(handle.min, Math.min(handle.max, reach ?? handle.max));
   if (isShort(most)) return most + Math.abs(x - edgeAt(most)) / bar.scale;
   let [low, high] = [handle.min, most];
-  for (let i = 0; i < 30 && high - low > 0.5; i++) {
+  for (let i = 0; i < 40 && high - low > 0.01; i++) {
     const middle = (low + high) / 2;
     if (isShort(middle)) low = middle;
     else high = middle;

@@ -57,9 +57,9 @@ function tellBeside(box, { beside, note }) {
 function keepInSight(box) {
   let scroller = box.parentElement;
   const scrolls = (node) => {
-    const { overflowY, maxHeight } = getComputedStyle(node);
-    const isHigh = node.scrollHeight > node.clientHeight + 1 || maxHeight !== "none" || node.matches(".jp-WindowedPanel-outer");
-    return /auto|scroll/.test(overflowY) && isHigh;
+    const isBox = node.matches(".jp-Cell-outputArea"); // Notebook 7 puts what is high into a low box: not this
+    const isHigh = node.scrollHeight > node.clientHeight + 1 || node.matches(".jp-WindowedPanel-outer");
+    return /auto|scroll/.test(getComputedStyle(node).overflowY) && isHigh && !isBox;
   };
   for (; scroller && scroller !== document.body && !scrolls(scroller); scroller = scroller.parentElement) {
     scroller.classList.add("bk-around");

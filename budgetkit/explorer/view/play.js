@@ -6,7 +6,7 @@
 
 const PACE = 1.4; // requests a second
 const STEP = 260; // milliseconds of one step that a key or a click takes
-const LANE = { top: 4, bar: 40, stripe: 48, thick: 7, height: 84 };
+const LANE = { top: 4, bar: 40, stripe: 48, thick: 7, fall: 84 };
 const CACHE = { cached: "#009e73", written: "#e69f00", cold: "#7d93ad" };
 const COLD = ["", "the cache has gone cold: the pause was too long", "the cache is lost: the beginning changed"];
 
@@ -52,11 +52,11 @@ function drawLane(lane, film, time, theme) {
   const ratio = window.devicePixelRatio || 1;
   if (canvas.width !== Math.round(width * ratio)) {
     canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(LANE.height * ratio);
+    canvas.height = Math.round(lane.height * ratio);
   }
   const pen = canvas.getContext("2d");
   pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-  pen.clearRect(0, 0, width, LANE.height);
+  pen.clearRect(0, 0, width, lane.height);
   const at = Math.min(Math.floor(time), film.turns.length);
   const part = ease(time - at);
   const [before, after] = [placedAt(lane, film, at), placedAt(lane, film, part ? at + 1 : at)];
@@ -67,7 +67,7 @@ function drawLane(lane, film, time, theme) {
   for (const [key, block] of before.found) {
     const next = after.found.get(key);
     if (next) drawBlock(pen, film, block, mix(block.x, next.x, part) * scale, mix(block.tokens, next.tokens, part) * scale, 0, 1);
-    else drawBlock(pen, film, block, block.x * scale, block.tokens * scale, part * part * (LANE.height - LANE.top), 1 - part);
+    else drawBlock(pen, film, block, block.x * scale, block.tokens * scale, part * part * (lane.height - LANE.top), 1 - part);
   }
   for (const [key, block] of after.found) {
     if (!before.found.has(key)) drawBlock(pen, film, block, (block.x + (1 - part) * lane.most * 0.08) * scale, block.tokens * scale, 0, part);
@@ -276,11 +276,12 @@ function createPlay(moved, asked = null, heading = "h3") {
 }
 
 function makeLane(film, track) {
-  const canvas = element("canvas", { class: "bk-lane", role: "img", style: `height:${LANE.height}px` });
+  const height = track.cached ? LANE.fall : LANE.stripe; // without a cache there is nothing below the bar
+  const canvas = element("canvas", { class: "bk-lane", role: "img", style: `height:${height}px` });
   const told = element("span", { class: "bk-note" });
   const root = element("div", {}, element("p", { class: "bk-lane-told" }, element("b", {}, track.name), told), canvas);
   const sums = film.turns.map((_, at) => [...track.before, ...track.after].reduce((total, [, sizes]) => total + sizes[at], 0));
-  return { track, canvas, told, root, placed: new Map(), most: Math.max(film.room, ...(track.sent ?? sums)) };
+  return { track, height, canvas, told, root, placed: new Map(), most: Math.max(film.room, ...(track.sent ?? sums)) };
 }
 
 function paintPlayLegend(list, film) {
@@ -291,7 +292,8 @@ function paintPlayLegend(list, film) {
   if (film.tracks[0].cached) {
     entries.push({ key: "read from the cache", color: CACHE.cached }, { key: "written to it", color: CACHE.written }, { key: "gone cold", color: CACHE.cold });
   }
-  entries.push({ key: film.room_text, color: "var(--bk-alarm)" });
+  const isOver = film.tracks.some((track) => track.sent?.some((sent) => sent > film.room));
+  if (isOver) entries.push({ key: film.room_text, color: "var(--bk-alarm)" });
   keep(list, entries, () => element("li", {}, element("span", { class: "bk-swatch", "aria-hidden": "true" }), element("span")), (item, entry) => {
     put(item.children[0], { style: `--bk-color:${entry.color}` });
     say(item.children[1], entry.key);

@@ -27,7 +27,7 @@ function createReader(model) {
     say(title, heading);
     say(note, said ?? "");
     put(scroll, { "aria-label": heading });
-    keep(list, blocks.map((block, i) => ({ key: String(i), ...block })), (block) => makeBlock(reader, block), paintBlock);
+    keep(list, blocks.map((block, i) => ({ key: `at ${i}`, ...block })), (block) => makeBlock(reader, block), paintBlock);
     if (lit) light();
     if (follows && follows === expected) root.scrollIntoView({ block: "nearest" });
     expected = null;

@@ -68,7 +68,7 @@ function render({ model, el }) {
     pane?.draw(state.bar);
     card.paint(state);
     actions.paint(state.actions);
-    say(source, state.source);
+    say(put(source, { title: state.source }), state.source);
     charts.arrange(state.figures);
     folds.settle();
     put(head, { "data-serial": state.serial });

@@ -11,7 +11,7 @@ from typing import Any, Final
 from zlib import crc32
 
 from budgetkit.figures.svg.fields import contour, heatmap
-from budgetkit.figures.svg.marks import Plot, bars, boxes, scatter
+from budgetkit.figures.svg.marks import DASHES, Plot, bars, boxes, scatter
 from budgetkit.figures.svg.pieces import GRID, INK, LETTER, LINE, label, tag, text, width_of
 from budgetkit.figures.svg.scales import ROOM, Scale, scale_of, ticks
 
@@ -177,7 +177,7 @@ def _shapes(plot: Plot, box: tuple[float, float, float, float], layer: str) -> I
         ys = [_placed(shape, key, plot.y, low, top) for key in ("y0", "y1")]
         line = shape.get("line", {})
         stroke = {"stroke": line.get("color", INK), "stroke_width": line.get("width", 1)}
-        dash = {"dash": "7 4", "dot": "2 3", "dashdot": "7 3 2 3"}.get(line.get("dash", ""))
+        dash = DASHES.get(line.get("dash", ""))
         place = {"x1": xs[0], "y1": ys[0], "x2": xs[1], "y2": ys[1]}
         yield tag(
             "line", **place, **stroke, stroke_dasharray=dash, class_=_HERE if shape.get("name") == _HERE else None

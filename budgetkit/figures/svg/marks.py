@@ -13,7 +13,7 @@ from budgetkit.figures.svg.scales import Scale
 
 Spec = dict[str, Any]
 Point = tuple[float, float]
-_DASHES: Final = {"dash": "7 4", "dot": "2 3", "dashdot": "7 3 2 3"}
+DASHES: Final = {"dash": "7 4", "dot": "2 3", "dashdot": "7 3 2 3"}
 _MOST: Final = 2_000  # points of one line; of more, each column of pixels keeps its first, lowest, highest and last
 _GROUP: Final = 0.8  # of a step of an axis that the boxes of one name share
 
@@ -71,7 +71,7 @@ def scatter(trace: Spec, plot: Plot) -> Iterator[str]:
     stroke = {"stroke": line.get("color", INK), "stroke_width": line.get("width", 2)}
     if "lines" in mode and stroke["stroke_width"] and any(len(run) > 1 for run in runs):
         way = "".join(_way(thinned(run)) for run in runs)
-        dash = _DASHES.get(line.get("dash", "solid"))
+        dash = DASHES.get(line.get("dash", "solid"))
         yield tag("path", d=way, fill="none", **stroke, stroke_dasharray=dash, stroke_linejoin="round")
     if "error_y" in trace:
         yield _spreads(trace, plot)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
+from threading import Lock
 from typing import Any
 
 from budgetkit.budget import Budget
@@ -58,7 +59,8 @@ class Keeper:
     ) -> None:
         self.budget, self.policy, self.count, self.tools, self.more = budget, policy, count, tuple(tools), more
         self.conversations = conversations
-        self._talks: dict[int, Conversation] = {}
+        self._talks: dict[int, tuple[Conversation, set[int]]] = {}
+        self._lock = Lock()
 
     def fit(self, said: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()) -> list[Raw]:
         """Return the messages of the next request."""
@@ -78,8 +80,11 @@ class Keeper:
     def _talk(self, said: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> Conversation:
         """Go on with the conversation that said this before, or begin one."""
         keys = _keys(said)
-        known = next((n for n in range(len(said), 0, -1) if keys[n] in self._talks), 0)
-        talk = self._talks.pop(keys[known], None)
+        with self._lock:
+            known = next((n for n in range(len(said), 0, -1) if keys[n] in self._talks), 0)
+            talk, others = self._talks.get(keys[known], (None, ()))
+            for key in others:  # it goes on: whoever comes back to where it was begins anew
+                self._talks.pop(key, None)
         if talk is None:
             known, talk = 0, Conversation(budget_of(self.budget), self.policy, self.count, tools=tools, **self.more)
         talk.add(said[known:])
@@ -87,10 +92,11 @@ class Keeper:
 
     def _remembered(self, talk: Conversation, said: Sequence[Message], request: Request) -> list[Raw]:
         """Remember it by what it was given and by what it gave, which some frameworks go on with."""
-        for messages in (said, [*map(Message, request.messages)]):
-            self._talks[_keys(messages)[-1]] = talk
-        while len(self._talks) > 2 * self.conversations:
-            self._talks.pop(next(iter(self._talks)), None)
+        keys = {_keys(messages)[-1] for messages in (said, [*map(Message, request.messages)])}
+        with self._lock:
+            self._talks |= dict.fromkeys(keys, (talk, keys))
+            while len(self._talks) > 2 * self.conversations:
+                del self._talks[next(iter(self._talks))]
         return request.messages
 
 

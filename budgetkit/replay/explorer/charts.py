@@ -10,9 +10,9 @@ import pandas as pd
 from budgetkit import figures
 from budgetkit.budget.colours import GREY
 from budgetkit.explorer.drawing import listed
-from budgetkit.figures.question import Question, short
+from budgetkit.figures.question import Question, dollars, short
 from budgetkit.replay.explorer.results import Results
-from budgetkit.replay.explorer.view_state import FIGURES, dollars
+from budgetkit.replay.explorer.view_state import FIGURES
 from budgetkit.replay.figures.outlook import LINE_NOTE
 
 Data = dict[str, Any]

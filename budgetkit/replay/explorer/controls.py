@@ -93,9 +93,7 @@ class Controls(ConversationControls):
         )
 
     def _build(self) -> None:
-        wide = [self.trace, self.path, self.conversation, self.by, self.within, self.model, self.preset, self.counter]
-        wide += [self.main, self.conflict, self.rules, self.lifetime, self.day, self.money]
-        for widget in wide:
+        for widget in (self.within, self.money):
             widget.add_class("bk-wide")
         for box in (self.floor, self.money):
             box.add_class("bk-number")

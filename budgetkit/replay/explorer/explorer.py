@@ -113,7 +113,7 @@ class ConversationExplorer(Explorer[Settings, Results, Replays]):
         view = ConversationView()
         library = Replays(view.report)
         base = begun(library, trace, budget, model, counter, window)
-        if model is window is None and isinstance(budget, str) and base.model == DEFAULT_MODEL:
+        if model is None and window is None and isinstance(budget, str) and base.model == DEFAULT_MODEL:
             library.telling = telling_window(base, library)
             base = replace(base, window=library.telling)
         chosen = AT_FIRST if policies is None else tuple(policies)

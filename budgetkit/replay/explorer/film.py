@@ -96,20 +96,21 @@ def cold(outcome: Replay, waited: Floats) -> list[int]:
     lifetime = outcome.cache.lifetime
     late = np.nan_to_num(waited) > (np.inf if lifetime is None else lifetime)
     held = np.concatenate(([0], (outcome.cached + outcome.written)[:-1])) > 0
-    return np.where(held & (outcome.cached == 0), np.where(late, BY_TIME, BY_CHANGE), WARM).tolist()
+    found: list[int] = np.where(held & (outcome.cached == 0), np.where(late, BY_TIME, BY_CHANGE), WARM).tolist()
+    return found
 
 
 def _whole(outcome: Replay) -> Ints:
     """Sum up what is shown block by block of the history: whole messages, summaries, and what came back."""
-    placed, requests = outcome.placed, len(outcome.over)
+    tokens, requests = outcome.placed.tokens.tolist(), len(outcome.over)
     change = np.zeros(requests + 1, dtype=np.int64)
-    for slot, begins in enumerate(placed.entry.tolist()):
+    for slot, begins in enumerate(outcome.placed.entry.tolist()):
         ends = [at for at in (outcome.kept.gone[slot], outcome.kept.shrunk[slot]) if at != NEVER]
         if begins < (end := min([*ends, requests])):
-            change[begins] += placed.tokens[slot]
-            change[end] -= placed.tokens[slot]
-    for _, begins, end, tokens in summaries(outcome):
-        change[begins - 1] += tokens
-        change[end - 1 if end else requests] -= tokens
-    back = [sum(int(placed.tokens[slot]) for slot in slots) for slots in outcome.returned]
+            change[begins] += tokens[slot]
+            change[end] -= tokens[slot]
+    for _, begins, end, size in summaries(outcome):
+        change[begins - 1] += size
+        change[end - 1 if end else requests] -= size
+    back = [sum(tokens[slot] for slot in slots) for slots in outcome.returned]
     return np.cumsum(change)[:-1] + np.array(back or [0] * requests, dtype=np.int64)
