@@ -24,7 +24,7 @@ VERSION = 1
 Standing = dict[int, Line]
 Filled = tuple[Standing, list[Message], list[int], int]
 _PLAIN = ("turn", "entered", "stamps", "carrier")
-_Whole = Annotated[int, Field(ge=-MOST_TOKENS, le=MOST_TOKENS)]
+_Whole = Annotated[int, Field(ge=-MOST_TOKENS, le=2 * MOST_TOKENS)]  # what comes back is stamped beyond MOST_TOKENS
 _LINES = list[tuple[_Whole, dict[str, Any], _Whole, str, str, _Whole, bool]]
 #: What the parts of a saved conversation are made of.
 _KINDS: dict[str, Any] = {
