@@ -213,7 +213,7 @@ class ExplorerMachine(RuleBasedStateMachine):
 
 
 def machine(name: str, make: Callable[[], Any], known: dict[str, dict[str, list[Any]]]) -> Any:
-    made = type(name, (ExplorerMachine,), {"make": staticmethod(make), "known": known})
+    made: Any = type(name, (ExplorerMachine,), {"make": staticmethod(make), "known": known})
     case = made.TestCase
     case.settings = settings(max_examples=6 * EFFORT, stateful_step_count=12, suppress_health_check=list(HealthCheck))
     return case
