@@ -1,4 +1,7 @@
-"""Foreign files with one thing changed: each loads, or is refused in one sentence, whatever the change."""
+"""Files, states and answers with one thing changed: each is read, or refused in one sentence, whatever the change.
+
+`BUDGETKIT_EFFORT=40` tries forty times as many (see conftest).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import budgetkit as bk
+from budgetkit import policies, state
+from budgetkit.commands.program import run
 from budgetkit.trace import list_traces, readings, to_line, usage_frame
+from tests.conftest import EFFORT
 
 FORMATS = Path(__file__).parent / "formats"
 SAMPLES = sorted(path for path in FORMATS.iterdir() if path.suffix in (".json", ".jsonl", ".chat", ".traj"))
@@ -87,7 +93,7 @@ def use(stream: BytesIO) -> None:
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=[path.name for path in SAMPLES])
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25 * EFFORT, deadline=None, suppress_health_check=list(HealthCheck))
 @pytest.mark.filterwarnings("ignore:.*there is no text in any message:UserWarning")
 @given(data=st.data())
 def test_a_file_with_one_thing_changed_loads_or_is_refused_in_words(sample: Path, data: st.DataObject) -> None:
@@ -99,3 +105,91 @@ def test_a_file_with_one_thing_changed_loads_or_is_refused_in_words(sample: Path
             read(stream)
         except ValueError as refusal:
             assert str(refusal) and "\n" not in str(refusal) and len(str(refusal)) < 1_000
+
+
+def held(value: Any) -> dict[str, Any]:
+    """Give a state, or a running conversation, as the JSON that it is saved as."""
+    saved: dict[str, Any] = json.loads(value.to_json() if isinstance(value, bk.Conversation) else state.to_json(value))
+    return saved
+
+
+def spoken() -> bk.Conversation:
+    talk = bk.Conversation(bk.presets.working_memory(400, output=50), policies.SlidingWindow(2), len, overrun="tell")
+    for turn in range(6):
+        talk.add({"role": "user", "content": "why " * turn}, {"role": "assistant", "content": "so " * 30})
+        talk.request()
+    return talk
+
+
+PLANNED = bk.fit(bk.Budget(100, (), [bk.Allocation("a", 50, keep="best")]), [bk.Item("a", 30, 0.5), bk.Item("a", 40)])
+STATES = {
+    **{name: held(bk.presets.PRESETS[name](8_192)) for name in ("chat", "memory_engine", "agent")},
+    "plan": held(PLANNED),
+    "running": held(spoken()),
+}
+LONGEST = 700  # characters of an error: a sentence, with what was asked cut to a line
+
+
+@pytest.mark.parametrize("name", STATES)
+@settings(max_examples=60 * EFFORT, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_a_state_with_one_thing_changed_comes_back_or_is_refused_in_words(name: str, data: st.DataObject) -> None:
+    text = mutated(data.draw, [STATES[name]])
+    try:
+        if name == "running":
+            assert bk.Conversation.from_json(text, policies.SlidingWindow(2), len, overrun="tell").budget
+            return
+        for load in (state.from_json, state.from_yaml):
+            found = load(text)
+            assert repr(found) and state.from_json(state.to_json(found)) == found == state.from_yaml(
+                state.to_yaml(found)
+            )
+    except ValueError as refusal:
+        assert str(refusal) and "\n" not in str(refusal) and len(str(refusal)) < LONGEST, refusal
+
+
+COUNTED = {
+    "openai": {"object": "response.input_tokens", "input_tokens": 12},
+    "anthropic": {"input_tokens": 12},
+    "gemini": {"totalTokens": 12, "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 12}]},
+    "an error": {"error": {"message": "slow down", "type": "x", "code": 429}},
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+@settings(max_examples=40 * EFFORT, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data(), status=st.sampled_from([200, 200, 200, 400, 401, 404, 429, 500]))
+def test_an_answer_with_one_thing_changed_is_a_count_or_half_a_sentence(
+    name: str, data: st.DataObject, status: int
+) -> None:
+    shapes = pytest.importorskip("budgetkit.endpoints.shapes")
+    from budgetkit.endpoints.exchange import Answer
+    from budgetkit.endpoints.keys import Key
+
+    endpoint = shapes.ENDPOINTS.get(name, shapes.ENDPOINTS["openai"])
+    key = Key("KEY", dict, "sk-1234567890abcdef")
+    body = mutated(data.draw, [COUNTED[name]]).encode("utf-8", "replace")
+    waits = data.draw(st.sampled_from(["", "20", "x" * 99]))
+    found = shapes.tokens_in(Answer(status, "said", waits, body), endpoint, key)
+    if isinstance(found, int):
+        assert 0 <= found <= 10**9 and status == 200
+    else:
+        assert "\n" not in found and len(found) < LONGEST and key.value not in found
+
+
+@pytest.mark.parametrize("command", [("fit",), ("replay",), ("count", "--chat"), ("check",)], ids=" ".join)
+@settings(max_examples=12 * EFFORT, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.filterwarnings("ignore:.*there is no text in any message:UserWarning")
+@given(data=st.data())
+def test_a_command_on_a_file_with_one_thing_changed_ends_in_a_table_or_a_sentence(
+    command: tuple[str, ...], data: st.DataObject, tmp_path_factory: pytest.TempPathFactory, capsys: Any
+) -> None:
+    sample = data.draw(st.sampled_from(SAMPLES))
+    path = tmp_path_factory.mktemp("mutant") / sample.name
+    path.write_text(mutated(data.draw, values(sample)), "utf-8", errors="surrogatepass")
+    capsys.readouterr()
+    returned = run([command[0], str(path), *command[1:]])
+    printed = capsys.readouterr()
+    assert returned in (0, 1, 2)
+    assert "Traceback" not in printed.err + printed.out
+    assert (printed.out or printed.err).strip()

@@ -6,10 +6,13 @@ import json
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter
 
 from budgetkit import state
 from budgetkit.budget import Budget
+from budgetkit.budget.amounts import MOST_TOKENS
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.live.returning import Archive
 from budgetkit.live.running_ledger import Line, RunningLedger
@@ -21,6 +24,23 @@ VERSION = 1
 Standing = dict[int, Line]
 Filled = tuple[Standing, list[Message], list[int], int]
 _PLAIN = ("turn", "entered", "stamps", "carrier")
+_Whole = Annotated[int, Field(ge=-MOST_TOKENS, le=MOST_TOKENS)]
+_LINES = list[tuple[_Whole, dict[str, Any], _Whole, str, str, _Whole, bool]]
+#: What the parts of a saved conversation are made of.
+_KINDS: dict[str, Any] = {
+    "slots": list[tuple[_Whole, _Whole, _Whole, bool, _Whole, _Whole, _Whole]],
+    **dict.fromkeys(("gone", "closed", "results", "waiting"), list[_Whole]),
+    **{
+        "summaries": list[tuple[_Whole, _Whole]],
+        "lines": _LINES,
+        "standing": _LINES,
+        "this_turn": list[tuple[_Whole, str, _Whole]],
+    },
+    **dict.fromkeys(("past", "present", "callers"), dict[str, _Whole]),
+    **dict.fromkeys(("start", "turn", "entered", "stamps"), _Whole),
+    **{"carrier": str, "unanswered": list[tuple[_Whole, list[str]]], "answers": list[tuple[_Whole, list[_Whole]]]},
+    **{"passages": list[tuple[str, _Whole, float, dict[str, Any]]], "system": list[dict[str, Any]]},
+}
 
 
 def saved(
@@ -48,22 +68,34 @@ def restored(text: str) -> tuple[Budget, Callable[[RunningLedger], Filled]]:
         if data["budgetkit"] != VERSION or not isinstance(budget, Budget):
             raise ValueError(f"version {brief(data['budgetkit'])} is not known, {VERSION} is")
     except (ValueError, TypeError, LookupError) as error:
-        raise ValueError(
-            f"no saved conversation: {one_line(str(error))}; give the whole text that to_json made"
-        ) from error
+        raise _refused(error) from error
 
     def fill(ledger: RunningLedger) -> Filled:
-        if ledger.rules.section != data["section"]:
+        if ledger.rules.section != data.get("section"):
             raise ValueError(
-                f"the saved conversation prunes {brief(data['section'])}, this one {brief(ledger.rules.section)}; "
+                f"the saved conversation prunes {brief(data.get('section'))}, this one {brief(ledger.rules.section)}; "
                 "give the roles and the section that it had"
             )
-        ledger.tools = data["tools"]
-        standing = unpack(ledger, data["conversation"])
-        ledger.count_schemas()
-        return standing, [Message(raw) for raw in data["inbox"]], data["sent"], data["requests"]
+        try:
+            ledger.tools = list(data["tools"])
+            for name, kind in _KINDS.items():
+                TypeAdapter(kind).validate_json(json.dumps(data["conversation"][name]), strict=True)
+            TypeAdapter(tuple[list[_Whole], _Whole]).validate_json(
+                json.dumps([data["sent"], data["requests"]]), strict=True
+            )
+            standing = unpack(ledger, data["conversation"])
+            ledger.count_schemas()
+            filled = standing, [Message(raw) for raw in data["inbox"]], list(data["sent"]), data["requests"]
+        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
+            raise _refused(error) from error
+        return filled
 
     return budget, fill
+
+
+def _refused(error: Exception) -> ValueError:
+    said = one_line(str(error) if isinstance(error, ValueError) else f"{type(error).__name__} {error}")
+    return ValueError(f"no saved conversation: {said}; give the whole text that to_json made")
 
 
 def packed(ledger: RunningLedger, standing: Standing) -> dict[str, Any]:
