@@ -247,7 +247,7 @@ def test_plotly_reaches_a_page_once_and_outlives_the_explorer_that_asked(noteboo
     assert page.locator(".bk-explorer").count() == 2
     assert page.evaluate(f"{SHELF}.transfers") == 1
     assert len([size for size in frames if size > 1_000_000]) == 1
-    page.evaluate("""() => { const content = jupyterapp.shell.currentWidget.content; content.activeCellIndex = 1; }""")
+    page.evaluate("""() => { const content = jupyterapp.shell.currentWidget.content; content.activeCellIndex = 0; }""")
     own.command("notebook:delete-cell")
     expect(page.locator(".bk-explorer")).to_have_count(1)
     own.slider("output").press("ArrowRight")
