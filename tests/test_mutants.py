@@ -167,7 +167,7 @@ def test_an_answer_with_one_thing_changed_is_a_count_or_half_a_sentence(
     from budgetkit.endpoints.keys import Key
 
     endpoint = shapes.ENDPOINTS.get(name, shapes.ENDPOINTS["openai"])
-    key = Key("KEY", dict, "sk-1234567890abcdef")
+    key = Key("KEY", lambda key: {"key": key}, "sk-1234567890abcdef")
     body = mutated(data.draw, [COUNTED[name]]).encode("utf-8", "replace")
     waits = data.draw(st.sampled_from(["", "20", "x" * 99]))
     found = shapes.tokens_in(Answer(status, "said", waits, body), endpoint, key)
