@@ -15,6 +15,7 @@ from budgetkit.budget.amounts import Share
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.pruning.policies.policy import Floor, Policy
 from budgetkit.pruning.policies.pruners import Chain, OldestFirst, SlidingWindow, Step, Summarise, TriggerTarget
+from budgetkit.pruning.policies.returning import BringBack
 from budgetkit.pruning.policies.tool_results import DropToolResults
 
 
@@ -134,6 +135,7 @@ NAMED: Final[Mapping[str, Callable[[], Policy]]] = MappingProxyType(
         "down to a mark": partial(TriggerTarget, target=Share(0.5)),
         "summarise": Summarise,
         "tool results first": DropToolResults,
+        "bring back": BringBack,
         **POLICIES,
     }
 )
