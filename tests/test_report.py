@@ -211,3 +211,29 @@ def test_the_command_writes_one(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert json.loads(capsys.readouterr().out) == {"report": str(goal), "bytes": goal.stat().st_size}
     assert run(["report", "support-chat", "-o", str(tmp_path / "made.pdf")]) == 2
     assert "it is HTML; end the name with .html" in capsys.readouterr().err
+
+
+def test_a_report_names_the_file_and_not_where_it_lies(tmp_path: Path) -> None:
+    path = tmp_path / "secret-folder" / "mine.json"
+    path.parent.mkdir()
+    path.write_text('[{"role": "user", "content": "Where is my parcel?"}]', encoding="utf-8")
+    for explorer in (bk.BudgetExplorer("chat", path), bk.ConversationExplorer(path)):
+        explorer.save(tmp_path / "report.html")
+        written = (tmp_path / "report.html").read_text(encoding="utf-8")
+        assert "mine.json" in written
+        assert "secret-folder" not in written
+
+
+def test_a_report_of_more_turns_than_are_played_is_a_still_and_holds_no_message_that_nobody_sees(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("budgetkit.explorer.budget.film._MOST", 10)
+    explorer = bk.BudgetExplorer("chat", "support-chat")
+    played, messages = explorer._film(explorer._found)
+    assert (played["turns"], played["request"], messages) == ([explorer._found.turn], 1, ())
+
+
+def test_a_conversation_in_which_nothing_is_asked_has_empty_figures() -> None:
+    explorer = bk.ConversationExplorer([bk.Message({"role": "assistant", "content": "Anybody there?"})], window=2_000)
+    figure = bk.figures.dropping.spec(explorer.replay)
+    assert figure["data"] == []

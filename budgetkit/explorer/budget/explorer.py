@@ -141,7 +141,11 @@ class BudgetExplorer(Explorer[Settings, Results, Library]):
         return charts(found, shown_figures(found), opened)
 
     def _film(self, found: Results) -> tuple[Data, Sequence[Message]]:
-        return film(found) | {"request": found.turn or 1}, found.trace.messages if found.trace else ()
+        """Too many turns to play are one still of the chosen turn, and messages that no turn shows are left out."""
+        played = film(found)
+        if not played["spans"] or found.trace is None:
+            return played | {"turns": [found.turn or 0], "request": 1}, ()
+        return played | {"request": found.turn or 1}, found.trace.messages
 
     def _heading(self) -> str:
         now, budget = self._history.now, self.budget

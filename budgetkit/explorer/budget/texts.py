@@ -28,9 +28,9 @@ def texts(settings: Settings, model: Model, budget: Budget, counter: str = "") -
 
 
 def _beside(settings: Settings, counter: str) -> str:
-    """Return in one line what a budget is set up with."""
+    """Return in one line what a budget is set up with; the file without its folders, for reports are shared."""
     which = f", conversation {settings.conversation + 1:,}" if settings.conversation else ""
-    held = f"; {settings.path or settings.trace}{which}" if settings.trace else ""
+    held = f"; {settings.trace}{which}" if settings.trace else ""
     own = "its own tokenizer" if counter == settings.model else counter
     return one_line(f"{settings.model}, counted with {own}{held}")
 

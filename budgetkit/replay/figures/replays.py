@@ -141,7 +141,7 @@ def _draw_dropping(table: pd.DataFrame) -> Spec:
     fates = [fate for fate in _FATES if (table["fate"] == fate).any()]
     traces = [_lives(table[table["fate"] == fate], fate, width) for fate in fates]
     traces += [_entry(fate, _FATES[fate]) for fate in fates]
-    last, every_turn = int(table["first"].max()), bool((table["first"] <= table["turn"] + 1).all())
+    last, every_turn = int(max(table["first"], default=1)), bool((table["first"] <= table["turn"] + 1).all())
     y_axis = {"title": {"text": "message"}, "autorange": "reversed", **counted(len(table))}
     return {"data": traces, "layout": layout(340, _requests(last, every_turn), y_axis, **_LEGEND)}
 
