@@ -191,6 +191,46 @@ def test_a_shipped_trace_is_uploaded_and_shown(lab: Notebook) -> None:
     expect(lab.control("From").locator("select option:checked")).to_have_text("coding-agent.jsonl")
 
 
+DROP = """([node, name, text]) => {
+    const carried = new DataTransfer();
+    carried.items.add(new File([text], name));
+    const told = { dataTransfer: carried, bubbles: true, cancelable: true };
+    const over = new DragEvent("dragover", told);
+    node.dispatchEvent(over);
+    const marked = node.closest(".bk-explorer").classList.contains("bk-dropping");
+    node.dispatchEvent(new DragEvent("drop", told));
+    return [over.defaultPrevented, marked];
+}"""
+PASTE = """([node, text]) => {
+    const carried = new DataTransfer();
+    carried.setData("text/plain", text);
+    node.dispatchEvent(new ClipboardEvent("paste", { clipboardData: carried, bubbles: true, cancelable: true }));
+}"""
+
+
+def test_a_file_dropped_anywhere_on_an_explorer_is_opened(lab: Notebook) -> None:
+    page, formats = lab.page, CHECKOUT / "tests" / "formats"
+    places = (".bk-bar", ".bk-charts", ".bk-controls", ".bk-kpis")
+    files = sorted(path for path in formats.iterdir() if path.suffix in {".json", ".jsonl"})[:10]
+    for number, file in enumerate(files):
+        where = page.locator(".bk-explorer").locator(places[number % len(places)]).first
+        said = page.evaluate(DROP, [where.element_handle(), file.name, file.read_text("utf-8")])
+        assert said == [True, True], "the page would open the file in the explorer's place"
+        expect(page.locator(".bk-source")).to_contain_text(file.name)
+        expect(page.locator(".bk-status.bk-is-error")).to_have_count(0)
+    expect(page.locator(".bk-dropping")).to_have_count(0)
+
+
+def test_text_that_is_pasted_is_a_conversation_and_in_a_box_it_is_typed(lab: Notebook) -> None:
+    page = lab.page
+    said = "User: Where is my parcel?\nAssistant: On its way.\nUser: Since when?\n"
+    page.evaluate(PASTE, [page.locator(".bk-bar").first.element_handle(), said])
+    expect(page.locator(".bk-source")).to_contain_text("pasted text")
+    page.evaluate(PASTE, [lab.control("Model").locator("input").element_handle(), "gpt-4.1"])
+    expect(page.locator(".bk-source")).to_contain_text("pasted text")
+    assert page.locator(".bk-status.bk-is-error").count() == 0
+
+
 def test_a_file_over_20_megabytes_is_refused_before_it_is_sent(lab: Notebook, tmp_path: Path) -> None:
     page = lab.page
     large = tmp_path / "large.jsonl"

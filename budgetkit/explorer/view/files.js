@@ -45,3 +45,33 @@ function fileButton(text, accept, chosen) {
   });
   return element("span", { class: "bk-filebutton" }, button, input);
 }
+
+// A file that is dropped anywhere on an explorer is opened; so is text or a file that is pasted where nothing is typed.
+function watchDrops(box, open) {
+  const over = (isOver) => box.classList.toggle("bk-dropping", isOver);
+  const isFile = (event) => event.dataTransfer?.types.includes("Files");
+  const taken = (event) => {
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  const listeners = {
+    dragover: (event) => isFile(event) && (taken(event), over(true)),
+    dragleave: (event) => box.contains(event.relatedTarget) || over(false),
+    drop: (event) => {
+      if (!isFile(event)) return;
+      taken(event);
+      over(false);
+      if (event.dataTransfer.files[0]) open(event.dataTransfer.files[0]);
+    },
+    paste: (event) => {
+      if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+      const text = event.clipboardData.getData("text/plain");
+      const file = event.clipboardData.files[0] ?? (text.trim() && new File([text], "pasted text"));
+      if (!file) return;
+      taken(event);
+      open(file);
+    },
+  };
+  for (const [name, call] of Object.entries(listeners)) box.addEventListener(name, call, true);
+  return () => Object.entries(listeners).forEach(([name, call]) => box.removeEventListener(name, call, true));
+}

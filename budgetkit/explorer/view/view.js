@@ -122,6 +122,8 @@ function render({ model, el }) {
     if (!box) return void setTimeout(settle, SETTLING);
     stops.push(guardKeys(box), watchControls(box), undoByKey(box, courier.post), keepInSight(box), foldGroups(box));
     if (!box.querySelector(".bk-skip")) box.prepend(skipButton(() => front.querySelector("[tabindex]") ?? body.querySelector("summary")));
+    const purpose = model.get("opens").find((each) => each.purpose !== "setup")?.purpose;
+    if (purpose) stops.push(watchDrops(box, (file) => uploads.send(file, purpose)));
     stops.push(watchGrabs(box, (message) => model.send(message), steady));
     stops.push(watchKernel(box, () => report({ level: "note", text: GONE })));
   };

@@ -46,7 +46,7 @@ FOLDS = {
     "decide": Fold("Which setting is best?", "budgetkit.deciding.fold:DecideFold"),
 }
 OPENS = [
-    {"purpose": "file", "label": "Open a conversation…", "accept": ".jsonl,.json,.ndjson,.txt,.traj"},
+    {"purpose": "file", "label": "Open a conversation…", "accept": None},
     {"purpose": "setup", "label": "Load a budget…", "accept": ".yaml,.yml,.json"},
 ]
 ConversationView = view_of("ConversationView", FIGURES, OPENS)
