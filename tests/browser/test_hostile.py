@@ -90,6 +90,7 @@ def test_markup_in_texts_and_names_is_shown_as_text_and_code_in_them_never_runs(
     lab.wait_for_charts()  # of all three
     folded = ".bk-explorer details:not([open]) > summary"
     page.evaluate(f"document.querySelectorAll('{folded}').forEach(summary => summary.click())")
+    lab.resize(1700)  # a narrow page has no legend
     budget.locator(".bk-legend li").nth(1).hover()
     for figure in page.locator(".jp-RenderedPlotly .nsewdrag").all():
         figure.hover(force=True)
