@@ -298,6 +298,42 @@ def made_up(answer: Any = None) -> Any:
     return SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=lambda **asked: answer or said)))
 
 
+def recorded(client: Any, text: str, **asked: Any) -> str:
+    """What is kept of a question."""
+    with bk.watch(client) as watched:
+        client.chat.completions.create(model="m", messages=[user(text)], **asked)
+    return watched.trace.messages[0].text
+
+
+def test_only_what_stands_under_the_name_of_a_secret_is_a_key() -> None:
+    text = "What is the weather application for Berlin? Reply as application/json"
+    headers = {"X-Title": "weather application", "Accept": "application/json", "X-Max-Tokens": "Berlin?"}
+    assert recorded(made_up(), text, extra_headers=headers, prompt_cache_key="application") == text
+    secrets = {"X-Goog-Api-Key": "goog-123", "Cookie": "session=abc-4567; theme=dark", "X-Client-Secret": "hush-hush"}
+    assert recorded(made_up(), "goog-123 abc-4567 hush-hush", extra_headers=secrets) == "[key] [key] [key]"
+
+
+def test_of_two_keys_one_in_the_other_the_longer_one_is_taken_out_first() -> None:
+    keys = [f"secret-{'x' * length}" for length in range(9)]
+    headers = {f"X-{number}-Key": key for number, key in enumerate(keys)}
+    assert recorded(made_up(), " ".join(keys), extra_headers=headers) == " ".join(["[key]"] * len(keys))
+
+
+def test_keys_that_clients_hold_elsewhere_are_taken_out_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    openai = pytest.importorskip("openai")
+    answer = made_up().chat.completions.create()
+    text = "gateway-secret-9, ad-token-77777, sk-litellm-24680"
+    gateway = openai.OpenAI(api_key=KEY, default_headers={"X-Gateway-Key": "gateway-secret-9"})
+    azure = openai.AzureOpenAI(azure_ad_token="ad-token-77777", azure_endpoint="http://localhost", api_version="1")
+    litellm = SimpleNamespace(openai_key="sk-litellm-24680", completion=lambda **asked: answer)
+    with bk.watch(litellm) as watched:
+        litellm.completion(model="m", messages=[user(text)])
+    assert watched.trace.messages[0].text == "gateway-secret-9, ad-token-77777, [key]"
+    for client, kept in ((gateway, "[key], ad-token-77777"), (azure, "gateway-secret-9, [key]")):
+        monkeypatch.setattr(client.chat.completions, "create", lambda **asked: answer)
+        assert recorded(client, text) == f"{kept}, sk-litellm-24680"
+
+
 def test_two_that_watch_one_client_each_see_it_and_may_end_in_any_order() -> None:
     client = made_up()
     own = client.chat.completions.create
