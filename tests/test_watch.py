@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 
 import budgetkit as bk
+from budgetkit.endpoints import growing
 from budgetkit.endpoints.watching import Watched, clients_in
 from budgetkit.trace import to_line, unpaired, usage_frame
 
@@ -380,6 +381,41 @@ def test_a_conversation_that_its_program_cuts_goes_on_and_another_one_begins() -
         client.chat.completions.create(model="m", messages=[user("something else")])
     texts = [[message.text for message in trace.messages] for trace in watched.traces]
     assert texts == [["s", "one", "Yes.", "two", "Yes.", "three", "Yes."], ["something else", "Yes."]]
+
+
+def test_a_call_goes_on_the_conversation_of_which_it_repeats_the_most_from_the_beginning() -> None:
+    client = made_up()
+    yes, ok = user("yes"), {"role": "assistant", "content": "Yes."}
+    first, second = [yes], [user("My name is B"), {"role": "assistant", "content": "hi"}, yes]
+    with bk.watch(client) as watched:
+        for said in (first, second, [*first, ok, user("A goes on")], [*second, ok, user("B goes on")]):
+            client.chat.completions.create(model="m", messages=said)
+        client.chat.completions.create(model="m", messages=[user("twice"), ok, user("twice"), ok, user("C goes on")])
+    texts = [[message.text for message in trace.messages] for trace in watched.traces]
+    assert texts[0] == ["yes", "Yes.", "A goes on", "Yes."]
+    assert texts[1] == ["My name is B", "hi", "yes", "Yes.", "B goes on", "Yes."]
+    assert texts[2] == ["twice", "Yes.", "twice", "Yes.", "C goes on", "Yes."]
+
+
+def test_a_request_that_says_the_same_twice_loses_nothing() -> None:
+    client, said = made_up(), [user("more")]
+    with bk.watch(client) as watched:
+        client.chat.completions.create(model="m", messages=said)
+        said += [{"role": "assistant", "content": "Yes."}, *said, {"role": "assistant", "content": "Yes."}, user("end")]
+        client.chat.completions.create(model="m", messages=said)
+    assert [message.text for message in watched.trace.messages] == ["more", "Yes.", "more", "Yes.", "end", "Yes."]
+
+
+def test_messages_are_compared_only_where_a_conversation_may_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+    own = growing._key
+    monkeypatch.setattr(growing, "_key", lambda message: made.append(message) or own(message))
+    client = made_up()
+    with bk.watch(client) as watched:
+        for number in range(60):
+            client.chat.completions.create(model="m", messages=[user(f"Question {number}")])
+    assert len(watched.traces) == 60
+    assert len(made) <= 3 * 60, "each message once, and once as a request's"
 
 
 def test_an_explorer_grows_with_the_conversation() -> None:

@@ -17,7 +17,7 @@ from functools import wraps
 from typing import Any, Final
 
 from budgetkit.budget.quoting import one_line
-from budgetkit.endpoints.growing import Growing, added
+from budgetkit.endpoints.growing import Growing, Grown, added
 from budgetkit.endpoints.streams import WatchedStream, is_stream
 from budgetkit.trace import Trace
 from budgetkit.trace.objects import plain
@@ -101,7 +101,7 @@ class Watched:
         self._clients, self._explorer = list(clients), explorer
         self._wrapped: list[tuple[Any, str, Any]] = []
         self._keys = frozenset[str]()
-        self._grown: list[Growing] = []
+        self._grown = Grown()
         self._last: Growing | None = None
         self._lock = threading.RLock()
         self.is_open = False
