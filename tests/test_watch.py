@@ -11,7 +11,7 @@ import pickle
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
@@ -22,6 +22,7 @@ import pytest
 
 import budgetkit as bk
 from budgetkit.endpoints import growing
+from budgetkit.endpoints.streams import WatchedStream, watched_stream
 from budgetkit.endpoints.watching import Watched, clients_in
 from budgetkit.trace import to_line, unpaired, usage_frame
 
@@ -431,6 +432,34 @@ def test_an_explorer_grows_with_the_conversation() -> None:
     explorer.undo()
     assert explorer.config["trace"] is None, "all of its growth is one step"
     assert len([name for name in explorer.library.names if name.startswith("watched-1")]) <= 21
+
+
+def test_what_an_explorer_does_not_show_is_recorded_and_told_as_that() -> None:
+    class Broken:
+        def follow(self, trace: Any) -> None:
+            raise ValueError("no window is open")
+
+    client = made_up()
+    with bk.watch(client, explorer=Broken()) as watched:
+        client.chat.completions.create(model="m", messages=[user("1")])
+    assert watched.refused == [] and watched.unshown == ["ValueError: no window is open"]
+    assert repr(watched) == "Watched(1 call, 1 conversation, 5 tokens in, 0 out, 1 not shown in the explorer)"
+
+
+async def waited_for() -> AsyncIterator[str]:
+    yield "a"
+
+
+class Either(list[str]):
+    __next__ = __anext__ = __aiter__ = lambda self: self
+
+
+@pytest.mark.parametrize("inner", [iter("a"), waited_for(), Either()])
+def test_a_watched_stream_is_of_the_kind_that_its_client_made(inner: Any) -> None:
+    stream = watched_stream(inner, lambda events: None)
+    for name in ("__iter__", "__next__", "__aiter__", "__anext__"):
+        assert hasattr(stream, name) == hasattr(inner, name), name
+    assert not hasattr(WatchedStream(iter([]), print), "__aiter__")
 
 
 LITELLM = f"""

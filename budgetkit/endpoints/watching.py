@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from budgetkit.budget.quoting import one_line
 from budgetkit.endpoints.growing import Growing, Grown, added
-from budgetkit.endpoints.streams import WatchedStream, is_stream
+from budgetkit.endpoints.streams import is_stream, watched_stream
 from budgetkit.trace import Trace
 from budgetkit.trace.objects import plain
 
@@ -94,10 +94,12 @@ class Watched:
         How many answers have come.
     refused : list of str
         Why a call could not be read as a conversation, a sentence each.
+    unshown : list of str
+        Why the explorer did not show a call that was recorded, a sentence each.
     """
 
     def __init__(self, clients: Iterable[Any], explorer: Any = None) -> None:
-        self.calls, self.refused = 0, list[str]()
+        self.calls, self.refused, self.unshown = 0, list[str](), list[str]()
         self._clients, self._explorer = list(clients), explorer
         self._wrapped: list[tuple[Any, str, Any]] = []
         self._keys = frozenset[str]()
@@ -140,8 +142,9 @@ class Watched:
             rows = [row for growing in self._grown for row in growing.usage]
             many = f"{_many(self.calls, 'call')}, {_many(len(self._grown), 'conversation')}"
         sent, answered = (sum(row[name] for row in rows) for name in ("context_tokens", "output_tokens"))
-        unread = f", {len(self.refused):,} not read" if self.refused else ""
-        return f"Watched({many}, {sent:,} tokens in, {answered:,} out{unread})"
+        missed = ((self.refused, "not read"), (self.unshown, "not shown in the explorer"))
+        notes = "".join(f", {len(problems):,} {what}" for problems, what in missed if problems)
+        return f"Watched({many}, {sent:,} tokens in, {answered:,} out{notes})"
 
     def _wrap(self, client: Any) -> None:
         places = [place for path in METHODS if (place := _place(client, path)) is not None]
@@ -196,7 +199,7 @@ class Watched:
 
     def _answered(self, request: Any, answer: Any) -> Any:
         if is_stream(answer):
-            return WatchedStream(answer, lambda events: self._keep(request, events))
+            return watched_stream(answer, lambda events: self._keep(request, events))
         self._keep(request, answer)
         return answer
 
@@ -215,14 +218,16 @@ class Watched:
         asked, keys = request
         with self._lock:
             self.calls += 1
+            told = self.refused
             try:
                 if isinstance(asked, Exception):
                     raise asked
                 self._last = added(self._grown, asked, _without(_written(answer), keys))
+                told = self.unshown
                 if self._explorer is not None and self.is_open:
                     self._explorer.follow(self._last.trace())
             except Exception as problem:  # whatever a client of some other version may send
-                self.refused.append(_without(one_line(f"{type(problem).__name__}: {problem}"), keys))
+                told.append(_without(one_line(f"{type(problem).__name__}: {problem}"), keys))
 
 
 def load_ipython_extension(shell: Any) -> None:
