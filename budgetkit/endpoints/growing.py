@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
+from operator import eq
 from typing import Any
 
 from budgetkit.message import Message
@@ -30,15 +32,9 @@ class Growing:
     warnings: list[str] = field(default_factory=list)
     keys: list[Hashable] = field(default_factory=list)
 
-    @property
-    def tail(self) -> tuple[Hashable, ...]:
-        """What a request that goes it on repeats."""
-        return tuple(self.keys[-_TAIL:])
-
     def repeated(self, keys: Sequence[Hashable]) -> int:
         """Count the messages of its beginning that a request begins with."""
-        pairs = zip(self.keys, keys, strict=False)
-        return next((at for at, (own, given) in enumerate(pairs) if own != given), min(len(self.keys), len(keys)))
+        return sum(1 for _ in takewhile(bool, map(eq, self.keys, keys)))
 
     def trace(self) -> Trace:
         """Return it as a trace."""
@@ -68,10 +64,9 @@ class Grown(list[Growing]):
     def grow(self, which: int, messages: Sequence[Message], answer: object) -> None:
         """Add messages to a conversation, and know it by its new end and its answer."""
         keys, growing = list(map(_key, messages)), self[which]
-        self.ends.get(growing.tail, set()).discard(which)
-        growing.messages += messages
-        growing.keys += keys
-        self.ends.setdefault(growing.tail, set()).add(which)
+        self.ends.get(tuple(growing.keys[-_TAIL:]), set()).discard(which)
+        growing.messages, growing.keys = [*growing.messages, *messages], [*growing.keys, *keys]
+        self.ends.setdefault(tuple(growing.keys[-_TAIL:]), set()).add(which)
         self.answers[str(answer.get("id")) if isinstance(answer, Mapping) else ""] = which
 
 

@@ -65,12 +65,11 @@ class WatchedStream(_Stream):
 
     def __next__(self) -> Any:
         try:
-            event = next(self._inner)
+            self._events.append(next(self._inner))
         except BaseException:
             self._end()
             raise
-        self._events.append(event)
-        return event
+        return self._events[-1]
 
     def __enter__(self) -> Self:
         self._inner.__enter__()
@@ -89,12 +88,11 @@ class _AsynchronousStream(_Stream):
 
     async def __anext__(self) -> Any:
         try:
-            event = await self._inner.__anext__()
+            self._events.append(await self._inner.__anext__())
         except BaseException:
             self._end()
             raise
-        self._events.append(event)
-        return event
+        return self._events[-1]
 
     async def __aenter__(self) -> Self:
         await self._inner.__aenter__()

@@ -34,9 +34,7 @@ FIELDS: Final = ("model", "messages", "input", "system", "instructions", "tools"
 _KEYS: Final = ("api_key", "auth_token", "admin_api_key", "webhook_secret")
 _HEADERS: Final = ("extra_headers", "headers", "extra_query", "_custom_headers", "_custom_query")
 #: What names of secrets have in them; a cache key is no secret, and `max_tokens` is none.
-_SECRET: Final = re.compile(
-    r"(?:auth|authorization|(?<!cache.)key|token|cookie|secret|password)(?![a-z])", re.IGNORECASE
-)
+_SECRET: Final = re.compile(r"(?i)(?:auth|authorization|(?<!cache.)key|token|cookie|secret|password)(?![a-z])")
 _SHORTEST: Final = 6  # characters of a key
 _HIDDEN: Final = "[key]"
 #: Those that are at a call already: of two calls, one in the other, the outer one counts.
