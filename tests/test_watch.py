@@ -11,7 +11,7 @@ import pickle
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
@@ -21,6 +21,8 @@ from typing import Any
 import pytest
 
 import budgetkit as bk
+from budgetkit.endpoints import growing
+from budgetkit.endpoints.streams import WatchedStream, watched_stream
 from budgetkit.endpoints.watching import Watched, clients_in
 from budgetkit.trace import to_line, unpaired, usage_frame
 
@@ -298,6 +300,42 @@ def made_up(answer: Any = None) -> Any:
     return SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=lambda **asked: answer or said)))
 
 
+def recorded(client: Any, text: str, **asked: Any) -> str:
+    """What is kept of a question."""
+    with bk.watch(client) as watched:
+        client.chat.completions.create(model="m", messages=[user(text)], **asked)
+    return watched.trace.messages[0].text
+
+
+def test_only_what_stands_under_the_name_of_a_secret_is_a_key() -> None:
+    text = "What is the weather application for Berlin? Reply as application/json"
+    headers = {"X-Title": "weather application", "Accept": "application/json", "X-Max-Tokens": "Berlin?"}
+    assert recorded(made_up(), text, extra_headers=headers, prompt_cache_key="application") == text
+    secrets = {"X-Goog-Api-Key": "goog-123", "Cookie": "session=abc-4567; theme=dark", "X-Client-Secret": "hush-hush"}
+    assert recorded(made_up(), "goog-123 abc-4567 hush-hush", extra_headers=secrets) == "[key] [key] [key]"
+
+
+def test_of_two_keys_one_in_the_other_the_longer_one_is_taken_out_first() -> None:
+    keys = [f"secret-{'x' * length}" for length in range(9)]
+    headers = {f"X-{number}-Key": key for number, key in enumerate(keys)}
+    assert recorded(made_up(), " ".join(keys), extra_headers=headers) == " ".join(["[key]"] * len(keys))
+
+
+def test_keys_that_clients_hold_elsewhere_are_taken_out_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    openai = pytest.importorskip("openai")
+    answer = made_up().chat.completions.create()
+    text = "gateway-secret-9, ad-token-77777, sk-litellm-24680"
+    gateway = openai.OpenAI(api_key=KEY, default_headers={"X-Gateway-Key": "gateway-secret-9"})
+    azure = openai.AzureOpenAI(azure_ad_token="ad-token-77777", azure_endpoint="http://localhost", api_version="1")
+    litellm = SimpleNamespace(openai_key="sk-litellm-24680", completion=lambda **asked: answer)
+    with bk.watch(litellm) as watched:
+        litellm.completion(model="m", messages=[user(text)])
+    assert watched.trace.messages[0].text == "gateway-secret-9, ad-token-77777, [key]"
+    for client, kept in ((gateway, "[key], ad-token-77777"), (azure, "gateway-secret-9, [key]")):
+        monkeypatch.setattr(client.chat.completions, "create", lambda **asked: answer)
+        assert recorded(client, text) == f"{kept}, sk-litellm-24680"
+
+
 def test_two_that_watch_one_client_each_see_it_and_may_end_in_any_order() -> None:
     client = made_up()
     own = client.chat.completions.create
@@ -346,6 +384,41 @@ def test_a_conversation_that_its_program_cuts_goes_on_and_another_one_begins() -
     assert texts == [["s", "one", "Yes.", "two", "Yes.", "three", "Yes."], ["something else", "Yes."]]
 
 
+def test_a_call_goes_on_the_conversation_of_which_it_repeats_the_most_from_the_beginning() -> None:
+    client = made_up()
+    yes, ok = user("yes"), {"role": "assistant", "content": "Yes."}
+    first, second = [yes], [user("My name is B"), {"role": "assistant", "content": "hi"}, yes]
+    with bk.watch(client) as watched:
+        for said in (first, second, [*first, ok, user("A goes on")], [*second, ok, user("B goes on")]):
+            client.chat.completions.create(model="m", messages=said)
+        client.chat.completions.create(model="m", messages=[user("twice"), ok, user("twice"), ok, user("C goes on")])
+    texts = [[message.text for message in trace.messages] for trace in watched.traces]
+    assert texts[0] == ["yes", "Yes.", "A goes on", "Yes."]
+    assert texts[1] == ["My name is B", "hi", "yes", "Yes.", "B goes on", "Yes."]
+    assert texts[2] == ["twice", "Yes.", "twice", "Yes.", "C goes on", "Yes."]
+
+
+def test_a_request_that_says_the_same_twice_loses_nothing() -> None:
+    client, said = made_up(), [user("more")]
+    with bk.watch(client) as watched:
+        client.chat.completions.create(model="m", messages=said)
+        said += [{"role": "assistant", "content": "Yes."}, *said, {"role": "assistant", "content": "Yes."}, user("end")]
+        client.chat.completions.create(model="m", messages=said)
+    assert [message.text for message in watched.trace.messages] == ["more", "Yes.", "more", "Yes.", "end", "Yes."]
+
+
+def test_messages_are_compared_only_where_a_conversation_may_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+    own = growing._key
+    monkeypatch.setattr(growing, "_key", lambda message: made.append(message) or own(message))
+    client = made_up()
+    with bk.watch(client) as watched:
+        for number in range(60):
+            client.chat.completions.create(model="m", messages=[user(f"Question {number}")])
+    assert len(watched.traces) == 60
+    assert len(made) <= 3 * 60, "each message once, and once as a request's"
+
+
 def test_an_explorer_grows_with_the_conversation() -> None:
     client, explorer = made_up(), bk.BudgetExplorer("chat", window=8_192)
     said = [user("Hello")]
@@ -359,6 +432,34 @@ def test_an_explorer_grows_with_the_conversation() -> None:
     explorer.undo()
     assert explorer.config["trace"] is None, "all of its growth is one step"
     assert len([name for name in explorer.library.names if name.startswith("watched-1")]) <= 21
+
+
+def test_what_an_explorer_does_not_show_is_recorded_and_told_as_that() -> None:
+    class Broken:
+        def follow(self, trace: Any) -> None:
+            raise ValueError("no window is open")
+
+    client = made_up()
+    with bk.watch(client, explorer=Broken()) as watched:
+        client.chat.completions.create(model="m", messages=[user("1")])
+    assert watched.refused == [] and watched.unshown == ["ValueError: no window is open"]
+    assert repr(watched) == "Watched(1 call, 1 conversation, 5 tokens in, 0 out, 1 not shown in the explorer)"
+
+
+async def waited_for() -> AsyncIterator[str]:
+    yield "a"
+
+
+class Either(list[str]):
+    __next__ = __anext__ = __aiter__ = lambda self: self
+
+
+@pytest.mark.parametrize("inner", [iter("a"), waited_for(), Either()])
+def test_a_watched_stream_is_of_the_kind_that_its_client_made(inner: Any) -> None:
+    stream = watched_stream(inner, lambda events: None)
+    for name in ("__iter__", "__next__", "__aiter__", "__anext__"):
+        assert hasattr(stream, name) == hasattr(inner, name), name
+    assert not hasattr(WatchedStream(iter([]), print), "__aiter__")
 
 
 LITELLM = f"""

@@ -1,19 +1,22 @@
 """Growing conversations: calls, one after the other, put together to the conversations that they belong to.
 
 A request begins with what was said before, or with as much of it as its program has kept; or it names the answer that
-it goes on after. So a call goes on the conversation whose end it repeats, and otherwise begins a new one.
+it goes on after. So a call goes on the conversation whose end it repeats, and otherwise begins a new one; of several,
+the one of which it repeats the most from the beginning.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
+from operator import eq
 from typing import Any
 
 from budgetkit.message import Message
 from budgetkit.trace import Trace, load_trace
 
-__all__ = ["Growing", "added"]
+__all__ = ["Growing", "Grown", "added"]
 
 _TAIL = 2  # messages that a request repeats of the conversation that it goes on
 
@@ -26,16 +29,12 @@ class Growing:
     messages: list[Message] = field(default_factory=list)
     usage: list[dict[str, Any]] = field(default_factory=list)
     tools: tuple[Mapping[str, Any], ...] = ()
-    answers: set[str] = field(default_factory=set)
     warnings: list[str] = field(default_factory=list)
+    keys: list[Hashable] = field(default_factory=list)
 
-    def goes_on(self, asked: Sequence[Message], after: object) -> int | None:
-        """Return from which message on a request is new here; None where it belongs to another conversation."""
-        if isinstance(after, str):
-            openings = sum(message.role in ("system", "developer") for message in asked[:1])
-            return openings if after in self.answers else None
-        keys, tail = list(map(_key, asked)), list(map(_key, self.messages[-_TAIL:]))
-        return next((at for at in range(len(keys), 0, -1) if keys[max(0, at - len(tail)) : at] == tail), None)
+    def repeated(self, keys: Sequence[Hashable]) -> int:
+        """Count the messages of its beginning that a request begins with."""
+        return sum(1 for _ in takewhile(bool, map(eq, self.keys, keys)))
 
     def trace(self) -> Trace:
         """Return it as a trace."""
@@ -43,12 +42,40 @@ class Growing:
         return Trace(self.id, tuple(self.messages), self.tools, fields=fields)
 
 
-def added(known: list[Growing], request: Mapping[str, Any], answer: Any) -> Growing:
+class Grown(list[Growing]):
+    """All conversations, found by how they end and by the answers that they hold."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ends: dict[Hashable, set[int]] = {}
+        self.answers: dict[str, int] = {}
+
+    def found(self, asked: Sequence[Message], after: object) -> tuple[int, int]:
+        """Return which conversation a request goes on, a new one where none, and from which message on it is new."""
+        if isinstance(after, str):
+            openings = sum(message.role in ("system", "developer") for message in asked[:1])
+            return (self.answers[after], openings) if after in self.answers else (len(self), 0)
+        keys = list(map(_key, asked))
+        tails = {tuple(keys[at - size : at]): at for size in range(1, _TAIL + 1) for at in range(size, len(keys) + 1)}
+        known = ((self[which].repeated(keys), which, tails[end]) for end in tails for which in self.ends.get(end, ()))
+        run, which, at = max(known, default=(0, len(self), 0))
+        return which, run if which < len(self) and run == len(self[which].keys) else at
+
+    def grow(self, which: int, messages: Sequence[Message], answer: object) -> None:
+        """Add messages to a conversation, and know it by its new end and its answer."""
+        keys, growing = list(map(_key, messages)), self[which]
+        self.ends.get(tuple(growing.keys[-_TAIL:]), set()).discard(which)
+        growing.messages, growing.keys = [*growing.messages, *messages], [*growing.keys, *keys]
+        self.ends.setdefault(tuple(growing.keys[-_TAIL:]), set()).add(which)
+        self.answers[str(answer.get("id")) if isinstance(answer, Mapping) else ""] = which
+
+
+def added(known: Grown, request: Mapping[str, Any], answer: Any) -> Growing:
     """Add a call to the conversation that it goes on, or as a new one; return that.
 
     Examples
     --------
-    >>> known, said = [], [{"role": "user", "content": "Hello"}]
+    >>> known, said = Grown(), [{"role": "user", "content": "Hello"}]
     >>> answer = {"choices": [{"message": {"role": "assistant", "content": "Yes?"}}], "usage": {"prompt_tokens": 8}}
     >>> _ = added(known, {"messages": said}, answer)
     >>> again = [*said, {"role": "assistant", "content": "Yes?"}, {"role": "user", "content": "How are you?"}]
@@ -58,17 +85,15 @@ def added(known: list[Growing], request: Mapping[str, Any], answer: Any) -> Grow
     """
     after = request.get("previous_response_id")
     call, asked = load_trace({"request": request, "response": answer}), load_trace({"request": request}).messages
-    found = ((each, each.goes_on(asked, after)) for each in reversed(known))
-    growing, new = next(((each, at) for each, at in found if at is not None), (None, 0))
-    if growing is None:
-        growing = Growing(f"watched-{len(known) + 1}")
-        known.append(growing)
+    which, new = known.found(asked, after)
+    if which == len(known):
+        known.append(Growing(f"watched-{len(known) + 1}"))
+    growing = known[which]
     shift = len(growing.messages) - new
-    growing.messages += map(_paired, call.messages[new:])
+    known.grow(which, [*map(_paired, call.messages[new:])], answer)
     growing.usage += [{**row, "message_index": row["message_index"] + shift} for row in call.fields.get("usage") or ()]
     growing.tools = call.tools or growing.tools
     growing.warnings += [note for note in call.fields.get("warnings") or () if after is None]
-    growing.answers.add(str(answer.get("id")) if isinstance(answer, Mapping) else "")
     return growing
 
 

@@ -8,6 +8,7 @@ key stands in a text, it is taken out.
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -16,8 +17,8 @@ from functools import wraps
 from typing import Any, Final
 
 from budgetkit.budget.quoting import one_line
-from budgetkit.endpoints.growing import Growing, added
-from budgetkit.endpoints.streams import WatchedStream, is_stream
+from budgetkit.endpoints.growing import Growing, Grown, added
+from budgetkit.endpoints.streams import is_stream, watched_stream
 from budgetkit.trace import Trace
 from budgetkit.trace.objects import plain
 
@@ -31,6 +32,9 @@ METHODS: Final = (
 #: The fields of a call that are kept.
 FIELDS: Final = ("model", "messages", "input", "system", "instructions", "tools", "functions", "previous_response_id")
 _KEYS: Final = ("api_key", "auth_token", "admin_api_key", "webhook_secret")
+_HEADERS: Final = ("extra_headers", "headers", "extra_query", "_custom_headers", "_custom_query")
+#: What names of secrets have in them; a cache key is no secret, and `max_tokens` is none.
+_SECRET: Final = re.compile(r"(?i)(?:auth|authorization|(?<!cache.)key|token|cookie|secret|password)(?![a-z])")
 _SHORTEST: Final = 6  # characters of a key
 _HIDDEN: Final = "[key]"
 #: Those that are at a call already: of two calls, one in the other, the outer one counts.
@@ -88,14 +92,16 @@ class Watched:
         How many answers have come.
     refused : list of str
         Why a call could not be read as a conversation, a sentence each.
+    unshown : list of str
+        Why the explorer did not show a call that was recorded, a sentence each.
     """
 
     def __init__(self, clients: Iterable[Any], explorer: Any = None) -> None:
-        self.calls, self.refused = 0, list[str]()
+        self.calls, self.refused, self.unshown = 0, list[str](), list[str]()
         self._clients, self._explorer = list(clients), explorer
         self._wrapped: list[tuple[Any, str, Any]] = []
         self._keys = frozenset[str]()
-        self._grown: list[Growing] = []
+        self._grown = Grown()
         self._last: Growing | None = None
         self._lock = threading.RLock()
         self.is_open = False
@@ -134,8 +140,9 @@ class Watched:
             rows = [row for growing in self._grown for row in growing.usage]
             many = f"{_many(self.calls, 'call')}, {_many(len(self._grown), 'conversation')}"
         sent, answered = (sum(row[name] for row in rows) for name in ("context_tokens", "output_tokens"))
-        unread = f", {len(self.refused):,} not read" if self.refused else ""
-        return f"Watched({many}, {sent:,} tokens in, {answered:,} out{unread})"
+        missed = ((self.refused, "not read"), (self.unshown, "not shown in the explorer"))
+        notes = "".join(f", {len(problems):,} {what}" for problems, what in missed if problems)
+        return f"Watched({many}, {sent:,} tokens in, {answered:,} out{notes})"
 
     def _wrap(self, client: Any) -> None:
         places = [place for path in METHODS if (place := _place(client, path)) is not None]
@@ -190,33 +197,35 @@ class Watched:
 
     def _answered(self, request: Any, answer: Any) -> Any:
         if is_stream(answer):
-            return WatchedStream(answer, lambda events: self._keep(request, events))
+            return watched_stream(answer, lambda events: self._keep(request, events))
         self._keep(request, answer)
         return answer
 
-    def _request(self, given: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, frozenset[str]]:
-        """Return what is kept of a call, copied, and the keys that nothing of it may hold."""
+    def _request(self, given: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, list[str]]:
+        """Return what is kept of a call, copied, and the keys that nothing of it may hold, the longest first."""
         asked = dict(zip(("model", "messages"), given, strict=False)) | dict(named)
         kept = {name: asked[name] for name in FIELDS if _is_given(asked.get(name))}
-        keys = self._keys | _keys(asked)
+        keys = sorted(self._keys | _keys(asked), key=len, reverse=True)
         try:
             return _without(plain(kept), keys), keys
         except (TypeError, ValueError) as problem:
             return problem, keys
 
-    def _keep(self, request: tuple[Any, frozenset[str]], answer: Any) -> None:
+    def _keep(self, request: tuple[Any, list[str]], answer: Any) -> None:
         """Add a call to its conversation; what goes wrong here never reaches the one who called."""
         asked, keys = request
         with self._lock:
             self.calls += 1
+            told = self.refused
             try:
                 if isinstance(asked, Exception):
                     raise asked
                 self._last = added(self._grown, asked, _without(_written(answer), keys))
+                told = self.unshown
                 if self._explorer is not None and self.is_open:
                     self._explorer.follow(self._last.trace())
             except Exception as problem:  # whatever a client of some other version may send
-                self.refused.append(_without(one_line(f"{type(problem).__name__}: {problem}"), keys))
+                told.append(_without(one_line(f"{type(problem).__name__}: {problem}"), keys))
 
 
 def load_ipython_extension(shell: Any) -> None:
@@ -278,15 +287,16 @@ def _place(client: Any, path: str) -> tuple[Any, str] | None:
 
 
 def vars_of(client: Any) -> dict[str, Any]:
-    """Return what a client holds under names that keys have."""
-    return {name: getattr(client, name, None) for name in _KEYS}
+    """Return what a client holds itself, and what stands at its class under names that keys have."""
+    return {name: getattr(client, name, None) for name in _KEYS} | getattr(client, "__dict__", {})
 
 
 def _keys(given: Mapping[str, Any]) -> frozenset[str]:
-    held = [given.get(name) for name in _KEYS]
-    headers = given.get("extra_headers")
-    held += headers.values() if isinstance(headers, Mapping) else []
-    words = [word for each in held if isinstance(each, str) for word in each.split()]
+    """Return the words that stand under names of secrets, here and in headers."""
+    places = [given, *(given.get(name) for name in _HEADERS)]
+    pairs = [pair for each in places if isinstance(each, Mapping) for pair in each.items()]
+    held = [each for name, each in pairs if isinstance(each, str) and _SECRET.search(str(name))]
+    words = [part for each in held for word in re.split(r"[\s;]+", each) for part in (word, word.partition("=")[2])]
     return frozenset(word for word in words if len(word) >= _SHORTEST)
 
 
@@ -301,7 +311,7 @@ def _is_given(value: Any) -> bool:
     return value is not None and type(value).__name__ not in ("NotGiven", "Omit")
 
 
-def _without(value: Any, keys: frozenset[str]) -> Any:
+def _without(value: Any, keys: Iterable[str]) -> Any:
     """Return plain data in which no text holds a key."""
     if isinstance(value, str):
         for key in keys:
