@@ -293,6 +293,31 @@ def test_openai_agents_a_filter_gives_the_model_what_fits() -> None:
     assert len(result.to_input_list()) == len(said) + 4
 
 
+def test_openai_agents_images_are_counted() -> None:
+    agents = pytest.importorskip("agents")
+    from agents.run import CallModelData, ModelInputData
+
+    picture = {"type": "input_image", "image_url": "https://one.example/ada.png", "detail": "high"}
+    asked = {"role": "user", "content": [{"type": "input_text", "text": "What is this?"}, picture]}
+    call = {"type": "function_call", "call_id": "a", "name": "look", "arguments": "{}"}
+    text = {"type": "input_text", "text": "seen\n" * 500}
+    seen = {"type": "function_call_output", "call_id": "a", "output": [text, picture]}
+
+    def sent(said: list[Any], most: int) -> Any:
+        given = ModelInputData(input=said, instructions=None)
+        data = CallModelData(model_data=given, agent=agents.Agent(name="a"), context=None)
+        return run(openai_agents.input_filter(most)(data)).input
+
+    assert sent([asked, asked], 1_600) == [asked, asked]
+    assert sent([asked, asked], 1_500) == [asked]
+    *before, cut = sent([asked, call, seen], 1_800)
+    assert before == [asked, call]
+    assert [part["type"] for part in cut["output"]] == ["input_text", "input_image"]
+    assert cut["output"][0]["text"].startswith("seen\nseen")
+    assert cut["output"][0] != text
+    assert cut["output"][1] == picture
+
+
 # pydantic-ai
 
 

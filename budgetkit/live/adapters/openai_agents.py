@@ -55,22 +55,25 @@ def _is_said(item: Mapping[str, Any]) -> bool:
 
 
 def _said(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    calls = [
-        {
-            "id": item["call_id"],
-            "function": {"name": item.get("name", item["type"]), "arguments": item.get("arguments")},
-        }
-        for item in items
-        if "call_id" in item
+    own = [
+        (item["call_id"], item.get("name", item["type"]), item.get("arguments")) for item in items if "call_id" in item
     ]
+    calls = [{"id": call, "function": {"name": name, "arguments": given}} for call, name, given in own]
     text = "\n".join(_text(item["content"]) for item in items if "role" in item)
     return {"role": "assistant", "content": text or None, **({"tool_calls": calls} if calls else {})}
 
 
 def _given(item: Mapping[str, Any]) -> dict[str, Any]:
     if "role" in item:
-        return {"role": item["role"], "content": _text(item["content"])}
-    return {"role": "tool", "tool_call_id": item.get("call_id"), "content": _text(item.get("output"))}
+        return {"role": item["role"], "content": _parts(item["content"])}
+    return {"role": "tool", "tool_call_id": item.get("call_id"), "content": _parts(item.get("output"))}
+
+
+def _parts(content: Any) -> str | list[Any]:
+    """Leave content as it is where it holds more than text, so that images are counted."""
+    parts = [content] if isinstance(content, Mapping) else content or ""
+    texts = isinstance(parts, str) or all(isinstance(part, str) or "text" in part for part in parts)
+    return _text(parts) if texts else [*parts]
 
 
 def _text(content: Any) -> str:
@@ -82,9 +85,15 @@ def _items(raw: Mapping[str, Any]) -> Sequence[Any]:
     if NATIVE not in raw:
         return [{"role": "assistant", "content": raw["content"]}]  # a summary
     natives: Sequence[Any] = raw[NATIVE]
-    if raw["role"] == "tool" and raw["content"] != _text(natives[0]["output"]):
-        return [{**natives[0], "output": raw["content"]}]
+    if raw["role"] == "tool" and raw["content"] != _parts(natives[0].get("output")):
+        return [{**natives[0], "output": _output(raw["content"])}]
     return natives
+
+
+def _output(content: str | list[Any]) -> str | list[Any]:
+    """Write the text of a shortened output as the SDK's own kind of part."""
+    own = ({**part, "type": "input_text"} if "text" in part else part for part in content if isinstance(part, Mapping))
+    return content if isinstance(content, str) else [*own]
 
 
 def _is_function(tool: Any) -> bool:
