@@ -235,14 +235,9 @@ class RunningLedger:
     def _is_history(self, line: Line) -> bool:
         return line.present == self.rules.section
 
-    def use_tools(self, tools: Sequence[Mapping[str, Any]]) -> None:
-        """Count other tool schemas from now on."""
-        if [*tools] != [*self.tools]:
-            self.tools = [dict(each) for each in tools]
-            self.count_schemas()
-
-    def count_schemas(self) -> None:
-        """Count the tool schemas, which may depend on whether there is a system message."""
+    def count_schemas(self, tools: Sequence[Mapping[str, Any]] | None = None) -> None:
+        """Count the tool schemas, or others in their place; it may depend on whether there is a system message."""
+        self.tools = self.tools if tools is None else tools
         self.schemas = self.rules.framing.schemas(self.tools, self.rules.count, self.system)
 
 

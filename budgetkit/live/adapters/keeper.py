@@ -68,9 +68,8 @@ class Keeper:
 
     def fit(self, said: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()) -> list[Raw]:
         """Return the messages of the next request."""
-        tools = tools or self.tools
         if self.policy is None:
-            return trim(said, self.budget, self.count, tools=tools, **self.more)
+            return trim(said, self.budget, self.count, tools=tools or self.tools, **self.more)
         talk, numbers = self._talk(said, tools)
         return self._remembered(talk, said, numbers, talk.request())
 
@@ -78,7 +77,7 @@ class Keeper:
         """Return the messages of the next request, whose summaries an ``async`` function may write."""
         if self.policy is None:
             return self.fit(said, tools)
-        talk, numbers = self._talk(said, tools or self.tools)
+        talk, numbers = self._talk(said, tools)
         return self._remembered(talk, said, numbers, await talk.arequest())
 
     def _talk(self, said: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> tuple[Conversation, Numbers]:
@@ -91,7 +90,7 @@ class Keeper:
                 self._talks.pop(key, None)
         if talk is None:
             talk = Conversation(budget_of(self.budget), self.policy, self.count, **self.more)
-        talk._engine.ledger.use_tools(tools)
+        talk._engine.ledger.count_schemas(tools or self.tools)
         new = [Message({**m.raw, NATIVE: next(self._numbers)}) for m in said[known:]]
         talk.add(new)
         return talk, [*numbers, *(m.raw[NATIVE] for m in new)]

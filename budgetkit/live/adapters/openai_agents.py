@@ -34,7 +34,7 @@ def input_filter(*budget: Any, **more: Any) -> Filter:
         given = data.model_data
         said = [Message({"role": "system", "content": given.instructions, NATIVE: ()})] if given.instructions else []
         said += _messages(given.input)
-        found = await keeper.afit(said, [*map(_schema, filter(_is_function, data.agent.tools))])
+        found = await keeper.afit(said, [_schema(t) for t in data.agent.tools if hasattr(t, "params_json_schema")])
         return replace(given, input=[item for raw in found for item in _items(raw)])
 
     return fitted
@@ -55,10 +55,10 @@ def _is_said(item: Mapping[str, Any]) -> bool:
 
 
 def _said(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    own = [
-        (item["call_id"], item.get("name", item["type"]), item.get("arguments")) for item in items if "call_id" in item
+    called = [
+        (item, {"name": item.get("name", item.get("type")), "arguments": item.get("arguments")}) for item in items
     ]
-    calls = [{"id": call, "function": {"name": name, "arguments": given}} for call, name, given in own]
+    calls = [{"id": item["call_id"], "function": each} for item, each in called if "call_id" in item]
     text = "\n".join(_text(item["content"]) for item in items if "role" in item)
     return {"role": "assistant", "content": text or None, **({"tool_calls": calls} if calls else {})}
 
@@ -70,10 +70,8 @@ def _given(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parts(content: Any) -> str | list[Any]:
-    """Leave content as it is where it holds more than text, so that images are counted."""
-    parts = [content] if isinstance(content, Mapping) else content or ""
-    texts = isinstance(parts, str) or all(isinstance(part, str) or "text" in part for part in parts)
-    return _text(parts) if texts else [*parts]
+    """Leave parts as they are, so that images among them are counted."""
+    return content if isinstance(content, str) else [content] if isinstance(content, Mapping) else [*(content or ())]
 
 
 def _text(content: Any) -> str:
@@ -90,14 +88,9 @@ def _items(raw: Mapping[str, Any]) -> Sequence[Any]:
     return natives
 
 
-def _output(content: str | list[Any]) -> str | list[Any]:
+def _output(content: Any) -> Any:
     """Write the text of a shortened output as the SDK's own kind of part."""
-    own = ({**part, "type": "input_text"} if "text" in part else part for part in content if isinstance(part, Mapping))
-    return content if isinstance(content, str) else [*own]
-
-
-def _is_function(tool: Any) -> bool:
-    return hasattr(tool, "params_json_schema")
+    return content if isinstance(content, str) else [{**p, "type": "input_text"} if "text" in p else p for p in content]
 
 
 def _schema(tool: Any) -> dict[str, Any]:
