@@ -83,6 +83,28 @@ def test_a_branch_never_sees_what_another_said() -> None:
     assert keeper.fit(said) == first
 
 
+def test_an_empty_conversation_is_nobodys_beginning() -> None:
+    """A call without its result waits, so that the request is empty: the next conversation knows nothing of it."""
+    keeper = Keeper(1_000, policies.SlidingWindow(3))
+    assert keeper.fit([bk.Message({"role": "assistant", "content": None, "tool_calls": [LOOK]})]) == []
+    seen = {"role": "tool", "tool_call_id": "a", "content": "seen"}
+    assert keeper.fit([bk.Message({"role": "user", "content": "Hello"}), bk.Message(seen)]) == [
+        {"role": "user", "content": "Hello"}
+    ]
+
+
+def test_tools_that_come_later_are_counted_in() -> None:
+    said = chat(7)
+    ends = [i + 1 for i, each in enumerate(said) if each["role"] == "user"]
+    schema = {"description": "Look at something. " * 4, "parameters": {"type": "object", "properties": {}}}
+    tools = [{"type": "function", "function": {"name": f"look_{n}", **schema}} for n in range(6)]
+    keeper = Keeper(500, policies.OldestFirst())
+    before = [keeper.fit([*map(bk.Message, said[:end])], tools[:1]) for end in ends[:-1]][-1]
+    after = keeper.fit([*map(bk.Message, said)], tools)
+    assert FRAMING.request(after, COUNT, tools) <= 500 < FRAMING.request(before, COUNT, tools)
+    assert after[-1] == said[-1]
+
+
 # LangChain and LangGraph
 
 
@@ -186,6 +208,30 @@ def test_langchain_a_policy_goes_on_and_its_summaries_are_sent() -> None:
     assert any(each["content"].endswith("messages") for each in found[-1])
 
 
+def test_langchain_one_picture_is_never_sent_for_another() -> None:
+    messages = pytest.importorskip("langchain_core.messages")
+    fitting = langchain.runnable(8_000, policies.SlidingWindow(3))
+    for name in ("ada", "bob", "ada"):
+        shown = {"type": "image_url", "image_url": {"url": f"https://one.example/{name}.png"}}
+        said = messages.HumanMessage([{"type": "text", "text": "What is in this picture?"}, shown])
+        (sent,) = fitting.invoke([said])
+        assert sent is said
+    for name in ("ada", "bob"):
+        said = messages.HumanMessage("Who am I?", name=name)
+        assert fitting.invoke([said])[0] is said
+
+
+def test_langchain_what_is_said_again_is_sent_as_it_is_now() -> None:
+    """Where all that is counted is the same, so is what leaves; the objects are the caller's own."""
+    pytest.importorskip("langchain_core")
+    fitting = langchain.runnable(8_000, policies.SlidingWindow(3))
+    first, again = lang(chat(9)), lang(chat(9))
+    fitting.invoke(first)
+    sent = fitting.invoke(again)
+    assert len(sent) < len(again)
+    assert all(any(each is own for own in again) for each in sent)
+
+
 # OpenAI's Agents SDK
 
 
@@ -247,6 +293,31 @@ def test_openai_agents_a_filter_gives_the_model_what_fits() -> None:
     assert len(result.to_input_list()) == len(said) + 4
 
 
+def test_openai_agents_images_are_counted() -> None:
+    agents = pytest.importorskip("agents")
+    from agents.run import CallModelData, ModelInputData
+
+    picture = {"type": "input_image", "image_url": "https://one.example/ada.png", "detail": "high"}
+    asked = {"role": "user", "content": [{"type": "input_text", "text": "What is this?"}, picture]}
+    call = {"type": "function_call", "call_id": "a", "name": "look", "arguments": "{}"}
+    text = {"type": "input_text", "text": "seen\n" * 500}
+    seen = {"type": "function_call_output", "call_id": "a", "output": [text, picture]}
+
+    def sent(said: list[Any], most: int) -> Any:
+        given = ModelInputData(input=said, instructions=None)
+        data = CallModelData(model_data=given, agent=agents.Agent(name="a"), context=None)
+        return run(openai_agents.input_filter(most)(data)).input
+
+    assert sent([asked, asked], 1_600) == [asked, asked]
+    assert sent([asked, asked], 1_500) == [asked]
+    *before, cut = sent([asked, call, seen], 1_800)
+    assert before == [asked, call]
+    assert [part["type"] for part in cut["output"]] == ["input_text", "input_image"]
+    assert cut["output"][0]["text"].startswith("seen\nseen")
+    assert cut["output"][0] != text
+    assert cut["output"][1] == picture
+
+
 # pydantic-ai
 
 
@@ -288,6 +359,32 @@ def test_pydantic_ai_a_processor_leaves_in_the_history_what_fits() -> None:
     seen = {"role": "tool", "tool_call_id": "a", "content": second[-1].parts[0].content}
     sent = [fitting[0], fitting[-1], {"role": "assistant", "tool_calls": [LOOK]}, seen]
     assert MOST - 20 < FRAMING.request(sent, COUNT) <= MOST
+
+
+@pytest.mark.parametrize("nothing", [None, ""])
+def test_pydantic_ai_an_empty_result_is_a_result(nothing: Any) -> None:
+    ai = pytest.importorskip("pydantic_ai")
+    from pydantic_ai.models.test import TestModel
+
+    agent = agent_of(ai, TestModel(custom_output_text="Done."), pydantic_ai.history_processor(MOST))
+
+    @agent.tool_plain  # type: ignore[untyped-decorator,unused-ignore]
+    def note() -> Any:
+        """Note it."""
+        return nothing
+
+    result = run(agent.run("Note it."))
+    assert result.output == "Done."
+    assert [message.kind for message in result.all_messages()] == ["request", "response", "request", "response"]
+
+
+def test_pydantic_ai_one_picture_is_never_sent_for_another() -> None:
+    messages = pytest.importorskip("pydantic_ai.messages")
+    kept = pydantic_ai.history_processor(8_000, policies.SlidingWindow(3))
+    links = [messages.ImageUrl(f"https://one.example/{name}.png") for name in ("ada", "bob")]
+    for shown in (*links, *(messages.BinaryContent(data, media_type="image/png") for data in (b"ada", b"bob"))):
+        (sent,) = run(kept([messages.ModelRequest([messages.UserPromptPart(["What is in this picture?", shown])])]))
+        assert sent.parts[0].content[1] is shown
 
 
 def agent_of(ai: Any, model: Any, processor: Any, **more: Any) -> Any:

@@ -235,8 +235,9 @@ class RunningLedger:
     def _is_history(self, line: Line) -> bool:
         return line.present == self.rules.section
 
-    def count_schemas(self) -> None:
-        """Count the tool schemas, which may depend on whether there is a system message."""
+    def count_schemas(self, tools: Sequence[Mapping[str, Any]] | None = None) -> None:
+        """Count the tool schemas, or others in their place; it may depend on whether there is a system message."""
+        self.tools = self.tools if tools is None else tools
         self.schemas = self.rules.framing.schemas(self.tools, self.rules.count, self.system)
 
 

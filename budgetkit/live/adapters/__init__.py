@@ -1,4 +1,4 @@
-"""Where people are: conversations of agent frameworks kept within a budget, one thin file a framework.
+"""Adapters: keep the conversations of agent frameworks within a budget, one file for each framework.
 
-Nothing here is imported before it is used, and no framework is needed but the one whose file is.
+A file imports its framework only when it is used: you need no framework but your own.
 """

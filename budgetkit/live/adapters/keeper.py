@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
+from itertools import count as counting
 from threading import Lock
 from typing import Any
 
@@ -19,6 +20,7 @@ from budgetkit.pruning.policies import Policy
 #: The field of a message that holds the framework's own object.
 NATIVE = "native"
 Raw = dict[str, Any]
+Numbers = list[int | None]
 
 
 class Keeper:
@@ -30,7 +32,8 @@ class Keeper:
         Most tokens of a request, or a budget.
     policy : Policy, optional
         What leaves, and when. Without one each request is trimmed by itself, as by :func:`budgetkit.trim`. With one
-        a conversation goes on where its last request left it, known by what was said.
+        a conversation goes on where its last request left it, known by everything that was said in it. What a
+        framework no longer gives is never sent, not even by :class:`budgetkit.policies.BringBack`.
     count : str, Model or callable
         From text to tokens: a counter, or the name of one or of a model.
     tools : sequence of Mapping
@@ -59,48 +62,54 @@ class Keeper:
     ) -> None:
         self.budget, self.policy, self.count, self.tools, self.more = budget, policy, count, tuple(tools), more
         self.conversations = conversations
-        self._talks: dict[int, tuple[Conversation, set[int]]] = {}
+        self._talks: dict[int, tuple[Conversation, set[int], Numbers]] = {}
+        self._numbers = counting()
         self._lock = Lock()
 
     def fit(self, said: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()) -> list[Raw]:
         """Return the messages of the next request."""
-        tools = tools or self.tools
         if self.policy is None:
-            return trim(said, self.budget, self.count, tools=tools, **self.more)
-        talk = self._talk(said, tools)
-        return self._remembered(talk, said, talk.request())
+            return trim(said, self.budget, self.count, tools=tools or self.tools, **self.more)
+        talk, numbers = self._talk(said, tools)
+        return self._remembered(talk, said, numbers, talk.request())
 
     async def afit(self, said: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()) -> list[Raw]:
         """Return the messages of the next request, whose summaries an ``async`` function may write."""
         if self.policy is None:
             return self.fit(said, tools)
-        talk = self._talk(said, tools or self.tools)
-        return self._remembered(talk, said, await talk.arequest())
+        talk, numbers = self._talk(said, tools)
+        return self._remembered(talk, said, numbers, await talk.arequest())
 
-    def _talk(self, said: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> Conversation:
-        """Go on with the conversation that said this before, or begin one."""
+    def _talk(self, said: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> tuple[Conversation, Numbers]:
+        """Go on with the conversation that said this before, or begin one; with its number for each message."""
         keys = _keys(said)
         with self._lock:
             known = next((n for n in range(len(said), 0, -1) if keys[n] in self._talks), 0)
-            talk, others = self._talks.get(keys[known], (None, ()))
-            for key in others:  # it goes on: whoever comes back to where it was begins anew
+            talk, others, numbers = self._talks[keys[known]] if known else (None, (), [])
+            for key in others:  # what was said up to here is found no more: said again, it begins a new conversation
                 self._talks.pop(key, None)
         if talk is None:
-            known, talk = 0, Conversation(budget_of(self.budget), self.policy, self.count, tools=tools, **self.more)
-        talk.add(said[known:])
-        return talk
+            talk = Conversation(budget_of(self.budget), self.policy, self.count, **self.more)
+        talk._engine.ledger.count_schemas(tools or self.tools)
+        new = [Message({**m.raw, NATIVE: next(self._numbers)}) for m in said[known:]]
+        talk.add(new)
+        return talk, [*numbers, *(m.raw[NATIVE] for m in new)]
 
-    def _remembered(self, talk: Conversation, said: Sequence[Message], request: Request) -> list[Raw]:
+    def _remembered(self, talk: Conversation, said: Sequence[Message], numbers: Numbers, to: Request) -> list[Raw]:
         """Remember it by what it was given and by what it gave, which some frameworks go on with."""
-        keys = {_keys(messages)[-1] for messages in (said, [*map(Message, request.messages)])}
+        own = [{NATIVE: m.raw[NATIVE]} if NATIVE in m.raw else {} for m in said]
+        now: dict[int | None, Raw] = dict(zip(numbers, own, strict=True)) | {None: {}}  # None: summaries
+        kept = [raw for raw in to.messages if raw.get(NATIVE) in now]
+        found = [{name: each for name, each in raw.items() if name != NATIVE} | now[raw.get(NATIVE)] for raw in kept]
+        given = {_keys(said)[-1]: numbers, _keys([*map(Message, found)])[-1]: [raw.get(NATIVE) for raw in kept]}
         with self._lock:
-            self._talks |= dict.fromkeys(keys, (talk, keys))
+            self._talks |= {key: (talk, {*given}, each) for key, each in given.items()}
             while len(self._talks) > 2 * self.conversations:
                 del self._talks[next(iter(self._talks))]
-        return request.messages
+        return found
 
 
 def _keys(said: Sequence[Message]) -> list[int]:
-    """Give each beginning of a conversation a number, by what was said in it."""
-    spoken = ((m.role, m.texts, m.tool_call_id, tuple((c.id, c.name, c.arguments) for c in m.tool_calls)) for m in said)
-    return [*accumulate(spoken, lambda before, this: hash((before, this)), initial=0)]
+    """Give each beginning of a conversation a number, by all that its messages hold."""
+    held = (repr(sorted((name, each) for name, each in m.raw.items() if name != NATIVE)) for m in said)
+    return [*accumulate(held, lambda before, this: hash((before, this)), initial=0)]

@@ -99,11 +99,8 @@ def middleware(*budget: Any, **more: Any) -> Any:
 
 def _message(native: Any) -> Message:
     role = _ROLES.get(native.type)
-    if (
-        role in ("user", "assistant", "system")
-        and isinstance(native.content, str)
-        and not getattr(native, "tool_calls", ())
-    ):
+    plain = isinstance(native.content, str) and not native.name and not getattr(native, "tool_calls", ())
+    if plain and role in ("user", "assistant", "system"):
         return Message({"role": role, "content": native.content, NATIVE: native})
     from langchain_core.messages import convert_to_openai_messages
 

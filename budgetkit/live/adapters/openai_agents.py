@@ -34,7 +34,7 @@ def input_filter(*budget: Any, **more: Any) -> Filter:
         given = data.model_data
         said = [Message({"role": "system", "content": given.instructions, NATIVE: ()})] if given.instructions else []
         said += _messages(given.input)
-        found = await keeper.afit(said, [*map(_schema, filter(_is_function, data.agent.tools))])
+        found = await keeper.afit(said, [_schema(t) for t in data.agent.tools if hasattr(t, "params_json_schema")])
         return replace(given, input=[item for raw in found for item in _items(raw)])
 
     return fitted
@@ -55,22 +55,23 @@ def _is_said(item: Mapping[str, Any]) -> bool:
 
 
 def _said(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    calls = [
-        {
-            "id": item["call_id"],
-            "function": {"name": item.get("name", item["type"]), "arguments": item.get("arguments")},
-        }
-        for item in items
-        if "call_id" in item
+    called = [
+        (item, {"name": item.get("name", item.get("type")), "arguments": item.get("arguments")}) for item in items
     ]
+    calls = [{"id": item["call_id"], "function": each} for item, each in called if "call_id" in item]
     text = "\n".join(_text(item["content"]) for item in items if "role" in item)
     return {"role": "assistant", "content": text or None, **({"tool_calls": calls} if calls else {})}
 
 
 def _given(item: Mapping[str, Any]) -> dict[str, Any]:
     if "role" in item:
-        return {"role": item["role"], "content": _text(item["content"])}
-    return {"role": "tool", "tool_call_id": item.get("call_id"), "content": _text(item.get("output"))}
+        return {"role": item["role"], "content": _parts(item["content"])}
+    return {"role": "tool", "tool_call_id": item.get("call_id"), "content": _parts(item.get("output"))}
+
+
+def _parts(content: Any) -> str | list[Any]:
+    """Leave parts as they are, so that images among them are counted."""
+    return content if isinstance(content, str) else [content] if isinstance(content, Mapping) else [*(content or ())]
 
 
 def _text(content: Any) -> str:
@@ -82,13 +83,14 @@ def _items(raw: Mapping[str, Any]) -> Sequence[Any]:
     if NATIVE not in raw:
         return [{"role": "assistant", "content": raw["content"]}]  # a summary
     natives: Sequence[Any] = raw[NATIVE]
-    if raw["role"] == "tool" and raw["content"] != _text(natives[0]["output"]):
-        return [{**natives[0], "output": raw["content"]}]
+    if raw["role"] == "tool" and raw["content"] != _parts(natives[0].get("output")):
+        return [{**natives[0], "output": _output(raw["content"])}]
     return natives
 
 
-def _is_function(tool: Any) -> bool:
-    return hasattr(tool, "params_json_schema")
+def _output(content: Any) -> Any:
+    """Write the text of a shortened output as the SDK's own kind of part."""
+    return content if isinstance(content, str) else [{**p, "type": "input_text"} if "text" in p else p for p in content]
 
 
 def _schema(tool: Any) -> dict[str, Any]:

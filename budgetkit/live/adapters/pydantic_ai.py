@@ -59,11 +59,9 @@ def _read(native: Any) -> Iterator[Message]:
 
 def _part(part: Any) -> dict[str, Any]:
     if part.part_kind == "user-prompt":
-        return {
-            "role": "user",
-            "content": part.content if isinstance(part.content, str) else [*map(_shown, part.content)],
-        }
-    if result := _result(part):
+        content = part.content if isinstance(part.content, str) else [*map(_shown, part.content)]
+        return {"role": "user", "content": content}
+    if (result := _result(part)) is not None:
         return {"role": "tool", "tool_call_id": part.tool_call_id, "content": result}
     if part.part_kind.startswith("retry"):  # goes like what was said; the question that it serves stays
         return {"role": "assistant", "content": part.model_response()}
@@ -81,7 +79,8 @@ def _shown(content: Any) -> str | dict[str, Any]:
     if isinstance(content, str):
         return content
     kind = f"{content.kind} {getattr(content, 'media_type', '')}"
-    return {"type": "image_url", "image_url": {}} if "image" in kind else {"type": content.kind}
+    shown = {"type": "image_url", "image_url": {}} if "image" in kind else {"type": content.kind}
+    return {**shown, "hash": hash(repr(content))}  # tells one picture from another
 
 
 def _written(raws: Sequence[Mapping[str, Any]]) -> Any:
@@ -93,11 +92,8 @@ def _written(raws: Sequence[Mapping[str, Any]]) -> Any:
     if native.kind == "response":
         return native
     parts = [_cut(raw) for raw in raws]
-    return (
-        native
-        if all(map(lambda a, b: a is b, parts, native.parts)) and len(parts) == len(native.parts)
-        else replace(native, parts=parts)
-    )
+    same = [*map(id, parts)] == [*map(id, native.parts)]
+    return native if same else replace(native, parts=parts)
 
 
 def _cut(raw: Mapping[str, Any]) -> Any:
