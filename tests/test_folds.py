@@ -9,6 +9,7 @@ import pytest
 
 import budgetkit as bk
 from budgetkit import BudgetExplorer, ConversationExplorer
+from budgetkit.deciding.candidates import candidates
 from budgetkit.explorer import checked
 from budgetkit.explorer.base import Explorer
 from budgetkit.explorer.billed import largest
@@ -271,6 +272,15 @@ def test_locked_lines_are_left_alone() -> None:
     explorer.controls.lines["output"].lock.value = True
     found = tuned(explorer, "cut")
     assert "output" not in found.values
+
+
+def test_what_is_thought_is_not_tuned_as_if_it_were_answered() -> None:
+    """Recorded answers hold no thoughts, so that they say nothing about the reserve of these."""
+    thought = bk.thinking("gemini-2.5-flash", "low").reserve(1_500)
+    budget = bk.Budget(8_000, [thought, bk.Reserve("output", 2_000, serves="output")])
+    found = candidates(budget, bk.load_traces("made-up-chats"), bk.counter("gpt-4o"), risk=0.05)
+    assert [*found["output"]] == ["79", "1,039", "2,000"]
+    assert "thinking" not in found
 
 
 # --- billed and check -----------------------------------------------------------------------------
