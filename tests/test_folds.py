@@ -9,7 +9,7 @@ import pytest
 
 import budgetkit as bk
 from budgetkit import BudgetExplorer, ConversationExplorer
-from budgetkit.deciding.candidates import candidates
+from budgetkit.deciding.candidates import candidates, tokens_of
 from budgetkit.explorer import checked
 from budgetkit.explorer.base import Explorer
 from budgetkit.explorer.billed import largest
@@ -272,6 +272,24 @@ def test_locked_lines_are_left_alone() -> None:
     explorer.controls.lines["output"].lock.value = True
     found = tuned(explorer, "cut")
     assert "output" not in found.values
+
+
+def test_what_the_preset_refuses_is_not_advised() -> None:
+    """The sliders show a claim beyond the window as a negative number; a budget that is taken away must hold."""
+    explorer = BudgetExplorer("chat", "made-up-chats", window=700)
+    found = tuned(explorer, "evidence")
+    budgets = [found.budget.assign(**tokens_of(found.values, found.setting(row))) for row in allowed(found)]
+    assert budgets
+    assert all(budget.deficit == "raise" and budget.shared_pool >= 0 for budget in budgets)
+    (report,) = parts(explorer, "decide", "copy")
+    assert bk.state.from_yaml(report["text"].partition("```yaml\n")[2].partition("```")[0]) in budgets
+    tell(explorer, "decide", point=found.advised)
+    assert explorer.plan.budget.shared_pool >= 0
+
+
+def allowed(found: Any) -> list[int]:
+    """Return the rows of a table that could be measured."""
+    return [row for row in found.table(0)["point"] if row >= 0]
 
 
 def test_what_is_thought_is_not_tuned_as_if_it_were_answered() -> None:

@@ -35,6 +35,7 @@ class Decided:
 
     source: str
     budget: Budget
+    deficit: str
     values: Values
     tuned: Tuned
     objectives: tuple[str, str]
