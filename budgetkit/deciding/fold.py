@@ -17,6 +17,7 @@ from budgetkit.budget.quoting import quoted
 from budgetkit.counters import Counter
 from budgetkit.deciding.candidates import Values, candidates, tokens_of
 from budgetkit.deciding.decided import OBJECTIVES, Decided, front, matter
+from budgetkit.deciding.models import recorded_lengths
 from budgetkit.deciding.sensitivity import sensitivity
 from budgetkit.deciding.tuning import tune
 from budgetkit.explorer.budget.commands import move_line, set_amount
@@ -196,7 +197,8 @@ def decide(case: Case, objective: str, risk: float, tell: Callable[[str, float],
     vary = {line: values[line] for line in values if line in lines}
     told = progress("Settings together", 0.4, 1.0)
     tuned = tune(case.traces, strict, vary, objectives, progress=told, **given)
-    return Decided(case.source, case.budget, case.deficit, values, tuned, objectives, moves, risk)
+    answers = [int(each) for said in recorded_lengths(case.traces, case.count) for each in said]
+    return Decided(case.source, case.budget, case.deficit, values, tuned, objectives, moves, answers)
 
 
 def base_of(settings: Any) -> Settings:
