@@ -12,7 +12,7 @@ import pandas as pd
 from budgetkit.budget import Budget
 from budgetkit.budget.quoting import one_line
 from budgetkit.deciding.candidates import Values, answer_reserve
-from budgetkit.deciding.tuning import Tuned
+from budgetkit.deciding.tuned import Tuned
 from budgetkit.figures.question import Question, Spec, label, layout, plain, rows
 from budgetkit.state import to_yaml
 
