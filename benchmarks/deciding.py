@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 
 import budgetkit as bk
-from budgetkit.deciding.tuning import OBJECTIVES, _gain
+from budgetkit.deciding.tuned import gain_of
+from budgetkit.deciding.tuning import OBJECTIVES
 from budgetkit.trace import Trace
 
 OBJECTIVE_NAMES = ("cut", "evidence", "cost")
@@ -74,7 +75,7 @@ def main(paths: list[str]) -> None:
                 if both.sum() < 2 or not beside[both].sum():
                     shown = "| nothing lost there | |" if both.sum() >= 2 else "| cannot be planned | |"
                 else:
-                    gain, low, high = _gain(beside[both], tuned[both], 0)
+                    gain, low, high = gain_of(beside[both], tuned[both], 0)
                     won = "" if low > 0 else " (not won)"
                     shown = f"| {100 * gain:.1f} %{won} | {100 * low:.1f} to {100 * high:.1f} |"
                 best = ", ".join(f"{line} {value}" for line, value in found.best.items())

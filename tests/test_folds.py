@@ -9,6 +9,7 @@ import pytest
 
 import budgetkit as bk
 from budgetkit import BudgetExplorer, ConversationExplorer
+from budgetkit.deciding.candidates import candidates, tokens_of
 from budgetkit.explorer import checked
 from budgetkit.explorer.base import Explorer
 from budgetkit.explorer.billed import largest
@@ -180,8 +181,11 @@ def test_the_sentence_is_computed_on_conversations_held_out() -> None:
     before, after = (found.tuned.scores[held, at, 0].sum() for at in (0, 1 + row))
     gain, low, high = found.tuned.gains(row)
     assert gain == pytest.approx(1 - after / before)
-    assert said.startswith(f"{100 * gain:.1f} % less of what is needed lost, {after:.0f} needed messages lost")
-    assert f"on {len(held)} conversations that it was not chosen on, 95 % sure between {100 * low:.1f}" in said
+    assert said.startswith(
+        f"This budget loses {100 * gain:.1f} % fewer needed messages ({after:.0f} instead of {before:.0f}, "
+    )
+    assert f") on {len(held)} conversations that it was not chosen on; " in said
+    assert said.endswith(f"the true saving lies between {100 * low:.1f} and {100 * high:.1f} % with 95 % confidence.")
     assert 0 < low < gain < high
 
 
@@ -189,7 +193,7 @@ def test_what_is_not_better_is_said_so() -> None:
     explorer = BudgetExplorer(SMALL, "made-up-chats")
     tuned(explorer, "cost")
     said = parts(explorer, "decide", "text")[0]["text"]
-    assert said == "No setting that was tried brings less cost without more needed messages lost: stay."
+    assert said == "No setting that was tried costs less without more needed messages lost: stay."
 
 
 @pytest.mark.parametrize("make", [BudgetExplorer, ConversationExplorer])
@@ -271,6 +275,49 @@ def test_locked_lines_are_left_alone() -> None:
     explorer.controls.lines["output"].lock.value = True
     found = tuned(explorer, "cut")
     assert "output" not in found.values
+
+
+def test_the_report_says_how_many_answers_are_longer_than_the_reserve_that_it_advises() -> None:
+    """A reserve of 0 tokens that is not tuned leaves every answer without room."""
+    for explorer in (
+        BudgetExplorer("agent_prompt", "made-up-chats", window=700),
+        BudgetExplorer(SMALL, "made-up-chats"),
+    ):
+        tuned(explorer, "evidence")
+        (report,) = parts(explorer, "decide", "copy")
+        budget = bk.state.from_yaml(report["text"].partition("```yaml\n")[2].partition("```")[0])
+        size, traces = budget.sizes.get("output", 0), bk.load_traces("made-up-chats")
+        said = [each for trace in traces for each in trace.messages if each.role == "assistant"]
+        share = sum(bk.counter("gpt-4o")("".join(each.texts)) > size for each in said) / len(said)
+        told = f"{100 * share:.1f} % of the recorded answers are longer than the {size:,} tokens reserved for them."
+        assert told in report["text"]
+
+
+def test_what_the_preset_refuses_is_not_advised() -> None:
+    """The sliders show a claim beyond the window as a negative number; a budget that is taken away must hold."""
+    explorer = BudgetExplorer("chat", "made-up-chats", window=700)
+    found = tuned(explorer, "evidence")
+    budgets = [found.budget.assign(**tokens_of(found.values, found.setting(row))) for row in allowed(found)]
+    assert budgets
+    assert all(budget.deficit == "raise" and budget.shared_pool >= 0 for budget in budgets)
+    (report,) = parts(explorer, "decide", "copy")
+    assert bk.state.from_yaml(report["text"].partition("```yaml\n")[2].partition("```")[0]) in budgets
+    tell(explorer, "decide", point=found.advised)
+    assert explorer.plan.budget.shared_pool >= 0
+
+
+def allowed(found: Any) -> list[int]:
+    """Return the rows of a table that could be measured."""
+    return [row for row in found.table(0)["point"] if row >= 0]
+
+
+def test_what_is_thought_is_not_tuned_as_if_it_were_answered() -> None:
+    """Recorded answers hold no thoughts, so that they say nothing about the reserve of these."""
+    thought = bk.thinking("gemini-2.5-flash", "low").reserve(1_500)
+    budget = bk.Budget(8_000, [thought, bk.Reserve("output", 2_000, serves="output")])
+    found = candidates(budget, bk.load_traces("made-up-chats"), bk.counter("gpt-4o"), risk=0.05)
+    assert [*found["output"]] == ["79", "1,039", "2,000"]
+    assert "thinking" not in found
 
 
 # --- billed and check -----------------------------------------------------------------------------

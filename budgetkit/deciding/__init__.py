@@ -5,7 +5,8 @@ from budgetkit.deciding.models import answer_lengths, compare_models
 from budgetkit.deciding.prices import token_prices
 from budgetkit.deciding.sensitivity import sensitivity
 from budgetkit.deciding.solving import Solution, solve
-from budgetkit.deciding.tuning import Tuned, tune
+from budgetkit.deciding.tuned import Tuned
+from budgetkit.deciding.tuning import tune
 
 __all__ = [
     "Condition",

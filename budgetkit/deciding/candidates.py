@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from budgetkit.budget import Budget
+from budgetkit.budget import Budget, Reserve
 from budgetkit.budget.validation import OUTPUT
 from budgetkit.deciding.models import answer_lengths
 from budgetkit.plan.walk import with_undeclared
@@ -33,11 +33,11 @@ def candidates(
     """
     budget = with_undeclared(budget, {})
     found: Values = {}
-    for reserve in budget.reserves:
-        if reserve.serves == OUTPUT:
-            least, now = answer_lengths(traces, count, 1 - risk)[2], budget.sizes[reserve.name]
-            sizes = [least, (least + now) // 2, now] if now > least else [least, 2 * least]
-            found[reserve.name] = _named([size for size in sizes if size < budget.window])
+    reserve = answer_reserve(budget)
+    if reserve is not None:
+        least, now = answer_lengths(traces, count, 1 - risk)[2], budget.sizes[reserve.name]
+        sizes = [least, (least + now) // 2, now] if now > least else [least, 2 * least]
+        found[reserve.name] = _named([size for size in sizes if size < budget.window])
     for section, cap in budget.caps.items():
         if section == budget.remainder and cap is None:
             parts = [budget.usable * quarters // 4 for quarters in (3, 2, 1)]
@@ -45,6 +45,12 @@ def candidates(
         elif cap:
             found[section] = _named([cap // 2, cap, cap * 3 // 2])
     return {line: values for line, values in found.items() if values and line not in locked}
+
+
+def answer_reserve(budget: Budget) -> Reserve | None:
+    """Return the reserve of the answer itself; what is thought before it is no part of a recorded answer."""
+    own = [each for each in budget.reserves if each.serves == OUTPUT and each.name != "thinking"]
+    return next((each for each in own if each.name == OUTPUT), own[0] if own else None)
 
 
 def tokens_of(values: Values, setting: Mapping[str, str]) -> dict[str, Any]:

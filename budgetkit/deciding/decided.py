@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,17 +11,17 @@ import pandas as pd
 
 from budgetkit.budget import Budget
 from budgetkit.budget.quoting import one_line
-from budgetkit.deciding.candidates import Values
-from budgetkit.deciding.tuning import Tuned
+from budgetkit.deciding.candidates import Values, answer_reserve
+from budgetkit.deciding.tuned import Tuned
 from budgetkit.figures.question import Question, Spec, label, layout, plain, rows
 from budgetkit.state import to_yaml
 
-#: What may be made small: in words, what less of it is called, and how it is written.
+#: What may be made small: in words, how a budget is said to bring less of it, and how it is written.
 OBJECTIVES: Mapping[str, tuple[str, str, str]] = {
-    "evidence": ("needed messages lost", "less of what is needed lost", "{:,.2f}"),
-    "cut": ("tokens cut", "fewer tokens cut", "{:,.0f}"),
-    "cost": ("US dollars", "less cost", "${:,.4f}"),
-    "uncached": ("share of input not cached", "less input outside the cache", "{:.1%}"),
+    "evidence": ("needed messages lost", "loses {}fewer needed messages", "{:,.2f}"),
+    "cut": ("tokens cut", "cuts {}fewer tokens", "{:,.0f}"),
+    "cost": ("US dollars", "costs {}less", "${:,.4f}"),
+    "uncached": ("share of input not cached", "sends {}less outside the cache", "{:.1%}"),
 }
 _PROXY = (
     "What is needed is what a later message names again, where a conversation has no marks of its own; it compares "
@@ -35,11 +35,12 @@ class Decided:
 
     source: str
     budget: Budget
+    deficit: str
     values: Values
     tuned: Tuned
     objectives: tuple[str, str]
     moves: pd.DataFrame
-    risk: float
+    answers: Sequence[int]
 
     @property
     def matter(self) -> list[str]:
@@ -68,16 +69,19 @@ class Decided:
         held = len(self.tuned.parts[1])
         where = f"on {held:,} conversations that it was not chosen on"
         what, less, _ = OBJECTIVES[self.objectives[0]]
-        between = f"95 % sure between {100 * low:.1f} and {100 * high:.1f} %"
+        between = f"the true saving lies between {100 * low:.1f} and {100 * high:.1f} % with 95 % confidence"
         if not self.tuned.scores[self.tuned.parts[1], 0, 0].any():
             return f"Nothing to gain: the present setting has 0 {what} {where}."
         now, means = self._means()
         if row == self.advised and means[row, 0] >= now[0]:
             but = f" without more {OBJECTIVES['evidence'][0]}" if self.objectives[1] == "evidence" else ""
-            return f"No setting that was tried brings {less}{but}: stay."
+            return f"No setting that was tried {less.format('')}{but}: stay."
         if low <= 0:
-            return f"No gain that holds: {100 * gain:.1f} % {less} {where}, {self._lost(row)}, {between}."
-        return f"{100 * gain:.1f} % {less}, {self._lost(row)} {where}, {between}."
+            less = less if gain >= 0 else less.replace("fewer", "more").replace("less", "more")
+            said = f"No gain that holds: this budget {less.format(f'{100 * abs(gain):.1f} % ')}"
+        else:
+            said = f"This budget {less.format(f'{100 * gain:.1f} % ')}"
+        return f"{said} ({self._lost(row)}) {where}; {between}."
 
     def holds(self, row: int) -> bool:
         """Say whether the gain is above 0 on conversations held out, with 95 % of the draws."""
@@ -109,8 +113,8 @@ class Decided:
         chosen_on, held = map(len, self.tuned.parts)
         how = (
             f"{self.tuned.tried:,} settings were tried on {chosen_on:,} conversations of {one_line(self.source)}; the "
-            f"gain is measured on {held:,} others, drawn by seed {self.tuned.seed}. At most {100 * self.risk:g} % of "
-            f"the recorded answers would be longer than the reserve. {_PROXY}"
+            f"gain is measured on {held:,} others, drawn by seed {self.tuned.seed}. "
+            f"{self._cut_short(budget)}{_PROXY}"
         )
         parts = ["# Which budget?", f"**{self.sentence(row)}**", how]
         now = f"Each line moved alone; {first[0]} a conversation, {first[2].format(self._means()[0][0])} at present:"
@@ -118,12 +122,20 @@ class Decided:
         parts += ["## What no other setting beats", "\n".join([head, *body])]
         return "\n\n".join([*parts, "## The budget", f"```yaml\n{to_yaml(budget)}```"]) + "\n"
 
+    def _cut_short(self, budget: Budget) -> str:
+        """Say how many of the recorded answers are longer than a budget's reserve of the answer."""
+        reserve = answer_reserve(budget)
+        size = 0 if reserve is None else budget.sizes[reserve.name]
+        share = sum(each > size for each in self.answers) / max(1, len(self.answers))
+        return f"{100 * share:.1f} % of the recorded answers are longer than the {size:,} tokens reserved for them. "
+
     def _lost(self, row: int) -> str:
         """Say what is lost of what is needed, and what it costs, on the part held out."""
         place = self.objectives.index("evidence")
         held = self.tuned.scores[self.tuned.parts[1]]
         now, then = held[:, 0, place].sum(), held[:, 1 + row, place].sum()
-        lost = f"{then:,.0f} needed messages lost ({now:,.0f} at present)" if then else "nothing needed lost"
+        words = "" if place == 0 else "needed messages lost "
+        lost = f"{then:,.0f} {words}instead of {now:,.0f}" if then else "nothing needed lost"
         if self.objectives[1] != "cost":
             return lost
         gain = self.tuned.gains(row, 1)[0]

@@ -17,10 +17,11 @@ from budgetkit.budget.quoting import quoted
 from budgetkit.counters import Counter
 from budgetkit.deciding.candidates import Values, candidates, tokens_of
 from budgetkit.deciding.decided import OBJECTIVES, Decided, front, matter
+from budgetkit.deciding.models import recorded_lengths
 from budgetkit.deciding.sensitivity import sensitivity
 from budgetkit.deciding.tuning import tune
 from budgetkit.explorer.budget.commands import move_line, set_amount
-from budgetkit.explorer.budget.results import Results
+from budgetkit.explorer.budget.results import Results, kept_deficit
 from budgetkit.explorer.budget.settings import Settings
 from budgetkit.explorer.drawing import listed, refusal
 from budgetkit.explorer.folds import button, choice, text
@@ -48,6 +49,7 @@ class Case:
     policy: Policy
     policies: Mapping[str, Policy]
     prices: Prices | None
+    deficit: str
     locked: frozenset[str]
     options: Mapping[str, Any]
 
@@ -146,7 +148,8 @@ class DecideFold:
 
     def _told(self, decided: Decided, settings: Any, found: Any) -> list[Data]:
         row = decided.advised if self._row is None else self._row
-        budget = decided.budget.assign(**_lines(tokens_of(decided.values, decided.setting(row))))
+        lines = _lines(tokens_of(decided.values, decided.setting(row)))
+        budget = kept_deficit(replace(decided.budget, deficit="signed").assign(**lines), decided.deficit)
         named = ", ".join(f"{line} {value}" for line, value in decided.setting(row).items())
         table = front.table(decided, row)
         figure = {
@@ -183,7 +186,8 @@ def decide(case: Case, objective: str, risk: float, tell: Callable[[str, float],
         return lambda done, of: tell(f"{said}: {done:,} of {of:,} conversations", low + (high - low) * done / of)
 
     told = progress("One line at a time", 0, 0.4)
-    moves = sensitivity(case.traces, case.budget, values, objective, progress=told, **given)
+    strict = kept_deficit(case.budget, "raise")  # what exceeds the window is left out, unless the present budget does
+    moves = sensitivity(case.traces, strict, values, objective, progress=told, **given)
     lines = matter(moves)
     if not lines:
         raise ValueError(
@@ -192,8 +196,9 @@ def decide(case: Case, objective: str, risk: float, tell: Callable[[str, float],
         )
     vary = {line: values[line] for line in values if line in lines}
     told = progress("Settings together", 0.4, 1.0)
-    tuned = tune(case.traces, case.budget, vary, objectives, progress=told, **given)
-    return Decided(case.source, case.budget, values, tuned, objectives, moves, risk)
+    tuned = tune(case.traces, strict, vary, objectives, progress=told, **given)
+    answers = [int(each) for said in recorded_lengths(case.traces, case.count) for each in said]
+    return Decided(case.source, case.budget, case.deficit, values, tuned, objectives, moves, answers)
 
 
 def base_of(settings: Any) -> Settings:
@@ -210,13 +215,15 @@ def case_of(settings: Any, found: Any, library: Library) -> Case:
         options = {name: value for name, value in found.run.options.items() if name != "prices"}
         own, count, money = found.run.budget, found.run.count, found.run.prices
         policy, policies = found.policies[found.main], dict(found.policies)
+        model = found.bare.model
     else:
         bare: Results = found
         count, own, policy, policies = bare.counter, bare.plan.budget, OldestFirst(), {}
         options = {"count": count, "framing": framing_for(bare.model.name)}
-        money = prices(bare.model.name)
-    several = policies if len(policies) > 1 else {}
-    return Case(str(base.trace), traces, own, count, policy, several, money, frozenset(base.locks), options)
+        money, model = prices(bare.model.name), bare.model
+    several, deficit = policies if len(policies) > 1 else {}, base.base(model).deficit
+    own, locked = kept_deficit(own, deficit), frozenset(base.locks)
+    return Case(str(base.trace), traces, own, count, policy, several, money, deficit, locked, options)
 
 
 def with_setting(settings: Any, found: Any, library: Library, setting: Mapping[str, Any]) -> Any:

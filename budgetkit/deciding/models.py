@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from budgetkit.budget import Budget
@@ -122,8 +123,7 @@ def answer_lengths(
     >>> answer_lengths(bk.load_traces("made-up-chats"), bk.counter("gpt-4o"))
     (77, 76, 79)
     """
-    answers = [[message for message in trace.messages if message.role == "assistant"] for trace in traces]
-    lengths = [np.array([count("".join(each.texts)) for each in said], dtype=np.int64) for said in answers if said]
+    lengths = recorded_lengths(traces, count)
     if not lengths:
         raise ValueError(
             f"{len(traces)} conversations without an answer; a reserve is read off answers; give some that have them"
@@ -134,3 +134,9 @@ def answer_lengths(
     quantiles = [np.quantile(each, share, method="higher") for each in drawn]
     low, high = np.quantile(quantiles, [0.025, 0.975])
     return int(np.quantile(np.concatenate(lengths), share, method="higher")), int(low), int(high)
+
+
+def recorded_lengths(traces: Sequence[Trace], count: Callable[[str], int]) -> list[npt.NDArray[np.int64]]:
+    """Count the answers of each conversation that has some."""
+    answers = [[message for message in trace.messages if message.role == "assistant"] for trace in traces]
+    return [np.array([count("".join(each.texts)) for each in said], dtype=np.int64) for said in answers if said]

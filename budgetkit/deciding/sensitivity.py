@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.deciding.tuning import Objective, Progress, _answers, _measured, _objective, _split, _values
+from budgetkit.deciding.tuning import Objective, Progress, answers_of, measured, named_objective, split, values_of
 from budgetkit.pruning.policies import OldestFirst, Policy
 from budgetkit.replay.cost import Prices
 from budgetkit.trace import Trace
@@ -61,14 +61,14 @@ def sensitivity(
     >>> found.groupby("line", sort=False)["spread"].first().round(2).to_dict()
     {'output': 0.32, 'episodes': 0.0}
     """
-    name, measure = _objective(objective)
-    values = _values(budget, vary)
+    name, measure = named_objective(objective)
+    values = values_of(budget, vary)
     settings: list[dict[str, Any]] = [{line: value} for line, listed in values.items() for value in listed]
-    chosen_on, _ = _split(len(traces), hold_out, seed)
+    chosen_on, _ = split(len(traces), hold_out, seed)
     own = policy or OldestFirst()
-    work = partial(_measured, budget, [{}, *settings], {name: measure}, own, values, {"prices": prices, **options})
+    work = partial(measured, budget, [{}, *settings], {name: measure}, own, values, {"prices": prices, **options})
     seen = [traces[place] for place in chosen_on]
-    means = np.array(_answers(work, seen, 1, None, progress))[:, :, 0].mean(axis=0)
+    means = np.array(answers_of(work, seen, 1, None, progress))[:, :, 0].mean(axis=0)
     changes = (means[1:] - means[0]) / means[0] if means[0] else np.where(means[1:] == 0, 0.0, np.inf)
     table = pd.DataFrame(
         {

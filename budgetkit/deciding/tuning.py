@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 from random import Random
@@ -23,6 +22,7 @@ import pandas as pd
 from budgetkit.accuracy.dask import Client, answers
 from budgetkit.budget import Budget
 from budgetkit.budget.quoting import brief, quoted
+from budgetkit.deciding.tuned import Floats, Tuned, gain_of
 from budgetkit.pruning.policies import POLICIES, OldestFirst, Policy
 from budgetkit.replay import Replay, losses, replay
 from budgetkit.replay.cost import Prices
@@ -31,10 +31,7 @@ from budgetkit.trace import Trace
 
 Objective = Callable[[Replay], float]
 Progress = Callable[[int, int], None]
-Floats = npt.NDArray[np.float64]
 _MOST = 2_000  # settings that are tried; of more, so many are drawn
-_DRAWS = 2_000
-_NOISE = 0.05  # share of the draws outside the interval
 
 
 def _cut(outcome: Replay) -> float:
@@ -55,84 +52,8 @@ def _lost_evidence(outcome: Replay, found: pd.DataFrame | None = None) -> float:
     return float(table["needed"].sum() - table["present"].sum())
 
 
-_IN_WORDS = {"cut": "tokens cut", "evidence": "evidence lost", "cost": "cost", "uncached": "input not cached"}
 #: What may be made small, by name: tokens cut, needed messages lost, US dollars, the share not read from a cache.
 OBJECTIVES: dict[str, Objective] = {"cut": _cut, "evidence": _lost_evidence, "cost": _cost, "uncached": _uncached}
-
-
-@dataclass(frozen=True)
-class Tuned:
-    """The setting that was chosen, and what it gains on conversations that it was not chosen on.
-
-    Parameters
-    ----------
-    best : dict
-        The chosen values, by line; "policy" by name.
-    budget : Budget
-        The budget with them.
-    policy : Policy
-        The policy with them.
-    table : DataFrame
-        One row a setting: its values, then for each objective the mean over the conversations of both parts
-        (``cost``, ``cost held out``), and whether it is on the Pareto front of the part it was chosen on.
-    gain, low, high : float
-        Share by which the first objective is smaller than at the present setting, on the part held out, and its
-        95 % interval.
-    conversations : tuple of int
-        How many it was chosen on, and how many were held out.
-    objective : str
-        The first objective's name.
-    tried : int
-        Settings tried, of how many there are: `of`.
-    of : int
-        All settings there are.
-    scores : ndarray
-        Every measure: conversations x settings, the present one first, x objectives.
-    parts : tuple of list of int
-        The conversations that it was chosen on, and those that were held out.
-    seed : int
-        What split them.
-    """
-
-    best: dict[str, Any]
-    budget: Budget
-    policy: Policy
-    table: pd.DataFrame
-    gain: float
-    low: float
-    high: float
-    conversations: tuple[int, int]
-    objective: str
-    tried: int
-    of: int
-    scores: Floats = field(repr=False)
-    parts: tuple[list[int], list[int]] = field(repr=False)
-    seed: int = 0
-
-    def gains(self, row: int, objective: int = 0) -> tuple[float, float, float]:
-        """Return the gain of a row of the table on the part held out, and its 95 % interval."""
-        held = self.scores[self.parts[1]]
-        return _gain(held[:, 0, objective], held[:, 1 + row, objective], self.seed)
-
-    @property
-    def holds_out(self) -> bool:
-        """Whether the gain is above 0 on conversations held out, with 95 % of the draws."""
-        return self.low > 0
-
-    @property
-    def front(self) -> pd.DataFrame:
-        """The settings that no other beats in all objectives."""
-        return self.table[self.table["front"]].reset_index(drop=True)
-
-    def __str__(self) -> str:
-        many = f"{self.conversations[1]} conversations that it was not chosen on"
-        between = f"95 % sure between {100 * self.low:.1f} and {100 * self.high:.1f} %"
-        what = _IN_WORDS.get(self.objective, self.objective)
-        values = ", ".join(f"{line} {value}" for line, value in self.best.items())
-        if not self.holds_out:
-            change = f"{what} changes by {0.0 - 100 * self.gain:+.1f} % on {many}"
-            return f"No gain that holds: {change} ({between}); {values}."
-        return f"{100 * self.gain:.1f} % less {what} on {many}, {between}: {values}."
 
 
 def tune(
@@ -203,17 +124,17 @@ def tune(
     ({'output': 500}, 2)
     """
     asked = [objective] if isinstance(objective, str) or callable(objective) else list(objective)
-    named = dict(_objective(each) for each in asked)
-    values = _values(budget, vary)
+    named = dict(named_objective(each) for each in asked)
+    values = values_of(budget, vary)
     every = [dict(zip(values, point, strict=True)) for point in product(*values.values())]
     settings = every if len(every) <= _MOST else Random(seed).sample(every, _MOST)
-    chosen_on, held = _split(len(traces), hold_out, seed)
+    chosen_on, held = split(len(traces), hold_out, seed)
     work = partial(
-        _measured, budget, [{}, *settings], named, policy or OldestFirst(), values, {"prices": prices, **options}
+        measured, budget, [{}, *settings], named, policy or OldestFirst(), values, {"prices": prices, **options}
     )
-    scores = np.array(_answers(work, list(traces), workers, client, progress))  # conversations x settings x objectives
+    scores = np.array(answers_of(work, list(traces), workers, client, progress))  # conversation x setting x objective
     table, best = _table(settings, list(named), scores, chosen_on, held, list(values))
-    gain, low, high = _gain(scores[held, 0, 0], scores[held, 1 + best, 0], seed)
+    gain, low, high = gain_of(scores[held, 0, 0], scores[held, 1 + best, 0], seed)
     changed, with_policy = _set(budget, settings[best], policy or OldestFirst(), values)
     return Tuned(
         settings[best],
@@ -233,7 +154,8 @@ def tune(
     )
 
 
-def _objective(asked: str | Objective) -> tuple[str, Objective]:
+def named_objective(asked: str | Objective) -> tuple[str, Objective]:
+    """Return an objective with its name."""
     if callable(asked):
         return getattr(asked, "__name__", "objective"), asked
     if asked not in OBJECTIVES:
@@ -243,7 +165,7 @@ def _objective(asked: str | Objective) -> tuple[str, Objective]:
     return asked, OBJECTIVES[asked]
 
 
-def _values(budget: Budget, vary: Mapping[str, Iterable[Any]]) -> dict[str, dict[Any, Any]]:
+def values_of(budget: Budget, vary: Mapping[str, Iterable[Any]]) -> dict[str, dict[Any, Any]]:
     """Return for each line what may be set, by the name it has in the table."""
     found: dict[str, dict[Any, Any]] = {}
     for line, given in vary.items():
@@ -265,7 +187,8 @@ def _values(budget: Budget, vary: Mapping[str, Iterable[Any]]) -> dict[str, dict
     return found
 
 
-def _split(many: int, hold_out: float, seed: int) -> tuple[list[int], list[int]]:
+def split(many: int, hold_out: float, seed: int) -> tuple[list[int], list[int]]:
+    """Return the conversations to choose on, and those held out."""
     held = round(many * hold_out)
     if not 2 <= held <= many - 2:
         raise ValueError(
@@ -285,7 +208,7 @@ def _set(
     return (budget.assign(**lines) if lines else budget), own
 
 
-def _measured(
+def measured(
     budget: Budget,
     settings: Sequence[Mapping[str, Any]],
     objectives: Mapping[str, Objective],
@@ -311,13 +234,14 @@ def _measured(
     return rows
 
 
-def _answers(
+def answers_of(
     work: Callable[[Trace], Any],
     traces: list[Trace],
     workers: int,
     client: Client | None,
     progress: Progress | None = None,
 ) -> list[Any]:
+    """Do the work for every conversation, here, in processes or on a cluster."""
     with ExitStack() as stack:
         spread = client is None and workers > 1
         found = stack.enter_context(ProcessPoolExecutor(workers)).map(work, traces) if spread else None
@@ -359,13 +283,3 @@ def _on_front(means: Floats) -> npt.NDArray[np.bool_]:
         ],
         dtype=np.bool_,
     )
-
-
-def _gain(before: Floats, after: Floats, seed: int) -> tuple[float, float, float]:
-    """Return the share gained over all conversations, and its interval from drawing conversations again."""
-    draws = np.random.default_rng(seed).integers(0, len(before), (_DRAWS, len(before)))
-    sums = np.column_stack([before[draws].sum(axis=1), after[draws].sum(axis=1)])
-    shares = 1 - sums[:, 1] / np.where(sums[:, 0] == 0, np.inf, sums[:, 0])
-    low, high = np.quantile(np.where(sums[:, 0] == 0, 0.0, shares), [_NOISE / 2, 1 - _NOISE / 2])
-    whole = float(before.sum())
-    return (1 - float(after.sum()) / whole if whole else 0.0), float(low), float(high)
