@@ -2,8 +2,10 @@
 
 import asyncio
 import dataclasses
+import warnings
 from typing import Any
 
+import numpy as np
 import pytest
 
 import budgetkit as bk
@@ -153,3 +155,30 @@ def test_the_three_ways_of_counting_stand_in_one_table() -> None:
     assert (found["microseconds"] > 0).all()
     with pytest.raises(ValueError, match="one text or more"):
         ways([])
+
+
+def test_the_last_section_that_is_given_pays_what_every_request_costs() -> None:
+    budget = bk.presets.working_memory(8_000)
+    for given in ({"system": "Be brief.", "history": HISTORY[:1]}, {"system": "Be brief.", "current": ""}):
+        for policy in (None, bk.policies.SlidingWindow(2)):
+            built = bk.build(budget, COUNT, policy=policy, **given)
+            assert built.plan.used == DEFAULT_FRAMING.request(built.messages, COUNT)
+
+
+def test_scores_of_any_kind_nothing_and_what_is_no_pair() -> None:
+    budget = bk.presets.rag(4_000)
+    for score in (0.9, np.float32(0.9), np.int64(1)):
+        built = bk.build(budget, COUNT, retrieval=("passage", score), user="q")
+        assert [message["content"] for message in built.messages] == ["passage", "q"]
+    built = bk.build(budget, COUNT, retrieval=[None, "x"], user="q")
+    assert [message["content"] for message in built.messages] == ["x", "q"]
+    for wrong in (("a", 0.5, "b"), ("a", "b"), (None, 0.5)):
+        with pytest.raises(ValueError, match="'retrieval' was given .*; known are a text, a message, and a pair"):
+            bk.build(budget, COUNT, retrieval=[wrong], user="q")
+
+
+def test_texts_of_no_tokens_differ_by_nothing_known() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert ways([""])["off"].isna().all()
+        assert ways([""], lambda text: 1, "o200k_base")["off"].isna().all()

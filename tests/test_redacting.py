@@ -157,6 +157,32 @@ def test_times_marks_usage_and_compactions_are_kept_as_numbers() -> None:
     assert "ada" not in to_line(shown)
 
 
+def test_no_field_lets_a_name_through() -> None:
+    said: list[dict[str, Any]] = [
+        {"role": "Okafor", "name": "Okafor", "content": [{"type": "okafor", "text": "Hello"}]},
+        {"role": "user", "content": "And?", "timestamp": "met Okafor at 5", "evidence": ["Okafor said this", 0, 77]},
+        {"role": "assistant", "content": "So.", "timestamp": "2026-01-05T09:00:00", "evidence": "Okafor"},
+        {"role": "assistant", "tool_calls": [{**call("c", nights=1), "type": "okafor"}]},
+    ]
+    inner = {"type": "okafor", "$ref": "okafor.example/a/b", "name": "okafor/b", "x-owner-okafor": {"x": 1}}
+    fields = {
+        "model": "ft:gpt-4o:okafor-corp:proj:1",
+        "format": "okafor",
+        "usage": [
+            {"message_index": 2, "model": "okafor/gpt-4o:ft-okafor", "context_tokens": 9, "input_tokens": "Okafor"}
+        ],
+        "compactions": [{"at": 2, "first_kept": "Okafor", "kept": ["Okafor text", 1]}],
+    }
+    trace = bk.Trace("x", tuple(map(bk.Message, said)), ({"name": "f", "parameters": inner},), fields=fields)
+    shown = bk.redact(trace, EXACT)
+    assert "okafor" not in to_line(shown).casefold()
+    assert shown.messages[1].raw["evidence"] == [0]
+    assert [message.raw.get("timestamp") for message in shown.messages] == [None, None, "2026-01-05T09:00:00", None]
+    assert shown.fields["compactions"] == [{"at": 2, "first_kept": None, "kept": [1]}]
+    assert [shown.fields["model"], *usage_frame(shown)["model"]] == ["gpt-4o", "gpt-4o"]
+    assert shown.counts(EXACT).tolist() == trace.counts(EXACT).tolist()
+
+
 def test_an_estimate_is_refused_with_what_to_use() -> None:
     with pytest.raises(ValueError, match=r"estimate:o200k_base; .* redact with an exact counter"):
         bk.redact(TRACE, "estimate:o200k_base")

@@ -134,3 +134,9 @@ def test_what_trim_messages_takes_beside_a_size_is_listed() -> None:
     assert read.budget.usable == 4_000
     assert read.unsaid == ("strategy: 'first'", "start_on: 'human'")
     assert presets.translate({"max_tokens": 9}, "langchain").unsaid == ("include_system: False",)
+
+
+@pytest.mark.parametrize(("field", "system"), [("maxWorkingMemoryTokens", "octopus"), ("total_tokens", "anchor")])
+def test_a_size_written_as_text_is_refused_and_not_taken_for_a_model(field: str, system: str) -> None:
+    with pytest.raises(TypeError, match="okens is '8000'; tokens are whole numbers of 0 or more; give an int"):
+        presets.translate({field: "8000"}, system)

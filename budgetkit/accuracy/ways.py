@@ -33,8 +33,9 @@ def ways(texts: Sequence[str], *counters: Any) -> pd.DataFrame:
     -------
     DataFrame
         One row a counter: name, kind ("characters", "estimate", "tokenizer" or "endpoint"), exact, tokens (int64, of
-        all texts), off (float64, against the reference; missing without one), microseconds (float64, a text, measured
-        here and now; an endpoint's kept answers are quick) and network (bool, whether texts are sent away).
+        all texts), off (float64, against the reference; missing without one, or where it counts 0), microseconds
+        (float64, a text, measured here and now; an endpoint's kept answers are quick) and network (bool, whether
+        texts are sent away).
 
     Raises
     ------
@@ -53,7 +54,8 @@ def ways(texts: Sequence[str], *counters: Any) -> pd.DataFrame:
     rows = [_row(each, texts) for each in made]
     table = pd.DataFrame(rows, columns=["name", "kind", "exact", "tokens", "microseconds", "network"])
     sure = [*table.index[table["kind"] == "endpoint"], *table.index[table["exact"]]]
-    table.insert(4, "off", table["tokens"] / table["tokens"][sure[0]] - 1 if sure else float("nan"))
+    reference = table["tokens"][sure[0]] if sure else 0
+    table.insert(4, "off", table["tokens"] / reference - 1 if reference else float("nan"))
     return table
 
 

@@ -10,9 +10,11 @@ import inspect
 from asyncio import gather
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 from budgetkit.budget import Allocation, Budget
+from budgetkit.budget.quoting import brief
 from budgetkit.counters import counter
 from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.live.assembly import messages
@@ -83,6 +85,8 @@ def build(
     ------
     LookupError
         If the budget has no such section and takes none.
+    ValueError
+        If a section is given what is no text, message or pair.
 
     Examples
     --------
@@ -107,13 +111,17 @@ def build(
     place = {section: number for number, section in enumerate(budget.sections)}
     order = sorted(sections, key=lambda section: place.get(section, len(place)))
     parts = {s: _items(s, _listed(sections[s]), roles, counting, framing) for s in order}
-    if (last := roles.get("current", order[-1] if order else "")) in parts:
+    filled, last = [s for s in order if parts[s]], roles.get("current")
+    if filled:
+        last = last if last in filled else filled[-1]
         parts[last] = _primed(parts[last], framing)
     cut, history = cutter(counting), roles.get("user")
     if policy is not None and history in parts:
         others = fit(budget, [item for s in order if s != history for item in parts[s]], cut)
         room = others[history].limit if history in place else others.free
-        parts[history] = _pruned(parts[history], room, policy, counting, framing)
+        room -= framing.priming if last == history else 0
+        kept = _pruned(parts[history], room, policy, counting, framing)
+        parts[history] = _primed(kept, framing) if last == history else kept
     items = [item for s in order for item in parts[s]]
     plan = fit(budget, items, cut)
     return Built(messages(plan, context_role), plan)
@@ -154,7 +162,7 @@ def _listed(value: Any) -> list[Any]:
     """List what a section was given; a pair of a text and a number is one thing."""
     if value is None or (isinstance(value, str) and not value):
         return []
-    pair = isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], int | float)
+    pair = isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], Real)
     return (
         [value] if pair or isinstance(value, str | Mapping | Message) or not isinstance(value, Iterable) else [*value]
     )
@@ -164,7 +172,7 @@ def _items(section: str, values: list[Any], roles: Mapping[str, str], count: Cou
     speaks = (
         "system" if section in map(roles.get, _INSTRUCT) else "user" if section == roles.get("current") else "context"
     )
-    pairs = [value if isinstance(value, tuple) else (value, 0.0) for value in values]
+    pairs = [_pair(section, value) for value in values if value is not None]
     read = [(_message(value, speaks), float(score)) for value, score in pairs]
     sizes = framing.messages([message for message, _ in read], count)
     groups = _groups([message for message, _ in read], section)
@@ -172,6 +180,16 @@ def _items(section: str, values: list[Any], roles: Mapping[str, str], count: Cou
         Item(section, size, score=score, payload=message, group=group)
         for (message, score), size, group in zip(read, sizes, groups, strict=True)
     ]
+
+
+def _pair(section: str, value: Any) -> tuple[Any, Any]:
+    pair = value if isinstance(value, tuple) else (value, 0.0)
+    if len(pair) != 2 or pair[0] is None or not isinstance(pair[1], Real):
+        raise ValueError(
+            f"section {brief(section)} was given {brief(value)}; known are a text, a message, and a pair of one of "
+            "them and its score, a number; give one of these"
+        )
+    return pair
 
 
 def _message(value: Any, speaks: str) -> Message:

@@ -13,7 +13,7 @@ from typing import Any
 
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation, check_choice
-from budgetkit.budget.amounts import Amount, Share
+from budgetkit.budget.amounts import Amount, Share, check_tokens
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.files import read_toml
 from budgetkit.presets.agent_prompt import POLICIES, PRIORITIES, agent_prompt
@@ -88,6 +88,8 @@ def translate(given: Budget | Mapping[str, Any], system: str) -> Translation:
     ------
     ValueError
         If the system is unknown, the configuration is none of its own, or the system refuses the budget's numbers.
+    TypeError
+        If a size is no whole number, such as the text "8000".
 
     Notes
     -----
@@ -202,6 +204,7 @@ def _to_anchor(budget: Budget) -> dict[str, Any]:
 
 def _from_anchor(config: Mapping[str, Any]) -> tuple[Budget, dict[str, Any]]:
     known, others = _parted(config, {"total_tokens", "allocations", "reserve_tokens"}, "total_tokens")
+    check_tokens("total_tokens", known["total_tokens"])
     budget = token_budget(**known, fill="skip", order="open by item")
     lines = [*budget.allocations, *(Allocation(s, fill="skip") for s in SECTIONS if s not in budget.sections)]
     return replace(budget, allocations=[replace(line, keep="best") for line in lines]), others
@@ -221,7 +224,7 @@ def _to_octopus(budget: Budget) -> dict[str, Any]:
 def _from_octopus(config: Mapping[str, Any]) -> tuple[Budget, dict[str, Any]]:
     named = {name.lower(): name for name in _OCTOPUS}  # JSON may write them in camel case
     known, others = _parted({named.get(str(key).lower(), key): config[key] for key in config}, set(_OCTOPUS))
-    return working_memory(**{_OCTOPUS[name]: value for name, value in known.items()}), others
+    return working_memory(**{_OCTOPUS[name]: check_tokens(name, value) for name, value in known.items()}), others
 
 
 def _to_plan_195(budget: Budget) -> dict[str, Any]:

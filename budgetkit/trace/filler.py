@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice, product
@@ -46,6 +47,7 @@ class Filler:
     count: Count
     words: dict[tuple[str, ...], str] = field(default_factory=dict)
     names: dict[tuple[str, ...], str] = field(default_factory=dict)
+    used: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # names by what stands before them
 
     def text(self, text: str) -> str:
         """Replace the words of a text; where it is JSON, its fields keep names that differ."""
@@ -73,11 +75,12 @@ class Filler:
         if word in _STAYS or _is_escape(word):
             return word
         if (known := self.names.get((before, word))) is None:
-            used = {name for (other, _), name in self.names.items() if other == before}
+            used = self.used[before]
             near = islice(_variants(alike(word)), _TRIED)
             listed = chain(near, _short(2), islice(_short(3), 4 * _TRIED)) if word[0] != "\\" else _escapes()
             contexts = (before,) if before else _BEFORE_NAMES
             known = self.names[before, word] = self._fitting(word, contexts, listed, "_a", used)
+            used.add(known)
         return known
 
     def _fitting(

@@ -7,16 +7,21 @@ figure is made of (metadata, ids, thoughts, the bytes of pictures, unknown field
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache
 from typing import Any, Final
 
 from budgetkit.counters import CalibratedCounter, EstimateCounter, count_of
+from budgetkit.files import read_toml
 from budgetkit.framing.images import sized
-from budgetkit.message import Message, Passage
+from budgetkit.message import ROLES, Message, Passage
 from budgetkit.models import Model
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.filler import Filler, alike
+from budgetkit.trace.importers.formats import names, table
 from budgetkit.trace.saving import usage_frame
 
 __all__ = ["redact"]
@@ -69,7 +74,8 @@ def redact(trace: Trace, count: str | Model | Count) -> Trace:
         )
     redaction = _Redaction(Filler(counted))
     found = {index: tuple(map(redaction.passage, passages)) for index, passages in trace.contexts.items()}
-    places = {each: index for index, message in enumerate(trace.messages) for each in _own_ids(message.raw)}
+    places: dict[object, int] = {index: index for index in range(len(trace.messages))}
+    places |= {each: index for index, message in enumerate(trace.messages) for each in _own_ids(message.raw)}
     messages = [Message(redaction.message(message, places)) for message in trace.messages]
     tools = tuple(redaction.schema(tool) for tool in trace.tools)
     return Trace("redacted", tuple(messages), tools, found, fields=_figures(trace))
@@ -99,17 +105,23 @@ class _Redaction:
 
     def message(self, message: Message, places: Mapping[object, int]) -> dict[str, Any]:
         """Replace what a message says, field by field."""
-        raw: dict[str, Any] = {"role": message.role}
+        raw: dict[str, Any] = {"role": self.known(message.role)}
         if "content" in message.raw:
             content = message.raw["content"]
             listed = isinstance(content, list | tuple)
             raw["content"] = [self._part(p) for p in content] if listed else content and self.filler.text(content)
-        for key in ("refusal", "name", "tool_call_id", "timestamp", "tool_calls", "function_call", "contexts"):
+        for key in ("refusal", "name", "tool_call_id", "tool_calls", "function_call", "contexts"):
             if (value := message.raw.get(key)) is not None:
                 raw[key] = self._field(key, value, message)
-        if marks := message.raw.get("evidence"):
-            raw["evidence"] = [places.get(mark, mark) if isinstance(mark, str) else mark for mark in marks]
+        if _is_time(message.raw.get("timestamp")):
+            raw["timestamp"] = message.raw["timestamp"]
+        if isinstance(marks := message.raw.get("evidence"), list | tuple):
+            raw["evidence"] = [places[mark] for mark in marks if type(mark) in (int, str) and mark in places]
         return raw
+
+    def known(self, word: Any) -> Any:
+        """Rename a word of a format, such as a role, unless everybody knows it."""
+        return word if not isinstance(word, str) or word in _known() else self.filler.name(word)
 
     def passage(self, passage: Passage) -> Passage:
         """Replace a passage's title and text."""
@@ -124,17 +136,17 @@ class _Redaction:
         if not isinstance(value, Mapping):
             return self.value(value) if isinstance(value, str) else value
         return {
-            self.filler.name(key) if named else key: self._keyword(each, "" if named else key)
+            self.filler.name(key) if named else self.known(key): self._keyword(each, "" if named else key)
             for key, each in value.items()
         }
 
     def _keyword(self, value: Any, key: str) -> Any:
-        if key in ("type", "format", "$schema"):
-            return value
+        if key in ("type", "format", "$schema") and not isinstance(value, Mapping):
+            return [*map(self.known, value)] if isinstance(value, list | tuple) else self.known(value)
         if key in ("name", "required", "$ref") and isinstance(value, str | list | tuple):
             if isinstance(value, str):
-                start, slash, last = value.rpartition("/")
-                return start + slash + self.filler.name(last)
+                *start, last = value.split("/") if key == "$ref" else [value]
+                return "/".join([*map(self.known, start), self.filler.name(last)])
             return [self.filler.name(each) for each in value]
         return self.value(value) if key in _VALUES else self.schema(value, key in _NAMED)
 
@@ -148,7 +160,7 @@ class _Redaction:
         if key == "function_call":
             return self._called(value)
         if key == "name" and isinstance(value, str):
-            return value if value == message.role else self.filler.name(value)
+            return self.known(value) if value == message.role else self.filler.name(value)
         return self.filler.text(value) if key == "refusal" else value
 
     def _part(self, part: Any) -> Any:
@@ -159,10 +171,12 @@ class _Redaction:
         for image in Message({"role": "user", "content": [part]}).images:
             width, height = sized(image) or (None, None)
             shown = {"detail": image.detail} | ({"width": width, "height": height} if width else {})
-        return {"type": part.get("type")} | told | shown
+        return {"type": self.known(part.get("type"))} | told | shown
 
     def _call(self, call: Mapping[str, Any]) -> dict[str, Any]:
-        own = {key: self._id(call[key]) if key == "id" else call[key] for key in ("id", "type") if key in call}
+        own = {
+            key: self._id(call[key]) if key == "id" else self.known(call[key]) for key in ("id", "type") if key in call
+        }
         inner = call.get("function")
         return {**own, "function": self._called(inner)} if inner is not None else {**own, **self._called(call)}
 
@@ -177,15 +191,46 @@ class _Redaction:
         return self.ids.setdefault(id, f"{kind}_{len(self.ids) + 1}") if isinstance(id, str) and id else id
 
 
+@cache
+def _known() -> frozenset[str]:
+    """List the words of formats, roles, parts and schemas that everybody has."""
+    return names().union(table("shared")["words"].split(), ROLES, *read_toml("presets.toml")["roles"].values())
+
+
 def _own_ids(raw: Mapping[str, Any]) -> Sequence[object]:
     return [raw[key] for key in ("id", "dia_id") if isinstance(raw.get(key), str)]
 
 
 def _figures(trace: Trace) -> dict[str, Any]:
     """Keep what is told in numbers: the provider's usage, and which messages a compaction took."""
-    usage = usage_frame(trace).to_dict("records")
-    kept = {key: trace.fields[key] for key in ("format", "model") if isinstance(trace.fields.get(key), str)}
-    taken = trace.fields.get("compactions")
+    rows = usage_frame(trace).to_dict("records")
+    usage = [{k: _model(v) if k == "model" else _number(v) for k, v in row.items()} for row in rows]
+    format, taken = (trace.fields.get(key) for key in ("format", "compactions"))
     listed = [each for each in taken if isinstance(each, Mapping)] if isinstance(taken, list | tuple) else []
-    compactions = [{key: each[key] for key in ("at", "first_kept", "kept") if key in each} for each in listed]
-    return kept | ({"usage": usage} if usage else {}) | ({"compactions": compactions} if compactions else {})
+    compactions = [{key: _places(each[key]) for key in ("at", "first_kept", "kept") if key in each} for each in listed]
+    told: dict[str, Any] = {"format": format if isinstance(format, str) and format in _known() else None}
+    told |= {"model": _model(trace.fields.get("model")), "usage": usage, "compactions": compactions}
+    return {key: value for key, value in told.items() if value}
+
+
+def _number(value: Any) -> Any:
+    return value if isinstance(value, int | float) else None
+
+
+def _places(value: Any) -> Any:
+    return [each for each in value if type(each) is int] if isinstance(value, list | tuple) else _number(value)
+
+
+def _model(name: Any) -> str | None:
+    """Cut a model's name to what everybody knows: no path before it, no name of who tuned it."""
+    base = re.sub(r".*\bft:([^:]*).*|:ft-.*", r"\1", name, flags=re.S) if isinstance(name, str) else ""
+    return base.rpartition("/")[2] or None
+
+
+def _is_time(value: Any) -> bool:
+    if not isinstance(value, str):
+        return isinstance(value, int | float)
+    try:
+        return bool(datetime.fromisoformat(value))
+    except ValueError:
+        return False
