@@ -62,7 +62,7 @@ class Keeper:
     ) -> None:
         self.budget, self.policy, self.count, self.tools, self.more = budget, policy, count, tuple(tools), more
         self.conversations = conversations
-        self._talks: dict[int, tuple[Conversation, set[int], Numbers]] = {}
+        self._talks: dict[int | None, tuple[Conversation, set[int], Numbers]] = {}
         self._numbers = counting()
         self._lock = Lock()
 
@@ -85,7 +85,7 @@ class Keeper:
         keys = _keys(said)
         with self._lock:
             known = next((n for n in range(len(said), 0, -1) if keys[n] in self._talks), 0)
-            talk, others, numbers = self._talks[keys[known]] if known else (None, (), [])
+            talk, others, numbers = self._talks.get(keys[known] if known else None, (None, (), ()))
             for key in others:  # what was said up to here is found no more: said again, it begins a new conversation
                 self._talks.pop(key, None)
         if talk is None:
