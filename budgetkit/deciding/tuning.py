@@ -134,24 +134,11 @@ def tune(
     )
     scores = np.array(answers_of(work, list(traces), workers, client, progress))  # conversation x setting x objective
     table, best = _table(settings, list(named), scores, chosen_on, held, list(values))
-    gain, low, high = gain_of(scores[held, 0, 0], scores[held, 1 + best, 0], seed)
     changed, with_policy = _set(budget, settings[best], policy or OldestFirst(), values)
-    return Tuned(
-        settings[best],
-        changed,
-        with_policy,
-        table,
-        gain,
-        low,
-        high,
-        (len(chosen_on), len(held)),
-        next(iter(named)),
-        len(settings),
-        len(every),
-        scores,
-        (chosen_on, held),
-        seed,
-    )
+    many, first = (len(chosen_on), len(held)), next(iter(named))
+    tried = len(settings), len(every)
+    gained, parts = gain_of(scores[held, 0, 0], scores[held, 1 + best, 0], seed), (chosen_on, held)
+    return Tuned(settings[best], changed, with_policy, table, *gained, many, first, *tried, scores, parts, seed)
 
 
 def named_objective(asked: str | Objective) -> tuple[str, Objective]:
