@@ -90,10 +90,10 @@ class Filler:
         wanted = [self.count(context + word) for context in contexts]
         nearest = ""
         for each in candidates:
-            lacking = [size - self.count(context + each) for context, size in zip(contexts, wanted, strict=True)]
-            longer = each + more * max(0, lacking[0])
+            longer = each + more * max(0, wanted[0] - self.count(contexts[0] + each))
             if longer in used:
                 continue
+            lacking = [size - self.count(context + each) for context, size in zip(contexts, wanted, strict=True)]
             if not any(lacking) or (lacking[0] > 0 and [self.count(before + longer) for before in contexts] == wanted):
                 return longer
             if not nearest and self.count(contexts[0] + longer) == wanted[0]:
