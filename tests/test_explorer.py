@@ -271,7 +271,8 @@ def test_every_section_that_loses_is_named_with_what_would_mend_it_the_largest_l
     explorer.controls.demand["notes"].value = 20
     assert explorer.status == "What is asked loses 60 tokens: history 50, system 7, notes 3."
     assert explorer.view.state["status"]["more"] == [
-        "history loses 50 of 90 tokens because it is over its cap (40); raise the cap to 90, or shorten it.",
+        "history loses 50 of 90 tokens because it is over its cap (40); it can be raised to 57; lower other caps or a "
+        "reserve, choose a larger window, or shorten it.",
         "system loses 7 of 10 tokens because it is over its cap (3); raise the cap to 10, or shorten it.",
         "notes loses 3 of 20 tokens because the window (60) has no room for it; lower a reserve, shorten another "
         "section, or choose a window larger by 3.",

@@ -286,6 +286,7 @@ def test_the_report_says_how_many_answers_are_longer_than_the_reserve_that_it_ad
         tuned(explorer, "evidence")
         (report,) = parts(explorer, "decide", "copy")
         budget = bk.state.from_yaml(report["text"].partition("```yaml\n")[2].partition("```")[0])
+        assert isinstance(budget, bk.Budget)
         size, traces = budget.sizes.get("output", 0), bk.load_traces("made-up-chats")
         said = [each for trace in traces for each in trace.messages if each.role == "assistant"]
         share = sum(bk.counter("gpt-4o")("".join(each.texts)) > size for each in said) / len(said)

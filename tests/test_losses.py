@@ -18,11 +18,20 @@ def test_over_a_cap_and_in_a_full_window_are_two_sentences() -> None:
     lines = [bk.Allocation("system", required=True), bk.Allocation("history", 150, keep="newest")]
     budget = bk.Budget(150, (), lines, deficit="signed")
     assert bk.fit(budget, [bk.Item("system", 60), *[bk.Item("history", 40)] * 4]).warnings == (
-        "history loses 40 of 160 tokens (1 item) because it is over its cap (150); raise the cap to 160, or "
-        "shorten it.",
+        "history loses 40 of 160 tokens (1 item) because it is over its cap (150); no room is left to raise it; lower "
+        "other caps or a reserve, choose a larger window, or shorten it.",
         "history loses 40 of 160 tokens (1 item) because the window (150) has no room for it; "
         "lower a reserve, shorten another section, or choose a window larger by 40.",
     )
+
+
+def test_a_cap_is_not_said_to_be_raised_beyond_what_the_window_holds() -> None:
+    """Of 1,000 tokens system may take 100 and history 600; so 300 are left, and history can have 900 at most."""
+    budget = bk.Budget(1_000, (), [bk.Allocation("system", 100), bk.Allocation("history", 600)])
+    fits, too_much = (bk.allocate(budget, {"history": asked}).warnings[0] for asked in (900, 2_000))
+    assert "raise the cap to 900, or shorten it" in fits
+    assert "it can be raised to 900; lower other caps or a reserve, choose a larger window, or shorten it" in too_much
+    assert bk.allocate(budget.assign(history=900), {"history": 900}).warnings == ()
 
 
 def test_a_full_pool_is_not_a_full_window_and_idle_caps_are_named() -> None:

@@ -81,7 +81,7 @@ def sentence(loss: Loss, budget: Budget, grants: Iterable[Grant]) -> str:
     if loss.reason == OVER_CAP and cap == 0:
         why = f"it is switched off by its cap of 0; give it a cap of {loss.demand:,}"
     elif loss.reason == OVER_CAP:
-        why = f"it is over its cap ({cap:,}); raise the cap to {loss.demand:,}, or shorten it"
+        why = f"it is over its cap ({cap:,}); {_raised(loss.demand, cap or 0, max(0, budget.shared_pool))}"
     elif loss.reason == WINDOW_FULL:
         why = (
             f"the window ({budget.window:,}) has no room for it; lower a reserve, shorten another section, "
@@ -99,6 +99,14 @@ def sentence(loss: Loss, budget: Budget, grants: Iterable[Grant]) -> str:
     whole = " whole, as drop says," if rules.get(loss.reason) == "drop" else ""
     needed = " is required and" if allocation.required else ""
     return f"{one_line(allocation.section)}{needed} loses {_amount(loss)}{whole} because {why}."
+
+
+def _raised(demand: int, cap: int, pool: int) -> str:
+    """Say how far a cap can be raised: to the demand, or by what the shared pool holds."""
+    if demand <= cap + pool:
+        return f"raise the cap to {demand:,}, or shorten it"
+    room = f"it can be raised to {cap + pool:,}" if pool else "no room is left to raise it"
+    return f"{room}; lower other caps or a reserve, choose a larger window, or shorten it"
 
 
 def _amount(loss: Loss) -> str:

@@ -224,7 +224,8 @@ def _to_octopus(budget: Budget) -> dict[str, Any]:
 def _from_octopus(config: Mapping[str, Any]) -> tuple[Budget, dict[str, Any]]:
     named = {name.lower(): name for name in _OCTOPUS}  # JSON may write them in camel case
     known, others = _parted({named.get(str(key).lower(), key): config[key] for key in config}, set(_OCTOPUS))
-    return working_memory(**{_OCTOPUS[name]: check_tokens(name, value) for name, value in known.items()}), others
+    sizes: dict[str, Any] = {_OCTOPUS[name]: check_tokens(name, value) for name, value in known.items()}
+    return working_memory(**sizes), others
 
 
 def _to_plan_195(budget: Budget) -> dict[str, Any]:

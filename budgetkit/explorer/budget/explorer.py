@@ -30,7 +30,7 @@ from budgetkit.trace import Trace
 
 Data = dict[str, Any]
 #: The files that can be opened.
-OPENS = [
+OPENS: list[Data] = [
     {"purpose": "file", "label": "Open a conversation…", "accept": None},
     {"purpose": "setup", "label": "Load a set-up…", "accept": ".yaml,.yml,.json"},
 ]

@@ -45,7 +45,7 @@ FOLDS = {
     "check": Fold("What does the check find?", "budgetkit.replay.explorer.folded:CheckFold"),
     "decide": Fold("Which setting is best?", "budgetkit.deciding.fold:DecideFold"),
 }
-OPENS = [
+OPENS: list[Data] = [
     {"purpose": "file", "label": "Open a conversation…", "accept": None},
     {"purpose": "setup", "label": "Load a budget…", "accept": ".yaml,.yml,.json"},
 ]
