@@ -335,3 +335,13 @@ def test_what_is_copied_reads_the_file_again_or_says_that_its_path_is_not_known(
     exec(dropped.texts["python"], names := {})
     assert "trace" not in names
     assert "\n# Write the path of the file here: trace = bk.load_trace('mine')" in dropped.texts["python"]
+
+
+def test_conversations_of_an_export_go_by_their_titles() -> None:
+    path = Path(__file__).parent / "formats" / "chatgpt.json"
+    first, second = bk.load_traces(path)
+    assert (first.title, first.id) == (first.fields["title"], "conv1")
+    explorer = BudgetExplorer("chat", path)
+    assert explorer.controls.conversation.options == ((f"1: {first.title}", 0), (f"2: {second.title}", 1))
+    assert f"conversation 1 of 2 ({first.title})" in explorer.view.state["source"]
+    assert bk.Trace("mine", first.messages).title == "mine"

@@ -75,6 +75,8 @@ class ConversationControls(ModelControls):
 
     def _project_place(self, traces: Sequence[Trace], conversation: int, last: int, now: int) -> None:
         show(self.conversation, len(traces) > 1)
-        options(self.conversation, tuple((f"{i + 1}: {trace.id}", i) for i, trace in enumerate(traces)), conversation)
+        options(
+            self.conversation, tuple((f"{i + 1}: {trace.title}", i) for i, trace in enumerate(traces)), conversation
+        )
         bound(self._place, 1, last, now)
         bound(self._place_box, 1, last, now)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from budgetkit.budget.html import block
-from budgetkit.budget.quoting import brief
+from budgetkit.budget.quoting import brief, one_line
 from budgetkit.counters import count_of
 from budgetkit.counters.memory import Memo
 from budgetkit.framing import DEFAULT_FRAMING, Framing
@@ -124,6 +124,12 @@ class Trace:
     def turns(self) -> tuple[Turn, ...]:
         """The turns in order. A conversation in which no user speaks is one turn."""
         return self._memo.once("turns", lambda: turns(self.messages))
+
+    @property
+    def title(self) -> str:
+        """What people call it: the title that an export gives it, in one line, else its id."""
+        named = (self.fields.get(key) for key in ("title", "name"))
+        return one_line(next((name for name in named if isinstance(name, str) and name.strip()), self.id))
 
     @property
     def format(self) -> str:

@@ -112,7 +112,9 @@ def source(settings: Settings, found: Results, library: Library) -> str:
         return "No conversation: the sections ask for the sizes typed in. Open one to see every turn."
     traces = library.conversations(settings.trace)
     trace = traces[settings.conversation]
-    which = "" if len(traces) == 1 else f", conversation {settings.conversation + 1:,} of {len(traces):,} ({trace.id})"
+    which = (
+        "" if len(traces) == 1 else f", conversation {settings.conversation + 1:,} of {len(traces):,} ({trace.title})"
+    )
     turns = f"turn {found.turn:,} of {len(found.demand):,}"
     left = f", without its {' and '.join(trace.uncounted)}" if trace.uncounted else ""
     return f"{settings.trace}{which}: {turns}, {len(trace.messages):,} messages, {_counted(found)}{left}."

@@ -86,7 +86,7 @@ def _pauses(found: Results) -> list[str]:
 
 def source(base: BudgetSettings, found: Results) -> str:
     """Return what the numbers are made of."""
-    which = f", conversation {base.conversation + 1:,} of {found.conversations:,} ({found.trace.id})"
+    which = f", conversation {base.conversation + 1:,} of {found.conversations:,} ({found.trace.title})"
     many = which if found.conversations > 1 else ""
     size = f"{len(found.trace.messages):,} messages, {len(found.trace.turns):,} turns, {found.requests:,} requests"
     own = is_own(found.run.count, found.bare.model)
