@@ -50,12 +50,12 @@ bench: $(VENV)/bench.stamp
 
 $(VENV)/lab.stamp: pyproject.toml | $(BIN)
 	@echo "Installing JupyterLab and budgetkit into $(VENV), once: half a minute, or minutes where the network is slow."
-	$(INSTALL) --editable '.[lab]'
+	$(INSTALL) --editable '.[lab,cli]'
 	@touch $@
 
 $(VENV)/app.stamp: pyproject.toml | $(BIN)
 	@echo "Installing voila and budgetkit into $(VENV), once."
-	$(INSTALL) --editable '.[app]'
+	$(INSTALL) --editable '.[app,cli]'
 	@touch $@ $(VENV)/lab.stamp
 
 $(VENV)/test.stamp: pyproject.toml | $(BIN)

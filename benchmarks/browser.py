@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 import subprocess
 import tempfile
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from tests.browser.conftest import Notebook
 
 PRESSES, MOVES = 60, 90
+TRIES = 5
+DROPPED = 5_000_000  # bytes
 CELLS = (
     "import budgetkit as bk\nexplorer = bk.BudgetExplorer('chat', 'support-chat', window=64_000)\nexplorer",
     "explorer.plan",
@@ -51,6 +54,21 @@ WATCH = """() => {
     }
 }"""
 
+# From a deed to the frame in which what it leads to stands on the page, in milliseconds.
+SINCE = """async (text) => {
+    const from = performance.now(), frame = () => new Promise(requestAnimationFrame);
+    const isThere = () => [...document.querySelectorAll(".bk-source")].some(node => node.textContent.includes(text));
+    DEED
+    while (!isThere()) await frame();
+    await frame();
+    return performance.now() - from;
+}"""
+RUN = "jupyterapp.commands.execute('notebook:run-all-cells');"
+DROP = """const data = new DataTransfer();
+    data.items.add(new File([window.dropped], text));
+    const dropped = new DragEvent("drop", { dataTransfer: data, bubbles: true });
+    document.querySelector(".bk-explorer").dispatchEvent(dropped);"""
+
 
 def rows() -> Iterator[Row]:
     """Give the figures of one explorer on a shipped conversation; nothing where there is no Chromium."""
@@ -62,9 +80,11 @@ def rows() -> Iterator[Row]:
         page.wait_for_timeout(1_000)
         page.evaluate(WATCH)
         bar, charts = _pressed(notebook)
-        yield row("browser", "slider to paint, bar and key figures", bar, 0.070, limit_p95=0.110)
+        yield row("browser", "slider to paint, bar and key figures", bar, 0.033, limit_p95=0.060)
         yield row("browser", "slider to paint, all charts", charts, 0.150, limit_p95=0.250)
         yield row("browser", "drag of a handle to repaint", _dragged(page), 0.033)
+        yield row("browser", "a dropped file of 5 MB to its key figures", [*_dropped(page)], 1.0)
+        yield row("browser", "Run All to the first explorer", [*_started(notebook)], 1.5)
 
 
 def _pressed(notebook: Notebook) -> tuple[list[float], list[float]]:
@@ -93,6 +113,34 @@ def _dragged(page: Page) -> list[float]:
     return _seconds(page, "bench.drag")
 
 
+def _started(notebook: Notebook) -> Iterator[float]:
+    """Begin a new kernel, and run all cells in it."""
+    page = notebook.page
+    for _ in range(TRIES):
+        page.evaluate("jupyterapp.shell.currentWidget.context.sessionContext.session.kernel.restart()")
+        page.evaluate("jupyterapp.shell.activateById(jupyterapp.shell.currentWidget.id)")
+        notebook.wait()
+        notebook.command("notebook:clear-all-cell-outputs")
+        page.wait_for_function("!document.querySelector('.bk-explorer')")
+        page.wait_for_timeout(1_000)
+        yield page.evaluate(SINCE.replace("DEED", RUN), "support-chat") / 1_000
+
+
+def _dropped(page: Page) -> Iterator[float]:
+    """Drop conversations of one size on the explorer, each of other words."""
+    from budgetkit.trace import load_trace
+
+    words = " ".join(message.text for message in load_trace("support-chat").messages).split()
+    for seed in range(TRIES):
+        draw, lines, size = random.Random(seed), list[str](), 0
+        while size < DROPPED:
+            said = " ".join(draw.choices(words, k=120))
+            lines.append(json.dumps({"role": ("user", "assistant")[len(lines) % 2], "content": said}))
+            size += len(lines[-1].encode()) + 1
+        page.evaluate("text => { window.dropped = text; }", "\n".join(lines))
+        yield page.evaluate(SINCE.replace("DEED", DROP), f"dropped-{seed}.jsonl") / 1_000
+
+
 def _seconds(page: Page, what: str) -> list[float]:
     found: list[float] = page.evaluate(what)
     return [milliseconds / 1_000 for milliseconds in found]
@@ -111,7 +159,7 @@ def _opened() -> Iterator[Notebook]:
         process = subprocess.Popen(lab_command(root), env=lab_environment(home), stderr=subprocess.DEVNULL)
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=BROWSER_ARGUMENTS)
         try:
-            page = browser.new_page(viewport={"width": 1360, "height": 980})
+            page = browser.new_page(viewport={"width": 1800, "height": 980})
             notebook = Notebook(page, listening(process, home, root), "bench.ipynb")
             notebook.run_all()
             yield notebook

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from types import MappingProxyType
 
 import budgetkit as bk
 from benchmarks.counting import ENCODING, document
@@ -10,23 +12,30 @@ from benchmarks.measure import Row, interleaved, rows_beside
 from budgetkit.counters import ExactCounter, encodings
 
 COUNT = ExactCounter(ENCODING)
+BASELINE, TEXTS = "encode, cut, decode", 100
+OWN = ("budgetkit, head", "budgetkit, tail", "budgetkit, middle", "budgetkit, lines from the end")
 
 
 def rows() -> Iterator[Row]:
     """Give each way's time and how much of the limit it leaves unused."""
     text = document()
-    for characters, limit, slow in ((4_000, 500, True), (40_000, 5_000, True), (400_000, 50_000, False)):
-        yield from _ways(text[:characters], limit, slow)
-    million = text * (1 + 4_500_000 // len(text))
-    yield from _ways(
-        million, 1_000, False, {"budgetkit, head": 1e-3, "budgetkit, tail": 1e-3, "budgetkit, middle": 1e-3}
-    )
+    yield from _ways(text[:4_000], 500, True, ratios=dict.fromkeys(OWN, 1.5))
+    yield from _one_after_the_other(text)
+    yield from _ways(text[:40_000], 5_000, True)
+    yield from _ways(text[:400_000], 50_000, False)
+    yield from _ways(text * (1 + 4_500_000 // len(text)), 1_000, False, limits=dict.fromkeys(OWN, 0.7e-3))
 
 
-def _ways(text: str, limit: int, slow: bool, limits: dict[str, float] | None = None) -> Iterator[Row]:
+def _ways(
+    text: str,
+    limit: int,
+    slow: bool,
+    ratios: Mapping[str, float] = MappingProxyType({}),
+    limits: Mapping[str, float] | None = None,
+) -> Iterator[Row]:
     built = encodings.encoding(ENCODING)
     ways: dict[str, Callable[[], str]] = {
-        "encode, cut, decode": lambda: built.decode(built.encode(text, disallowed_special=())[:limit], "ignore"),
+        BASELINE: lambda: built.decode(built.encode(text, disallowed_special=())[:limit], "ignore"),
         "budgetkit, head": lambda: bk.truncate(text, limit, COUNT, marker=""),
         "budgetkit, tail": lambda: bk.truncate(text, limit, COUNT, "tail", marker=""),
         "budgetkit, middle": lambda: bk.truncate(text, limit, COUNT, "middle", marker=""),
@@ -40,7 +49,30 @@ def _ways(text: str, limit: int, slow: bool, limits: dict[str, float] | None = N
     size = COUNT.fresh(text)
     found = interleaved(ways, 9)
     group = f"cut {limit:,} of {size:,} tokens"
-    yield from rows_beside(group, found, "encode, cut, decode", {}, notes, limits)
+    yield from rows_beside(group, found, BASELINE, ratios, notes, limits)
+
+
+def _one_after_the_other(text: str) -> Iterator[Row]:
+    """Cut many texts, each of them once: what one cut among other work does not find in the processor's caches."""
+    built = encodings.encoding(ENCODING)
+    texts = [text[at : at + 4_000] for at in range(0, 4_000 * TEXTS, 4_000)]
+    ways: dict[str, Callable[[str], str]] = {
+        BASELINE: lambda text: built.decode(built.encode(text, disallowed_special=())[:500], "ignore"),
+        OWN[0]: lambda text: bk.truncate(text, 500, COUNT, marker=""),
+        OWN[1]: lambda text: bk.truncate(text, 500, COUNT, "tail", marker=""),
+        OWN[2]: lambda text: bk.truncate(text, 500, COUNT, "middle", marker=""),
+        OWN[3]: lambda text: bk.truncate(text, 500, COUNT, "tail", "line", marker=""),
+        "budgetkit, middle, with its marker": lambda text: bk.truncate(text, 500, COUNT, "middle"),
+    }
+    found = interleaved({name: partial(_each, way, texts) for name, way in ways.items()}, 9)
+    each = {name: [seconds / TEXTS for seconds in times] for name, times in found.items()}
+    group = f"cut 500 tokens of each of {TEXTS} texts"
+    yield from rows_beside(group, each, BASELINE, dict.fromkeys(OWN, 1.5), {})
+
+
+def _each(way: Callable[[str], str], texts: list[str]) -> None:
+    for text in texts:
+        way(text)
 
 
 def halved(text: str, limit: int) -> str:

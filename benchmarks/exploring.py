@@ -7,9 +7,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.measure import Row, row
+from benchmarks.measure import Row, interleaved, row
+from benchmarks.replaying import conversation
 
 MOVES, MANY = 200, 10_000
+MESSAGES, OPENING = 5_000, 0.6  # seconds to open a conversation of so many messages
 CASES = {"without a conversation": (None, 0.005), "with one of 75 turns": ("support-chat", 0.008)}
 STATM = Path("/proc/self/statm")
 
@@ -24,6 +26,9 @@ def rows() -> Iterator[Row]:
         yield row("explore", f"a slider's move, {name}", _moved(slider, MOVES), limit)
     if STATM.exists():
         yield _memory(slider)
+    long = conversation(MESSAGES)
+    opened = interleaved({"open": lambda: bk.BudgetExplorer("chat", long, window=64_000)}, 5)["open"]
+    yield row("explore", f"open a conversation of {MESSAGES:,} messages, opened before", opened, OPENING)
 
 
 def _moved(slider: object, moves: int) -> list[float]:

@@ -23,7 +23,7 @@ UNITS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
 WIDTH, HEIGHT = 13.0, 9.6  # inches
 BESIDE: dict[str, Any] = {"va": "center", "fontsize": 9, "zorder": 1.5}
 OPAQUE = {"facecolor": "white", "edgecolor": "none", "pad": 1}
-STYLE = {
+STYLE: Any = {
     "svg.hashsalt": "budgetkit",  # the same table gives the same bytes
     "font.family": "DejaVu Sans",
     "font.size": 10,
@@ -57,7 +57,8 @@ def draw(page: str, path: Path) -> None:
     measured_on = next(line for line in page.splitlines() if " cores, " in line)
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(WIDTH, HEIGHT), layout="constrained", facecolor="white")
-        figure.get_layout_engine().set(wspace=0.03, hspace=0.06)
+        layout: Any = figure.get_layout_engine()
+        layout.set(wspace=0.03, hspace=0.06)
         places = figure.subplots(2, 2, height_ratios=(1.15, 1)).flat
         assembly(next(places), found)
         for title, ways in panels(found):

@@ -3,7 +3,11 @@
     slope = least squares of log(median seconds) over log(size), from the second size on
 
 n log n has a slope of 1.05 to 1.15 at these sizes. Memory is the peak that Python and numpy allocate in one call, as
-tracemalloc sees it; what tiktoken allocates in Rust is not in it.
+tracemalloc sees it; what tiktoken allocates in Rust is not in it. A corpus is streamed from a file in processes of
+their own (`benchmarks.corpus`), whose peak is that of resident memory. What a larger one takes is extrapolated:
+
+    seconds(size) = seconds(largest) + (size - largest) x cost
+    cost = (seconds(largest) - seconds(second)) / (largest - second)
 """
 
 from __future__ import annotations
@@ -16,11 +20,13 @@ import tempfile
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
 import budgetkit as bk
+from benchmarks import corpus
 from benchmarks.arithmetic import counted_items
 from benchmarks.figure import BLUE, STYLE
 from benchmarks.measure import interleaved, machine, readable
@@ -29,6 +35,7 @@ from benchmarks.replaying import conversation
 PAGE = Path(__file__).parent / "growth.md"
 STEEPEST = 1.15  # n log n from a hundred to a million
 REPEATS = 5
+STREAMED, GIGABYTE = 10_000_000_000, 1_000_000_000  # bytes of the corpus that is extrapolated to, and that costs are of
 WORDS = "the parcel left on Monday, thanks; naïve 包裹 посылка return f(x) == 42 [7]".split()  # noqa: SIM905
 
 Sized = Callable[[int], Callable[[], object]]  # from a size, what is to be timed
@@ -48,6 +55,17 @@ class Growth:
         """The exponent with which the time grows; what the smallest size costs is mostly the call itself."""
         sizes = sorted(self.seconds)[1:]
         return float(np.polyfit(np.log(sizes), np.log([self.seconds[size] for size in sizes]), 1)[0])
+
+    @property
+    def cost(self) -> float:
+        """Seconds for one more of the unit, between the two largest sizes."""
+        second, largest = sorted(self.seconds)[-2:]
+        return (self.seconds[largest] - self.seconds[second]) / (largest - second)
+
+    def extrapolated(self, size: int) -> float:
+        """Return the seconds that a larger size would take."""
+        largest = max(self.seconds)
+        return self.seconds[largest] + (size - largest) * self.cost
 
 
 def text(characters: int, seed: int = 1) -> str:
@@ -91,8 +109,8 @@ def replaying(size: int) -> Callable[[], object]:
 def documents(size: int) -> Callable[[], bk.corpora.Corpus]:
     """Make up documents of a thousand characters, other ones at each call."""
     fresh = iter(range(10**9))
-    one = lambda: bk.corpora.Document(text(1_000, next(fresh)), "made up", "mixed", "made up", "1")  # noqa: E731
-    return lambda: bk.corpora.Corpus(tuple(one() for _ in range(size)))
+    about = ("made up", "mixed", "made up", "1")
+    return lambda: bk.corpora.Corpus(tuple(bk.corpora.Document(text(1_000, next(fresh)), *about) for _ in range(size)))
 
 
 def comparing(size: int) -> Callable[[], object]:
@@ -113,6 +131,24 @@ def loading(folder: Path) -> Sized:
         return lambda: bk.load_trace(path)
 
     return sized
+
+
+def streaming(most: float) -> Iterator[Growth]:
+    """Count files of made-up text, in each way of `benchmarks.corpus` that is installed."""
+    sizes = [size for size in (10**6, 10**7, 10**8, 10**9) if size <= most]
+    once = text(10**6).encode()[: 10**6].decode("utf-8", "ignore").encode().ljust(10**6)
+    ways = [way for way in corpus.WAYS if way == "plain" or find_spec(way)]
+    runs: dict[str, dict[int, corpus.Run]] = {way: {} for way in ways}
+    with tempfile.TemporaryDirectory() as folder:
+        for size in sizes:
+            path = Path(folder) / "corpus.txt"
+            with path.open("wb") as file:
+                file.writelines(once for _ in range(size // len(once)))
+            for way in ways:
+                runs[way][size] = corpus.measured(path, way)
+    for way, each in runs.items():
+        seconds, peaks = {s: run.seconds for s, run in each.items()}, {s: run.peak for s, run in each.items()}
+        yield Growth(f"stream, {corpus.WAYS[way]}", "bytes", seconds, peaks)
 
 
 def measured(name: str, unit: str, sizes: tuple[int, ...], sized: Sized, less: Sized | None = None) -> Growth:
@@ -136,8 +172,8 @@ def peak(call: Callable[[], object]) -> int:
         tracemalloc.stop()
 
 
-def all_growth(most: int) -> Iterator[Growth]:
-    """Measure everything; `most` is the largest number of items to plan."""
+def all_growth(most: int, streamed: float) -> Iterator[Growth]:
+    """Measure everything; `most` is the largest number of items to plan, `streamed` that of bytes to count."""
     decades = tuple(size for size in (1_000, 10_000, 100_000, 1_000_000) if size <= most)
     yield measured("exact count", "characters", (10_000, 100_000, 1_000_000, 10_000_000), counting, made)
     yield measured("estimate", "characters", (10_000, 100_000, 1_000_000, 10_000_000), estimating)
@@ -146,6 +182,8 @@ def all_growth(most: int) -> Iterator[Growth]:
     yield measured("compare", "documents", (10, 100, 1_000, 10_000), comparing, documents)
     with tempfile.TemporaryDirectory() as folder:
         yield measured("load", "messages", (100, 1_000, 10_000, 100_000), loading(Path(folder)))
+    if streamed:
+        yield from streaming(streamed)
 
 
 def page(found: list[Growth]) -> str:
@@ -163,7 +201,18 @@ def page(found: list[Growth]) -> str:
     head = f"| what | size | median | peak, MiB | slope | at most {STEEPEST} |\n| --- | --: | --: | --: | --: | --- |"
     told = "Written by `python -m benchmarks.growth`; what is measured and how is said at the head of its code."
     parts = ("# How time and memory grow", "", told, "", machine("budgetkit", "tiktoken", "numpy", "pandas"), "")
-    return "\n".join([*parts, "![Time against size](growth.svg)", "", head, *rows, ""])
+    return "\n".join([*parts, "![Time against size](growth.svg)", "", head, *rows, "", *_streamed(found)])
+
+
+def _streamed(found: list[Growth]) -> Iterator[str]:
+    """Say what a gigabyte costs and what ten would take."""
+    if ways := [growth for growth in found if growth.name.startswith("stream")]:
+        size = f"{STREAMED / GIGABYTE:.0f} GB"
+        yield f"A corpus of {size} was not counted; its time is extrapolated by the formula at the head of the code."
+        yield from ("", f"| way | a gigabyte costs | {size}, extrapolated |", "| --- | --: | --: |")
+    for growth in ways:
+        yield f"| {growth.name} | {growth.cost * GIGABYTE:,.1f} s | {growth.extrapolated(STREAMED):,.0f} s |"
+    yield ""
 
 
 def draw(found: list[Growth], path: Path) -> None:
@@ -175,7 +224,7 @@ def draw(found: list[Growth], path: Path) -> None:
         print("no figure: matplotlib (extra: peers) is absent")
         return
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(13, 6), layout="constrained", facecolor="white")
+        figure = Figure(figsize=(2.2 * len(found), 6), layout="constrained", facecolor="white")
         for place, growth in zip(figure.subplots(2, len(found)).T, found, strict=True):
             _curve(place[0], growth.name, "seconds", growth.seconds)
             _curve(place[1], f"slope {growth.slope:.2f}", "MiB", {s: b / 2**20 for s, b in growth.peaks.items()})
@@ -192,8 +241,9 @@ def main() -> None:
     """Measure, write the page and draw it."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.growth", description=__doc__)
     parser.add_argument("--most", type=int, default=1_000_000, help="items to plan, at most")
-    found = []
-    for growth in all_growth(parser.parse_args().most):
+    parser.add_argument("--bytes", type=float, default=1e9, help="of the largest corpus to stream; 0 for none")
+    asked, found = parser.parse_args(), []
+    for growth in all_growth(asked.most, asked.bytes):
         print(f"{growth.name}: slope {growth.slope:.2f}", flush=True)
         found.append(growth)
     PAGE.write_text(page(found), encoding="utf-8")

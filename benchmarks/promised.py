@@ -21,7 +21,8 @@ from benchmarks.measure import machine
 from budgetkit import accuracy
 from budgetkit.accuracy.corpora import Corpus
 from budgetkit.replay import turn_sizes
-from budgetkit.replay.forecast import paths, straight_line
+from budgetkit.replay.forecast import pace_beside, paths, straight_line
+from budgetkit.replay.outlook import MOST_OTHERS
 
 RESULTS = Path(__file__).parent / "promised-and-observed.md"
 COUNTERS = ("chars/4", "words/0.75", "estimate:o200k_base")
@@ -150,29 +151,47 @@ def conversations(folders: Sequence[Path]) -> dict[str, list[bk.Trace]]:
 
 def evidence(sources: dict[str, list[bk.Trace]]) -> list[str]:
     """Ask what policies keep of marked evidence, and whether the proxy ranks them as the marks do."""
-    marked = [trace for traces in sources.values() for trace in traces if _is_marked(trace)]
-    names = [name for name, traces in sources.items() if any(map(_is_marked, traces))]
+    marked = {name: [trace for trace in traces if _is_marked(trace)] for name, traces in sources.items()}
+    marked = {name: traces for name, traces in marked.items() if traces}
     if not marked:
         return ["## Evidence", "", "No conversation of these folders marks what its messages need.", ""]
-    true, proxied = (pd.concat([kept(trace, by) for trace in marked]) for by in ("marks", "names"))
-    shares = [_shares(rows) for rows in (true, proxied)]
-    asked = (list(POLICIES), list(IMPORTANCE))
-    taus = [[kendall(*(frame[at].loc[each] for frame in shares)) for at in PARTS] for each in asked]
-    shown = (100 * shares[0]).map("{:.0f} %".format).rename(columns="at {:.0%}".format).reset_index()
-    return [
+    page = [
         "## Evidence",
         "",
-        f"{len(marked)} conversations with marks ({', '.join(names)}).",
-        "Share of the marked evidence that is there when it is needed, with "
-        "that part of the conversation as the history's budget:",
-        "",
-        *table(shown),
-        "",
-        f"Rank agreement (Kendall's tau, mean of the budgets) of the proxy with the marks: {np.mean(taus[0]):.2f} "
-        f"over all policies that bring nothing back (0.5 promised), {np.mean(taus[1]):.2f} among those by importance "
-        "(0.45 promised).",
+        "Share of the marked evidence that is there when it is needed, with that part of the conversation as the "
+        "history's budget. A conversation in",
+        "which a policy cannot come down to a budget, since single messages are larger, is left out of that budget; "
+        "whole turns may be larger than it.",
+        "Rank agreement is Kendall's tau between marks and proxy, the mean of the budgets: 0.5 is promised over all "
+        "policies that bring nothing back, 0.45 among",
+        "those by importance. In files of `benchmarks.called` a mark is what a tool call copies from an earlier turn.",
         "",
     ]
+    return page + [line for name, traces in marked.items() for line in _evidence_of(name, traces)]
+
+
+def _evidence_of(name: str, traces: Sequence[bk.Trace]) -> list[str]:
+    true, proxied = (_within(traces, by) for by in ("marks", "names"))
+    used = true.groupby("part")["trace"].nunique()
+    size = int(np.median([len(trace.messages) for trace in traces]))
+    page = [f"### {name}", "", f"{len(traces)} conversations with marks, {size} messages in the middle one; "]
+    page[-1] += "used: " + (", ".join(f"{n} at {at:.0%}" for at, n in used.items()) or "none") + "."
+    if not len(used):
+        return [*page, ""]
+    shares = [_shares(rows) for rows in (true, proxied)]
+    shown = (100 * shares[0]).map("{:.0f} %".format).rename(columns="at {:.0%}".format).reset_index()
+    parts = [at for at in used.index if at in shares[1]]
+    taus = [
+        f"{np.mean([kendall(*(frame[at].loc[names] for frame in shares)) for at in parts]):.2f} {among}"
+        for names, among in ((list(POLICIES), "over all"), (list(IMPORTANCE), "among those by importance"))
+    ]
+    return [*page, "", *table(shown), "", f"Rank agreement of the proxy with the marks: {', '.join(taus)}.", ""]
+
+
+def _within(traces: Sequence[bk.Trace], by: str) -> pd.DataFrame:
+    """Replay conversations, and leave out a budget that some policy cannot come down to."""
+    rows = pd.concat([kept(trace, by).assign(trace=number) for number, trace in enumerate(traces)])
+    return rows[~rows.groupby(["trace", "part"])["over"].transform("any")]
 
 
 def _is_marked(trace: bk.Trace) -> bool:
@@ -183,21 +202,27 @@ def kept(trace: bk.Trace, by: Any) -> pd.DataFrame:
     """Replay a conversation under every policy at parts of its own size."""
     count, found = bk.counter("o200k_base"), bk.evidence(trace, by=by)
     whole = int(trace.counts(count).sum())
-    budget = bk.Budget(10 * whole, [], [bk.Allocation("history"), bk.Allocation("current")], remainder="history")
-    options = {"roles": {"step": "current", "current": "current", "user": "history", "assistant": "history",
-                         "tool": "history", "system": "history"}}  # fmt: skip
-    frames = []
+    allocations = [bk.Allocation("history"), bk.Allocation("current")]
+    budget = bk.Budget(10 * whole, [], allocations, remainder="history", undeclared="pool")
+    roles = {role: "history" for role in ("user", "assistant", "tool", "system")}
+    by_request = any(message.tool_calls for message in trace.messages)
+    options = {"by": "request" if by_request else "turn", "roles": roles | {"step": "current", "current": "current"}}
+    rows = []
     for part in PARTS:
-        every = {**POLICIES, **IMPORTANCE, **RETURNING}
-        frame = bk.evidence_shares(trace, budget, every, [round(part * whole)], found, **options)
-        bound = frame.iloc[:1].assign(policy="hindsight", present=(frame["possible"] * frame["needed"]).iloc[:1])
-        frames.append(pd.concat([frame, bound]).assign(part=part))
-    return pd.concat(frames)
+        limit = round(part * whole)
+        for name, policy in {**POLICIES, **IMPORTANCE, **RETURNING}.items():
+            outcome = bk.replay(trace, budget.assign(history=limit), policy, **options)
+            lost = bk.losses(outcome, found)
+            needed, present, possible = (int(lost[column].sum()) for column in ("needed", "present", "possible"))
+            over = policy.unit != "turn" and bool((outcome.frame()["history"] > limit).any())
+            rows.append({"policy": name, "part": part, "needed": needed, "present": present, "over": over})
+        rows.append({"policy": "hindsight", "part": part, "needed": needed, "present": possible, "over": False})
+    return pd.DataFrame(rows)
 
 
 def _shares(rows: pd.DataFrame) -> pd.DataFrame:
     sums = rows.groupby(["policy", "part"], sort=False)[["needed", "present"]].sum()
-    return (sums["present"] / sums["needed"]).unstack("part").rename_axis(columns=None)
+    return (sums["present"] / sums["needed"]).unstack("part").rename_axis(columns=None).sort_index(axis=1)
 
 
 def kendall(one: pd.Series[float], other: pd.Series[float]) -> float:
@@ -215,71 +240,85 @@ def kendall(one: pd.Series[float], other: pd.Series[float]) -> float:
 
 
 def forecasts(sources: dict[str, list[bk.Trace]]) -> list[str]:
-    """Draw the rest of conversations from their first third, and look where the truth lies; not of made-up ones."""
-    real = [(name, trace) for name, traces in sources.items() for trace in traces if not trace.meta.get("made_up")]
-    rows = [row for name, trace in real for row in _forecast(name, trace)]
+    """Draw the rest of conversations from their first third, and look where the truth lies: of real ones only."""
+    rows: list[dict[str, Any]] = []
+    for name, traces in sources.items():
+        count = bk.counter("o200k_base")
+        real = [trace for trace in traces if not (trace.meta.get("made_up") or trace.meta.get("copy"))]
+        known = [turn_sizes(trace, count) for trace in real]
+        for i, trace in enumerate(real):
+            others = (known[:i] + known[i + 1 :])[:MOST_OTHERS]
+            rows += _forecast(name, int(trace.counts(count)[: trace.turns[0].start].sum()), known[i], others)
     if not rows:
         return []
     frame = pd.DataFrame(rows)
-    widths = list(WIDTHS)
     shown = []
-    for at, group in frame.groupby("at", sort=False):
-        learned = [_held_by_others(frame, group, name, widths) for name in group["source"].unique()]
-        held = group[f"inside {1.0}"].mean()
-        row = {"at": at, "conversations": len(group), "promised": "90 %", "held": f"{100 * held:.0f} %"}
+    for (at, told), group in frame.groupby(["at", "told by"], sort=False):
+        others = frame[(frame["told by"] == told) & (frame["at"] == at)]
+        learned = [_held_by_others(others, group, name, WIDTHS) for name in group["source"].unique()]
+        row = {"at": at, "told by": told, "conversations": len(group), "promised": "90 %"}
+        row["held"] = f"{100 * group['inside 1.0'].mean():.0f} %"
         row["held, width learned on the other sources"] = f"{100 * float(np.concatenate(learned).mean()):.0f} %"
-        row["median error"] = f"{100 * group['middle'].median():.1f} %"
-        row["of the straight line"] = f"{100 * group['line'].median():.1f} %"
+        row |= _errors(group)
         shown.append(row)
-    by_source = frame.groupby("source", sort=False)[["inside 1.0", "middle", "line"]].agg(["mean", "median"])
-    each = pd.DataFrame(
-        {
-            "source": by_source.index,
-            "conversations": frame.groupby("source", sort=False).size().to_numpy() // 3,
-            "held": (100 * by_source["inside 1.0", "mean"]).map("{:.0f} %".format).to_numpy(),
-            "median error": (100 * by_source["middle", "median"]).map("{:.1f} %".format).to_numpy(),
-            "of the straight line": (100 * by_source["line", "median"]).map("{:.1f} %".format).to_numpy(),
-        }
-    )
+    each = [
+        {"source": name, "told by": told, "conversations": len(group) // 3}
+        | {"held": f"{100 * group['inside 1.0'].mean():.0f} %"}
+        | _errors(group[group["at"] == "the end"])
+        for (name, told), group in frame.groupby(["source", "told by"], sort=False)
+    ]
     return [
         "## Forecasts: sizes to come",
         "",
-        "The first third of a conversation of 6 turns and more is seen, the rest foretold. Errors are those of the "
-        "size of the whole conversation. The",
-        "shipped width of the band was learned on such conversations; beside it stands what is held when the width "
-        "is learned on all other sources (one left out at a time).",
+        "The first third of a conversation of 6 turns and more is seen, the rest foretold: by its own turns alone, or "
+        "beside the others of its file",
+        f"(at least 5, at most {MOST_OTHERS}; never by its own later turns). Errors are those of the size of the whole "
+        "conversation, in the middle (median). The shipped width of the band was",
+        "learned on such conversations; beside it stands what is held when the width is learned on all other sources "
+        "(one left out at a time).",
         "",
         *table(pd.DataFrame(shown)),
         "",
-        *table(each),
+        "By source; held is of all three places, the errors are those at the end.",
+        "",
+        *table(pd.DataFrame(each)),
         "",
     ]
 
 
-def _held_by_others(frame: pd.DataFrame, group: pd.DataFrame, source: str, widths: Sequence[float]) -> np.ndarray:
+def _errors(group: pd.DataFrame) -> dict[str, str]:
+    middle, line = group["middle"].median(), group["line"].median()
+    return {
+        "error": f"{100 * middle:.1f} %",
+        "of the straight line": f"{100 * line:.1f} %",
+        "difference": f"{100 * (middle / line - 1):+.0f} %",
+    }
+
+
+def _held_by_others(others: pd.DataFrame, group: pd.DataFrame, source: str, widths: Sequence[float]) -> np.ndarray:
     """Take the least width that holds nine in ten of the other sources' conversations, and say which of its own."""
-    others = frame[frame["source"] != source]
-    enough = [width for width in widths if others[f"inside {width}"].mean() >= 0.9]
+    learned = others[others["source"] != source]
+    enough = [width for width in widths if learned[f"inside {width}"].mean() >= 0.9]
     return group.loc[group["source"] == source, f"inside {enough[0] if enough else widths[-1]}"].to_numpy(float)
 
 
-def _forecast(source: str, trace: bk.Trace) -> Iterator[dict[str, object]]:
-    count = bk.counter("o200k_base")
-    sizes = turn_sizes(trace, count)
+def _forecast(source: str, opening: int, sizes: np.ndarray, others: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
     if len(sizes) < 6:
         return
     seen = max(2, len(sizes) // 3)
-    start = int(trace.counts(count)[: trace.turns[0].start].sum()) + int(sizes[:seen].sum())
+    start, known = opening + int(sizes[:seen].sum()), sizes[:seen]
+    beside = pace_beside(known, others)
     for at, part in (("a quarter", 0.25), ("half", 0.5), ("the end", 1.0)):
         turns = max(1, round((len(sizes) - seen) * part))
         truth = start + int(sizes[seen : seen + turns].sum())
-        row: dict[str, object] = {"source": source, "at": at}
-        drawn = {width: paths(sizes[:seen], turns, start, 400, widen=width)[:, -1] for width in WIDTHS}
-        for width, ends in drawn.items():
-            low, high = np.quantile(ends, (0.05, 0.95))
-            row[f"inside {width}"] = bool(low <= truth <= high)
-        row["middle"] = abs(float(np.median(drawn[1.0])) / truth - 1)
-        yield row | {"line": abs(float(straight_line(sizes[:seen], turns, start)[-1]) / truth - 1)}
+        line = abs(float(straight_line(known, turns, start)[-1]) / truth - 1)
+        for told, pace in (("its own turns", None), *([("others too", beside)] if beside else [])):
+            drawn = {width: paths(known, turns, start, 400, widen=width, pace=pace)[:, -1] for width in WIDTHS}
+            row: dict[str, Any] = {"source": source, "at": at, "told by": told, "line": line}
+            for width, ends in drawn.items():
+                low, high = np.quantile(ends, (0.05, 0.95))
+                row[f"inside {width}"] = bool(low <= truth <= high)
+            yield row | {"middle": abs(float(np.median(drawn[1.0])) / truth - 1)}
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from budgetkit.accuracy import corpora as corpora
 from budgetkit.accuracy import streaming as streaming
 from budgetkit.accuracy.document_claims import claims as claims
 from budgetkit.accuracy.explorer import AccuracyExplorer as AccuracyExplorer
+from budgetkit.accuracy.fitting import fit_bill as fit_bill
 from budgetkit.app.app import App as App
 from budgetkit.app.card import DesignCard as DesignCard
 from budgetkit.budget import Allocation as Allocation
@@ -29,7 +30,6 @@ from budgetkit.framing import Framing as Framing
 from budgetkit.framing import RequestCount as RequestCount
 from budgetkit.framing import count_answer as count_answer
 from budgetkit.framing import count_request as count_request
-from budgetkit.framing.fitting import fit_bill as fit_bill
 from budgetkit.live import Conversation as Conversation
 from budgetkit.live import MemoryTokens as MemoryTokens
 from budgetkit.live import assembly as assembly

@@ -3,19 +3,18 @@
 In a checkout (and in an editable install) ``data/`` lies beside the package; a wheel carries it inside, as
 ``budgetkit/data``. Nobody else needs to know which, and nothing is read before it is asked for. What each
 file is and where it comes from stands in ``data/README.md``. What an extra brings is asked for here too, with the
-sentence that names the extra where it is missing.
+sentence that names the extra where it is missing. Files of a user's own are written whole or not at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
-
-__all__ = ["data_files", "data_folder", "data_path", "extra", "missing", "provenance", "read_bytes", "read_table"]
-__all__ += ["read_rows", "read_toml"]
+from uuid import uuid4
 
 
 @cache
@@ -90,10 +89,37 @@ def read_rows(name: str, table: str) -> dict[str, dict[str, Any]]:
     81
     """
     rows: dict[str, dict[str, Any]] = read_toml(name)[table]
-    for row in rows.values():
-        while base := row.pop("like", None):
-            row.update(rows[base] | row)
-    return rows
+
+    def whole(row: dict[str, Any]) -> dict[str, Any]:
+        own = {key: value for key, value in row.items() if key != "like"}
+        return whole(rows[row["like"]]) | own if "like" in row else own
+
+    return {name: whole(row) for name, row in rows.items()}
+
+
+class Table(Mapping[str, Any]):
+    """A mapping that is read from a file when it is first used.
+
+    Examples
+    --------
+    >>> Table(lambda: read_toml("presets.toml")["typical"])["procedure"]
+    300
+    """
+
+    def __init__(self, read: Callable[[], Mapping[str, Any]]) -> None:
+        self._rows = cache(read)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._rows()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows())
+
+    def __len__(self) -> int:
+        return len(self._rows())
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
 
 
 def provenance(name: str) -> str:
@@ -128,3 +154,18 @@ def extra(name: str, asked: str) -> Iterator[None]:
 def missing(library: str, name: str, asked: str) -> str:
     """Say that a library is not installed, and which extra brings it."""
     return f"{asked} needs {library}, which is not installed; run: pip install 'budgetkit[{name}]'"
+
+
+def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file beside the one that stands there, and then in its place: nobody ever reads half of it."""
+    goal = Path(path).expanduser()
+    beside = goal.with_name(f".{goal.name[:100]}.{uuid4().hex[:8]}")
+    try:
+        beside.write_bytes(content)
+        os.replace(beside, goal)
+    except BaseException as error:
+        with suppress(OSError):
+            beside.unlink()
+        if isinstance(error, OSError) and error.errno:  # said with the name given, not with that of the file beside
+            raise OSError(error.errno, error.strerror, str(goal)) from None
+        raise

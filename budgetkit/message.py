@@ -16,9 +16,8 @@ from typing import Any
 from budgetkit.budget.amounts import MOST_TOKENS
 from budgetkit.budget.quoting import brief, quoted
 
-__all__ = ["Image", "Message", "Passage", "ToolCall"]
-
-ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+SYSTEM_ROLES, RESULT_ROLES = ("system", "developer"), ("tool", "function")
+ROLES = (*SYSTEM_ROLES, "user", "assistant", *RESULT_ROLES)
 _IMAGE_PARTS = ("image_url", "input_image", "image")
 _TEXT_FIELDS = ("text", "refusal")
 

@@ -62,6 +62,12 @@ SHOTS = {
     "explorer-narrow": (CHAT, "light", 640, 2900),
     "conversation-light": (REPLAYED, "light", 1360, 2600),
 }
+#: The last part that a picture shows, of a wide page.
+DOWN_TO = {
+    "card": ".bk-errors",
+    "explorer": ".bk-card[data-key=sections]",
+    "conversation": ".bk-card[data-key=caching]",
+}
 #: Every state that somebody meets: what is explored, by name.
 STATES = {
     "card": CARD,
@@ -88,7 +94,7 @@ STATES = {
     "pruning of two turns": TWO + "explorer = bk.ConversationExplorer(messages)",
     "app": 'explorer = bk.App("mixed-language", window=8_192)',
 }
-WIDTHS = {1440: 1800, 1024: 2600, 640: 4200}  # pixels: how wide, and how high a page of that width may be
+WIDTHS = {1440: 2600, 1024: 3800, 640: 5400}  # pixels: how wide, and how high a page of that width may be
 ROOM = 8  # pixels
 # What JupyterLab draws around the explorer: hidden where it stands, so that nothing moves.
 BARE = """.jp-Cell-inputWrapper, .jp-Cell-inputWrapper *, .jp-OutputPrompt { visibility: hidden !important; }
@@ -149,7 +155,7 @@ def shoot(folder: Path, names: list[str]) -> None:
         for name in names:
             code, theme, width, height = SHOTS[name]
             with opened(server, browser, name, code, theme, (width, height)) as page:
-                take(page, folder / f"{name}.png", ".bk-errors" if name.startswith("card") else ".bk-charts")
+                take(page, folder / f"{name}.png", DOWN_TO.get(name.partition("-")[0], ".bk-charts"))
 
 
 def shoot_page(folder: Path, names: list[str]) -> None:

@@ -14,7 +14,9 @@ collect_ignore = ["fuzz.py"]  # run by hand, with a fuzzer that make test does n
 
 #: How much more of what is random is tried than in the ordinary run, which is the same each time; see CONTRIBUTING.
 EFFORT = int(os.environ.get("BUDGETKIT_EFFORT", "1"))
-settings.register_profile("budgetkit", derandomize=EFFORT == 1, deadline=None, database=None, print_blob=True)
+settings.register_profile(
+    "budgetkit", max_examples=100 * EFFORT, derandomize=EFFORT == 1, deadline=None, database=None, print_blob=True
+)
 settings.load_profile("budgetkit")
 
 

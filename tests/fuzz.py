@@ -1,11 +1,12 @@
-"""Feed the importers and the loader of saved states with bytes that find new ways through them.
+"""Feed the readers of conversations, states and answers with bytes that find new ways through them.
 
     pip install atheris
     python -m tests.fuzz -max_total_time=600
 
-An error in words (ValueError, LookupError) is an answer, and for a saved state only a ValueError; what loads can be
-counted, looked at and saved again. Anything else stops the run and leaves the input in ``.fuzz/``. It starts from one
-sample of each format and saved states. Not collected by pytest; what it finds becomes a test of its own.
+An error in words (ValueError, LookupError) is an answer, and for what was saved only a ValueError; what loads can be
+counted, looked at and saved again; an answer is a count or half a sentence. Anything else stops the run and leaves the
+input in ``.fuzz/``. It starts from one sample of each format and saved states. Not collected by pytest; what it finds
+becomes a test of its own.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ import atheris  # type: ignore[import-not-found,import-untyped,unused-ignore]
 with atheris.instrument_imports(include=["budgetkit"]):
     import budgetkit as bk
     from budgetkit.budget import Budget
+    from budgetkit.endpoints.exchange import Answer
+    from budgetkit.endpoints.keys import Key
+    from budgetkit.endpoints.shapes import ENDPOINTS, tokens_in
     from budgetkit.plan import Plan
     from budgetkit.state import from_json, from_yaml, to_json, to_yaml
     from budgetkit.trace import load_traces
@@ -44,9 +48,13 @@ def read(data: bytes) -> None:
     """Try one input; its first byte says by which reader."""
     if not data:
         return
-    which, rest = data[0] % 3, data[1:]
+    which, rest = data[0] % 5, data[1:]
     if which == 0:
         read_conversations(rest)
+    elif which == 3:
+        read_running(rest.decode("utf-8", "surrogateescape"))
+    elif which == 4:
+        read_answer(rest)
     else:
         read_state(rest.decode("utf-8", "surrogateescape"), from_json if which == 1 else from_yaml)
 
@@ -56,7 +64,7 @@ def read_conversations(written: bytes) -> None:
     try:
         for trace in load_traces(io.BytesIO(written)):
             trace.demand(COUNT)
-    except (ValueError, LookupError) as refusal:
+    except (ValueError, LookupError, ImportError) as refusal:  # the last for a table whose extra is not installed
         assert str(refusal)
 
 
@@ -74,6 +82,23 @@ def read_state(text: str, load: Callable[[str], Budget | Plan]) -> None:
     assert to_json(from_json(saved)) == saved == to_json(from_yaml(to_yaml(state)))
 
 
+def read_running(text: str) -> None:
+    """Take up a conversation, and save it again."""
+    try:
+        talk = bk.Conversation.from_json(text, count=len, overrun="tell")
+    except ValueError as refusal:
+        assert str(refusal)
+        return
+    assert bk.Conversation.from_json(talk.to_json(), count=len, overrun="tell").to_json() == talk.to_json()
+
+
+def read_answer(body: bytes) -> None:
+    """Find the count in an answer, with each provider's shape."""
+    for endpoint in ENDPOINTS.values():
+        found = tokens_in(Answer(200, "OK", "", body), endpoint, Key("KEY", lambda key: {"key": key}, "sk-0123456789"))
+        assert (0 <= found <= 10**9) if isinstance(found, int) else found.strip()
+
+
 def start(folder: Path) -> None:
     """Write the inputs to start from."""
     budgets = [bk.presets.PRESETS[name](8_192) for name in bk.presets.PRESETS]
@@ -85,6 +110,13 @@ def start(folder: Path) -> None:
     states: list[Budget | Plan] = [*budgets, plan]
     inputs += [b"\x01" + to_json(each).encode() for each in states]
     inputs += [b"\x02" + to_yaml(each).encode() for each in states]
+    talk = bk.Conversation(bk.presets.working_memory(400, output=50), bk.policies.SlidingWindow(2), len, overrun="tell")
+    for turn in range(4):
+        talk.add({"role": "user", "content": "why " * turn}, {"role": "assistant", "content": "so " * 9})
+        talk.request()
+    inputs += [b"\x03" + talk.to_json().encode()]
+    answers = ({"input_tokens": 12}, {"totalTokens": 12}, {"error": {"message": "slow down", "code": 429}})
+    inputs += [b"\x04" + json.dumps(each).encode() for each in answers]
     for number, content in enumerate(inputs):
         (folder / f"{number}").write_bytes(content)
 

@@ -170,8 +170,9 @@ class Columns:
         top_weight, top_score = weight, self.scores[rows]
         if count < len(rows):
             top_weight, top_score = np.full(count, -np.inf), np.full(count, -np.inf)
-            np.maximum.at(top_weight, unit, weight)
-            np.maximum.at(top_score, unit, self.scores[rows])
+            with np.errstate(invalid="ignore"):  # of a score that is no number, the unit's is none
+                np.maximum.at(top_weight, unit, weight)
+                np.maximum.at(top_score, unit, self.scores[rows])
         order: Ints = np.lexsort((-top_score, -top_weight))
         return order
 

@@ -14,13 +14,14 @@ import numpy as np
 from budgetkit import Allocation, Budget, Item
 from budgetkit.budget.allocation import Fill, Overflow
 from budgetkit.budget.quoting import brief
+from budgetkit.plan.allocating import raise_if_overrun, with_undeclared
 from budgetkit.plan.decisions import BEYOND_BEST, FITS, OVER_CAP, PAIR, UNCUT, WINDOW_FULL, Decisions
 from budgetkit.plan.fitting import Cut
 from budgetkit.plan.grant import Grant
 from budgetkit.plan.items import Items
+from budgetkit.plan.limits import by_weight
 from budgetkit.plan.losses import full
 from budgetkit.plan.plan import Plan
-from budgetkit.plan.walk import by_weight, raise_if_overrun, with_undeclared
 from tests.slow_columns import Columns, Ints, Units, select
 
 
@@ -212,7 +213,7 @@ def allocate_in_order(
             weighted.remove(allocation)
             others = [(a.weight, most(wanted[a.section] - promised[a.section], 0)) for a in weighted]
             own = promised[section] + held
-            limit = own + by_weight(limit - own, allocation.weight, others)
+            limit = own + least(limit - own, by_weight(limit - own, allocation.weight, others))
         limit = most(limit, promised[section])
         if allocation.required:
             limit = most(limit, demand[section])

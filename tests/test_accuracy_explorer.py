@@ -620,3 +620,26 @@ def test_whatever_is_done_state_widgets_and_figures_agree(made: AccuracyExplorer
     assert explorer.buffer.documents == len(explorer.errors)
     assert f"{explorer.buffer.share * 100:.1f} %" == kpi(explorer, "buffer")
     assert explorer.controls.counter.value == config["counter"] == "chars/4"
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "set.yaml"])
+def test_one_text_has_no_interval_and_every_number_that_is_sent_is_one(name: str) -> None:
+    """Its error bars were NaN, which JSON lacks, and the kernel warned with every message."""
+    explorer = AccuracyExplorer(corpus=Corpus((Document("some words", "prose", "en", "a", "a"),)))
+    content = b"some words " * 40
+    told = {"kind": "file", "serial": "1", "name": name, "purpose": "file", "size": len(content), "offset": 0}
+    explorer._heard(explorer.view, told, [content])
+    explorer.view.opened = list(explorer.view.figures)
+    assert explorer.view.state["status"]["level"] != "error"
+    json.dumps(explorer.view.get_state(), allow_nan=False, default=str)
+
+
+def test_lists_in_lists_without_end_are_no_rows_of_text() -> None:
+    """Python's own words about its recursion before."""
+    explorer = AccuracyExplorer(corpus=Corpus((Document("some words", "prose", "en", "a", "a"),)))
+    content = b"[" * 3_000
+    told = {"kind": "file", "serial": "1", "name": "a.jsonl", "purpose": "file", "size": len(content), "offset": 0}
+    explorer._heard(explorer.view, told, [content])
+    assert (
+        "none of its 1 files or rows is text, the first: a.jsonl:1, not JSON" in explorer.view.state["status"]["text"]
+    )

@@ -293,6 +293,21 @@ def test_openai_agents_a_filter_gives_the_model_what_fits() -> None:
     assert len(result.to_input_list()) == len(said) + 4
 
 
+def test_openai_agents_reasoning_that_can_be_read_is_counted() -> None:
+    agents = pytest.importorskip("agents")
+    from agents.run import CallModelData, ModelInputData
+
+    def sent(words: int) -> list[Any]:
+        thought = [{"type": "summary_text", "text": "so " * words}]
+        said: list[Any] = [{"role": "user", "content": "Why?"}, {"type": "reasoning", "id": "r", "summary": thought}]
+        said += [{"role": "assistant", "content": "Thus."}, {"role": "user", "content": "And now?"}]
+        data = CallModelData(ModelInputData(said, None), agents.Agent(name="a"), None)
+        return list(run(openai_agents.input_filter(MOST)(data)).input)
+
+    assert [each.get("type") for each in sent(300)] == [None, "reasoning", None, None]
+    assert [each["content"] for each in sent(500)] == ["And now?"]
+
+
 def test_openai_agents_images_are_counted() -> None:
     agents = pytest.importorskip("agents")
     from agents.run import CallModelData, ModelInputData
@@ -412,3 +427,26 @@ def test_pydantic_ai_goes_on_where_the_processor_left_the_history() -> None:
         found.append([part.content for message in history for part in message.parts])
     wanted = by_hand(bk.Conversation(budget, policy), said)
     assert found == [[each["content"] for each in request] for request in wanted]
+
+
+@pytest.mark.parametrize("returns", [True, False])
+def test_pydantic_ai_brings_back_what_it_no_longer_gives(returns: bool) -> None:
+    pytest.importorskip("pydantic_ai")
+    from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserPromptPart
+
+    budget, oldest = bk.presets.working_memory(1_000, output=200, history_floor=0), policies.OldestFirst()
+    kept = pydantic_ai.history_processor(budget, policies.BringBack(oldest) if returns else oldest)
+    code = "The code of the blue door is 4711."
+    said = [{"role": "user", "content": code}, {"role": "assistant", "content": "Noted."}, *chat(30)[1:-1]]
+    asked = {"role": "user", "content": "What is the code of the blue door?"}
+    history = list[Any]()
+    for each in [*said, asked, {"role": "assistant", "content": "4711."}, {"role": "user", "content": "why why why"}]:
+        if each["role"] == "assistant":
+            history.append(ModelResponse([TextPart(each["content"])]))
+            continue
+        history = run(kept([*history, ModelRequest([UserPromptPart(each["content"])])]))
+        texts = [part.content for message in history for part in message.parts]
+        assert texts[-1] == each["content"]
+        if each is asked:
+            assert (code in texts) is returns
+    assert code not in texts, "it came back for one question"

@@ -64,6 +64,7 @@ DOORS = {
     **dict.fromkeys(("httpx", "anyio", "socket"), {"endpoints"}),
     "tqdm": {"accuracy"},
     "rapidfuzz": {"trace"},
+    "optuna": {"deciding"},
     **dict.fromkeys(("agents", "langchain", "langchain_core", "pydantic_ai"), {"live.adapters"}),
     **dict.fromkeys(("http", "urllib.request", "ftplib", "requests", "aiohttp"), set[str]()),
 }

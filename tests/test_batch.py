@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import budgetkit as bk
 from budgetkit.plan.batch import RequestBatch, batch_of
 from budgetkit.plan.items import Items
+from tests.conftest import EFFORT
 from tests.strategies import ITEMS, SECTIONS, budgets
 
 
@@ -96,7 +97,7 @@ def test_a_batch_is_a_memo_that_nobody_writes_to() -> None:
     assert demand["history"].tolist() == [50, 80]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=60 * EFFORT)
 @given(budgets(), st.lists(ITEMS, min_size=1, max_size=4))
 def test_a_batch_grants_each_request_what_fit_grants_it_alone(budget: bk.Budget, requests: list[list[bk.Item]]) -> None:
     columns = batch(requests).columns(budget)
@@ -113,7 +114,7 @@ def shorter(item: bk.Item, limit: int, allocation: bk.Allocation) -> bk.Item:
     return replace(item, tokens=limit)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=60 * EFFORT)
 @given(budgets(), st.lists(ITEMS, min_size=1, max_size=3), st.sampled_from(SECTIONS), st.data())
 def test_with_groups_and_cuts_inside_as_well(
     budget: bk.Budget, requests: list[list[bk.Item]], section: str, data: st.DataObject

@@ -169,6 +169,15 @@ def test_the_slope_of_growth_is_the_exponent_without_the_smallest_size() -> None
     assert "| x | 10,000 items | 100 s | 0.00 | 2.00 | missed |" in growth.page([square])
 
 
+def test_what_a_larger_corpus_takes_is_the_largest_and_the_cost_of_what_it_is_larger_by() -> None:
+    """The start of the cluster, 5 seconds, is in it once."""
+    sizes = (10**7, 10**8, 10**9)
+    seconds = {size: 5 + size * 2e-8 for size in sizes}
+    streamed = growth.Growth("stream, this process", "bytes", seconds, dict.fromkeys(sizes, 0))
+    assert streamed.cost * 1e9 == pytest.approx(20) and streamed.extrapolated(10**10) == pytest.approx(205)
+    assert "| stream, this process | 20.0 s | 205 s |" in growth.page([streamed])
+
+
 @pytest.mark.parametrize(
     "sized", [growth.counting, growth.estimating, growth.planning, growth.replaying, growth.comparing]
 )

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import budgetkit as bk
+from budgetkit.accuracy.fitting import fit_bill
 from budgetkit.framing import Framing
-from budgetkit.framing.fitting import fit_bill
 from budgetkit.trace import readings, unpaired
 
 COUNTED = [100.0, 150.0, 260.0, 400.0, 420.0]

@@ -32,6 +32,23 @@ def test_no_printed_character_is_lost_but_the_fences(text: str) -> None:
     assert sorted("".join("".join(by_kind(plain).values()).split())) == sorted("".join(plain.split()))
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I paid $1,250.00 on 2024-05-13 at 10:30 for 3 tickets (order #48213).",
+        "My flight is HAT204, it leaves at 14:30 on May 20 and costs $152.",
+        "In 2019 we sold 1,204 units, in 2020 1,530 and in 2021 2,001.",
+    ],
+)
+def test_chat_with_numbers_is_no_code(said: str) -> None:
+    assert by_kind(said) == {"prose": said}
+
+
+@pytest.mark.parametrize("said", ["1,2,3,4\n5,6,7,8", "2024-05-01 10:00:01 INFO started worker 12", "x = 3 + 4"])
+def test_numbers_without_a_sentence_are_code(said: str) -> None:
+    assert by_kind(said) == {"code": said}
+
+
 @pytest.mark.parametrize(("kind", "found"), [("code", 0.91), ("data", 0.98), ("markup", 0.9), ("cjk prose", 1.0)])
 def test_kinds_are_told_apart_on_the_shipped_texts(kind: str, found: float) -> None:
     wanted = next(name for name, classes in CLASSES.items() if kind in classes)

@@ -106,6 +106,46 @@ def test_replay_and_compare_give_the_librarys_numbers(capsys: Captured) -> None:
     assert {row["policy"]: row["sent"] for row in rows}["haystack"] == outcome.totals()["sent"]
 
 
+@pytest.mark.parametrize("named", ["2", "made-up-2", "Second"])
+def test_one_of_several_conversations_goes_by_number_from_1_id_or_title(
+    capsys: Captured, tmp_path: Path, named: str
+) -> None:
+    rows = [
+        {"id": f"made-up-{n}", "title": title, "messages": [{"role": "user", "content": "word " * n}]}
+        for n, title in ((1, "First"), (2, "Second"))
+    ]
+    path = tmp_path / "two.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    found = data(capsys, "replay", str(path), "--conversation", named)
+    assert found["requests"][0]["sent"] == bk.load_traces(path)[1].demand("o200k_base").to_numpy().sum()
+    for missing in ("0", "3"):
+        assert run(["fit", str(path), "--conversation", missing]) == 2
+        assert "it has 2, numbered from 1" in capsys.readouterr().err
+
+
+def test_a_number_is_a_place_also_where_another_conversation_has_it_as_its_id(capsys: Captured, tmp_path: Path) -> None:
+    rows = [{"id": id, "messages": [{"role": "user", "content": f"I am {id}."}]} for id in ("3", "1", "2", "9")]
+    path = tmp_path / "numbered.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    for asked, found in (("1", "3"), ("2", "1"), ("3", "2"), ("4", "9"), ("9", "9")):
+        assert run(["fit", str(path), "--conversation", asked]) == 0
+        assert capsys.readouterr().out.startswith(f"{found}: a window of")
+
+
+def test_a_policy_goes_by_its_plain_name(capsys: Captured) -> None:
+    for written in ("oldest first", "oldest-first"):
+        assert run(["replay", "support-chat", "-p", written]) == 0
+        assert capsys.readouterr().out.startswith("support-chat, oldest first, in tokens")
+
+
+def test_a_gate_that_was_not_asked_about_cuts_says_so(capsys: Captured) -> None:
+    arguments = ["check", "support-chat", "-b", "chat", "-w", "8192"]
+    assert run(arguments) == 0
+    assert "1 of 1 conversations lose something, and nothing was asked about that" in capsys.readouterr().err
+    assert run([*arguments, "--most-cut", "0.1"]) == 1
+    assert "nothing was asked" not in capsys.readouterr().err
+
+
 def test_a_conversation_comes_in_by_standard_input_in_any_format() -> None:
     """LangChain's messages, and a compressed file of ours."""
     said = [{"type": "human", "content": "Hello world"}, {"type": "ai", "content": "Hello."}]
@@ -120,7 +160,7 @@ WRONG = {
     "no file": (("fit", "nosuch.jsonl"), "a trace file nosuch.jsonl was asked for; there is none"),
     "no shipped trace": (("fit", "nosuch"), "no trace 'nosuch'; shipped are"),
     "no budget": (("fit", "support-chat", "-b", "nosuch"), "no budget 'nosuch'"),
-    "no policy": (("replay", "support-chat", "-p", "nosuch"), "no policy 'nosuch'; known are"),
+    "no policy": (("replay", "support-chat", "-p", "nosuch"), "no policy 'nosuch'; known by name are"),
     "no counter": (("count", "-t", "x", "-c", "nosuch"), "no counter 'nosuch'"),
     "no model": (("fit", "support-chat", "-c", "chars/4", "-m", "nosuch"), "no model 'nosuch'"),
     "no turn": (("fit", "support-chat", "--turn", "999"), "turn 999 of trace 'support-chat' was asked for"),

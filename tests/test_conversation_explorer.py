@@ -102,6 +102,13 @@ def test_each_figure_is_the_one_that_a_cell_draws() -> None:
     json.dumps([getattr(explorer.view, f"figure_{name}") for name in explorer.view.figures])
 
 
+def test_policies_that_cost_the_same_are_priced_in_one_sentence() -> None:
+    both = {"oldest first": OldestFirst(), "window": SlidingWindow(9_999)}
+    explorer = ConversationExplorer("support-chat", "chat", both, model="gpt-4o")
+    assert explorer.view.figure_spending["note"].endswith(", whichever policy prunes.")
+    assert explorer.view.figure_spending["note"].count("$") == 1
+
+
 def test_the_key_figures_are_those_of_the_policy_shown() -> None:
     explorer = agent("down to a mark")
     totals, frame = explorer.replay.totals(), explorer.replay.frame()
@@ -111,7 +118,7 @@ def test_the_key_figures_are_those_of_the_policy_shown() -> None:
     assert kpi(explorer, "cost")[0] == f"${totals['cost']:.2f}"
     assert kpi(explorer, "now")[0] == f"{frame['sent'].iloc[-1]:,}"
     label = next(k["label"] for k in explorer.view.state["kpis"] if k["key"] == "evidence")
-    assert label == "evidence present (proxy)", "a proxy is called one"
+    assert label == "needed kept (a guess)", "a guess is called one"
 
 
 def test_marked_evidence_is_no_proxy() -> None:
@@ -119,7 +126,7 @@ def test_marked_evidence_is_no_proxy() -> None:
     messages[9] = bk.Message({**messages[9].raw, "evidence": [1]})
     explorer = explorer_of(bk.Trace("marked", tuple(messages)))
     (found,) = [k for k in explorer.view.state["kpis"] if k["key"] == "evidence"]
-    assert (found["label"], found["value"]) == ("evidence present", "100%")
+    assert (found["label"], found["value"]) == ("needed messages kept", "100%")
 
 
 def test_it_prints_the_same_text_every_time_and_shows_as_a_widget() -> None:
@@ -599,3 +606,16 @@ def test_it_opens_in_a_window_in_which_the_policies_differ_and_says_so() -> None
     assert explorer.budget.window == 16_384
     assert ConversationExplorer("coding-agent", model="gpt-4o").budget.window == 128_000, "what is named holds"
     assert ConversationExplorer(conversation(2)).budget.window == 128_000, "there is nothing to lose"
+
+
+def test_the_forecast_goes_by_the_others_of_the_file_and_says_so() -> None:
+    """Alone a conversation is drawn from its own turns; the fan's line is worth as much as was measured for each."""
+    many = bk.load_traces("made-up-chats")
+    notes = []
+    for traces in (many, many[:1]):
+        explorer = ConversationExplorer(traces, window=4_000, prices=PRICED)
+        notes.append(explorer.view.figure_fan["note"])
+    assert "and from how others of its file went on" in notes[0]
+    assert "about a third less" in notes[0]
+    assert "others" not in notes[1]
+    assert "hardly nearer" in notes[1]

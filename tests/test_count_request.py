@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 
 import budgetkit as bk
 from budgetkit.framing import framing_for, read_request
-from budgetkit.framing.answer_schema import schema_block
-from budgetkit.framing.image_sizes import size_in
+from budgetkit.framing.images import size_in
 from budgetkit.framing.openai_families import FAMILIES, family_of
-from budgetkit.framing.openai_tools import namespace
+from budgetkit.framing.openai_tools import namespace, schema_block
 from budgetkit.framing.providers import counter_for
 
 N = bk.counter("o200k_base")
@@ -478,8 +477,14 @@ def test_a_request_without_a_model_says_what_is_assumed() -> None:
 
 def test_an_unknown_model_is_an_estimate_that_says_so() -> None:
     counted = bk.count_request({"model": "nobody-knows", "messages": [HELLO]})
-    assert "rules of any other, nobody-knows (calibrated estimate: " in counted.counted_by
+    assert "rules of any other; the counter is nobody-knows (calibrated estimate: " in counted.counted_by
     assert counted.interval[0] < counted.tokens < (counted.interval[1] or 0)
+
+
+def test_rules_and_counter_are_told_apart_though_both_go_by_the_model() -> None:
+    counted = bk.count_request({"model": "gpt-4o", "messages": [HELLO]})
+    assert counted.counted_by == "rules of gpt-4o; the counter is gpt-4o"
+    assert "Counted by: rules of gpt-4o; the counter is gpt-4o." in counted._repr_html_()
 
 
 # What an answer bills

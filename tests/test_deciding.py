@@ -93,6 +93,89 @@ def test_the_window_found_holds_and_one_token_less_does_not(system: int, history
     assert value == 1_001 or not uncut(BUDGET.assign(window=value - 1), demand)
 
 
+def test_tuning_shares_among_settings_only_what_none_of_them_moves() -> None:
+    """Every score is that of a replay of a conversation that nobody has replayed before."""
+    policies = {
+        "oldest": bk.policies.OldestFirst(),
+        "turns": bk.policies.OldestFirst(unit="turn"),
+        "rank": bk.policies.Importance(lambda message: len(message.text) % 3),
+        "back": bk.policies.BringBack(),
+    }
+    vary = {"window": [500, 700], "output": [50, 150], "policy": policies}
+    made = conversations(4)
+    options: dict[str, Any] = {"count": "chars/4", "by": "request"}
+    found = bk.tune(made, TIGHT, vary, list(OBJECTIVES), **options)
+    for row, setting in found.table[list(vary)].iterrows():
+        lines = {line: int(setting[line]) for line in ("window", "output")}
+        for place, fresh in enumerate(conversations(4)):
+            outcome = bk.replay(fresh, TIGHT.assign(**lines), policies[setting["policy"]], **options)
+            alone = [measure(outcome) for measure in OBJECTIVES.values()]
+            np.testing.assert_array_equal(found.scores[place, 1 + int(str(row))], alone)
+
+
+def far(outcome: bk.Replay) -> float:
+    """A valley with one lowest point: a window of 640, an answer of 170, episodes of 55."""
+    budget = outcome.budget
+    far_off = (
+        abs(budget.window - 640) + abs(budget.sizes["output"] - 170) + 2 * abs((budget.caps["episodes"] or 0) - 55)
+    )
+    return far_off / 10
+
+
+VALLEY = {"window": range(500, 700, 10), "output": range(50, 250, 10), "episodes": range(5, 105, 5)}
+
+
+def test_of_more_settings_than_trials_a_search_finds_the_best() -> None:
+    pytest.importorskip("optuna", reason="optuna (extra: search) is absent")
+    told: list[tuple[int, int]] = []
+    asked: dict[str, Any] = {"vary": VALLEY, "objective": far, "trials": 400, "seed": 1, "count": len}
+    found = bk.tune(conversations(4), TIGHT, **asked, progress=lambda done, of: told.append((done, of)))
+    assert found.best == {"window": 640, "output": 170, "episodes": 55}
+    assert found.of == 20**3 and found.tried <= 400
+    assert str(found).endswith(f"{found.tried} of 8,000 settings were tried, proposed by Optuna.")
+    assert told == sorted(told) and told[-1][0] == told[-1][1]
+    again = bk.tune(conversations(4), TIGHT, **asked, workers=2)
+    assert again.scores.tobytes() == found.scores.tobytes()
+    pd.testing.assert_frame_equal(again.table, found.table)
+
+
+def test_trials_that_are_no_multiple_of_the_rounds_are_all_made() -> None:
+    pytest.importorskip("optuna", reason="optuna (extra: search) is absent")
+    far_apart = {"output": range(0, 20_000), "window": range(20_000, 40_000)}
+    found = bk.tune(conversations(4), TIGHT, far_apart, far, trials=39, count=len)
+    assert found.tried == 39
+
+
+def test_without_the_extra_settings_are_drawn_from_however_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("budgetkit.deciding.search.find_spec", lambda name: None)
+    lines = ["output", "window", "episodes", "knowledge"]
+    asked: dict[str, Any] = {"vary": dict.fromkeys(lines, range(30, 5_030)), "trials": 20, "count": len}
+    found, again = (bk.tune(conversations(4), TIGHT, **asked) for _ in range(2))
+    assert (found.tried, found.of, found.search) == (20, 5_000**4, "drawn by the seed")
+    assert len(found.table[lines].drop_duplicates()) == 20
+    pd.testing.assert_frame_equal(found.table, again.table)
+
+
+def test_what_cannot_be_planned_is_not_proposed_as_the_best() -> None:
+    pytest.importorskip("optuna", reason="optuna (extra: search) is absent")
+    vary = {"output": range(100, 20_000, 100), "policy": ["octopus", "haystack"]}
+    found = bk.tune(conversations(4), bk.presets.chat(8_000), vary, "cut", trials=60)
+    assert found.table["cut"].isna().any() and found.best["output"] < 8_000
+
+
+def test_a_cluster_gives_the_same_bytes() -> None:
+    distributed = pytest.importorskip("distributed", reason="dask.distributed (extra: cluster) is absent")
+    asked: dict[str, Any] = {"vary": {"output": [50, 200]}, "objective": list(OBJECTIVES), "count": "chars/4"}
+    alone = bk.tune(conversations(6), TIGHT, **asked)
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        spread = bk.tune(conversations(6), TIGHT, **asked, client=client)
+    assert spread.scores.tobytes() == alone.scores.tobytes()
+    assert (str(spread), spread.table.to_csv()) == (str(alone), alone.table.to_csv())
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -155,7 +238,10 @@ def test_where_nothing_is_gained_it_says_so() -> None:
     found = bk.tune(conversations(8), TIGHT, {"output": [200, 300]}, "cut")
     assert found.best == {"output": 200}
     assert not found.holds_out
-    assert str(found).startswith("No gain that holds: tokens cut changes by +0.0 %")
+    assert str(found) == (
+        "No gain that holds: this setting cuts no fewer tokens on 4 conversations that it was not chosen on. "
+        "The setting: output 200."
+    )
 
 
 def test_several_objectives_have_a_front_on_which_no_setting_beats_another() -> None:
@@ -180,7 +266,7 @@ def test_the_same_seed_gives_the_same_and_processes_change_nothing() -> None:
     ("change", "said"),
     [
         ({"objective": "happiness"}, "no objective 'happiness'; known are 'cut', 'evidence'"),
-        ({"vary": {"policy": ["hope"]}}, "no policy 'hope'; known are"),
+        ({"vary": {"policy": ["hope"]}}, "no policy 'hope'; known by name are 'oldest first'"),
         ({"vary": {}}, "nothing to vary"),
         ({"hold_out": 0.01}, "8 conversations with 0.01 of them held out"),
         ({"budget": bk.presets.chat(8_000), "vary": {"output": [9_000]}}, "none of 1 settings can be planned"),

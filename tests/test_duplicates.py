@@ -66,3 +66,28 @@ def test_what_stays_repeats_nothing_and_each_repetition_is_as_near_as_said(texts
     assert (found["of"] < found["item"]).all()
     assert (found["similarity"] >= least).all()
     assert set(found["of"]).isdisjoint(found["item"])
+
+
+@st.composite
+def edited(draw: st.DrawFn) -> list[str]:
+    """Texts of which some are earlier ones with a few letters changed."""
+    texts = draw(st.lists(st.text("abcdef é\ud800", min_size=1, max_size=60), min_size=1, max_size=4))
+    for _ in range(draw(st.integers(1, 4))):
+        text = draw(st.sampled_from(texts))
+        at, gone = draw(st.integers(0, len(text))), draw(st.integers(0, 4))
+        texts.append(text[:at] + draw(st.text("ab", max_size=3)) + text[at + gone :] or "a")
+    return texts
+
+
+@given(edited(), st.sampled_from([0.3, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0]))
+def test_nothing_is_missed_that_comparing_each_with_each_would_find(texts: list[str], least: float) -> None:
+    from rapidfuzz import fuzz
+
+    own, expected = list[int](), []
+    for index, text in enumerate(texts):
+        near = [(-fuzz.ratio(texts[other], text), other) for other in own]
+        if near and -min(near)[0] >= 100 * least:
+            expected.append([index, min(near)[1]])
+        else:
+            own.append(index)
+    assert bk.near_duplicates(items(texts), at_least=least)[["item", "of"]].values.tolist() == expected

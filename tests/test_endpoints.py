@@ -346,6 +346,7 @@ def test_an_interrupt_ends_what_is_under_way(provider: Provider, ask: Any) -> No
     def interrupt() -> None:
         while not provider.asked:
             time.sleep(0.01)
+        time.sleep(0.2)  # on a slow machine the caller is only now on its way to wait
         signal.pthread_kill(asking, signal.SIGINT)
 
     started = time.perf_counter()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import budgetkit as bk
+from benchmarks.called import marked
 from budgetkit.replay.evidence import PROXY
 from tests.slow_replay import ONE_A_CHARACTER
 from tests.test_replay import window
@@ -109,3 +110,34 @@ def test_a_budget_without_a_remainder_has_no_history_budget_to_try() -> None:
     budget = bk.Budget(100, (), [bk.Allocation("history")])
     with pytest.raises(ValueError, match="this budget names no remainder; its sections are 'history'; pass remainder="):
         bk.evidence_shares(MARKED, budget, {}, [10])
+
+
+def test_what_a_call_copies_from_an_earlier_turn_is_marked_and_nothing_else_is() -> None:
+    """The newest message with the value is marked; what this turn, the system or a schema says needs nothing."""
+    arguments = '{"to": "Ada Byron", "order": 4711, "how": "courier", "by": "air-mail", "tag": "x"}'
+    raw: list[dict[str, Any]] = [
+        {"role": "system", "content": "Send by courier."},
+        {"role": "user", "content": "I am Ada Byron, tag x."},
+        {"role": "assistant", "content": "Ada Byron, order 4711."},
+        {"role": "user", "content": "And order 47110?"},
+        {"role": "assistant", "content": "No."},
+        {"role": "user", "content": "Send it by air-mail."},
+        {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "send", "arguments": arguments}}]},
+    ]
+    found = marked({"id": "a", "messages": raw})
+    assert found is not None
+    assert [each.get("evidence") for each in found["messages"]] == [None] * 6 + [[2]]
+    trace = bk.Trace("a", tuple(map(bk.Message, found["messages"])))
+    assert pairs(trace) == [(6, 2, "")]
+    oldest = marked({"id": "a", "messages": raw}, first=True)
+    assert oldest is not None
+    assert oldest["messages"][6]["evidence"] == [1, 2]
+    assert marked({"id": "a", "messages": raw[:6]}) is None
+
+
+def test_calls_that_a_turn_is_expected_to_make_are_read_too() -> None:
+    said = [{"role": "user", "content": "Make plan.txt."}, {"role": "user", "content": "Now sort it."}]
+    calls = [["touch('plan.txt')"], ["sort('plan.txt')"]]
+    found = marked({"id": "a", "messages": said, "meta": {"expected_calls_per_turn": calls}})
+    assert found is not None
+    assert found["messages"][1]["evidence"] == [0]

@@ -98,6 +98,16 @@ def test_it_prints_the_same_text_every_time_and_shows_as_a_widget() -> None:
     assert "application/vnd.jupyter.widget-view+json" in bundle
 
 
+def test_what_is_typed_in_and_a_conversation_of_the_same_size_are_granted_alike() -> None:
+    """A required section over its cap: 0.1.0 granted 819 of 900 as a typed number, and all of it as a message."""
+    typed = BudgetExplorer("rag", window=8_192)
+    typed.controls.demand["system"].value = 900
+    said = {"role": "system", "content": "x" * 4 * 900}
+    read = BudgetExplorer("rag", bk.Trace("toy", (bk.Message(said),)), window=8_192, counter="chars/4")
+    assert typed.plan["system"].granted == 900
+    assert read.plan["system"].granted == read.plan["system"].demand >= 900
+
+
 def test_without_a_trace_the_sections_ask_for_their_typical_sizes() -> None:
     """The example sizes of document 002: system 1,200, procedure 300, knowledge 1,500, episodes 400, current 100."""
     explorer = BudgetExplorer("working_memory", window=150_000)

@@ -1,6 +1,7 @@
 """What a hand types, opens and takes back in the explorers: read as it was meant, or refused in words."""
 
 import json
+import re
 import time
 from collections.abc import Callable
 from decimal import Decimal
@@ -14,9 +15,9 @@ from hypothesis import strategies as st
 import budgetkit as bk
 from budgetkit.accuracy.explorer import AccuracyExplorer
 from budgetkit.explorer import BudgetExplorer
-from budgetkit.explorer.base import ONE_MOVE
 from budgetkit.explorer.numbers import decimal, whole_number
 from budgetkit.explorer.still import picture
+from budgetkit.explorer.undo import ONE_MOVE
 from budgetkit.replay.explorer import ConversationExplorer
 from budgetkit.replay.explorer.choices import CHOICES, SAYS
 
@@ -95,13 +96,26 @@ def test_what_is_no_number_is_refused_beside_the_box_and_the_old_value_stays() -
     assert status(explorer)["note"].startswith("'a lot' is no number; 8,192 stays; type digits")
 
 
-def test_a_number_that_is_out_of_reach_is_clamped_and_said_so() -> None:
+@pytest.mark.parametrize("text", ["9,000", "8,192", "1e9", "-5"])
+def test_a_cap_that_is_out_of_reach_is_refused_beside_its_box_and_the_old_one_stays(text: str) -> None:
+    """On 0.1.0 a huge one became no cap and a negative one 0, without a word."""
     explorer = BudgetExplorer("chat", window=8_192)
-    box = explorer.controls.lines["system"].box
-    assert typed(box, "9,000") == ""  # as large as the window: no cap of its own
-    assert status(explorer)["note"] == "9,000 was typed; 8,192 is the most that can be here."
+    box, before = explorer.controls.lines["system"].box, explorer.budget
+    assert typed(box, text) == "819"
+    assert explorer.budget == before
+    end = "0 is the least that can be here" if text == "-5" else "8,191 is the most that can be here, and an empty box"
+    assert f"was typed; {end}" in status(explorer)["note"]
+    assert status(explorer)["note"].endswith("819 stays.")
     assert status(explorer)["beside"] == box.tooltip
-    assert typed(explorer.controls.limits.at_least, "1M") == "8,192"
+
+
+@pytest.mark.parametrize("text", ["-5", "0", "200M"])
+def test_a_window_that_cannot_be_is_refused_and_the_old_one_stays(text: str) -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+    assert typed(explorer.controls.window_box, text) == "8,192"
+    assert explorer.budget.window == 8_192
+    assert re.search("(1 is the least|100,000,000 is the most) that can be here; 8,192 stays", status(explorer)["note"])
+    assert typed(explorer.controls.limits.at_least, "1M") == "0"
     assert "1,000,000 was typed; 8,192 is the most" in status(explorer)["note"]
 
 
@@ -200,6 +214,11 @@ def test_a_file_without_text_never_fits(make: Callable[..., Any]) -> None:
 def test_what_is_not_counted_of_a_file_is_said(make: Callable[..., Any]) -> None:
     explorer = opened(make(window=8_192), SAID, warnings=["2 thoughts have no text"])
     assert "Not counted: 2 thoughts have no text." in status(explorer)["more"]
+
+
+def test_what_is_not_counted_is_said_once() -> None:
+    explorer = opened(BudgetExplorer(window=8_192), SAID, warnings=["messages of branches are not counted: 1"])
+    assert "Messages of branches are not counted: 1." in status(explorer)["more"]
 
 
 def test_a_session_brings_its_own_model_and_prices() -> None:
@@ -345,3 +364,51 @@ def test_conversations_of_an_export_go_by_their_titles() -> None:
     assert explorer.controls.conversation.options == ((f"1: {first.title}", 0), (f"2: {second.title}", 1))
     assert f"conversation 1 of 2 ({first.title})" in explorer.view.state["source"]
     assert bk.Trace("mine", first.messages).title == "mine"
+
+
+@pytest.mark.parametrize("made", [BudgetExplorer, ConversationExplorer])
+def test_a_conversation_of_many_is_found_by_a_part_of_its_title(made: Callable[..., Any]) -> None:
+    titles = ["Trip to Porto", "A parser in Rust", "Bread", "Porto again", "Taxes", "Names for a cat"]
+    messages = bk.load_trace("support-chat").messages[:3]
+    traces = [bk.Trace(f"c{i}", messages, fields={"title": title}) for i, title in enumerate(titles)]
+    explorer = made(trace=traces)
+    controls = explorer.controls
+    assert "bk-hidden" not in {*controls.which._dom_classes, *controls.find._dom_classes}
+    typed(controls.find, "porto")
+    assert [title for title, _ in controls.conversation.options] == ["1: Trip to Porto", "4: Porto again"]
+    assert explorer.config["conversation"] == 0, "what is shown has it too, and stays"
+    typed(controls.find, "RUST")
+    assert explorer.config["conversation"] == 1
+    typed(controls.find, "nowhere")
+    assert status(explorer)["note"].startswith("no title of the 6 holds 'nowhere'; type another part of it")
+    assert status(explorer)["beside"] == controls.find.tooltip
+    assert explorer.config["conversation"] == 1
+    typed(controls.find, "")
+    assert len(controls.conversation.options) == 6
+
+
+@pytest.mark.parametrize("made", [BudgetExplorer, ConversationExplorer])
+def test_a_move_lists_the_titles_of_a_file_no_more(made: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 5,000 conversations each move listed and searched all, in more time than all else takes."""
+    messages = bk.load_trace("support-chat").messages[:3]
+    explorer = made(trace=[bk.Trace(f"c{i}", messages) for i in range(6)])
+    asked = set[str]()
+
+    def title(trace: bk.Trace) -> str:
+        asked.add(trace.id)
+        return trace.id
+
+    monkeypatch.setattr(bk.Trace, "title", property(title))
+    before = explorer.budget.window
+    explorer._heard(explorer.view, {"kind": "line", "line": "window", "tokens": 5_000, "gesture": "a"}, [])
+    assert before != explorer.budget.window == 5_000
+    assert asked <= {"c0"}, "the one that is shown"
+    explorer._heard(explorer.view, {"kind": "conversation", "number": 3}, [])
+    assert explorer.controls.conversation.value == 3
+
+
+def test_a_file_of_few_conversations_has_no_search() -> None:
+    messages = bk.load_trace("support-chat").messages[:3]
+    controls = BudgetExplorer("chat", [bk.Trace(str(i), messages) for i in range(2)]).controls
+    assert "bk-hidden" not in controls.which._dom_classes
+    assert "bk-hidden" in controls.find._dom_classes

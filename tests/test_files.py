@@ -1,6 +1,9 @@
 """The one door to data/."""
 
 import re
+import subprocess
+import sys
+from copy import deepcopy
 
 import pytest
 
@@ -55,3 +58,42 @@ def test_an_error_about_a_folder_lists_that_folder() -> None:
     with pytest.raises(FileNotFoundError, match=r"there are encodings/cl100k_base.tiktoken.gz, .*json") as error:
         files.data_path("encodings/gpt2.tiktoken.gz")
     assert "models.csv" not in str(error.value)
+
+
+def test_rows_that_take_fields_from_others_are_made_anew_so_that_threads_may_read_them() -> None:
+    before = deepcopy(files.read_toml("framings.toml"))
+    rows = files.read_rows("framings.toml", "family")
+    assert files.read_toml("framings.toml") == before
+    assert any("like" in row for row in before["family"].values())
+    assert not any("like" in row for row in rows.values())
+
+
+def test_a_table_is_read_when_it_is_first_used_and_once() -> None:
+    reads: list[int] = []
+
+    def read() -> dict[str, int]:
+        reads.append(1)
+        return {"a": 1, "b": 2}
+
+    table = files.Table(read)
+    assert reads == []
+    assert (table["a"], len(table), {**table}, repr(table)) == (1, 2, {"a": 1, "b": 2}, "{'a': 1, 'b': 2}")
+    assert (reads, table == {"a": 1, "b": 2}) == ([1], True)
+    with pytest.raises(KeyError):
+        table["c"]
+
+
+def test_nothing_is_read_at_import() -> None:
+    """Not the table of prompt caches for a default either, nor that of the count endpoints."""
+    check = """
+import sys
+import budgetkit.files
+folder, read = str(budgetkit.files.data_folder()), []
+sys.addaudithook(lambda event, args: read.append(args[0]) if event == "open" and str(args[0]).startswith(folder) else 0)
+import budgetkit.app, budgetkit.commands.program, budgetkit.deciding, budgetkit.endpoints, budgetkit.explorer
+import budgetkit.accuracy.explorer, budgetkit.replay.explorer
+assert not read, read
+budgetkit.endpoints.ENDPOINTS["openai"]
+assert len(read) == 1, read
+"""
+    subprocess.run([sys.executable, "-c", check], check=True)

@@ -182,10 +182,10 @@ def test_the_sentence_is_computed_on_conversations_held_out() -> None:
     gain, low, high = found.tuned.gains(row)
     assert gain == pytest.approx(1 - after / before)
     assert said.startswith(
-        f"This budget loses {100 * gain:.1f} % fewer needed messages ({after:.0f} instead of {before:.0f}, "
+        f"This budget loses {100 * gain:.0f} % fewer needed messages ({after:.0f} instead of {before:.0f}, "
     )
     assert f") on {len(held)} conversations that it was not chosen on; " in said
-    assert said.endswith(f"the true saving lies between {100 * low:.1f} and {100 * high:.1f} % with 95 % confidence.")
+    assert said.endswith(f"the true saving lies between {100 * low:.0f} and {100 * high:.0f} % with 95 % confidence.")
     assert 0 < low < gain < high
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import budgetkit as bk
 from budgetkit.replay import turn_sizes
 from budgetkit.replay.cost import Prices
-from budgetkit.replay.forecast import fan, first_over, paths, straight_line, turns_left
+from budgetkit.replay.forecast import fan, first_over, pace_beside, paths, straight_line, turns_left
 from budgetkit.replay.outlook import contexts, first_cut
 
 SIZES = st.lists(st.integers(0, 500), min_size=1, max_size=20)
@@ -133,6 +133,35 @@ def test_the_first_cut_is_where_a_replay_cuts(seen: int) -> None:
     assert found["limit"] < budget.usable
 
 
+def test_an_outlook_goes_on_from_the_present_size() -> None:
+    """What is not full after ten turns is full at the eleventh at the earliest; 0.1.0 drew from the first turn on."""
+    each = [{"role": "user", "content": "why"}, {"role": "assistant", "content": "so " * 1_000}]
+    last = [{"role": "user", "content": "why"}, {"role": "assistant", "content": "so"}]
+    trace = bk.Trace("slower", tuple(map(bk.Message, each * 3 + last * 7)))
+    window = int(turn_sizes(trace, bk.counter("gpt-4o")).sum()) + 500
+    model = bk.model("gpt-4o", window=window, max_output=100)
+    (row,) = (
+        bk.outlook(trace, [model], lambda m: bk.Budget(m.window)).query("event == 'window full'").to_dict("records")
+    )
+    assert 11 <= row["low"] <= row["median"] <= 14
+
+
+def test_the_first_cut_of_an_outlook_is_by_what_the_budget_leaves_the_history() -> None:
+    """A system prompt and a reserve leave it little of the window; 0.1.0 told of a cut at the whole usable window."""
+    opening = bk.Message({"role": "system", "content": "Be brief. " * 400})
+    trace = bk.Trace("ruled", (opening, *spoken(40).messages))
+    first = bk.Trace("ruled", trace.messages[:9])
+    budget, model = (
+        bk.presets.working_memory(4_000, output=500, history_floor=0),
+        bk.model("gpt-4o", window=4_000, max_output=500),
+    )
+    frame = bk.replay(trace, budget, bk.policies.OldestFirst(), count=bk.counter(model)).frame()
+    truth = int(frame.loc[frame["dropped"] > 0, "turn"].iloc[0])
+    (row,) = bk.outlook(first, [model], lambda _: budget).query("event == 'first cut'").to_dict("records")
+    assert row["limit"] <= frame["limit"].max()
+    assert abs(row["median"] - truth) <= 2
+
+
 def test_a_forecast_goes_on_from_the_present_size() -> None:
     trace, count = spoken(10), bk.counter("o200k_base")
     drawn = contexts(trace, count, turns=5, samples=200)
@@ -161,3 +190,48 @@ def test_the_fan_shows_the_straight_line_from_the_present_on() -> None:
     assert table["straight line"].tolist() == [*drawn[0, :4], *(drawn[0, 3] + step * n for n in (1, 2, 3))]
     assert bk.figures.fan.draw(table)["data"][-1]["line"]["dash"] == "dot"
     assert straight_line([100, 300], 2, 50).tolist() == [250, 450]
+
+
+def kind(number: int, random: np.random.Generator) -> list[np.ndarray]:
+    """Draw conversations of one kind: first turns of any size, later ones that are larger and alike."""
+    return [np.concatenate((random.lognormal(4, 1, 3), random.lognormal(5, 0.4, 9))).astype(int) for _ in range(number)]
+
+
+def test_beside_others_of_its_kind_a_conversation_is_foretold_a_fifth_nearer_than_by_the_line() -> None:
+    """Each is left out in turn; three of its turns are seen, and nine foretold."""
+    known = kind(60, np.random.default_rng(0))
+    middle, line, held = [], [], []
+    for i, sizes in enumerate(known):
+        pace = pace_beside(sizes[:3], known[:i] + known[i + 1 :])
+        low, half, high = np.quantile(paths(sizes[:3], 9, samples=400, pace=pace)[:, -1], (0.05, 0.5, 0.95))
+        truth = sizes[3:].sum()
+        middle.append(abs(half / truth - 1))
+        line.append(abs(straight_line(sizes[:3], 9)[-1] / truth - 1))
+        held.append(low <= truth <= high)
+    assert np.median(middle) <= 0.8 * np.median(line)
+    assert np.mean(held) >= 0.85
+
+
+def test_others_count_as_much_as_they_are_alike() -> None:
+    """Turns that never change within a conversation say all about it; where all are alike, the others do."""
+    apart = [[size] * 5 for size in (10, 100, 1_000, 10_000, 100_000)]
+    assert pace_beside([50], apart) == (1.0, 0.4)
+    alike = [[50, 100, 100]] * 5
+    assert pace_beside([50], alike) == pytest.approx((2.0, 0.4))
+
+
+@given(st.lists(st.lists(st.integers(0, 10**6), max_size=9), max_size=9), SIZES)
+def test_whatever_the_others_are_a_pace_is_a_number_above_nothing(others: list[list[int]], sizes: list[int]) -> None:
+    pace = pace_beside(sizes, others)
+    few = sum(len(other) > 1 for other in others) < 5
+    assert pace is None if few or not any(sizes) else (pace is not None and pace[0] > 0 and 0.4 <= pace[1] < np.inf)
+
+
+def test_an_outlook_goes_by_others_from_five_on() -> None:
+    """A conversation of short turns so far, of a kind whose turns become long, is full sooner."""
+    trace = spoken(2, words=20)
+    others = [bk.Trace(f"other {i}", spoken(2, 20).messages + spoken(4, 200 + i).messages) for i in range(5)]
+    model, preset = bk.model("gpt-4o"), bk.presets.working_memory
+    alone, four, five = (bk.outlook(trace, [model], preset, others=others[:number]) for number in (0, 4, 5))
+    pd.testing.assert_frame_equal(alone, four)
+    assert (five["median"] < 0.5 * alone["median"]).all()

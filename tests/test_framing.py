@@ -180,13 +180,13 @@ def test_tools_as_constants_and_as_a_declaration_come_to_the_same_on_the_cookboo
 def test_the_constants_are_added_function_by_function() -> None:
     """By hand, one token a word: the function's line has 8, location's 10, unit's 6, each of the two choices 1."""
     function = (7 + 8) + 3 + (3 + 10) + (3 + 6) + (-3 + 2 * (3 + 1))
-    assert ToolConstants().tokens([WEATHER], words) == function + 12
-    assert ToolConstants().tokens([WEATHER, WEATHER], words) == 2 * function + 12
+    assert Framing(tools=ToolConstants()).schemas([WEATHER], words) == function + 12
+    assert Framing(tools=ToolConstants()).schemas([WEATHER, WEATHER], words) == 2 * function + 12
 
 
 def test_the_full_stop_of_a_description_is_not_counted_by_the_constants() -> None:
     said = [{"name": "f", "description": description} for description in ("Do it", "Do it.")]
-    assert len({ToolConstants().tokens([tool], counter("gpt-4o")) for tool in said}) == 1
+    assert len({Framing(tools=ToolConstants()).schemas([tool], counter("gpt-4o")) for tool in said}) == 1
 
 
 def test_without_a_system_message_a_declaration_costs_four_tokens_more() -> None:
@@ -374,3 +374,7 @@ def test_a_request_is_its_priming_its_messages_and_nothing_else(messages: list[d
     one_by_one = [framing.message(message, count) for message in messages]
     assert framing.messages(messages, count) == one_by_one
     assert framing.request(messages, count) == framing.priming + sum(one_by_one)
+
+
+def test_the_default_is_that_of_openai_though_it_is_made_without_its_table() -> None:
+    assert FRAMINGS["openai"] == DEFAULT_FRAMING

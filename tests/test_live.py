@@ -17,6 +17,7 @@ from budgetkit import policies
 from budgetkit.live import Request, trimming
 from budgetkit.pruning.history import NEVER
 from budgetkit.pruning.policies import Policy
+from tests.conftest import EFFORT
 from tests.slow_replay import ONE_A_CHARACTER, message
 from tests.test_replay import BY, COMMON, SHARES, SIMPLE, TABLES, window
 
@@ -71,7 +72,7 @@ def driven(
 
 
 @given(traces(), ANY_POLICY, BY, TABLES, st.integers(0, 160))
-@settings(max_examples=200)
+@settings(max_examples=200 * EFFORT)
 def test_live_and_replay_are_one_engine(
     trace: bk.Trace, policy: Policy, by: Literal["turn", "request"], roles: dict[str, str], size: int
 ) -> None:
@@ -97,7 +98,7 @@ def test_live_and_replay_are_one_engine(
 
 
 @given(traces(), ANY_POLICY, BY, TABLES, st.integers(0, 160))
-@settings(max_examples=60)
+@settings(max_examples=60 * EFFORT)
 def test_saved_and_loaded_between_any_two_requests_it_goes_on_as_if_nothing_was(
     trace: bk.Trace, policy: Policy, by: Literal["turn", "request"], roles: dict[str, str], size: int
 ) -> None:
@@ -112,8 +113,18 @@ def test_saved_and_loaded_between_any_two_requests_it_goes_on_as_if_nothing_was(
     assert whole == parted
 
 
+def test_a_saved_conversation_whose_roles_name_no_section_is_refused_as_none() -> None:
+    """A raw LookupError before, found by changing one thing in what was saved."""
+    saved = json.loads(bk.Conversation(bk.presets.working_memory(400, output=50), count=len).to_json())
+    del saved["budget"]["roles"]["user"]
+    with pytest.raises(
+        ValueError, match="no saved conversation: LookupError no section 'user' in this budget; .*; give the whole"
+    ):
+        bk.Conversation.from_json(json.dumps(saved), count=len)
+
+
 @given(traces(), ANY_POLICY, BY, TABLES, st.integers(0, 160))
-@settings(max_examples=60)
+@settings(max_examples=60 * EFFORT)
 def test_no_request_holds_a_call_without_its_results_or_is_larger_than_it_says(
     trace: bk.Trace, policy: Policy, by: Literal["turn", "request"], roles: dict[str, str], size: int
 ) -> None:
@@ -215,6 +226,34 @@ def test_what_left_comes_back_when_it_is_asked_for() -> None:
     assert talked[-2:] == ["The cellar key hangs behind the door.", "Where is the cellar key?"]
     talked, again = found[forgets]
     assert "The cellar key hangs behind the door." not in talked + again
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    ("part", "changed", "said"),
+    [
+        ("waiting", [-1], "its history waits for message -1, which the other parts do not have, or not so"),
+        ("waiting", [2, 2], "its history waits for message 2"),
+        ("lines", [], "its history holds message 0"),
+        ("summaries", [[1, 1]], "its summaries stand for message 1"),
+        ("gone", [0], "its history lost message 0"),
+        ("callers", {"a": 99}, "its parts name message 99"),
+        ("answers", [[0, [1]]], "its calls wait for message 1"),
+        ("start", 99, "it begins a turn or keeps an archive for other messages than its 3"),
+        ("past", {"nowhere": 5}, "LookupError no section 'nowhere'"),
+    ],
+)
+def test_a_saved_conversation_whose_parts_do_not_fit_together_is_refused(part: str, changed: Any, said: str) -> None:
+    """When it is loaded, in a sentence; the next request would fail on it, or never end."""
+    talk = bk.Conversation(window(200), None, len, framing=ONE_A_CHARACTER)
+    chat(talk, 1)
+    talk.add({"role": "user", "content": "And then?"})
+    talk.request()
+    saved = json.loads(talk.to_json())
+    assert len(saved["conversation"]["slots"]) == 3
+    saved["conversation"][part] = changed
+    with pytest.raises(ValueError, match=f"no saved conversation: {said}.*; give the whole text that to_json made"):
+        bk.Conversation.from_json(json.dumps(saved), None, len, framing=ONE_A_CHARACTER)
 
 
 def test_where_the_summary_fails_nothing_is_lost_and_the_next_request_tries_again() -> None:
@@ -379,7 +418,7 @@ def again(raw: Any, number: int) -> dict[str, Any]:
 
 
 @given(traces(), st.integers(0, 300))
-@settings(max_examples=60)
+@settings(max_examples=60 * EFFORT)
 def test_trim_is_a_conversation_that_begins_and_ends_here(trace: bk.Trace, size: int) -> None:
     """What is too old to fit is not even counted, which changes nothing."""
     said = [{name: field for name, field in m.raw.items() if name != "contexts"} for m in trace.messages] * 4
@@ -391,14 +430,21 @@ def test_trim_is_a_conversation_that_begins_and_ends_here(trace: bk.Trace, size:
     assert ONE_A_CHARACTER.request(kept, len) <= size
 
 
-@given(traces(), st.booleans(), st.sampled_from(sorted(bk.FRAMINGS)), st.integers(0, 1_500), st.booleans())
-@settings(max_examples=300)
+@given(
+    traces(),
+    st.booleans(),
+    st.sampled_from(sorted(bk.FRAMINGS)),
+    st.integers(0, 1_500),
+    st.booleans(),
+    st.integers(0, 6),
+)
+@settings(max_examples=300 * EFFORT)
 def test_what_trim_reads_off_is_what_the_engine_keeps(
-    trace: bk.Trace, named: bool, framing: str, size: int, schemas: bool
+    trace: bk.Trace, named: bool, framing: str, size: int, schemas: bool, missing: int
 ) -> None:
-    """Over every framing; re-counted it is never over."""
+    """Over every framing, and where the first messages are missing, a call among them; re-counted it is never over."""
     left_out = {"contexts"} if named else {"contexts", "name"}
-    rounds = [again(m.raw, number) for number in range(3) for m in trace.messages]
+    rounds = [again(m.raw, number) for number in range(3) for m in trace.messages][missing:]
     said = [{name: field for name, field in raw.items() if name not in left_out} for raw in rounds]
     more: dict[str, Any] = {"framing": bk.FRAMINGS[framing], "tools": bk.load_trace("coding-agent").tools[:1] * schemas}
     try:
@@ -418,6 +464,8 @@ def test_the_usual_case_needs_no_engine(name: str, monkeypatch: pytest.MonkeyPat
     said = said[: max(i for i, raw in enumerate(said) if raw["role"] != "tool" and not raw.get("tool_calls")) + 1]
     whole = bk.FRAMINGS["openai"].request(said, bk.counter("o200k_base"))
     monkeypatch.setattr(trimming, "Conversation", None)
+    stray = {"role": "tool", "tool_call_id": "of a call that is not here", "content": "late"}
+    assert bk.trim([stray, *said, stray], whole) == said, "results without calls are never sent"
     for limit in (whole, whole // 2, whole // 4):
         kept = bk.trim(said, limit)
         places = [said.index(each) for each in kept]

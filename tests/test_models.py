@@ -3,6 +3,7 @@
 import datetime
 import subprocess
 import sys
+import time
 from importlib.metadata import version
 from typing import Any
 
@@ -13,6 +14,7 @@ from packaging.version import Version
 
 from budgetkit.counters import encoding_names
 from budgetkit.models import Model, RetiredModelWarning, UnknownModelWarning, model, models
+from budgetkit.models.names import nearest_names
 
 DOCUMENT_001 = {
     "gpt-4o": 128_000,
@@ -249,3 +251,14 @@ def test_a_model_past_its_end_warns_and_comes_last() -> None:
 def test_the_families_of_today_are_known(name: str) -> None:
     assert model(name, unknown="raise").window > 8_192
     assert model(name).provenance.startswith("exact name")
+
+
+@pytest.mark.parametrize("unit", ["0", ".", "-v1", "gpt-4o-", "a-", ":free"])
+def test_a_name_of_a_hundred_thousand_characters_is_unknown_at_once(unit: str) -> None:
+    """Looking for it took eight seconds, in which an explorer answered nobody."""
+    name = "0." + unit * (100_000 // len(unit))
+    start = time.process_time()
+    with pytest.raises(ValueError, match=r"no model '0\..*\.\.\..*use one of"):
+        model(name, unknown="raise")
+    assert set(nearest_names(name, ["gpt-4o", "claude-haiku-4-5"])) <= {"gpt-4o", "claude-haiku-4-5"}
+    assert time.process_time() - start < 0.5

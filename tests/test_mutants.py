@@ -10,15 +10,17 @@ from collections.abc import Callable, Iterator
 from copy import deepcopy
 from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import hypothesis.strategies as st
 import pytest
+from click import Context
 from hypothesis import HealthCheck, given, settings
 
 import budgetkit as bk
 from budgetkit import policies, state
-from budgetkit.commands.program import run
+from budgetkit.commands.program import COMMANDS, Commands, run
 from budgetkit.trace import list_traces, readings, to_line, usage_frame
 from tests.conftest import EFFORT
 
@@ -137,7 +139,12 @@ def test_a_state_with_one_thing_changed_comes_back_or_is_refused_in_words(name: 
     text = mutated(data.draw, [STATES[name]])
     try:
         if name == "running":
-            assert bk.Conversation.from_json(text, policies.SlidingWindow(2), len, overrun="tell").budget
+            talk = bk.Conversation.from_json(text, policies.SlidingWindow(2), len, overrun="tell")
+            talk.add({"role": "user", "content": "why"})
+            try:
+                assert talk.request().messages
+            except LookupError as refusal:  # its budget says of its roles that they have no section
+                assert type(refusal) is LookupError and len(str(refusal)) < LONGEST
             return
         for load in (state.from_json, state.from_yaml):
             found = load(text)
@@ -177,7 +184,33 @@ def test_an_answer_with_one_thing_changed_is_a_count_or_half_a_sentence(
         assert "\n" not in found and len(found) < LONGEST and key.value not in found
 
 
-@pytest.mark.parametrize("command", [("fit",), ("replay",), ("count", "--chat"), ("check",)], ids=" ".join)
+ASKED = [
+    {"model": "m", "messages": [{"role": "user", "content": "Hi", "name": "a"}], "tools": [{"name": "f"}]},
+    {"choices": [{"message": {"role": "assistant", "content": "Yes."}}], "usage": {"prompt_tokens": 9}, "model": "m"},
+]
+
+
+@settings(max_examples=100 * EFFORT, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.filterwarnings("ignore:.*there is no text in any message:UserWarning")
+@given(data=st.data())
+def test_a_call_with_one_thing_changed_reaches_its_caller_and_is_recorded_or_told(data: st.DataObject) -> None:
+    asked, answer = (json.loads(mutated(data.draw, [each]) or "{}") for each in ASKED)
+    asked = asked if isinstance(asked, dict) else {"messages": asked}
+    completions = SimpleNamespace(create=lambda **named: answer)
+    client = SimpleNamespace(chat=SimpleNamespace(completions=completions), api_key="sk-secret-0123456789")
+    with bk.watch(client) as watched:
+        for _ in range(2):
+            assert client.chat.completions.create(**asked) is answer
+    assert watched.calls == 2 and repr(watched)
+    assert all("\n" not in told and len(told) < 1_000 for told in watched.refused)
+    for trace in watched.traces:
+        assert int(trace.demand(len).to_numpy().sum()) >= 0 and to_line(trace)
+
+
+CALLED = [("fit",), ("replay",), ("compare",), ("redact",), ("count", "--chat"), ("check",)]
+
+
+@pytest.mark.parametrize("command", CALLED, ids=" ".join)
 @settings(max_examples=12 * EFFORT, deadline=None, suppress_health_check=list(HealthCheck))
 @pytest.mark.filterwarnings("ignore:.*there is no text in any message:UserWarning")
 @given(data=st.data())
@@ -188,8 +221,58 @@ def test_a_command_on_a_file_with_one_thing_changed_ends_in_a_table_or_a_sentenc
     path = tmp_path_factory.mktemp("mutant") / sample.name
     path.write_text(mutated(data.draw, values(sample)), "utf-8", errors="surrogatepass")
     capsys.readouterr()
-    returned = run([command[0], str(path), *command[1:]])
+    ends_in_words([command[0], str(path), *command[1:]], capsys)
+
+
+def ends_in_words(arguments: list[str], capsys: Any) -> None:
+    """Run the program, in this process: what it does not know how to say is raised here."""
+    returned = run(arguments)
     printed = capsys.readouterr()
     assert returned in (0, 1, 2)
     assert "Traceback" not in printed.err + printed.out
     assert (printed.out or printed.err).strip()
+
+
+def options_of(name: str) -> list[Any]:
+    """List what a command takes, by its own schema, but for files that it would write."""
+    command = Commands().get_command(Context(Commands()), name)
+    assert command is not None
+    return [
+        each
+        for each in command.params
+        if each.name not in ("output", "saved_as") and each.param_type_name != "argument"
+    ]
+
+
+TYPED = [
+    "",
+    "0",
+    "-1",
+    "9" * 400,
+    "1e999",
+    "1e-99999999",
+    "nan",
+    "20%",
+    "gpt-4o",
+    "chars/4",
+    "octopus",
+    "a=b",
+    "system=no file",
+    "\u202e",
+    "-",
+]
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("explore", "report")])
+@settings(max_examples=25 * EFFORT, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.filterwarnings("ignore::budgetkit.models.RetiredModelWarning")
+@given(data=st.data())
+def test_a_command_with_any_options_ends_in_a_table_or_a_sentence(name: str, data: st.DataObject, capsys: Any) -> None:
+    arguments = [name, data.draw(st.sampled_from(["support-chat", "made-up-chats", "no such file", ""]))]
+    for option in data.draw(st.lists(st.sampled_from(options_of(name)), max_size=3)):
+        arguments.append(option.opts[-1])
+        if not option.is_flag:
+            known = [*option.type.choices] if hasattr(option.type, "choices") else []
+            arguments.append(data.draw(st.sampled_from([*TYPED, *known * 5])))
+    capsys.readouterr()
+    ends_in_words(arguments, capsys)

@@ -284,6 +284,18 @@ def test_every_dependency_has_a_lower_bound_or_is_pinned() -> None:
         assert bounded or requirement.name == "budgetkit" or requirement.name.startswith("types-"), requirement
 
 
+def test_every_library_stands_with_what_it_is_here_for() -> None:
+    """In a comment beside it, or above the extra; types of another library are told of beside mypy."""
+    lines = (CHECKOUT / "pyproject.toml").read_text(encoding="utf-8").splitlines()
+    extras = [*chain(*project()["optional-dependencies"].values())]
+    for requirement in [*project()["dependencies"], *extras]:
+        name = Requirement(requirement).name
+        if name == "budgetkit" or name.startswith("types-") or name.endswith("-stubs"):
+            continue
+        places = [at for at, line in enumerate(lines) if f'"{requirement.partition(";")[0].strip()}' in line]
+        assert any("#" in lines[at].rpartition('"')[2] or lines[at - 1].startswith("#") for at in places), requirement
+
+
 @pytest.fixture(scope="module")
 def tracked() -> list[Path]:
     if not shutil.which("git") or not (CHECKOUT / ".git").exists():

@@ -133,7 +133,7 @@ def test_the_map_for_contributors_has_every_room_and_no_other() -> None:
 
 
 def dotted_names(text: str) -> set[str]:
-    """List the names in full of modules and what is in them: budgetkit.plan.walk."""
+    """List the names in full of modules and what is in them: budgetkit.plan.limits."""
     return {name.rstrip(".") for name in re.findall(r"`~?(budgetkit\.\w[\w.]*)(?:\(\))?`", text)}
 
 

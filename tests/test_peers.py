@@ -8,6 +8,7 @@ import pytest
 
 import budgetkit as bk
 from benchmarks import conformance
+from tests.conftest import EFFORT
 
 installed = pytest.mark.skipif(find_spec("anchor") is None, reason="astro-anchor (extra: peers) is not installed")
 
@@ -29,9 +30,27 @@ def test_what_is_kept_fits_the_window() -> None:
 
 
 @installed
-def test_anchor_keeps_the_same_items_but_for_two_named_kinds_of_cases() -> None:
-    tally = conformance.compare()
+def test_anchor_keeps_the_same_items_but_for_three_named_kinds_of_cases() -> None:
+    """2,000 cases; with `BUDGETKIT_EFFORT=10`, 20,000 (see conftest), of which docs/differences.md tells."""
+    number = 2_000 * min(EFFORT, 10)
+    tally = conformance.compare(number)
     assert tally.unexplained == []
-    assert tally.same > 1_600
+    assert tally.same > 0.7 * number
     for reason in tally.different:
-        assert set(reason.split(" and ")) <= {conformance.POOL, conformance.SYSTEM}
+        assert set(reason.split(" and ")) <= {conformance.POOL, conformance.SYSTEM, conformance.TIES}
+
+
+@installed
+def test_anchors_pipeline_never_reads_the_total_of_its_budget() -> None:
+    """100,000 in a window of 1,000 and less are accepted there; here there is one window."""
+    for case in conformance.cases(60):
+        assert conformance.kept_by_anchor(case, total=100_000) == conformance.kept_by_anchor(case)
+
+
+@installed
+@pytest.mark.parametrize(("caps", "theirs"), [({}, {0, 1}), ({"system": 5}, {0, 2})])
+def test_anchors_equals_stand_source_by_source_once_any_is_allocated(caps: dict[str, int], theirs: set[int]) -> None:
+    items = [bk.Item(section, 40, importance=6) for section in ("retrieval", "memory", "retrieval")]
+    case = conformance.Case(100, 0, caps, dict.fromkeys(caps, "drop"), items)
+    assert conformance.kept_by_anchor(case)[0] == theirs
+    assert conformance.kept_by_budgetkit(case, as_given=True) == {0, 1}

@@ -135,6 +135,18 @@ def test_tool_results_are_cleared_to_a_target_of_their_own_and_the_cache_lives_l
     assert left.tolist()[-3:] == ["kept"] * 3
 
 
+def test_agent_framework_shortens_all_old_results_at_once_and_then_waits() -> None:
+    """0.1.0 shortened one at every request once half of the window was full, and the cache ended there each time.
+
+    What is left of each result adds up, so that in the end the new way cuts at every request too.
+    """
+    budget = bk.Budget(40_000, [], [bk.Allocation("history"), bk.Allocation("current")], remainder="history")
+    roles = {"user": "history", "assistant": "history", "tool": "history", "system": "history", "current": "current"}
+    policy = bk.policies.agent_framework()
+    frame = bk.replay(results_of(12, 2_500), budget, policy, by="request", roles=roles).frame()
+    assert frame.loc[frame["dropped"] > 0, "request"].tolist() == [9, 12]
+
+
 def test_a_target_of_results_is_at_most_the_trigger() -> None:
     with pytest.raises(ValueError, match="down to 900 once above 800; the target is at most the trigger; lower it"):
         DropToolResults(trigger=800, target=900)

@@ -14,6 +14,7 @@ from budgetkit.commands.program import run
 from budgetkit.framing import FRAMINGS
 from budgetkit.replay.prompt_cache import CACHES
 from budgetkit.trace import to_line, usage_frame
+from budgetkit.trace.filler import Filler
 
 EXACT = bk.counter("o200k_base")
 COUNTERS = ("o200k_base", "cl100k_base", "chars/4", "utf16/4", "words/0.75", "claude-haiku-4-5")
@@ -181,6 +182,39 @@ def test_no_field_lets_a_name_through() -> None:
     assert shown.fields["compactions"] == [{"at": 2, "first_kept": None, "kept": [1]}]
     assert [shown.fields["model"], *usage_frame(shown)["model"]] == ["gpt-4o", "gpt-4o"]
     assert shown.counts(EXACT).tolist() == trace.counts(EXACT).tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("C:\\Users\\Okafor\\new", "X:\\Xxxxx\\Xxxxxx\\xxx"),
+        ('{"path": "C:\\\\Users\\\\Okafor\\nbob"}', '{"xxxx": "X:\\\\Xxxxx\\\\Xxxxxx\\nxxx"}'),
+        ('broken {"path": "\\\\nora', 'xxxxxx {"xxxx": "\\\\xxxx'),
+    ],
+)
+def test_a_letter_behind_a_backslash_stays_only_where_json_escapes_with_it(text: str, shown: str) -> None:
+    """A path may name people."""
+    trace = bk.Trace("mine", (bk.Message({"role": "user", "content": text}),))
+    assert bk.redact(trace, "chars/4").messages[0].text == shown
+
+
+class Asked:
+    """A counter that counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def __call__(self, text: str) -> int:
+        self.times += 1
+        return EXACT(text)
+
+
+def test_many_fields_take_a_step_each() -> None:
+    """The names that were tried for one are not tried again for the next."""
+    few, many = Asked(), Asked()
+    for asked, fields in ((few, 400), (many, 800)):
+        Filler(asked).text(json.dumps({f"f{i}": i for i in range(fields)}))
+    assert many.times < 2.5 * few.times
 
 
 def test_an_estimate_is_refused_with_what_to_use() -> None:

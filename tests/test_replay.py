@@ -273,6 +273,20 @@ def test_a_cache_looks_back_over_so_many_blocks_only() -> None:
     assert split(CACHES["anthropic"], [0, 2_000, 2_500], new_blocks=blocks)[0] == [0, 1_200, 2_500]
 
 
+def test_each_call_of_an_answer_is_a_block_that_is_looked_back_over() -> None:
+    """Ten calls and ten results are 20 blocks, with a word before the calls 21; 0.1.0 took both for 11."""
+    calls = [{"id": str(i), "function": {"name": "look", "arguments": "{}"}} for i in range(10)]
+    found = [{"role": "tool", "tool_call_id": str(i), "content": "so"} for i in range(10)]
+    read = []
+    for said in (None, "Let me look."):
+        answer = {"role": "assistant", "content": said, "tool_calls": calls}
+        raw: list[dict[str, Any]] = [{"role": "user", "content": "why " * 2_000}, answer, *found]
+        trace = bk.Trace("toy", tuple(map(bk.Message, raw)))
+        outcome = bk.replay(trace, window(50_000), policies.OldestFirst(), by="request", cache=CACHES["anthropic"])
+        read.append(bool(outcome.cached[1] > 1_500))
+    assert read == [True, False]
+
+
 def test_a_cache_forgets_after_its_lifetime() -> None:
     assert split(CACHES["anthropic"], [0, 2_000, 2_500], pauses=np.array([np.nan, 299, 301]))[0] == [0, 2_000, 0]
 

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -206,7 +207,7 @@ def test_the_command_writes_one(tmp_path: Path, capsys: pytest.CaptureFixture[st
     )
     assert capsys.readouterr().out.startswith(f"{goal}: ")
     page = Page(goal.read_text("utf-8"))
-    assert [track["name"] for track in page.data["film"]["tracks"]] == ["octopus", "oldest-first"]
+    assert [track["name"] for track in page.data["film"]["tracks"]] == ["octopus", "oldest first"]
     assert run(["report", "support-chat", "--plan", "-m", "gpt-4.1", "-o", str(goal), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"report": str(goal), "bytes": goal.stat().st_size}
     assert run(["report", "support-chat", "-o", str(tmp_path / "made.pdf")]) == 2
@@ -237,3 +238,11 @@ def test_a_conversation_in_which_nothing_is_asked_has_empty_figures() -> None:
     explorer = bk.ConversationExplorer([bk.Message({"role": "assistant", "content": "Anybody there?"})], window=2_000)
     figure = bk.figures.dropping.spec(explorer.replay)
     assert figure["data"] == []
+
+
+@pytest.mark.parametrize("make", [bk.BudgetExplorer, bk.ConversationExplorer])
+def test_a_conversation_with_a_title_goes_by_it(make: Callable[..., Any], tmp_path: Path) -> None:
+    said = (bk.Message({"role": "user", "content": "Hi"}), bk.Message({"role": "assistant", "content": "Hello"}))
+    explorer = make(trace=bk.Trace("c3", said, fields={"title": "A billing service"}), window=8_192)
+    assert "A billing service" in Page(saved(explorer, tmp_path)).found["h1"]
+    assert explorer.view.state["source"].startswith("A billing service: ")

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from budgetkit.counters import ExactCounter, batches, encoding_names, encodings
 from budgetkit.counters.exact import memory
 from budgetkit.counters.seams import LARGE, first_seam, is_seam, last_seam, parts
-from budgetkit.counters.threads import counted_in_threads, grouped
+from budgetkit.counters.threads import counted_in_threads
 from tests import hostile
 from tests.hostile import any_text, hostile_text, long_text
 
@@ -54,16 +54,17 @@ def test_parts_join_to_the_text_and_are_neither_tiny_nor_huge() -> None:
     sizes = [len(part) for part in parts(text)]
     assert "".join(parts(text)) == text
     assert min(sizes[:-1]) >= 16_384 and max(sizes) < 66_000
+    assert max(map(len, parts(text[:100_000]))) < 50_000, "also the last part, which one thread would count alone"
     assert list(parts("")) == [] and list(parts("x" * 300_000)) == ["x" * 300_000]
 
 
-def test_groups_are_few_and_of_about_the_same_length() -> None:
+def test_calls_are_few_and_of_about_the_same_length() -> None:
     texts = ["x" * (i % 500) for i in range(10_000)]
-    groups = grouped(texts, 2)
-    assert [text for group in groups for text in group] == texts
-    assert len(groups) == 20 and max(sum(map(len, group)) for group in groups) < 131_072
-    assert grouped(texts, 1) == [texts] and grouped(["short"] * 10, 2) == [["short"] * 10]
-    assert grouped([], 2) == [[]]
+    calls = [*batches.in_calls(texts)]
+    sizes = [sum(map(len, call)) for call in calls]
+    assert [text for call in calls for text in call] == texts
+    assert len(calls) == 76 and min(sizes[:-1]) >= 32_768 and max(sizes) < 32_768 + 500
+    assert [*batches.in_calls([])] == [] and [*batches.in_calls(["short"] * 10)] == [["short"] * 10]
 
 
 # Held against tiktoken

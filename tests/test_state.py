@@ -129,7 +129,12 @@ ITEMS_OF_A = (
         ("{", "saved state is no JSON"),
         ("[]", "saved state is a list; it has keys"),
         ('{"budgetkit": 2, "budget": {"window": 1}}', "has version 2; this budgetkit reads 1"),
-        ('{"budget": {"window": 1}}', "has version None"),
+        (
+            '{"budget": {"window": 1}}',
+            "no saved state: it has 'budget'; a saved one says its version under",
+        ),
+        ('{"hello": 1}', "no saved state: it has 'hello'; a saved one says its version"),
+        ("{}", "no saved state: it has nothing"),
         ('{"budgetkit": 1}', "holds both or none of 'budget' and 'plan'"),
         ('{"budgetkit": 1, "budget": {"windw": 1}}', "budget has unknown 'windw'; known are 'allocations'"),
         ('{"budgetkit": 1, "budget": {}}', "budget lacks 'window'; it has 'window'; save it"),

@@ -228,6 +228,11 @@ class Deadly:
         return self.client.submit(function, *values, **options)
 
 
+#: Dask says how slow the disk of a loaded machine is as it starts.
+slow = pytest.mark.filterwarnings("ignore:Creating scratch directories is taking a surprisingly long time:UserWarning")
+
+
+@slow
 def test_a_worker_that_is_killed_while_files_are_counted_changes_no_number(client: Any, corpus: list[Path]) -> None:
     deadly = Deadly(client, tasks=20)
     found = count_files(corpus, EXACT, deadly, block=5_000)
@@ -236,6 +241,7 @@ def test_a_worker_that_is_killed_while_files_are_counted_changes_no_number(clien
     assert deadly.victim not in client.run(os.getpid, on_error="return").values()
 
 
+@slow
 def test_a_worker_that_is_killed_while_documents_are_compared_changes_no_row(client: Any) -> None:
     deadly = Deadly(client, tasks=8)
     streamed = pd.concat(compare_stream(["chars/4"], documents(), "cl100k_base", deadly, characters=3_000))

@@ -148,3 +148,37 @@ def test_a_very_long_line_is_thinned_to_what_can_be_seen() -> None:
 def test_a_table_without_rows_is_a_picture_too() -> None:
     table = pd.DataFrame({name: [] for name in ("section", "demand", "limit", "granted", "cut", "items", "items_cut")})
     assert drawn(figures.sections.draw(table)).get("role") == "img"
+
+
+NAN, INF = float("nan"), float("inf")
+LINE = {"type": "scatter"}
+SCALE = [[0, "#000000"], [1, "#ffffff"]]
+UNKNOWN: dict[str, list[dict[str, Any]]] = {
+    "bars": [{"type": "bar", "x": [5, NAN, 3, INF], "y": [0, 1, 2, 3], "base": [0, 0, NAN, 0]}],
+    "a line": [
+        {"type": "scatter", "mode": "lines+markers+text", "x": [1, 2, NAN], "y": [NAN, 5, 6], "text": ["a"] * 3}
+    ],
+    "an interval": [
+        {"type": "scatter", "x": [1, 2], "y": [3, 4], "error_y": {"array": [NAN, 1], "arrayminus": [1, INF]}}
+    ],
+    "a pile": [{**LINE, "mode": "lines", "x": [1, 2, 3], "y": [1, NAN, 3], "stackgroup": "one"}] * 2,
+    "boxes": [{"type": "box", "x": ["a", "a", "b"], "y": [1, NAN, 2]}],
+    "no box": [{"type": "box", "x": ["a"], "y": [NAN]}],
+    "cells": [{"type": "heatmap", "x": [1, 2], "y": [1, 2], "z": [[1, NAN], [3, 4]], "colorscale": SCALE}],
+    "a bound": [
+        {
+            **{"type": "contour", "x": [1, 2], "y": [1, 2], "z": [[1, NAN], [3, 4]]},
+            **{"contours": {"start": 2}, "line": {"color": "#000000", "width": 1}},
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize("data", UNKNOWN.values(), ids=UNKNOWN)
+def test_what_is_no_finite_number_is_left_out_and_the_picture_says_so(data: list[dict[str, Any]]) -> None:
+    """A raw error before, or numbers in the picture that are none."""
+    lines = [{"type": "line", "x0": NAN, "x1": 1, "y0": 0, "y1": 1}]
+    notes = [{"text": "here", "x": NAN, "y": 1}]
+    made = svg({"data": data, "layout": layout(200, {"range": [0, NAN]}, {}, shapes=lines, annotations=notes)}, "Why?")
+    assert "nan" not in made and "inf" not in made
+    assert any(text.endswith("values are not known and not drawn") for text in texts(ET.fromstring(made)))

@@ -165,3 +165,19 @@ def test_every_explorer_takes_a_function_and_a_calibrated_counter(given: Any) ->
     assert bk.AccuracyExplorer("chars/4", CORPUS, exact=given).errors["exact"].tolist() == [
         bk.counter(given)(CORPUS.texts[0])
     ]
+
+
+def test_a_counter_that_has_no_hash_counts_everywhere() -> None:
+    """A dataclass that can be changed has none; what is kept of other counters is made each time for it."""
+
+    @dataclass
+    class Halves:
+        def __call__(self, text: str) -> int:
+            return len(text) // 2
+
+    trace, budget = bk.load_trace("support-chat"), presets.chat(8_192)
+    plain = Halves().__call__
+    assert trace.demand(Halves()).equals(trace.demand(plain))
+    sent = [bk.replay(trace, budget, "oldest first", count=each).frame()["sent"] for each in (Halves(), plain)]
+    assert sent[0].equals(sent[1])
+    assert bk.BudgetExplorer("chat", trace, counter=Halves()).status

@@ -22,8 +22,9 @@ import pytest
 
 import budgetkit as bk
 from budgetkit.endpoints import growing
+from budgetkit.endpoints.magic import clients_in
 from budgetkit.endpoints.streams import WatchedStream, watched_stream
-from budgetkit.endpoints.watching import Watched, clients_in
+from budgetkit.endpoints.watching import Watched
 from budgetkit.trace import to_line, unpaired, usage_frame
 
 KEY = "sk-secret-0123456789abcdef"
@@ -313,6 +314,26 @@ def test_only_what_stands_under_the_name_of_a_secret_is_a_key() -> None:
     assert recorded(made_up(), text, extra_headers=headers, prompt_cache_key="application") == text
     secrets = {"X-Goog-Api-Key": "goog-123", "Cookie": "session=abc-4567; theme=dark", "X-Client-Secret": "hush-hush"}
     assert recorded(made_up(), "goog-123 abc-4567 hush-hush", extra_headers=secrets) == "[key] [key] [key]"
+
+
+def test_a_key_that_changes_inside_the_block_is_taken_out_too() -> None:
+    """By the one who calls, or by the client itself, which may fetch a new one for each call."""
+    told = "old-key-11111, new-key-22222, own-key-33333"
+
+    def create(**asked: Any) -> Any:
+        client.api_key = "own-key-33333"
+        return {"choices": [{"message": {"role": "assistant", "content": told}}], "usage": {"prompt_tokens": 5}}
+
+    completions = SimpleNamespace(create=create)
+    client = SimpleNamespace(chat=SimpleNamespace(completions=completions), api_key="old-key-11111")
+    with bk.watch(client) as watched:
+        client.api_key = "new-key-22222"
+        client.chat.completions.create(model="m", messages=[user(told)])
+        client.api_key = "four-key-4444"
+        client.chat.completions.create(model="m", messages=[user(told + ", four-key-4444")])
+    for trace, more in zip(watched.traces, ("", ", [key]"), strict=True):
+        assert [message.text for message in trace.messages] == ["[key], [key], [key]" + more, "[key], [key], [key]"]
+    assert not [key for key in ("11111", "22222", "33333", "4444") if key in str(vars(watched))]
 
 
 def test_of_two_keys_one_in_the_other_the_longer_one_is_taken_out_first() -> None:

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
-__all__ = ["Client", "answers"]
-
 T = TypeVar("T")
 R = TypeVar("R")
 _FEWEST = 4

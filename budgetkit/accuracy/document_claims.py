@@ -18,9 +18,7 @@ from budgetkit.accuracy import compare, consequences
 from budgetkit.accuracy.corpora.document import Corpus
 from budgetkit.budget import Budget
 from budgetkit.models import model
-from budgetkit.plan.walk import allocate
-
-__all__ = ["claims"]
+from budgetkit.plan.allocating import allocate
 
 _RULE: Final = "chars/4"
 _WINDOW: Final = 128_000

@@ -18,8 +18,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-__all__ = ["MIXED", "FilledWindows", "columns_of", "filled_windows"]
-
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 MIXED: Final = "mixed"  # the mix in which a window has documents of all kinds

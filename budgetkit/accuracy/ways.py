@@ -15,8 +15,6 @@ import pandas as pd
 
 from budgetkit.counters import counter
 
-__all__ = ["ways"]
-
 
 def ways(texts: Sequence[str], *counters: Any) -> pd.DataFrame:
     """Put ways of counting into one table.

@@ -57,7 +57,7 @@ class DesignCard(BudgetExplorer):
     [-0.61, 4190.0]
     >>> card.controls.lines["conversation"].box.value = 1_000
     >>> card.errors["really"].tolist()
-    [1169, 1308, 2499, 2558, 1329, 1150]
+    [1169, 1421, 2499, 2558, 1329, 1146]
     """
 
     view_class: ClassVar[type[View]] = CardView

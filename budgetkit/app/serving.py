@@ -61,9 +61,10 @@ def notebook(trace: str) -> dict[str, Any]:
     --------
     >>> print(notebook("support-chat")["cells"][0]["source"])
     import budgetkit as bk
-    bk.App('support-chat')
+    bk.App('support-chat', window=16_384)
     """
     cell: dict[str, Any] = {"cell_type": "code", "id": "app", "metadata": {}, "outputs": [], "execution_count": None}
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    source = f"import budgetkit as bk\nbk.App({trace!r})"
+    shown = ", window=16_384" if trace in shipped_traces() else ""  # a short conversation leaves a whole window empty
+    source = f"import budgetkit as bk\nbk.App({trace!r}{shown})"
     return {"cells": [cell | {"source": source}], "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}

@@ -139,6 +139,9 @@ class Share:
         (819, 2048)
         """
         window = window if type(window) is int else check_tokens("window", window)
+        # Policies ask at every request, and integers do without a fraction.
+        if isinstance(rounding, str) and rounding == "floor" and window >= 0:
+            return self.clamp(window * self._exact.numerator // self._exact.denominator)
         return self.clamp(_rounded(self._exact * window, rounding))
 
     def clamp(self, tokens: int) -> int:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cached_property
 from typing import Literal, get_args
 
 from budgetkit.budget import validation
@@ -20,6 +19,7 @@ from budgetkit.budget.allocation import Allocation, Line, Reserve, check_all, ch
 from budgetkit.budget.amounts import ROUNDINGS, Amount, Rounding, check_tokens, sizes
 from budgetkit.budget.colours import POOL
 from budgetkit.budget.html import block
+from budgetkit.budget.once import once
 from budgetkit.budget.orders import ORDERS, Order, Pool
 from budgetkit.budget.quoting import quoted
 
@@ -114,29 +114,29 @@ class Budget:
             validation.check_shares(self.name, self.window, self.allocations, self.caps)
             validation.check_room(self.window, self.reserved, self.capped)
 
-    @cached_property
+    @once
     def sections(self) -> tuple[str, ...]:
         """Names of the sections, in the order of the prompt."""
         return tuple(a.section for a in self.allocations)
 
-    @cached_property
+    @once
     def sizes(self) -> dict[str, int]:
         """Size of each reserve in tokens, by name, whether it claims room in the window or not."""
         return {r.name: tokens for r, tokens in zip(self.reserves, self._tokens, strict=False)}
 
-    @cached_property
+    @once
     def _tokens(self) -> tuple[int, ...]:
         """Reserves and caps in tokens, rounded together, so that shares of one window sum as they should."""
         caps = [a.cap for a in self.allocations if a.cap is not None]
         return sizes([*(r.size for r in self.reserves), *caps], self.window, self.rounding)
 
-    @cached_property
+    @once
     def caps(self) -> dict[str, int | None]:
         """Cap of each section in tokens, by name; None for a section without one."""
         known = iter(self._tokens[len(self.reserves) :])
         return {a.section: None if a.cap is None else next(known) for a in self.allocations}
 
-    @cached_property
+    @once
     def floors(self) -> dict[str, int]:
         """Floor of each section in tokens, by name."""
         return {
@@ -144,7 +144,7 @@ class Budget:
             for a in self.allocations
         }
 
-    @cached_property
+    @once
     def held(self) -> dict[str, int]:
         """Tokens that a reserve holds for one section, by section."""
         held: dict[str, int] = {}
@@ -152,13 +152,13 @@ class Budget:
             held[str(reserve.serves)] = held.get(str(reserve.serves), 0) + self.sizes[reserve.name]
         return held
 
-    @cached_property
+    @once
     def reserved(self) -> int:
         """Tokens of the window that reserves claim."""
         silent = validation.OUTPUT if self.kind != "shared" else object()
         return sum(self.sizes[r.name] for r in self.reserves if r.serves != silent)
 
-    @cached_property
+    @once
     def capped(self) -> int:
         """Tokens that caps claim, beyond what reserves hold for the same sections."""
         return sum(max(0, cap - self.held.get(s, 0)) for s, cap in self.caps.items() if cap is not None)
@@ -191,13 +191,13 @@ class Budget:
         """Whether the pool is handed out item by item across its sections, not section by section."""
         return ORDERS[self.order][2]
 
-    @cached_property
+    @once
     def asked(self) -> tuple[Allocation, ...]:
         """Allocations in the order in which they are asked: required first."""
         by_pool = ORDERS[self.order][0]
         return tuple(sorted(self.allocations, key=lambda a: (not a.required, by_pool and a.cap is None, -a.importance)))
 
-    @cached_property
+    @once
     def walked(self) -> tuple[tuple[Allocation, int | None, int, int], ...]:
         """What the walk asks about, in its order: each allocation, its cap, its floor, and what is held for it."""
         caps, floors, held = self.caps, self.floors, self.held
@@ -273,9 +273,9 @@ class Budget:
                 "name one of them, or add an Allocation"
             )
         # What no line changes was checked when this budget was made.
-        changed, sections = object.__new__(type(self)), self.allocations
+        changed, sections, own = object.__new__(type(self)), self.allocations, self.__dict__
         changed.__dict__.update(
-            {name: getattr(self, name) for name in _FIELDS},
+            {name: own[name] for name in _FIELDS},
             window=check_tokens("window", lines.get("window", self.window)),
             reserves=tuple([line_with(r, "size", lines[r.name]) if r.name in lines else r for r in self.reserves]),
             allocations=tuple([line_with(a, "cap", lines[a.section]) if a.section in lines else a for a in sections]),

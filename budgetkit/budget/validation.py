@@ -20,12 +20,11 @@ OUTPUT = "output"
 def check_names(reserves: Sequence[Reserve], allocations: Sequence[Allocation], remainder: str | None) -> None:
     """Check that every line has a name of its own and names only what is there."""
     sections = [a.section for a in allocations]
-    names = [r.name for r in reserves] + sections
-    twice = sorted({n for n in ("window", *names) if ("window", *names).count(n) > 1})
-    if twice:
+    names = ["window", *(r.name for r in reserves), *sections]
+    if len({*names}) < len(names):
         raise ValueError(
-            f"{quoted(twice)} names more than one line; "
-            f"the lines are window, {quoted(dict.fromkeys(names))}; rename one"
+            f"{quoted(sorted({n for n in names if names.count(n) > 1}))} names more than one line; "
+            f"the lines are window, {quoted(dict.fromkeys(names[1:]))}; rename one"
         )
     known = {OUTPUT, *sections}
     for reserve in reserves:

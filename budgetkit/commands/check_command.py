@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import click
 
 from budgetkit.budget.quoting import brief
 from budgetkit.commands.gate import Checked, check
-from budgetkit.commands.inputs import model_of, policy_of, tools_of, traces_of
+from budgetkit.commands.inputs import model_of, policies_of, tools_of, traces_of
 from budgetkit.commands.options import with_budget
 from budgetkit.commands.printed import show_json, show_lines, show_table
 from budgetkit.commands.reports import as_data, github, grown, growth, junit, save
@@ -22,7 +23,11 @@ from budgetkit.commands.texts import text_of
 @with_budget
 @click.option("--prompt", "prompts", multiple=True, metavar="SECTION=FILE", help="A prompt's text, and its section.")
 @click.option("--tools", multiple=True, metavar="FILE", help="Tool schemas, or an MCP server's tools/list.")
-@click.option("--most-cut", type=float, help="The greatest share of conversations that may lose something, as 0.1.")
+@click.option(
+    "--most-cut",
+    type=float,
+    help="The greatest share of conversations that may lose something, as 0.1; any when left out.",
+)
 @click.option("--floor", type=int, help="Least that is left for the history, in tokens; else the budget's floor.")
 @click.option("-p", "--policy", help="What prunes the history, for the findings.")
 @click.option("--thinking", type=int, default=0, help="The most that the model may think, in tokens.")
@@ -46,17 +51,20 @@ def command(
     """Fail where prompts, tools or recorded conversations outgrow a budget.
 
     Exit code 0: nothing does; 1: something does; 2: what was given is wrong. Findings are about the budget itself,
-    and fail with --strict.
+    and fail with --strict. That conversations lose something closes the gate with --most-cut only.
     """
     checked = check(
         prompts=dict(map(_prompt, prompts)),
         tools=[tool for file in tools for tool in tools_of(file)],
         traces=(trace for file in conversations for trace in traces_of(file)),
         model=model_of(model),
-        policy=None if policy is None else policy_of(policy),
+        policy=None if policy is None else next(iter(policies_of([policy]).values())),
         today=date.today(),
         **limits,
     )
+    if checked.cut and limits["most_cut"] is None:
+        cut = f"{checked.cut:,} of {checked.conversations:,} conversations lose something"
+        warnings.warn(f"{cut}, and nothing was asked about that; --most-cut 0.1 would allow one in ten", stacklevel=1)
     changes, since = (growth(baseline, checked), Path(baseline).stem) if baseline else ({}, "")
     if saved_as:
         save(saved_as, checked)

@@ -72,8 +72,5 @@ def _requests(files: tuple[str, ...], names: tuple[str, ...], as_json: bool) -> 
         return show_json([{"name": file, **{field: getattr(each, field) for field in fields}} for file, each in found])
     for file, each in found:
         rows = [(row.kind, row.part, row.message, row.tokens) for row in each.ledger]
-        show_table(
-            f"{file}: {each.model}, {each.tokens:,} tokens",
-            ["kind", "part", "message", "tokens"],
-            [*rows, ("all", "", None, each.tokens)],
-        )
+        rows.append(("all", "", None, each.tokens))
+        show_table(f"{file}: {each.model}, {each.tokens:,} tokens", ["kind", "part", "message", "tokens"], rows)

@@ -154,33 +154,42 @@ def check(
     floors = _floors(lines, floor)
     spoken, schemas = _fixed(lines, prompts or {}, tools, count)
     sent = {name: spoken.get(name, 0) + schemas.get(name, 0) for name in (*spoken, *schemas)}
-    demands, seen, cut, lost = [], 0, 0, [0]
-    failures: list[Failure] = []
-    if sent:
-        demands = [pd.DataFrame([sent])]
-        columns = RequestBatch(demands[0]).columns(lines)
-        failures += _failures(lines, demands[0], columns, floors, "prompts and tools", {*sent})
+    demands = [pd.DataFrame([sent])] if sent else []
+    look = partial(_failures, lines, floors)
+    failures = [f for each in demands for f in look("prompts and tools", each, _columns(lines, each), {*sent})]
     known = {*spoken, *(failure.section for failure in failures)}
     fixed = {*schemas, *(a.section for a in lines.allocations if a.required)} - known
+    cut, lost = list[bool](), [0]
     for trace in traces:
-        asked = _asked(lines, trace, spoken, tools, count)
-        demands.append(asked)
-        columns = RequestBatch(asked).columns(lines)
-        failures += _failures(lines, asked, columns, floors, one_line(trace.id), fixed)
-        seen, cut = seen + 1, cut + any(bool(column["cut"].any()) for column in columns.values())
+        demands.append(asked := _asked(lines, trace, spoken, tools, count))
+        columns = _columns(lines, asked)
+        failures += look(one_line(trace.id), asked, columns, fixed)
+        cut.append(any(column["cut"].any() for column in columns.values()))
         if policy is not None:
             kept = replay(trace, replace(lines, undeclared="pool"), policy, count=count).kept
             lost += [*kept.dropped_messages, 0]
-    if most_cut is not None and seen and cut > most_cut * seen:
-        told = f"{cut:,} of {seen:,} are cut, above the share of {most_cut:.0%}"
+    if most_cut is not None and sum(cut) > most_cut * len(cut):
+        told = f"{sum(cut):,} of {len(cut):,} are cut, above the share of {most_cut:.0%}"
         failures.append(Failure("cut", "conversations", told, "raise a cap or the window, or agree to a larger share"))
     least = 0 if model is None else CACHES[provider_rules(model)].minimum
-    look = partial(findings, budget, model=model, policy=policy, thinking=thinking, today=today, cache_minimum=least)
-    found = list(look(lost=lost, tools=sum(schemas.values())))
+    ask = partial(findings, budget, model=model, policy=policy, thinking=thinking, today=today, cache_minimum=least)
+    found = _found(ask, demands, lost, sum(schemas.values()))
+    return Checked(tuple(failures), found, _most(demands), len(cut), sum(cut))
+
+
+def _columns(budget: Budget, demand: pd.DataFrame) -> Columns:
+    return RequestBatch(demand).columns(budget)
+
+
+def _found(
+    ask: Callable[..., Sequence[Finding]], demands: Sequence[pd.DataFrame], lost: list[int], tools: int
+) -> tuple[Finding, ...]:
+    """Find what is wrong with the budget itself, then what each demand adds to that: a code from one demand only."""
+    found = list(ask(lost=lost, tools=tools))
     for demand in demands:
-        told_codes = {each.code for each in found}
-        found += [each for each in look(demand=demand) if each.code not in told_codes]
-    return Checked(tuple(failures), tuple(found), _most(demands), seen, cut)
+        told = {each.code for each in found}
+        found += [each for each in ask(demand=demand) if each.code not in told]
+    return tuple(found)
 
 
 def _floors(budget: Budget, floor: int | None) -> dict[str, int]:
@@ -218,7 +227,7 @@ def _asked(budget: Budget, trace: Trace, spoken: Mapping[str, int], tools: Seque
 
 
 def _failures(
-    budget: Budget, demand: pd.DataFrame, columns: Columns, floors: Mapping[str, int], where: str, fixed: set[str]
+    budget: Budget, floors: Mapping[str, int], where: str, demand: pd.DataFrame, columns: Columns, fixed: set[str]
 ) -> Iterator[Failure]:
     """Give each failure once, at the request where it is worst."""
     for section, column in columns.items():

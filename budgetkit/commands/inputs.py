@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from budgetkit.budget import Budget
 from budgetkit.budget.quoting import brief, one_line, quoted
@@ -15,17 +15,12 @@ from budgetkit.commands.texts import PIPE, text_of
 from budgetkit.models import Model, model
 from budgetkit.plan import Plan
 from budgetkit.presets import PRESETS
-from budgetkit.pruning.policies import POLICIES, OldestFirst, Policy, SlidingWindow, TriggerTarget
+from budgetkit.pruning.policies import Policy
+from budgetkit.pruning.policies.systems import NAMED
+from budgetkit.pruning.policies.systems import policy_of as named_policy
 from budgetkit.state import from_json, from_yaml
 from budgetkit.trace.conversation import Trace
-from budgetkit.trace.loading import load_trace, load_traces
-
-KNOWN_POLICIES: Final[Mapping[str, Callable[[], Policy]]] = {
-    "oldest-first": OldestFirst,
-    "sliding-window": SlidingWindow,
-    "trigger-target": TriggerTarget,
-    **POLICIES,
-}
+from budgetkit.trace.loading import iter_traces, load_trace, load_traces
 
 
 class Piped(io.BytesIO):
@@ -47,16 +42,25 @@ def budget_of(given: str, window: int | None, model_name: str | None) -> Budget:
         budget = saved.budget if isinstance(saved, Plan) else saved
         return budget if window is None else budget.assign(window=window)
     if given not in PRESETS:
-        raise ValueError(
-            f"no budget {brief(given)}; there is no such file, and presets are {quoted(PRESETS)}; give one"
-        )
+        raise ValueError(f"no budget {brief(given)}; there is no such file; presets are {quoted(PRESETS)}; give one")
     found = model_of(model_name)
     return PRESETS[given](window or found or 8_192)
 
 
 def trace_of(given: str, conversation: str) -> Trace:
-    """Load one conversation, by its place or its id."""
-    return load_trace(_source(given), int(conversation) if conversation.isdecimal() else conversation)
+    """Load one conversation, by its number from 1 on, else its id or its title."""
+    if not conversation.isdecimal():
+        return load_trace(_source(given), conversation)
+    many, named = 0, None
+    for many, trace in enumerate(iter_traces(_source(given)), 1):
+        if conversation == str(many):
+            return trace
+        if named is None and conversation in (trace.id, trace.title):
+            named = trace
+    if named is not None:
+        return named
+    told = f"it has {many:,}, numbered from 1; take one of these, or an id or a title"
+    raise ValueError(f"conversation {brief(conversation)} of {one_line(given)} was asked for; {told}")
 
 
 def traces_of(given: str) -> list[Trace]:
@@ -91,9 +95,7 @@ def tools_in(data: Any, where: str = "tools") -> list[dict[str, Any]]:
         raise ValueError(f"{where} holds no tool schemas; they are a list, or stand under 'tools'; give such a file")
     for each in listed:
         if not (each.get("name") or each.get("type") or isinstance(each.get("function"), Mapping)):
-            raise ValueError(
-                f"{where} holds {brief(dict(each))}, which is no tool; a tool has a name; give tool schemas"
-            )
+            raise ValueError(f"{where} holds {brief(dict(each))}, no tool; a tool has a name; give tool schemas")
     return [_function(each) for each in listed]
 
 
@@ -104,8 +106,7 @@ def _function(tool: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "function", "function": {"name": tool.get("name"), **told}}
 
 
-def policy_of(name: str) -> Policy:
-    """Make a policy by its name."""
-    if name not in KNOWN_POLICIES:
-        raise ValueError(f"no policy {brief(name)}; known are {quoted(KNOWN_POLICIES)}; choose one of them")
-    return KNOWN_POLICIES[name]()
+def policies_of(names: Iterable[str]) -> dict[str, Policy]:
+    """Make policies by their names, in which the shell may have a hyphen for a blank; all where none is named."""
+    known = {name.replace(" ", "-"): name for name in NAMED}
+    return {known.get(name, name): named_policy(known.get(name, name)) for name in names or NAMED}

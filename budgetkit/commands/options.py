@@ -1,4 +1,4 @@
-"""The options that several commands share: which budget, and which counter."""
+"""The options that several commands share: which budget, which counter, and which conversation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from budgetkit.commands.inputs import budget_of
+from budgetkit.commands.inputs import budget_of, trace_of
 from budgetkit.counters import counter
 
 _OPTIONS = (
@@ -18,7 +18,6 @@ _OPTIONS = (
     click.option("-c", "--counter", "counting", help="How to count, such as chars/4; else the model's."),
     click.option("--json", "as_json", is_flag=True, help="Print JSON."),
 )
-conversation_option = click.option("--conversation", default="0", help="Which of several: its place, or its id.")
 
 
 def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -32,3 +31,15 @@ def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_OPTIONS):
         called = option(called)
     return called
+
+
+def with_conversation(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command these options and those of a conversation, and call it with what they come to."""
+
+    @wraps(command)
+    def called(file: str, conversation: str, **rest: Any) -> Any:
+        return command(trace=trace_of(file, conversation), **rest)
+
+    told = "Which of several: its number, from 1; its id or its title."
+    chosen = click.option("--conversation", default="1", show_default=True, help=told)
+    return click.argument("file", default="-")(with_budget(chosen(called)))

@@ -14,8 +14,6 @@ from typing import Any
 
 import pytest
 
-__all__ = ["budget"]
-
 
 @pytest.fixture
 def budget() -> Callable[..., Any]:

@@ -18,6 +18,7 @@ from budgetkit.budget.amounts import whole_number
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.commands.gate import Checked
 from budgetkit.commands.terminal import printable
+from budgetkit.files import write_whole
 
 VERSION = 1
 
@@ -25,7 +26,7 @@ VERSION = 1
 def save(path: str, checked: Checked) -> None:
     """Write what each section asks for, to be compared with later."""
     data = {"budgetkit": VERSION, "sections": dict(sorted(checked.sections.items()))}
-    Path(path).write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+    write_whole(path, (json.dumps(data, indent=2) + "\n").encode())
 
 
 def growth(path: str, checked: Checked) -> dict[str, int]:
@@ -73,9 +74,8 @@ def junit(checked: Checked, changes: Mapping[str, int], since: str) -> str:
     failed = len(checked.failures)
     suite = ElementTree.Element("testsuite", name="budgetkit", tests=str(max(1, failed)), failures=str(failed))
     for each in checked.failures:
-        case = ElementTree.SubElement(
-            suite, "testcase", classname="budgetkit", name=printable(f"{each.code}: {each.where}")
-        )
+        named = printable(f"{each.code}: {each.where}")
+        case = ElementTree.SubElement(suite, "testcase", classname="budgetkit", name=named)
         ElementTree.SubElement(case, "failure", message=printable(each.sentence)).text = printable(each.detail)
     if not failed:
         ElementTree.SubElement(suite, "testcase", classname="budgetkit", name="check")

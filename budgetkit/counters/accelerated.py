@@ -25,19 +25,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from budgetkit.counters import encodings
-from budgetkit.counters.batches import in_calls, sizes_between
+from budgetkit.counters.batches import FEW, in_calls, sizes_between
 from budgetkit.files import read_bytes
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["WORTH_LOADING", "Faster", "accelerated", "for_work", "golden", "in_contexts", "tokens_digest"]
+__all__ = ["LEAST", "WORTH_LOADING", "Faster", "accelerated", "for_work", "golden", "in_contexts", "tokens_digest"]
 
 #: A call of so many code points wins back what loading takes, also from four threads of tiktoken.
 WORTH_LOADING: Final = 32_000_000
 _EARNED: Final = 256_000_000  # code points counted before, beside which loading is little
-_LEAST: Final = 8_192  # code points; fewer are not worth an array
+#: Fewer code points are not worth an array.
+LEAST: Final = 8_192
 _FRESH_AFTER: Final = 100_000_000  # code points; it keeps every word that it saw, so it is made anew
 _PACKAGE: Final = "gigatoken"
 _PATTERNS: Final = {"cl100k_base": "gpt4", "o200k_base": "o200k", "o200k_harmony": "o200k"}
@@ -55,7 +56,7 @@ def for_work(name: str, characters: int, ahead: int = 0) -> CountMany | None:
     spent = _spent(name)
     spent.counted += characters
     worth = spent.is_loaded or max(characters, ahead) >= WORTH_LOADING or spent.counted >= _EARNED
-    return accelerated(name) if worth and characters >= _LEAST else None
+    return accelerated(name) if worth and characters >= LEAST else None
 
 
 def accelerated(name: str) -> CountMany | None:
@@ -107,6 +108,8 @@ class Faster:
 
     def _few(self, texts: Sequence[str]) -> list[int]:
         if self.covers("".join(texts)):
+            if len(texts) < FEW:
+                return [len(self._encoded(text)) for text in texts]
             return sizes_between(_SEPARATES, self._encoded(_SEPARATOR.join(texts)))
         if len(texts) == 1:
             return [encodings.counting(self.name)(texts[0])]

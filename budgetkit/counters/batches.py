@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from budgetkit.counters import encodings
 
-if TYPE_CHECKING:
-    import tiktoken
-
-__all__ = ["counting_many", "in_calls", "sizes_between"]
+__all__ = ["FEW", "counting_many", "in_calls", "sizes_between"]
 
 _CALL = 32_768  # code points
+FEW = 8  # texts, which are not worth joining
 _WIDTH = 4  # bytes of a token
 _SEPARATOR = "<|endoftext|>"  # a special token of every shipped encoding
 
@@ -33,29 +32,20 @@ def counting_many(name: str) -> Callable[[Sequence[str]], list[int]]:
     >>> counting_many("cl100k_base")(["Hello world", "", "<|endoftext|>"])
     [2, 0, 7]
     """
-    return _Batches(encodings.encoding(name))
+    built, count = encodings.encoding(name), encodings.counting(name)
+    to_buffer = getattr(built._core_bpe, "encode_to_tiktoken_buffer", None)
+    separator, allowed = built._special_tokens[_SEPARATOR], frozenset({_SEPARATOR})
 
+    def count_call(texts: Sequence[str]) -> list[int]:
+        # Few texts are not worth joining; one that holds a special token as text, or that tiktoken refuses, cannot be.
+        if to_buffer is not None and len(texts) >= FEW:
+            joined = _SEPARATOR.join(texts)
+            with suppress(ValueError):
+                if joined.count(_SEPARATOR) == len(texts) - 1:
+                    return sizes_between(separator, to_buffer(joined, allowed))
+        return [*map(count, texts)]
 
-class _Batches:
-    """Counts of many texts with one of tiktoken's objects."""
-
-    def __init__(self, built: tiktoken.Encoding) -> None:
-        self.count = encodings.counting_with(built)
-        self.to_buffer = getattr(built._core_bpe, "encode_to_tiktoken_buffer", None)
-        self.separator, self.allowed = built._special_tokens[_SEPARATOR], frozenset({_SEPARATOR})
-
-    def __call__(self, texts: Sequence[str]) -> list[int]:
-        return [size for few in in_calls(texts) for size in self._few(few)]
-
-    def _few(self, texts: Sequence[str]) -> list[int]:
-        # A text that holds a special token as text, or that tiktoken refuses, is why there is the other way.
-        joined = _SEPARATOR.join(texts)
-        if self.to_buffer is None or len(texts) < 2 or joined.count(_SEPARATOR) != len(texts) - 1:
-            return [*map(self.count, texts)]
-        try:
-            return sizes_between(self.separator, self.to_buffer(joined, self.allowed))
-        except ValueError:
-            return [*map(self.count, texts)]
+    return lambda texts: [size for call in in_calls(texts) for size in count_call(call)]
 
 
 def in_calls(texts: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -15,6 +15,7 @@ from typing import Final, Literal, get_args
 
 from budgetkit.budget.amounts import MOST_TOKENS, check_tokens, exact_number
 from budgetkit.budget.quoting import brief
+from budgetkit.counters.protocol import check_text
 
 __all__ = ["CharacterCounter", "Rounding", "Unit"]
 
@@ -22,27 +23,11 @@ Unit = Literal["codepoint", "utf16", "byte", "word"]
 Rounding = Literal["floor", "ceil", "nearest"]
 
 
-def _codepoints(text: str) -> int:
-    return len(text)
-
-
-def _utf16_units(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
-
-
-def _utf8_bytes(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-
-
-def _words(text: str) -> int:
-    return len(text.split())
-
-
 _SIZES: Final[dict[Unit, Callable[[str], int]]] = {
-    "codepoint": _codepoints,
-    "utf16": _utf16_units,
-    "byte": _utf8_bytes,
-    "word": _words,
+    "codepoint": len,
+    "utf16": lambda text: len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2,
+    "byte": lambda text: len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass")),
+    "word": lambda text: len(text.split()),
 }
 _ROUNDINGS: Final[dict[Rounding, Callable[[int, int], int]]] = {
     "floor": lambda units, ratio: units // ratio,
@@ -141,8 +126,7 @@ class CharacterCounter:
         >>> [CharacterCounter(unit=unit).size("🎉") for unit in ("codepoint", "utf16", "byte")]
         [1, 2, 4]
         """
-        if not isinstance(text, str):
-            raise TypeError(f"asked to count {type(text).__name__}; {self.name} counts text; give a str, perhaps ''")
+        check_text(text, self)
         return _SIZES[self.unit](text)
 
     def of(self, units: int) -> int:

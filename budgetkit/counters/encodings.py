@@ -15,7 +15,7 @@ import threading
 import zlib
 from binascii import a2b_base64
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from budgetkit.budget.quoting import brief
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "counting",
-    "counting_with",
     "encoding",
     "encoding_names",
     "pattern_of",
@@ -38,7 +37,9 @@ __all__ = [
 
 _BUILDING = threading.Lock()
 _ALL_KINDS = "Word word 12 it's?!\n\n  的 \u0301"  # of a piece that a pattern knows
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATES = re.compile("[\ud800-\udfff]+")
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_SHORT = 256  # code points
 _GZIP = 31  # zlib's window bits for "a gzip header and the largest window"
 
 
@@ -97,26 +98,23 @@ def counting(name: str) -> Callable[[str], int]:
     >>> counting("cl100k_base")("<|endoftext|>")
     7
     """
-    return counting_with(encoding(name))
+    return _counting_with(encoding(name))
 
 
-def counting_with(built: tiktoken.Encoding) -> Callable[[str], int]:
-    """Return the fastest exact way to count with one of tiktoken's objects.
-
-    Examples
-    --------
-    >>> counting_with(encoding("cl100k_base"))("Hello world")
-    2
-    """
-    # tiktoken counts only by making the tokens. Its private buffer is the cheapest way to make them, and
-    # unlike encode_ordinary it raises no BaseException; a tiktoken without it is asked for the list.
+def _counting_with(built: tiktoken.Encoding) -> Callable[[str], int]:
+    # tiktoken counts only by making the tokens: of a short text soonest as a list, of another in its private buffer,
+    # which unlike encode_ordinary raises no BaseException. A tiktoken without it is asked for the list.
+    public = partial(built.encode, disallowed_special=())
+    to_list = getattr(built._core_bpe, "encode_ordinary", public)
     to_buffer = getattr(built._core_bpe, "encode_to_tiktoken_buffer", None)
     nothing_special: frozenset[str] = frozenset()
 
     def count(text: str) -> int:
         try:
+            if len(text) < _SHORT:
+                return len(to_list(text))
             if to_buffer is None:
-                return len(built.encode(text, disallowed_special=()))
+                return len(public(text))
             return memoryview(to_buffer(text, nothing_special)).nbytes >> 2
         except UnicodeEncodeError:
             return count(replace_surrogates(text))
@@ -134,9 +132,20 @@ def replace_surrogates(text: str) -> str:
     >>> replace_surrogates("\ud83d\ude00 \ud83d") == "😀 \ufffd"
     True
     """
-    if _SURROGATE.search(text) is None:
+    if _SURROGATES.search(text) is None:
         return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    # Short runs come again and again in one text, so what they come to is remembered.
+    return _SURROGATES.sub(lambda run: (_remembered if len(run[0]) < 64 else _whole_characters)(run[0]), text)
+
+
+def _whole_characters(run: str) -> str:
+    """Make whole characters of halves; where no two belong together, without a decoder, which stops at each."""
+    if _PAIR.search(run) is None:
+        return "\ufffd" * len(run)
+    return run.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+_remembered = lru_cache(maxsize=1_024)(_whole_characters)
 
 
 def pattern_of(name: str) -> str:
@@ -172,7 +181,8 @@ def _made(name: str, ranks: dict[bytes, int]) -> tiktoken.Encoding:
         name, pat_str=definition["pattern"], mergeable_ranks=ranks, special_tokens=definition["special_tokens"]
     )
     # The first thread that matches a pattern matches it without a lock ever after: let it be the one that asks.
-    made.encode(_ALL_KINDS, disallowed_special=())
+    for times in (1, _SHORT):
+        _counting_with(made)(_ALL_KINDS * times)
     return made
 
 

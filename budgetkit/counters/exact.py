@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from functools import cache, partial
 
 from budgetkit.counters import batches, encodings
-from budgetkit.counters.accelerated import for_work
+from budgetkit.counters.accelerated import LEAST, for_work
 from budgetkit.counters.memory import CountMemory
+from budgetkit.counters.protocol import check_text
 from budgetkit.counters.seams import LARGE, parts
 from budgetkit.counters.stretches import count_seamless
 from budgetkit.counters.threads import counted_in_threads
@@ -84,17 +85,16 @@ class ExactCounter:
 
     def __call__(self, text: str) -> int:
         """Count one text, in tokens; a text counted before is remembered."""
-        if not isinstance(text, str):
-            raise self._no_text(text)
-        if len(text) > LARGE:
-            return sum(self._counted([*parts(text)]))
+        if type(text) is not str:
+            check_text(text, self)
+        if len(text) >= LEAST:
+            return self.many([text])[0]
         return memory(self.encoding).count(text, encodings.counting(self.encoding))
 
     def many(self, texts: Sequence[str]) -> list[int]:
         """Count several texts, in tokens each; on several threads, each new text once."""
         for text in () if {*map(type, texts)} <= {str} else texts:
-            if not isinstance(text, str):
-                raise self._no_text(text)
+            check_text(text, self)
         if max(map(len, texts), default=0) <= LARGE:
             return self._counted(texts)
         cut = [[*parts(text)] if len(text) > LARGE else [text] for text in texts]
@@ -103,9 +103,6 @@ class ExactCounter:
 
     def _counted(self, texts: Sequence[str]) -> list[int]:
         return memory(self.encoding).count_many(texts, partial(counted, self.encoding))
-
-    def _no_text(self, given: object) -> TypeError:
-        return TypeError(f"asked to count {type(given).__name__}; {self.name} counts text; give a str, perhaps ''")
 
     def fresh(self, text: str) -> int:
         """Count one text without the memory of counts; for callers that try many texts only once.

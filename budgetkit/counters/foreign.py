@@ -16,6 +16,7 @@ from typing import Any
 
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.counters.encodings import replace_surrogates
+from budgetkit.counters.protocol import check_text
 from budgetkit.files import extra, missing
 
 __all__ = ["ForeignCounter"]
@@ -49,8 +50,7 @@ class ForeignCounter:
 
     def __call__(self, text: str) -> int:
         """Count one text, in tokens, without special tokens around it."""
-        if not isinstance(text, str):
-            raise TypeError(f"asked to count {type(text).__name__}; {self.name} counts text; give a str, perhaps ''")
+        check_text(text, self)
         return self.many([text])[0]
 
     def many(self, texts: Sequence[str]) -> list[int]:

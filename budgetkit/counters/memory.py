@@ -50,14 +50,14 @@ class CountMemory:
 
     def count(self, text: str, counting: Callable[[str], int]) -> int:
         """Recall the count of a text, or count it and remember."""
-        key = _key(text)
+        key = text if len(text) <= _WHOLE else digest(text)
         known = self._young.get(key)
-        if known is not None:
-            return known
-        known = self._old.get(key)
         if known is None:
-            known = counting(text)
-        self._remember({key: known})
+            known = self._old.get(key)
+            if known is None:
+                known = counting(text)
+            with self._lock:
+                self._remember_one(key, known)
         return known
 
     def count_many(self, texts: Sequence[str], counting: Callable[[Sequence[str]], list[int]]) -> list[int]:
@@ -68,8 +68,9 @@ class CountMemory:
         >>> CountMemory(limit=1_000_000).count_many(["a", "bb", "a"], lambda new: [len(text) for text in new])
         [1, 2, 1]
         """
-        long = max(map(len, texts), default=0) > _WHOLE
-        keys: list[str | bytes] = [_key(text) for text in texts] if long else [*texts]
+        keys: Sequence[str | bytes] = texts
+        if max(map(len, texts), default=0) > _WHOLE:
+            keys = [digest(text) if len(text) > _WHOLE else text for text in texts]
         sizes = [*map(self._young.get, keys)]
         if None in sizes:
             missing = {key: text for key, text, size in zip(keys, texts, sizes, strict=True) if size is None}
@@ -97,19 +98,17 @@ class CountMemory:
             self._young_bytes = self._old_bytes = 0
 
     def _remember(self, counts: Mapping[str | bytes, int]) -> None:
-        with self._lock:
+        with self._lock:  # a text that two threads count at once adds its size twice: it is forgotten a little early
             size = sum(map(sys.getsizeof, counts)) + _ENTRY * len(counts)
-            if self._young_bytes + size <= self.limit // 2 and self._young.keys().isdisjoint(counts):
+            if self._young_bytes + size <= self.limit // 2:
                 self._young |= counts
                 self._young_bytes += size
-                return
-            for key, known in counts.items():
-                self._remember_one(key, known)
+            else:
+                for key, known in counts.items():
+                    self._remember_one(key, known)
 
     def _remember_one(self, key: str | bytes, known: int) -> None:
         size = sys.getsizeof(key) + _ENTRY
-        if key in self._young:
-            return
         if self._young_bytes + size > self.limit // 2:
             self._old, self._old_bytes = self._young, self._young_bytes
             self._young, self._young_bytes = {}, 0
@@ -135,7 +134,11 @@ class Memo:
         self._made: OrderedDict[Hashable, Any] = OrderedDict()
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """Return what was made for a key before, or make it."""
+        """Return what was made for a key before, or make it; for a key without a hash it is made each time."""
+        try:
+            hash(key)
+        except TypeError:  # a counter of the user's own may be a dataclass that can be changed
+            return make()
         with self._lock:
             if key in self._made:
                 self._made.move_to_end(key)
@@ -152,9 +155,6 @@ class Memo:
         return Memo, (self.most,)  # a copy, as for another process, starts empty
 
 
-def _key(text: str) -> str | bytes:
-    return text if len(text) <= _WHOLE else _digest(text)
-
-
-def _digest(text: str) -> bytes:
+def digest(text: str) -> bytes:
+    """Return what a long text is remembered by."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

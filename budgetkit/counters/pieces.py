@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from itertools import pairwise
 from typing import Final
 
 __all__ = ["PLANES", "characters", "pattern", "settled"]
@@ -33,13 +32,16 @@ def characters(unicode_class: str) -> str:
     >>> re.findall(f"[{titles}]", "A \u01c5 a") == ["\u01c5"]
     True
     """
+    import numpy as np
     import tiktoken
 
     probe = tiktoken.Encoding("probe", pat_str=f"{unicode_class}+", mergeable_ranks=_BYTES, special_tokens={})
-    members = [*map(ord, probe.decode(probe.encode(_everything(), disallowed_special=())))]
-    starts = [here for before, here in pairwise([-1, *members]) if here != before + 1 or before == -1]
-    ends = [here for here, after in pairwise([*members, -1]) if after != here + 1]
-    found = "".join(f"\\U{start:08x}-\\U{end:08x}" for start, end in zip(starts, ends, strict=True))
+    told = probe.decode(probe.encode(_everything(), disallowed_special=()))
+    members = np.frombuffer(told.encode("utf-32-le"), "<u4").astype(np.int64)
+    starts = members[np.diff(members, prepend=-9) != 1].tolist()
+    ends = members[np.diff(members, append=-9) != 1].tolist()
+    # As characters, which `re` reads in half the time that it takes for their numbers.
+    found = "".join(f"{re.escape(chr(start))}-{re.escape(chr(end))}" for start, end in zip(starts, ends, strict=True))
     return found + _OTHER_PLANES if 0x40000 in ends else found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-__all__ = ["Counter"]
+__all__ = ["Counter", "check_text"]
 
 
 @runtime_checkable
@@ -29,3 +29,9 @@ class Counter(Protocol):
     def many(self, texts: Sequence[str]) -> list[int]:
         """Count several texts, in tokens each."""
         ...
+
+
+def check_text(given: object, counter: Counter) -> None:
+    """Refuse to count what is no text."""
+    if not isinstance(given, str):
+        raise TypeError(f"asked to count {type(given).__name__}; {counter.name} counts text; give a str, perhaps ''")

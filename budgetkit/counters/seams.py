@@ -21,7 +21,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-__all__ = ["LARGE", "first_seam", "is_seam", "last_seam", "next_seam", "parts"]
+__all__ = ["LARGE", "first_seam", "is_seam", "last_seam", "next_seam", "parts", "seams_between"]
 
 #: A longer text is counted in parts, in code points.
 LARGE: Final = 65_536
@@ -104,6 +104,17 @@ def last_seam(text: str, start: int, stop: int) -> int:
     return start
 
 
+def seams_between(text: str, start: int, stop: int) -> list[int]:
+    """Return all seams between two places of a text.
+
+    Examples
+    --------
+    >>> seams_between("three short words", 0, 11)
+    [5]
+    """
+    return [found.start() for found in _SEAM.finditer(text, start + 1, stop)]
+
+
 def parts(text: str) -> Iterator[str]:
     """Cut a text at seams into parts of some ten thousand characters.
 
@@ -114,7 +125,7 @@ def parts(text: str) -> Iterator[str]:
     (True, True)
     """
     start = 0
-    while len(text) - start > _LONGEST:
+    while len(text) - start > 2 * _SHORTEST:
         end = _part_end(text, start)
         yield text[start:end]
         start = end

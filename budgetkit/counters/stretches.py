@@ -21,6 +21,7 @@ from functools import cache, lru_cache
 from typing import Final
 
 from budgetkit.counters import encodings
+from budgetkit.counters.memory import Memo, digest
 from budgetkit.counters.pieces import pattern, settled
 
 __all__ = ["Read", "count_seamless", "count_stretch", "piece_end", "text_at"]
@@ -33,6 +34,7 @@ _WINDOW: Final = 1 << 16  # bytes
 _FEW: Final = 1 << 12  # bytes of a piece; an encoding takes longer for each byte of a larger one
 _OVERLAP: Final = 64  # tokens
 _LONGEST: Final = 4  # bytes of a character
+_KNOWN: Final = Memo(1_024)  # where a run ends in a window
 _NO_WORD: Final = r"^\r\n\p{L}\p{N}"
 _MARK: Final = r"^\s\p{L}\p{N}"
 
@@ -142,14 +144,24 @@ def _run(members: str, least: int = 0, most: int | None = None) -> _Step:
     def step(read: Read, at: int) -> int | None:
         end = at
         while text := text_at(read, end, None if most is None else _LONGEST * most):
-            run = pattern(f"[{members}]{{0,{'' if most is None else most}}}+").match(text)
-            assert run is not None
-            end += len(run[0].encode())
-            if most is not None or run.end() < len(text):
+            length, size = _inside(f"[{members}]{{0,{'' if most is None else most}}}+", text)
+            end += size
+            if most is not None or length < len(text):
                 break
         return end if least == 0 or end > at else None
 
     return step
+
+
+def _inside(run: str, text: str) -> tuple[int, int]:
+    """Return the characters and the bytes of a run at the beginning; windows that come again are known by a digest."""
+
+    def make() -> tuple[int, int]:
+        found = pattern(run).match(text)
+        assert found is not None, "a run may be empty"
+        return found.end(), len(found[0].encode())
+
+    return make() if len(text) < _FEW else _KNOWN.once((run, digest(text)), make)
 
 
 def _last(members: str, last: str) -> _Step:

@@ -1,22 +1,26 @@
-"""Counting on all cores, in few large tasks.
+"""Counting on all cores, in few large calls.
 
 A tokenizer lets other threads run while it counts. A task for every message would not be faster: to hand a message to
-another thread takes as long as to count it. The thread that asks counts too: it begins at the end of the texts and
-goes on until it meets what the others have counted.
+another thread takes as long as to count it. So the texts are dealt out to calls of some ten thousand characters. Each
+thread takes the next call when it has finished one, and so does the thread that asks: it never waits for more than the
+last calls of the others.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from typing import Final
 
-__all__ = ["counted_in_threads", "grouped"]
+from budgetkit.counters.batches import in_calls
 
-_TASK: Final = 131_072  # most code points a task
-_ALONE: Final = 196_608  # code points that one thread counts sooner than another has warmed up for
+__all__ = ["counted_in_threads"]
+
+_ALONE: Final = 131_072  # code points that one thread counts about as soon as two, which have to warm up
 _MOST_THREADS: Final = 8
 
 
@@ -28,38 +32,28 @@ def counted_in_threads(count_many: Callable[[Sequence[str]], list[int]], texts: 
     >>> counted_in_threads(lambda texts: [len(text) for text in texts], ["one", "three"])
     [3, 5]
     """
-    groups = grouped(texts, _cores())
-    if len(groups) < 2:
+    if sum(map(len, texts)) < _ALONE or (threads := _cores()) < 2:
         return count_many(texts)
-    tasks = [_pool().submit(count_many, group) for group in groups]
+    calls = deque(enumerate(in_calls(texts)))
+    sizes: list[list[int]] = [[]] * len(calls)
+
+    def work() -> None:
+        while True:
+            try:
+                place, few = calls.popleft()
+            except IndexError:
+                return
+            sizes[place] = count_many(few)
+
+    helpers = [_pool().submit(work) for _ in range(min(threads, len(calls)) - 1)]
     try:
-        mine = {task: count_many(group) for task, group in zip(tasks[::-1], groups[::-1], strict=True) if task.cancel()}
-        return [size for task in tasks for size in (mine[task] if task in mine else task.result())]
+        work()
+        for helper in helpers:
+            if not helper.cancel():
+                helper.result()
     finally:
-        for task in tasks:  # after a failure nobody waits for the others
-            task.cancel()
-
-
-def grouped(texts: Sequence[str], threads: int) -> list[Sequence[str]]:
-    """Deal texts out to tasks of about the same length, in order.
-
-    Examples
-    --------
-    >>> [len(group) for group in grouped(["x" * 50_000] * 4, 2)]
-    [2, 2]
-    """
-    total = sum(map(len, texts))
-    if threads < 2 or total < _ALONE:
-        return [texts]
-    wanted = threads * -(-total // (threads * _TASK))  # as many for each thread, so that none waits for another
-    groups: list[Sequence[str]] = []
-    start = length = 0
-    for end, text in enumerate(texts, start=1):
-        length += len(text)
-        if length * wanted >= total * (len(groups) + 1):
-            groups.append(texts[start:end])
-            start = end
-    return groups if start == len(texts) else [*groups, texts[start:]]
+        calls.clear()  # after a failure nobody goes on
+    return [*chain.from_iterable(sizes)]
 
 
 def _cores() -> int:

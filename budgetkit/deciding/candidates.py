@@ -8,7 +8,7 @@ from typing import Any
 from budgetkit.budget import Budget, Reserve
 from budgetkit.budget.validation import OUTPUT
 from budgetkit.deciding.models import answer_lengths
-from budgetkit.plan.walk import with_undeclared
+from budgetkit.plan.allocating import with_undeclared
 from budgetkit.trace import Trace
 
 NO_CAP = "no cap"

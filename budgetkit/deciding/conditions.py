@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
+from budgetkit.plan.allocating import allocate_columns
 from budgetkit.plan.items import Ints
-from budgetkit.plan.walk import allocate_columns
 
 
 @dataclass(frozen=True)
@@ -25,25 +25,25 @@ class Planned:
     columns: Mapping[str, Mapping[str, Ints]]
     index: pd.MultiIndex | pd.Index
 
+    def total(self, column: str) -> Ints:
+        """Sum a column over all sections, in each row."""
+        return sum((c[column] for c in self.columns.values()), np.zeros(len(self.index), np.int64))
+
     @property
     def cut(self) -> Ints:
         """Tokens cut in each row."""
-        return sum((c["cut"] for c in self.columns.values()), np.zeros(len(self.index), np.int64))
+        return self.total("cut")
 
     @property
     def granted(self) -> Ints:
         """Tokens sent in each row."""
-        return sum((c["granted"] for c in self.columns.values()), np.zeros(len(self.index), np.int64))
+        return self.total("granted")
 
     @property
     def overrun(self) -> bool:
         """Whether what is required in some row is more than the window holds."""
-        held = self.budget.held
-        used = sum(
-            (np.maximum(c["granted"] - held.get(s, 0), 0) for s, c in self.columns.items()),
-            np.zeros(len(self.index), np.int64),
-        )
-        return bool((used > self.budget.window - self.budget.reserved).any())
+        own = sum(np.minimum(self.columns[s]["granted"], held) for s, held in self.budget.held.items())
+        return bool((self.granted - own > self.budget.window - self.budget.reserved).any())
 
     @property
     def conversations(self) -> Ints:
@@ -103,9 +103,7 @@ def cut_at_most(share: float, of: Literal["conversations", "turns"] = "conversat
     'at most 5 % of conversations are cut'
     """
     if not 0 <= share <= 1 or of not in ("conversations", "turns"):
-        raise ValueError(
-            f"a share of {share} of {of}; a share is from 0 to 1, of 'conversations' or 'turns'; give these"
-        )
+        raise ValueError(f"a share of {share} of {of}; known are 0 to 1, of 'conversations' or 'turns'; give these")
 
     def holds(plans: Planned) -> bool:
         if of == "turns":

@@ -12,16 +12,17 @@ import pandas as pd
 from budgetkit.budget import Budget
 from budgetkit.budget.quoting import one_line
 from budgetkit.deciding.candidates import Values, answer_reserve
-from budgetkit.deciding.tuned import Tuned
-from budgetkit.figures.question import Question, Spec, label, layout, plain, rows
+from budgetkit.deciding.tuned import LESS, Tuned, percent, saving
+from budgetkit.figures.marks import line, points
+from budgetkit.figures.question import Question, Spec, label, layout, rows
 from budgetkit.state import to_yaml
 
 #: What may be made small: in words, how a budget is said to bring less of it, and how it is written.
 OBJECTIVES: Mapping[str, tuple[str, str, str]] = {
-    "evidence": ("needed messages lost", "loses {}fewer needed messages", "{:,.2f}"),
-    "cut": ("tokens cut", "cuts {}fewer tokens", "{:,.0f}"),
-    "cost": ("US dollars", "costs {}less", "${:,.4f}"),
-    "uncached": ("share of input not cached", "sends {}less outside the cache", "{:.1%}"),
+    "evidence": ("needed messages lost", LESS["evidence"], "{:,.2f}"),
+    "cut": ("tokens cut", LESS["cut"], "{:,.0f}"),
+    "cost": ("US dollars", LESS["cost"], "${:,.4f}"),
+    "uncached": ("share of input not cached", LESS["uncached"], "{:.1%}"),
 }
 _PROXY = (
     "What is needed is what a later message names again, where a conversation has no marks of its own; it compares "
@@ -65,23 +66,15 @@ class Decided:
 
     def sentence(self, row: int) -> str:
         """Say what a setting gains on conversations that it was not chosen on, and how sure that is."""
-        gain, low, high = self.tuned.gains(row)
-        held = len(self.tuned.parts[1])
-        where = f"on {held:,} conversations that it was not chosen on"
-        what, less, _ = OBJECTIVES[self.objectives[0]]
-        between = f"the true saving lies between {100 * low:.1f} and {100 * high:.1f} % with 95 % confidence"
-        if not self.tuned.scores[self.tuned.parts[1], 0, 0].any():
+        held, (what, less, _) = self.tuned.parts[1], OBJECTIVES[self.objectives[0]]
+        if not self.tuned.scores[held, 0, 0].any():
+            where = f"on {len(held):,} conversations that it was not chosen on"
             return f"Nothing to gain: the present setting has 0 {what} {where}."
         now, means = self._means()
         if row == self.advised and means[row, 0] >= now[0]:
             but = f" without more {OBJECTIVES['evidence'][0]}" if self.objectives[1] == "evidence" else ""
             return f"No setting that was tried {less.format('')}{but}: stay."
-        if low <= 0:
-            less = less if gain >= 0 else less.replace("fewer", "more").replace("less", "more")
-            said = f"No gain that holds: this budget {less.format(f'{100 * abs(gain):.1f} % ')}"
-        else:
-            said = f"This budget {less.format(f'{100 * gain:.1f} % ')}"
-        return f"{said} ({self._lost(row)}) {where}; {between}."
+        return saving("this budget", less, self.tuned.gains(row), len(held), f" ({self._lost(row)})")
 
     def holds(self, row: int) -> bool:
         """Say whether the gain is above 0 on conversations held out, with 95 % of the draws."""
@@ -104,9 +97,8 @@ class Decided:
         first = OBJECTIVES[self.objectives[0]]
         lines = [f"- {_moved(line, self.moves, first[2])}" for line in self.matter]
         front = self.table(row)
-        shown = (
-            front[front["standing"] != "beaten"].drop(columns=["front", "point"]).sort_values(first[0], kind="stable")
-        )
+        shown = front[front["standing"] != "beaten"].sort_values(first[0], kind="stable")
+        shown = shown.drop(columns=["front", "point"])
         shown = shown[~shown.duplicated(list(shown.columns[1:]))]  # of those that come to the same, the first
         head = "| " + " | ".join(map(str, shown.columns)) + " |\n|" + "---|" * len(shown.columns)
         body = ["| " + " | ".join(_cell(value) for value in each) + " |" for each in shown.itertuples(index=False)]
@@ -139,7 +131,7 @@ class Decided:
         if self.objectives[1] != "cost":
             return lost
         gain = self.tuned.gains(row, 1)[0]
-        return f"{lost}, {100 * abs(gain):.1f} % {'cheaper' if gain >= 0 else 'dearer'}"
+        return f"{lost}, {percent(abs(gain))} % {'cheaper' if gain >= 0 else 'dearer'}"
 
     def _means(self) -> tuple[Any, Any]:
         means = self.tuned.scores[self.tuned.parts[0]].mean(axis=0)
@@ -169,40 +161,23 @@ _COLOURS = {"beaten": "#9aa0a6", "on the front": "#0072b2", "chosen": "#d55e00",
 def _draw(table: pd.DataFrame) -> Spec:
     first, second = table.columns[1:3]
     best = table[table["front"]].sort_values(first)
-    line = {
-        "x": best[first].tolist(),
-        "y": best[second].tolist(),
-        "line": {"color": "#0072b2", "width": 1, "dash": "dot"},
-    }
-    traces: list[Any] = [{"type": "scatter", "mode": "lines", "hoverinfo": "skip", "showlegend": False, **line}]
+    dotted = {"color": _COLOURS["on the front"], "width": 1, "dash": "dot"}
+    drawn = [line(best[first], best[second], line=dotted, mode="lines", hoverinfo="skip", showlegend=False)]
     for kind, colour in _COLOURS.items():
-        own = table[table["standing"] == kind]
-        if own.empty:
-            continue
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "name": kind,
-                "x": own[first].tolist(),
-                "y": own[second].tolist(),
-                "customdata": own["point"].tolist(),
-                "hovertext": [_hover(row, first, second) for row in rows(own)],
-                "hoverinfo": "text",
-                "marker": {"color": colour, "size": 13 if kind in ("chosen", "present") else 8},
-            }
-        )
+        if len(own := table[table["standing"] == kind]):
+            hover = {"hovertext": [_hover(row, first, second) for row in rows(own)], "hoverinfo": "text"}
+            marker = {"color": colour, "size": 13 if kind in ("chosen", "present") else 8}
+            told = {"name": kind, "customdata": own["point"].tolist()}
+            drawn.append(points(own[first], own[second], marker=marker, **told, **hover))
     axes = [{"title": {"text": f"{name}, a conversation"}, "nticks": 6} for name in (first, second)]
     legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
-    return {"data": traces, "layout": layout(340, *axes, showlegend=True, legend=legend, meta={"top": 34})}
+    return {"data": drawn, "layout": layout(340, *axes, showlegend=True, legend=legend, meta={"top": 34})}
 
 
 def _hover(row: Mapping[str, Any], first: str, second: str) -> str:
     words = {words: form for words, _, form in OBJECTIVES.values()}
     sizes = "<br>".join(f"{name}: {words[name].format(row[name])}" for name in (first, second))
-    return (
-        f"{plain(str(row['setting'])) if len(str(row['setting'])) < 80 else label(str(row['setting']), 80)}<br>{sizes}"
-    )
+    return f"{label(str(row['setting']), 80)}<br>{sizes}"
 
 
 #: Draw every setting that was tried by two objectives, those that no other beats joined by a line.

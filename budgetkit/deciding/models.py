@@ -69,15 +69,11 @@ def _row(
     policy: Policy | None,
     price: Callable[[str], Prices],
 ) -> dict[str, object]:
-    count = counter(of)
+    count, own, paid = counter(of), policy or OldestFirst(), price(of.name)
     sizes = [int(trace.counts(count).sum()) for trace in traces]
-    outcomes = [
-        replay(trace, preset(of), policy or OldestFirst(), count=count, prices=price(of.name)) for trace in traces
-    ]
+    outcomes = [replay(trace, preset(of), own, count=count, prices=paid) for trace in traces]
     dropped = [np.flatnonzero(outcome.kept.dropped) for outcome in outcomes]
-    first = [
-        outcome.placed.requests[lost[0]].number for outcome, lost in zip(outcomes, dropped, strict=True) if len(lost)
-    ]
+    first = [each.placed.requests[lost[0]].number for each, lost in zip(outcomes, dropped, strict=True) if len(lost)]
     return {
         "model": of.name,
         "window": of.window,
@@ -125,9 +121,7 @@ def answer_lengths(
     """
     lengths = recorded_lengths(traces, count)
     if not lengths:
-        raise ValueError(
-            f"{len(traces)} conversations without an answer; a reserve is read off answers; give some that have them"
-        )
+        raise ValueError(f"{len(traces)} conversations without an answer; a reserve is read off answers; give some")
     random = np.random.default_rng(seed)
     draws = random.integers(0, len(lengths), (_DRAWS, len(lengths)))
     drawn = [np.concatenate([lengths[i] for i in draw]) for draw in draws]

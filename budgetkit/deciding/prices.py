@@ -86,11 +86,8 @@ def _gap(plan: Plan) -> float:
         items = [plan.decisions.columns.items[row] for row in rows]
         if len(items) < 2 or not any(item.score for item in items):
             continue
-        best = fit(
-            Budget(max(grant.limit, 1), (), [Allocation(grant.section, keep="best", fill="knapsack")]), Items(items)
-        )
-        gap += max(
-            0.0,
-            _kept(best)[2] - sum(item.score for item, row in zip(items, rows, strict=True) if plan.decisions.kept[row]),
-        )
+        alone = Allocation(grant.section, keep="best", fill="knapsack")
+        best = fit(Budget(max(grant.limit, 1), (), [alone]), Items(items))
+        now = sum(item.score for item, row in zip(items, rows, strict=True) if plan.decisions.kept[row])
+        gap += max(0.0, _kept(best)[2] - now)
     return round(gap, 9)

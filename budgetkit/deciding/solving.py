@@ -124,9 +124,7 @@ def solve(
     ends: Find = find or ("largest" if kinds[line] == "reserve" else "smallest")
     low, high = between or _range(budget, frame, line, kinds[line])
     if not 0 <= low < high:
-        raise ValueError(
-            f"sizes between {low:,} and {high:,}; the first is the smaller, from 0 on; give (0, 8_000), say"
-        )
+        raise ValueError(f"sizes between {low:,} and {high:,}; the first is the smaller, from 0 on; give (0, 8_000)")
 
     def holds(size: int) -> bool:
         found = _planned(budget, frame, line, size)
@@ -173,9 +171,7 @@ def _planned(budget: Budget, frame: pd.DataFrame, line: str, size: int) -> Plann
 
 def _is_monotone(budget: Budget, line: str, kind: str) -> bool:
     """Say whether more of a line can only help one side: whole numbers of tokens, and sections cut anywhere."""
-    sizes = (
-        [r.size for r in budget.reserves] + [a.cap for a in budget.allocations] + [a.floor for a in budget.allocations]
-    )
+    sizes = [r.size for r in budget.reserves] + [size for a in budget.allocations for size in (a.cap, a.floor)]
     whole = not any(isinstance(size, Share) for size in sizes) or kind != "window"
     anywhere = all(a.overflow == "truncate" and a.when_full == "truncate" for a in budget.allocations)
     return whole and anywhere and (kind != "allocation" or sum(a.cap is not None for a in budget.allocations) <= 1)
@@ -201,7 +197,6 @@ def _binds(budget: Budget, frame: pd.DataFrame, line: str, far: int, condition: 
     if not column["cut"].any():
         return f"even with {line} at {far:,} it does not hold, though nothing is cut."
     cap = found.budget.caps[section]
-    limit = (
-        f"its cap of {cap:,} tokens" if cap is not None and (column["limit"] >= cap).any() else "what others leave it"
-    )
+    is_capped = cap is not None and (column["limit"] >= cap).any()
+    limit = f"its cap of {cap:,} tokens" if is_capped else "what others leave it"
     return f"with {line} at {far:,} {section} still loses {int(column['cut'].sum()):,} tokens to {limit}."

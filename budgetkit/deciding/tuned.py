@@ -15,7 +15,13 @@ from budgetkit.pruning.policies import Policy
 Floats = npt.NDArray[np.float64]
 _DRAWS = 2_000
 _NOISE = 0.05  # share of the draws outside the interval
-_IN_WORDS = {"cut": "tokens cut", "evidence": "evidence lost", "cost": "cost", "uncached": "input not cached"}
+#: How a setting is said to bring less of an objective.
+LESS = {
+    "evidence": "loses {}fewer needed messages",
+    "cut": "cuts {}fewer tokens",
+    "cost": "costs {}less",
+    "uncached": "sends {}less outside the cache",
+}
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,8 @@ class Tuned:
         The conversations that it was chosen on, and those that were held out.
     seed : int
         What split them.
+    search : str
+        How the settings that were tried were found: "all", "proposed by Optuna" or "drawn by the seed".
     """
 
     best: dict[str, Any]
@@ -66,6 +74,7 @@ class Tuned:
     scores: Floats = field(repr=False)
     parts: tuple[list[int], list[int]] = field(repr=False)
     seed: int = 0
+    search: str = "all"
 
     def gains(self, row: int, objective: int = 0) -> tuple[float, float, float]:
         """Return the gain of a row of the table on the part held out, and its 95 % interval."""
@@ -83,14 +92,46 @@ class Tuned:
         return self.table[self.table["front"]].reset_index(drop=True)
 
     def __str__(self) -> str:
-        many = f"{self.conversations[1]} conversations that it was not chosen on"
-        between = f"95 % sure between {100 * self.low:.1f} and {100 * self.high:.1f} %"
-        what = _IN_WORDS.get(self.objective, self.objective)
+        less = LESS.get(self.objective, f"has {{}}less {self.objective}")
+        gains = self.gain, self.low, self.high
         values = ", ".join(f"{line} {value}" for line, value in self.best.items())
-        if not self.holds_out:
-            change = f"{what} changes by {0.0 - 100 * self.gain:+.1f} % on {many}"
-            return f"No gain that holds: {change} ({between}); {values}."
-        return f"{100 * self.gain:.1f} % less {what} on {many}, {between}: {values}."
+        few = "" if self.tried == self.of else f" {self.tried:,} of {self.of:,} settings were tried, {self.search}."
+        return f"{saving('this setting', less, gains, self.conversations[1])} The setting: {values}.{few}"
+
+
+def saving(what: str, less: str, gains: tuple[float, float, float], many: int, aside: str = "") -> str:
+    """Say what a setting saves on conversations that it was not chosen on, and how sure that is.
+
+    Examples
+    --------
+    >>> saving("this budget", LESS["cost"], (0.081, 0.03, 0.118), 40)[:68]
+    'This budget costs 8.1 % less on 40 conversations that it was not cho'
+    >>> saving("this budget", LESS["cost"], (-0.2, -0.3, -0.1), 40)[:47]
+    'No gain that holds: this budget costs 20 % more'
+    >>> saving("this budget", "has {}less useless", (-0.2, -0.3, -0.1), 40)[:50]
+    'No gain that holds: this budget has 20 % more usel'
+    >>> saving("this setting", LESS["cut"], (0.0002, 0.0001, 0.001), 40)[:42]
+    'This setting cuts under 0.1 % fewer tokens'
+    """
+    gain, low, high = gains
+    worded = less if gain >= 0 else less.replace("{}fewer", "{}more").replace("{}less", "{}more")
+    size = percent(abs(gain)) if abs(gain) >= 0.0005 else "under 0.1"
+    said = f"{what} {worded.format(f'{size} % ' if gain else 'no ')}{aside}"
+    said = f"No gain that holds: {said}" if low <= 0 else said[:1].upper() + said[1:]
+    between = f"; the true saving lies between {percent(low)} and {percent(high)} % with 95 % confidence"
+    return f"{said} on {many:,} conversations that it was not chosen on{between if high > low else ''}."
+
+
+def percent(share: float) -> str:
+    """Write a share in percent: whole numbers from 10 on, one digit below.
+
+    Examples
+    --------
+    >>> percent(0.5), percent(0.0321), percent(0.08), percent(-0.0004)
+    ('50', '3.2', '8', '0')
+    """
+    number = round(100 * share, 1) + 0.0  # no minus before 0
+    return f"{number:,.0f}" if abs(number) >= 10 or number == int(number) else f"{number:.1f}"
 
 
 def gain_of(before: Floats, after: Floats, seed: int) -> tuple[float, float, float]:

@@ -12,6 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from itertools import product
+from math import prod
 from random import Random
 from typing import Any
 
@@ -21,17 +22,20 @@ import pandas as pd
 
 from budgetkit.accuracy.dask import Client, answers
 from budgetkit.budget import Budget
+from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.quoting import brief, quoted
+from budgetkit.deciding.search import searched
 from budgetkit.deciding.tuned import Floats, Tuned, gain_of
-from budgetkit.pruning.policies import POLICIES, OldestFirst, Policy
-from budgetkit.replay import Replay, losses, replay
+from budgetkit.pruning.policies import OldestFirst, Policy
+from budgetkit.pruning.policies.systems import policy_of
+from budgetkit.replay import Replay, replay
 from budgetkit.replay.cost import Prices
 from budgetkit.replay.evidence import evidence
+from budgetkit.replay.losses import needed_there
 from budgetkit.trace import Trace
 
 Objective = Callable[[Replay], float]
 Progress = Callable[[int, int], None]
-_MOST = 2_000  # settings that are tried; of more, so many are drawn
 
 
 def _cut(outcome: Replay) -> float:
@@ -48,8 +52,8 @@ def _cost(outcome: Replay) -> float:
 
 
 def _lost_evidence(outcome: Replay, found: pd.DataFrame | None = None) -> float:
-    table = losses(outcome, found)
-    return float(table["needed"].sum() - table["present"].sum())
+    _, _, there = needed_there(outcome, evidence(outcome.trace) if found is None else found)
+    return float(np.sum(~there))
 
 
 #: What may be made small, by name: tokens cut, needed messages lost, US dollars, the share not read from a cache.
@@ -65,6 +69,7 @@ def tune(
     *,
     policy: Policy | None = None,
     prices: Prices | None = None,
+    trials: int = 2_000,
     seed: int = 0,
     workers: int = 1,
     client: Client | None = None,
@@ -81,7 +86,7 @@ def tune(
         The present setting.
     vary : mapping of str to iterable
         What may change: "window", a reserve or a section with the sizes to try, in tokens or shares; "policy" with
-        names of :data:`budgetkit.pruning.policies.POLICIES`, or a mapping of your own names to policies.
+        names of :data:`budgetkit.pruning.policies.NAMED`, or a mapping of your own names to policies.
     objective : str, callable or sequence of both, default "cut"
         What should be small: "cut" (tokens), "evidence" (needed messages lost), "cost" (US dollars), "uncached" (share
         of what is sent) or any function from a `Replay` to a number. The first decides, the others are on the front.
@@ -91,14 +96,18 @@ def tune(
         The present policy; the oldest messages go first when left out.
     prices : Prices, optional
         What tokens cost; for "cost".
+    trials : int, default 2,000
+        Settings to try at most. Where there are more, Optuna (extra: search) proposes in rounds which are tried; where
+        it is not installed, they are drawn. What is found says which.
     seed : int, default 0
-        The same seed splits and draws the same.
+        The same seed splits, draws and proposes the same.
     workers : int, default 1
         Processes.
     client : dask.distributed.Client, optional
         A cluster to work on.
     progress : callable, optional
-        Told after each conversation how many are done, and of how many; an error that it raises ends the work.
+        Told after each conversation how many are done, and of how many, over all rounds; an error that it raises ends
+        the work.
     **options
         What else :func:`budgetkit.replay.replay` takes: count, framing, by, cache.
 
@@ -126,19 +135,32 @@ def tune(
     asked = [objective] if isinstance(objective, str) or callable(objective) else list(objective)
     named = dict(named_objective(each) for each in asked)
     values = values_of(budget, vary)
-    every = [dict(zip(values, point, strict=True)) for point in product(*values.values())]
-    settings = every if len(every) <= _MOST else Random(seed).sample(every, _MOST)
+    if check_tokens("trials", trials) < 1:
+        raise ValueError("0 trials; tuning tries at least one setting; give 1 or more")
     chosen_on, held = split(len(traces), hold_out, seed)
-    work = partial(
-        measured, budget, [{}, *settings], named, policy or OldestFirst(), values, {"prices": prices, **options}
-    )
-    scores = np.array(answers_of(work, list(traces), workers, client, progress))  # conversation x setting x objective
+    own, options = policy or OldestFirst(), {"prices": prices, **options}
+
+    def measure(settings: Sequence[Mapping[str, Any]], number: int = 0, rounds: int = 1) -> Floats:
+        work = partial(measured, budget, settings, named, own, values, options)
+        return np.array(answers_of(work, list(traces), workers, client, _of_rounds(progress, number, rounds)))
+
+    of, how = prod(map(len, values.values())), "all"
+    if of <= trials:
+        settings = [dict(zip(values, point, strict=True)) for point in product(*values.values())]
+        scores = measure([{}, *settings])  # conversation x setting x objective
+    else:
+        settings, scores, how = searched(values, trials, seed, chosen_on, len(named), measure)
     table, best = _table(settings, list(named), scores, chosen_on, held, list(values))
-    changed, with_policy = _set(budget, settings[best], policy or OldestFirst(), values)
+    changed, with_policy = _set(budget, settings[best], own, values)
     many, first = (len(chosen_on), len(held)), next(iter(named))
-    tried = len(settings), len(every)
     gained, parts = gain_of(scores[held, 0, 0], scores[held, 1 + best, 0], seed), (chosen_on, held)
-    return Tuned(settings[best], changed, with_policy, table, *gained, many, first, *tried, scores, parts, seed)
+    tried = len(settings), of
+    return Tuned(settings[best], changed, with_policy, table, *gained, many, first, *tried, scores, parts, seed, how)
+
+
+def _of_rounds(progress: Progress | None, number: int, rounds: int) -> Progress | None:
+    """Tell how many conversations are done in all rounds together."""
+    return None if progress is None else lambda done, of: progress(number * of + done, rounds * of)
 
 
 def named_objective(asked: str | Objective) -> tuple[str, Objective]:
@@ -146,9 +168,7 @@ def named_objective(asked: str | Objective) -> tuple[str, Objective]:
     if callable(asked):
         return getattr(asked, "__name__", "objective"), asked
     if asked not in OBJECTIVES:
-        raise LookupError(
-            f"no objective {brief(asked)}; known are {quoted(OBJECTIVES)}; use one, or a function of a Replay"
-        )
+        raise LookupError(f"no objective {brief(asked)}; known are {quoted(OBJECTIVES)}, or a function of a Replay")
     return asked, OBJECTIVES[asked]
 
 
@@ -158,19 +178,12 @@ def values_of(budget: Budget, vary: Mapping[str, Iterable[Any]]) -> dict[str, di
     for line, given in vary.items():
         listed = dict(given) if isinstance(given, Mapping) else {each: each for each in given}
         if line == "policy":
-            unknown = [name for name, each in listed.items() if isinstance(each, str) and each not in POLICIES]
-            if unknown:
-                raise LookupError(
-                    f"no policy {quoted(unknown)}; known are {quoted(POLICIES)}; use these, or your own by name"
-                )
-            listed = {name: POLICIES[each]() if isinstance(each, str) else each for name, each in listed.items()}
+            listed = {name: policy_of(each) for name, each in listed.items()}
         if not listed:
             raise ValueError(f"nothing to try for {brief(line)}; tuning needs at least one value a line; give some")
         found[line] = listed
     if not found:
-        raise ValueError(
-            "nothing to vary; tuning needs a line and the values to try; give {'output': [500, 1_000]}, say"
-        )
+        raise ValueError("nothing to vary; tuning needs a line and values to try; give {'output': [500, 1_000]}, say")
     return found
 
 
@@ -206,18 +219,16 @@ def measured(
 ) -> list[list[float]]:
     """Replay one conversation under every setting; what cannot be planned is not a number."""
     found = evidence(trace) if "evidence" in objectives else None
-    measures = [
-        partial(_lost_evidence, found=found) if name == "evidence" else each for name, each in objectives.items()
-    ]
+    own = dict(objectives) | ({} if found is None else {"evidence": partial(_lost_evidence, found=found)})
     rows = []
     for setting in settings:
         try:
-            changed, own = _set(budget, setting, policy, values)
-            outcome = replay(trace, changed, own, **options)
+            changed, pruned_by = _set(budget, setting, policy, values)
+            outcome = replay(trace, changed, pruned_by, **options)
         except ValueError:
-            rows.append([float("nan")] * len(measures))
+            rows.append([float("nan")] * len(own))
             continue
-        rows.append([measure(outcome) for measure in measures])
+        rows.append([measure(outcome) for measure in own.values()])
     return rows
 
 
@@ -251,9 +262,8 @@ def _table(
     """Return all settings with their means on both parts, and which is best on the first."""
     means = scores[chosen_on, 1:].mean(axis=0)
     if np.isnan(means[:, 0]).all():
-        raise ValueError(
-            f"none of {len(settings):,} settings can be planned for every conversation; vary {quoted(lines)} less"
-        )
+        told = f"none of {len(settings):,} settings can be planned for every conversation"
+        raise ValueError(f"{told}; vary {quoted(lines)} less")
     table = pd.DataFrame([dict(setting) for setting in settings])
     for place, name in enumerate(names):
         table[name], table[f"{name} held out"] = means[:, place], scores[held, 1:].mean(axis=0)[:, place]

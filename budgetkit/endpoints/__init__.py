@@ -13,7 +13,8 @@ from budgetkit.files import extra
 with extra("endpoints", "asking a provider"):
     from budgetkit.endpoints.asking import ProviderCounter, provider_counter
     from budgetkit.endpoints.shapes import ENDPOINTS, Endpoint, EndpointError
-from budgetkit.endpoints.watching import load_ipython_extension, watch
+from budgetkit.endpoints.magic import load_ipython_extension
+from budgetkit.endpoints.watching import watch
 
 __all__ = [
     "ENDPOINTS",

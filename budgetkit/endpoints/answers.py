@@ -19,8 +19,6 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["MOST_TOKENS", "KeptCounts", "cache_file", "is_count", "kept_counts"]
-
 #: No request has more tokens; an answer that says so is none.
 MOST_TOKENS: Final = 10**9
 _WAIT: Final = 30.0  # seconds for another process that writes

@@ -23,8 +23,6 @@ import httpx
 
 from budgetkit.endpoints.keys import Key
 
-__all__ = ["AT_ONCE", "MOST_BYTES", "Answer", "Asking", "ask_all"]
-
 #: More of an answer is not read.
 MOST_BYTES: Final = 1 << 16
 #: Requests under way at a time.

@@ -13,10 +13,8 @@ from itertools import takewhile
 from operator import eq
 from typing import Any
 
-from budgetkit.message import Message
+from budgetkit.message import SYSTEM_ROLES, Message
 from budgetkit.trace import Trace, load_trace
-
-__all__ = ["Growing", "Grown", "added"]
 
 _TAIL = 2  # messages that a request repeats of the conversation that it goes on
 
@@ -53,7 +51,7 @@ class Grown(list[Growing]):
     def found(self, asked: Sequence[Message], after: object) -> tuple[int, int]:
         """Return which conversation a request goes on, a new one where none, and from which message on it is new."""
         if isinstance(after, str):
-            openings = sum(message.role in ("system", "developer") for message in asked[:1])
+            openings = sum(message.role in SYSTEM_ROLES for message in asked[:1])
             return (self.answers[after], openings) if after in self.answers else (len(self), 0)
         keys = list(map(_key, asked))
         tails = {tuple(keys[at - size : at]): at for size in range(1, _TAIL + 1) for at in range(size, len(keys) + 1)}

@@ -16,8 +16,6 @@ from urllib.parse import unquote
 
 import httpx
 
-__all__ = ["Key", "key_from_environment"]
-
 _LONGEST = 8_192  # characters of a key
 _SHOWN = 200  # characters of what others say
 _RUN = 4  # characters in a row that a word may not share with the key: some providers quote the last four

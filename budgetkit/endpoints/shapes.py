@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -13,6 +12,7 @@ from budgetkit.budget.quoting import brief
 from budgetkit.endpoints.answers import MOST_TOKENS, is_count
 from budgetkit.endpoints.exchange import Answer
 from budgetkit.endpoints.keys import Key
+from budgetkit.files import Table, read_toml
 
 _SHOWN = 400  # bytes of an answer without a count
 
@@ -52,36 +52,26 @@ class Endpoint:
     source: str
 
 
-ENDPOINTS: Final[Mapping[str, Endpoint]] = MappingProxyType(
-    {
-        "openai": Endpoint(
-            "OpenAI",
-            "https://api.openai.com/v1/responses/input_tokens",
-            "OPENAI_API_KEY",
-            lambda key: {"Authorization": f"Bearer {key}"},
-            lambda model, text: {"model": model, "input": text},
-            "input_tokens",
-            "OpenAI, API reference, Get input token counts; read 2026-11-22",
-        ),
-        "anthropic": Endpoint(
-            "Anthropic",
-            "https://api.anthropic.com/v1/messages/count_tokens",
-            "ANTHROPIC_API_KEY",
-            lambda key: {"x-api-key": key, "anthropic-version": "2023-06-01"},
-            lambda model, text: {"model": model, "messages": [{"role": "user", "content": text}]},
-            "input_tokens",
-            "Anthropic, API reference, Count tokens in a message; read 2026-11-21",
-        ),
-        "gemini": Endpoint(
-            "Gemini",
-            "https://generativelanguage.googleapis.com/v1beta/models/{model}:countTokens",
-            "GEMINI_API_KEY",
-            lambda key: {"x-goog-api-key": key},
-            lambda model, text: {"contents": [{"role": "user", "parts": [{"text": text}]}]},
-            "totalTokens",
-            "Google, Gemini API reference, models.countTokens; read 2026-11-21",
-        ),
-    }
+def _filled(shape: Any, **values: str) -> Any:
+    """Return a shape of the table with what was given in place of its names.
+
+    >>> _filled({"messages": [{"role": "user", "content": "{text}"}]}, text="{model}?")
+    {'messages': [{'role': 'user', 'content': '{model}?'}]}
+    """
+    if isinstance(shape, str):
+        return shape.format(**values)
+    if isinstance(shape, list):
+        return [_filled(each, **values) for each in shape]
+    return {name: _filled(each, **values) for name, each in shape.items()}
+
+
+def _endpoint(headers: Any, body: Any, **named: str) -> Endpoint:
+    signed, asked = (lambda key: _filled(headers, key=key)), (lambda model, text: _filled(body, model=model, text=text))
+    return Endpoint(headers=signed, body=asked, **named)
+
+
+ENDPOINTS: Final[Mapping[str, Endpoint]] = Table(
+    lambda: {name: _endpoint(**row) for name, row in read_toml("endpoints.toml").items()}
 )
 
 

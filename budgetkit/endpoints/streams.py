@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self
 
-__all__ = ["WatchedStream", "is_stream", "watched_stream"]
-
 
 def is_stream(answer: Any) -> bool:
     """Tell whether an answer comes in events.

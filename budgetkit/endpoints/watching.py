@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import inspect
 import re
-import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from typing import Any, Final
@@ -21,8 +21,6 @@ from budgetkit.endpoints.growing import Growing, Grown, added
 from budgetkit.endpoints.streams import is_stream, watched_stream
 from budgetkit.trace import Trace
 from budgetkit.trace.objects import plain
-
-__all__ = ["Watched", "load_ipython_extension", "watch"]
 
 #: Where clients have what is called.
 METHODS: Final = (
@@ -123,7 +121,7 @@ class Watched:
     def __enter__(self) -> Watched:
         with self._lock:
             self.is_open = True
-            self._keys = frozenset(key for client in self._clients for key in _keys(vars_of(client)))
+            self._known({})
             try:
                 for client in self._clients:
                     self._wrap(client)
@@ -138,14 +136,15 @@ class Watched:
     def __repr__(self) -> str:
         with self._lock:
             rows = [row for growing in self._grown for row in growing.usage]
-            many = f"{_many(self.calls, 'call')}, {_many(len(self._grown), 'conversation')}"
+            counted = ((self.calls, "call"), (len(self._grown), "conversation"))
         sent, answered = (sum(row[name] for row in rows) for name in ("context_tokens", "output_tokens"))
         missed = ((self.refused, "not read"), (self.unshown, "not shown in the explorer"))
         notes = "".join(f", {len(problems):,} {what}" for problems, what in missed if problems)
-        return f"Watched({many}, {sent:,} tokens in, {answered:,} out{notes})"
+        many = [f"{number:,} {what}{'' if number == 1 else 's'}" for number, what in counted]
+        return f"Watched({', '.join(many)}, {sent:,} tokens in, {answered:,} out{notes})"
 
     def _wrap(self, client: Any) -> None:
-        places = [place for path in METHODS if (place := _place(client, path)) is not None]
+        places = [place for path in METHODS if (place := method_at(client, path)) is not None]
         if not places:
             kind = type(client).__name__
             raise TypeError(f"a client of type {kind}; it has none of {', '.join(METHODS)}; give one that has")
@@ -177,23 +176,25 @@ class Watched:
             if not self.is_open or id(self) in _INSIDE.get():
                 return original(*given, **named)
             request = self._request(given, named)  # now: the caller may go on writing into its lists
-            mark = _INSIDE.set(_INSIDE.get() | {id(self)})
-            try:
+            with self._inside():
                 answer = original(*given, **named)
-            finally:
-                _INSIDE.reset(mark)
             return self._awaited(request, answer) if inspect.isawaitable(answer) else self._answered(request, answer)
 
         vars(call).update(budgetkit_watched=self, budgetkit_before=before)
         return call
 
     async def _awaited(self, request: Any, answer: Any) -> Any:
+        with self._inside():
+            found = await answer
+        return self._answered(request, found)
+
+    @contextmanager
+    def _inside(self) -> Iterator[None]:
         mark = _INSIDE.set(_INSIDE.get() | {id(self)})
         try:
-            found = await answer
+            yield
         finally:
             _INSIDE.reset(mark)
-        return self._answered(request, found)
 
     def _answered(self, request: Any, answer: Any) -> Any:
         if is_stream(answer):
@@ -205,21 +206,29 @@ class Watched:
         """Return what is kept of a call, copied, and the keys that nothing of it may hold, the longest first."""
         asked = dict(zip(("model", "messages"), given, strict=False)) | dict(named)
         kept = {name: asked[name] for name in FIELDS if _is_given(asked.get(name))}
-        keys = sorted(self._keys | _keys(asked), key=len, reverse=True)
+        keys = self._known(asked)
         try:
             return _without(plain(kept), keys), keys
         except (TypeError, ValueError) as problem:
             return problem, keys
 
+    def _known(self, asked: Mapping[str, Any], before: Iterable[str] = ()) -> list[str]:
+        """Return the keys of a call and those that the clients have had until now, the longest first."""
+        with self._lock:
+            self._keys = self._keys.union(*(_keys(vars_of(client)) for client in self._clients))
+            return sorted(self._keys.union(_keys(asked), before), key=len, reverse=True)
+
     def _keep(self, request: tuple[Any, list[str]], answer: Any) -> None:
         """Add a call to its conversation; what goes wrong here never reaches the one who called."""
-        asked, keys = request
+        asked, before = request
         with self._lock:
             self.calls += 1
-            told = self.refused
+            told, keys = self.refused, before
             try:
+                keys = self._known({}, before)  # a client may have taken another key for this call
                 if isinstance(asked, Exception):
                     raise asked
+                asked = asked if keys == before else _without(asked, keys)
                 self._last = added(self._grown, asked, _without(_written(answer), keys))
                 told = self.unshown
                 if self._explorer is not None and self.is_open:
@@ -228,56 +237,7 @@ class Watched:
                 told.append(_without(one_line(f"{type(problem).__name__}: {problem}"), keys))
 
 
-def load_ipython_extension(shell: Any) -> None:
-    """Give notebooks the cell magic ``%%budget``: ``%load_ext budgetkit``, once.
-
-    The cell runs while its clients are watched: those that are named behind the magic, or all that the notebook has.
-    What was recorded is shown under the cell, and stands in the variable ``watched``.
-
-    Parameters
-    ----------
-    shell : InteractiveShell
-        IPython's, which calls this.
-
-    Examples
-    --------
-    >>> class Shell:
-    ...     def register_magic_function(self, magic, kind, name):
-    ...         print(kind, name)
-    >>> load_ipython_extension(Shell())
-    cell budget
-    """
-
-    def budget(line: str, cell: str) -> Watched:
-        names = line.split()
-        if unknown := [name for name in names if name not in shell.user_ns]:
-            raise ValueError(
-                f"no {one_line(unknown[0])} in this notebook; name a client that was made before this cell"
-            )
-        if shell.should_run_async(cell, transformed_cell=shell.transform_cell(cell)):
-            raise ValueError("%%budget was put over a cell that awaits; write `with bk.watch(client):` inside the cell")
-        found = [shell.user_ns[name] for name in names] or clients_in(shell.user_ns)
-        with watch(*found) as watched:
-            shell.user_ns["watched"] = watched
-            shell.run_cell(cell)
-        return watched
-
-    shell.register_magic_function(budget, "cell", "budget")
-
-
-def clients_in(names: Mapping[str, Any]) -> list[Any]:
-    """Return what can be watched of a notebook's variables, each once, and litellm where it is imported."""
-    given = [value for name, value in names.items() if not name.startswith("_")]
-    known = {type(value).__module__.partition(".")[0] for value in given}
-    own = [value for value in given if type(value).__module__.partition(".")[0] in known & {"openai", "anthropic"}]
-    clients = [value for value in own if any(_place(value, path) for path in METHODS)]
-    clients += [sys.modules["litellm"]] if "litellm" in sys.modules else []
-    if not clients:
-        raise ValueError("no client of openai, anthropic or litellm in this notebook; make one before this cell")
-    return list({id(client): client for client in clients}.values())
-
-
-def _place(client: Any, path: str) -> tuple[Any, str] | None:
+def method_at(client: Any, path: str) -> tuple[Any, str] | None:
     """Return the object that has a method, and the method's name; None where there is none."""
     *way, name = path.split(".")
     owner = client
@@ -320,7 +280,3 @@ def _without(value: Any, keys: Iterable[str]) -> Any:
     if isinstance(value, Mapping):
         return {_without(name, keys): _without(each, keys) for name, each in value.items()}
     return [_without(each, keys) for each in value] if isinstance(value, list) else value
-
-
-def _many(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -8,53 +8,28 @@ from __future__ import annotations
 
 import os
 import threading
-import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any
 
 import ipywidgets as widgets
 
 from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.explorer.drawing import refusal
-from budgetkit.explorer.folds import Fold, Folds
+from budgetkit.explorer.folds import Folds
+from budgetkit.explorer.kind import COMMANDS, Data, F, Kind, L, S
 from budgetkit.explorer.report import page
 from budgetkit.explorer.still import Still, picture
-from budgetkit.explorer.undo import UndoStack
+from budgetkit.explorer.undo import Gesture, UndoStack
 from budgetkit.explorer.uploads import Uploads
 from budgetkit.explorer.view import View, sendable
-from budgetkit.figures.svg.saving import write_whole
-from budgetkit.message import Message
+from budgetkit.files import write_whole
 from budgetkit.trace import Trace
 
-Data = dict[str, Any]
 
-
-class Settings(Protocol):
-    """All that a hand can change in one kind of explorer."""
-
-    def as_at(self, start: Any) -> Any:
-        """Return what a reset goes back to: the first settings, with what is to stay."""
-
-
-class Library(Protocol):
-    """What one kind of explorer can look at."""
-
-    #: The settings that a reset goes back to.
-    start: Any
-
-
-S = TypeVar("S", bound=Settings)
-F = TypeVar("F")
-L = TypeVar("L", bound=Library)
-ONE_MOVE = 1.0  # seconds between two moves of a slider that are still one step back
-
-
-class Explorer(ABC, Generic[S, F, L]):
+class Explorer(Kind[S, F, L]):
     """Settings on widgets, and a view that draws what follows from them.
-
-    A kind of explorer says what follows from its settings and how it looks; the settings are any frozen value.
 
     Attributes
     ----------
@@ -62,17 +37,11 @@ class Explorer(ABC, Generic[S, F, L]):
         Controls and view.
     """
 
-    #: From a name to a function of settings, outcome, library and named values that returns the next settings.
-    commands: ClassVar[Mapping[str, Callable[..., Any]]]
-    #: What can be opened below the figures, by name.
-    folds: ClassVar[Mapping[str, Fold]] = {}
-
     def __init__(self, settings: S, library: L, view: View, controls: Any) -> None:
         self._lock = threading.RLock()
         self._quiet = False
         self._serial = 0
-        self._burst = ("", 0.0, 0)
-        self._held = False
+        self._gesture = Gesture()
         self.still = Still()
         self.view, self.controls, self._library = view, controls, library
         self._history = UndoStack(settings)
@@ -85,38 +54,6 @@ class Explorer(ABC, Generic[S, F, L]):
         view.observe(lambda change: self._open(), "opened")
         self._show(self._pictured(self._history, self._found))
         self._draw()
-
-    @abstractmethod
-    def _follow(self, settings: S) -> F:
-        """Work out what follows from the settings; raises where they cannot be."""
-
-    @abstractmethod
-    def _scene(self, settings: S, found: F) -> Data:
-        """Return what the view shows at once: key figures, bar, source, and which figures there are."""
-
-    @abstractmethod
-    def _status(self, found: F) -> Data:
-        """Return the sentence under the key figures."""
-
-    @abstractmethod
-    def _charts(self, found: F, opened: list[str]) -> dict[str, Data]:
-        """Return the figures, with the tables of those that are open."""
-
-    def _texts(self, found: F) -> dict[str, str]:
-        """Return the set-up as text to take away, by format."""
-        return {}
-
-    def _reader(self, found: F) -> Data:
-        """Return a text to read beside the figures, in blocks."""
-        return {}
-
-    def _film(self, found: F) -> tuple[Data, Sequence[Message]]:
-        """Return what a report plays turn by turn, and the messages that it shows; nothing by default."""
-        return {}, ()
-
-    def _heading(self) -> str:
-        """Return what a report is called."""
-        return repr(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a report: one file of HTML with all that is shown, which needs neither a kernel nor a network.
@@ -203,48 +140,44 @@ class Explorer(ABC, Generic[S, F, L]):
 
     def take(self, settings: S, afresh: bool = False) -> None:
         """Show other settings: as one step that can be taken back, or afresh, with nothing before them."""
-        with self._lock:
-            try:
-                if afresh:
-                    self._library.start = settings
-                self._go(UndoStack(settings) if afresh else self._history.then(settings), "")
-            except Exception as problem:
-                self._refuse(problem)
+        with self._turn():
+            if afresh:
+                self._library.start = settings
+            self._go(UndoStack(settings) if afresh else self._history.then(settings), "")
 
     @property
     def status(self) -> str:
         """The sentence that the view shows: what holds, or what went wrong."""
         return str(self.view.state["status"]["text"])
 
-    def _do(
-        self, kind: str, ack: str = "", merge: str = "", *, beside: str = "", note: str = "", **values: Any
-    ) -> None:
+    def _do(self, kind: str, ack: str = "", merge: str = "", *, beside: str = "", **values: Any) -> None:
         """Carry out a command; if it fails, change nothing and say why, beside the box it came from."""
-        with self._lock:
+        with self._turn(ack, beside):
             if self._quiet:
                 return
+            settings = self._command(kind)(self._history.now, self._found, self._library, **values)
+            step = self._gesture.step(merge)
+            self._go(self._history.then(settings, step), ack, self._gesture.held and bool(merge))
+
+    @contextmanager
+    def _turn(self, ack: str = "", beside: str = "") -> Iterator[None]:
+        """Keep other threads out; what goes wrong inside is said, beside the box it came from."""
+        with self._lock:
             try:
-                settings = self._command(kind)(self._history.now, self._found, self._library, **values)
-                self._go(self._history.then(settings, self._merged(merge)), ack, self._held and bool(merge))
-                if note:
-                    self._say({**self.view.state["status"], "note": note, "beside": beside})
+                yield
             except Exception as problem:
-                self._refuse(problem, ack, beside)
+                told = refusal(problem)
+                self._say({**told, "note": told["text"], "beside": beside} if beside else told, ack)
 
     def _command(self, kind: str) -> Callable[..., S]:
-        if kind == "refused":
-            return refused
-        known = {**self.commands, "reset": reset}
+        known = {**self.commands, **COMMANDS}
         if kind not in known:
             raise LookupError(f"no command {brief(kind)}; known are {quoted(known)}; send one of them")
         return known[kind]
 
     def _walk(self, direction: str, ack: str = "") -> None:
-        with self._lock:
-            try:
-                self._go(self._history.undo() if direction == "undo" else self._history.redo(), ack)
-            except Exception as problem:
-                self._refuse(problem, ack)
+        with self._turn(ack):
+            self._go(self._history.undo() if direction == "undo" else self._history.redo(), ack)
 
     def _go(self, history: UndoStack[S], ack: str, is_moving: bool = False) -> None:
         """Show a step of the history; if that fails or is interrupted, go back to what was shown before."""
@@ -264,12 +197,9 @@ class Explorer(ABC, Generic[S, F, L]):
 
     def _open(self) -> None:
         """Draw again, with the tables that are open now and the texts as they are now."""
-        with self._lock:
-            try:
-                self._unfold()
-                self._draw()
-            except Exception as problem:
-                self._refuse(problem)
+        with self._turn():
+            self._unfold()
+            self._draw()
 
     def _again(self, fold: str) -> None:
         """Show a fold that has something new to say; from any thread."""
@@ -286,33 +216,21 @@ class Explorer(ABC, Generic[S, F, L]):
 
     def _told(self, content: Data) -> None:
         """Hear what a hand does in a fold; other settings are one step that can be taken back."""
-        with self._lock:
-            try:
-                to = self._folds.hear(self._history.now, self._found, content)
-                if to is not None:
-                    self._go(self._history.then(to), "")
-                self._unfold()
-            except Exception as problem:
-                self._refuse(problem)
-
-    def _merged(self, merge: str) -> str:
-        """Name the step that a move belongs to: moves of one slider in quick succession are one."""
-        if not merge:
-            return ""
-        last, when, count = self._burst
-        now = time.monotonic()
-        is_held = self._held or merge.startswith("drag ")  # a hand may rest in the middle of a move
-        count += merge != last or (now - when > ONE_MOVE and not is_held)
-        self._burst = (merge, now, count)
-        return f"{merge} {count}"
+        with self._turn():
+            to = self._folds.hear(self._history.now, self._found, content)
+            if to is not None:
+                self._go(self._history.then(to), "")
+            self._unfold()
 
     def _heard(self, view: View, content: Data, buffers: list[Any]) -> None:
         """Answer what the page sends."""
         kind = content.get("kind", "")
         if kind == "plotly":
-            self._send_plotly()
+            with self._turn():
+                self.view.send_plotly()
         elif kind == "file" and buffers:
-            self._arrived(content, bytes(buffers[0]))
+            with self._turn():  # pieces of a file come in threads of their own, as other messages do
+                self._uploads.piece(content, bytes(buffers[0]))
         elif kind in ("grab", "release"):
             self._hold(kind == "grab")
         elif kind == "fold":
@@ -322,25 +240,6 @@ class Explorer(ABC, Generic[S, F, L]):
         else:
             values = {name: value for name, value in content.items() if name not in ("kind", "id", "gesture")}
             self._do(kind, str(content.get("id", "")), str(content.get("gesture", "")), **values)
-
-    def _send_plotly(self) -> None:
-        try:
-            self.view.send_plotly()
-        except Exception as problem:
-            self._refuse(problem)
-
-    def _arrived(self, content: Data, piece: bytes) -> None:
-        """Take a piece of a file; pieces come in threads of their own, as other messages do."""
-        with self._lock:
-            try:
-                self._uploads.piece(content, piece)
-            except Exception as problem:
-                self._refuse(problem)
-
-    def _refuse(self, problem: Exception, ack: str = "", beside: str = "") -> None:
-        with self._lock:
-            told = refusal(problem)
-            self._say({**told, "note": told["text"], "beside": beside} if beside else told, ack)
 
     def _say(self, told: Data, ack: str = "") -> None:
         self._show(self._pictured(self._history, self._found, told), ack)
@@ -373,12 +272,10 @@ class Explorer(ABC, Generic[S, F, L]):
                 self.view.folds = self._folds.shown(self._history.now, self.view.opened)
 
     def _hold(self, on: bool) -> None:
-        """Begin a move of a control, or end it: until the next one begins, all of it is one step."""
+        """Begin a move of a control, or end it."""
         with self._lock:
-            self._held = on
-            if on:
-                self._burst = ("", 0.0, self._burst[2])
-            else:
+            self._gesture.hold(on)
+            if not on:
                 self._open()
 
     def _ipython_display_(self) -> None:
@@ -391,13 +288,3 @@ class Explorer(ABC, Generic[S, F, L]):
 
     def _repr_mimebundle_(self, **options: Any) -> Data:
         return {**self.widget._repr_mimebundle_(**options), "text/plain": repr(self)}
-
-
-def reset(settings: Any, found: Any, library: Library) -> Any:
-    """Go back to the first settings."""
-    return settings.as_at(library.start)
-
-
-def refused(settings: Any, found: Any, library: Any, text: str) -> Any:
-    """Refuse what was typed into a box, in its words."""
-    raise ValueError(text)

@@ -53,7 +53,7 @@ class NumberBox(widgets.Text):  # type: ignore[misc]
     may_be_empty = t.Bool(False)
 
     def __init__(self, do: Do, **given: Any) -> None:
-        self._do, self.note = do, ""
+        self._do = do
         super().__init__(**{"continuous_update": False, **given})
 
     def written(self, value: Any) -> str:
@@ -66,30 +66,32 @@ class NumberBox(widgets.Text):  # type: ignore[misc]
         """Read what was typed; the value stays if that is no number that is allowed."""
         if not isinstance(text, str):
             return text
-        self.note = ""
         if not text.strip() and self.may_be_empty:
             return None
         try:
-            return self._clamped(self._number(text))
+            return self._reached(self._number(text))
         except ValueError as problem:
-            self._do("refused", text=f"{problem}; {self._stays()}; {WAYS}.", beside=self.tooltip)
+            self._do("refused", text=f"{problem}.", beside=self.tooltip)
             return self.value
 
     def _number(self, text: str) -> Any:
-        if not text.strip():
-            raise ValueError("Nothing was typed")
-        if self.is_whole:
-            return whole_number(text, self.whole)
-        return float(decimal(text.strip().removeprefix("$"))[0])  # a sum of money
+        try:
+            if not text.strip():
+                raise ValueError("Nothing was typed")
+            if self.is_whole:
+                return whole_number(text, self.whole)
+            return float(decimal(text.strip().removeprefix("$"))[0])  # a sum of money
+        except ValueError as problem:
+            raise ValueError(f"{problem}; {self._stays()}; {WAYS}") from None
 
-    def _clamped(self, number: Any) -> Any:
-        held = min(max(number, self.min), self.max)
-        if held != number:
-            end = "most" if number > held else "least"
-            self.note = f"{self.written(number)} was typed; {self.written(held)} is the {end} that can be here."
-            if held == self.value:
-                self._do("refused", text=self.note, beside=self.tooltip)
-        return held
+    def _reached(self, number: Any) -> Any:
+        """Return a number that can be here; one that is too small or too large is refused, never another taken."""
+        if self.min <= number <= self.max:
+            return number
+        held, end = (self.max, "most") if number > self.max else (self.min, "least")
+        empty = ", and an empty box is no cap" if self.may_be_empty and number > self.max else ""
+        reach = f"{self.written(held)} is the {end} that can be here{empty}"
+        raise ValueError(f"{self.written(number)} was typed; {reach}; {self._stays()}")
 
     def _stays(self) -> str:
         return "it stays empty" if self.value is None else f"{self.written(self.value)} stays"
@@ -100,20 +102,10 @@ class NumberBox(widgets.Text):  # type: ignore[misc]
         if "value" in sync_data and sync_data["value"] != self.written(self.value):
             self.send_state("value")
 
-    def told(self) -> Data:
-        """Return what a command is to say beside this box, once."""
-        note, self.note = self.note, ""
-        return {"beside": self.tooltip, "note": note}
-
 
 def sends(do: Do, widget: Any, kind: str, name: str, merge: str = "", **more: Any) -> None:
     """Let a widget's every new value be a command."""
-
-    def send(change: Data) -> None:
-        told = widget.told() if isinstance(widget, NumberBox) else {}
-        do(kind, merge=merge, **told, **{name: change["new"]}, **more)
-
-    widget.observe(send, "value")
+    widget.observe(lambda change: do(kind, merge=merge, **{name: change["new"]}, **more), "value")
 
 
 def options(widget: Any, choices: tuple[Any, ...], value: object) -> None:

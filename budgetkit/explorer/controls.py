@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from operator import is_
 from typing import Any
 
 import ipywidgets as widgets
 
 from budgetkit.budget import Budget
+from budgetkit.budget.quoting import brief
 from budgetkit.explorer.boxes import AUTO, Do, NumberBox, bound, options, row, sends, show
 from budgetkit.explorer.budget.settings import OWN, WINDOWS, Settings, known_presets
 from budgetkit.explorer.tips import TIPS
 from budgetkit.models import Model, models
 from budgetkit.trace import Trace
 
+FEW = 5  # conversations that are found at a glance
 RATIOS = ("chars/4", "chars/3.5", "bytes/4", "utf16/4")
 
 
@@ -62,6 +65,12 @@ class ConversationControls(ModelControls):
         self.trace = labelled(widgets.Dropdown, "From", options=[])
         self.path = labelled(widgets.Text, "File", placeholder="path of a session")
         self.conversation = labelled(widgets.Dropdown, "Which", options=[("1", 0)])
+        self.find = labelled(widgets.Text, "Find", placeholder="a part of its title")
+        self.which = widgets.VBox([self.find, self.conversation])
+        self._traces: tuple[Trace, ...] = ()
+        self._titles: tuple[str, ...] = ()
+        self._listed: tuple[int, str] | None = None
+        self.find.observe(self._sought, "value")
         self.counter = labelled(widgets.Combobox, "Counter")
         self._place = labelled(widgets.IntSlider, "Turn", min=1, max=1)
         self._place_box = NumberBox(do, min=1, max=1, tooltip="Turn, by its number", **AUTO)
@@ -74,9 +83,31 @@ class ConversationControls(ModelControls):
         self._listen_to_path(self.path)
 
     def _project_place(self, traces: Sequence[Trace], conversation: int, last: int, now: int) -> None:
-        show(self.conversation, len(traces) > 1)
-        options(
-            self.conversation, tuple((f"{i + 1}: {trace.title}", i) for i, trace in enumerate(traces)), conversation
-        )
+        show(self.which, len(traces) > 1)
+        show(self.find, len(traces) > FEW)
+        # Every move of a slider comes here, and an export may have thousands of titles.
+        if len(traces) != len(self._traces) or not all(map(is_, traces, self._traces)):
+            self._traces, self._listed = (*traces,), None
+            titles = tuple(trace.title for trace in traces)
+            if titles != self._titles:
+                self._titles, self.find.value = titles, ""
+        if self._listed != (conversation, self.find.value):
+            self._listed = conversation, self.find.value
+            shown = sorted({conversation, *self._having(self.find.value)})
+            options(self.conversation, tuple((f"{i + 1}: {self._titles[i]}", i) for i in shown), conversation)
+        self.conversation.value = conversation
         bound(self._place, 1, last, now)
         bound(self._place_box, 1, last, now)
+
+    def _having(self, part: str) -> list[int]:
+        """Return the conversations whose title holds a text, in whatever case."""
+        return [i for i, title in enumerate(self._titles) if part.strip().casefold() in title.casefold()]
+
+    def _sought(self, change: dict[str, Any]) -> None:
+        """Leave the conversations of such titles in the list, and show the first of them unless one is shown."""
+        found, shown = self._having(change["new"]), self.conversation.value
+        if found:
+            self._do("conversation", number=shown if shown in found else found[0])
+            return
+        none = f"no title of the {len(self._titles):,} holds {brief(change['new'])}; type another part of it"
+        self._do("refused", text=f"{none}, or empty the box for all.", beside=self.find.tooltip)

@@ -19,8 +19,7 @@ from budgetkit.counters.memory import Memo
 from budgetkit.framing import Framing
 from budgetkit.models import Model
 from budgetkit.plan.items import Items
-from budgetkit.trace import Trace, load_traces, shipped_traces
-from budgetkit.trace.saving import usage_frame
+from budgetkit.trace import Trace, load_traces, shipped_traces, usage_frame
 
 Report = Callable[[str, float], None]
 MOST_GROWN = 20  # earlier forms of a conversation that grows, to which one can go back
@@ -92,6 +91,11 @@ class Library:
                 )
             self._traces[name] = load_traces(name, self._reading(name))
         return self._traces[name]
+
+    @staticmethod
+    def called(name: str, trace: Trace) -> str:
+        """Return what a conversation goes by: its title where its file gives it one, else the name of the file."""
+        return name if trace.title == trace.id else trace.title
 
     def conversation(self, name: str, number: int) -> Trace:
         """Return one conversation of a file, from 0."""

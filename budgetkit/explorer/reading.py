@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from budgetkit.counters.encodings import replace_surrogates
-from budgetkit.message import Message
+from budgetkit.message import RESULT_ROLES, Message
 
 Data = dict[str, Any]
 LONGEST: Final = 700  # characters of one message
@@ -16,7 +16,7 @@ BESIDE_CUT: Final = 300  # characters on each side of a cut
 def speaker(message: Message) -> str:
     """Return who speaks, and which tool."""
     called = message.raw.get("name")
-    role = "tool result" if message.role in ("tool", "function") else message.role
+    role = "tool result" if message.role in RESULT_ROLES else message.role
     return replace_surrogates(f"{role} ({called})" if isinstance(called, str) and called else role)
 
 

@@ -88,7 +88,7 @@ def parts() -> tuple[str, str]:
     """Return the script and the style sheet of every report."""
     script, style = (
         "\n".join((_FOLDER / f"{name}.{kind}").read_text("utf-8") for name in names)
-        for kind, names in (("js", ("dom", "play", "report")), ("css", ("view", "play", "report")))
+        for kind, names in (("js", ("dom", "lane", "play", "report")), ("css", ("view", "play", "report")))
     )
     return f"(() => {{\n{script}\n}})();", style
 

@@ -14,6 +14,7 @@ TIPS: Final[Mapping[str, str]] = MappingProxyType(
         "Counter": "What counts the tokens; empty for the model's own tokenizer",
         "From": "Where the messages come from: a shipped conversation, or one that was opened",
         "File": "The path of a conversation on this machine, read when you press Enter",
+        "Find": "A part of a title; Enter leaves the conversations that have it in the list, and shows the first",
         "Which": "Which conversation of the file",
         "Turn": "The turn that is planned; each begins with what the user says",
         "A request for": "Whether the model is asked once a turn, or once for each of its answers and tool calls",

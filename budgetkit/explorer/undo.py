@@ -6,10 +6,12 @@ undo and redo walk among those that were.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 STEPS_BACK = 200
+ONE_MOVE = 1.0  # seconds between two moves of a slider that are still one step back
 S = TypeVar("S")
 
 
@@ -48,3 +50,27 @@ class UndoStack(Generic[S]):
         if not self.future:
             return self
         return UndoStack(self.future[0], (*self.past, self.now), self.future[1:])
+
+
+class Gesture:
+    """Tells which moves belong to one step back: those of one control in quick succession, or while it is held."""
+
+    def __init__(self) -> None:
+        self.held = False
+        self._last, self._when, self._count = "", 0.0, 0
+
+    def hold(self, on: bool) -> None:
+        """Begin a move of a control, or end it: until the next one begins, all of it is one step."""
+        self.held = on
+        if on:
+            self._last, self._when = "", 0.0
+
+    def step(self, name: str) -> str:
+        """Name the step that a move belongs to; no name for what is a step of its own."""
+        if not name:
+            return ""
+        now = time.monotonic()
+        is_held = self.held or name.startswith("drag ")  # a hand may rest in the middle of a move
+        self._count += name != self._last or (now - self._when > ONE_MOVE and not is_held)
+        self._last, self._when = name, now
+        return f"{name} {self._count}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import types
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -33,6 +34,7 @@ _PARTS = (
     "panels",
     "reader",
     "card",
+    "lane",
     "play",
     "folds",
     "view",
@@ -58,16 +60,16 @@ def plotly_script() -> bytes:
 
 
 def sendable(value: Any) -> Any:
-    r"""Return plain data as a page can be sent it: halves of characters replaced.
+    r"""Return plain data as a page can be sent it: halves of characters replaced, and no number that JSON lacks.
 
     Examples
     --------
-    >>> sendable({"said": ["cut \ud83d", 3]}) == {"said": ["cut \ufffd", 3]}
+    >>> sendable({"said": ["cut \ud83d", 3, float("nan")]}) == {"said": ["cut \ufffd", 3, None]}
     True
     """
     try:
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except ValueError:
         return _mended(value)
     return value
 
@@ -77,6 +79,8 @@ def _mended(value: Any) -> Any:
         return replace_surrogates(value)
     if isinstance(value, Mapping):
         return {_mended(key): _mended(each) for key, each in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     return [*map(_mended, value)] if isinstance(value, list | tuple) else value
 
 

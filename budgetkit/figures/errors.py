@@ -32,12 +32,8 @@ def _answer(budget: Budget, exact: pd.DataFrame | RequestBatch, rough: pd.DataFr
         "rough_limit": limits[1],
         "shift": limits[1] - limits[0],
     }
-    turns = both[0].demand.index.tolist()
-    return {
-        "turn": turns,
-        "line": [budget.remainder or ALL] * len(turns),
-        **{name: column.tolist() for name, column in found.items()},
-    }
+    turns, columns = both[0].demand.index.tolist(), {name: column.tolist() for name, column in found.items()}
+    return {"turn": turns, "line": [budget.remainder or ALL] * len(turns), **columns}
 
 
 def _draw(table: Columns) -> Spec:

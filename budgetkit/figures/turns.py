@@ -17,13 +17,14 @@ from budgetkit.budget import Budget
 from budgetkit.budget.colours import ALARM, SLATE, colour, translucent
 from budgetkit.figures.marks import line, note
 from budgetkit.figures.question import Columns, Question, Spec, counted, end_labels, layout, signed
+from budgetkit.plan.allocating import with_undeclared
 from budgetkit.plan.batch import Columns as Planned
 from budgetkit.plan.batch import RequestBatch, batch_of
 from budgetkit.plan.items import Ints
 from budgetkit.plan.remainder import remainder
-from budgetkit.plan.walk import with_undeclared
 
 ALL = "all sections"
+_NAMES = {"granted": "kept", "limit": "limit", "demand": "asked", "pinned_limit": "pinned limit"}
 
 
 def followed(budget: Budget, columns: Planned) -> dict[str, Ints]:
@@ -81,10 +82,9 @@ def _draw(table: Columns) -> Spec:
         _line(table, "limit", "#0072B2", dash="dash"),
         _line(table, "demand", ALARM, dash="dot"),
     ]
-    names = {"granted": "kept", "limit": "limit", "demand": "asked"}
     if "pinned_limit" in table:
         lines.append(_line(table, "pinned_limit", SLATE, dash="dashdot"))
-        names["pinned_limit"] = "pinned limit"
+    names = [name for name in _NAMES if name in table]
     top = max(1, *(max(table[name]) for name in names)) * 1.16
     low = min(0, *(min(table[name]) for name in names))
     x = {"title": {"text": "turn", "standoff": 4}, "range": _range(turns), "showgrid": False, **counted(len(turns))}
@@ -100,27 +100,23 @@ def _range(turns: Sequence[int]) -> list[int]:
 
 
 def _line(table: Columns, column: str, colour: str, dash: str = "solid", width: float = 2, **more: Any) -> Spec:
-    names = {"granted": "kept", "limit": "limit", "demand": "asked", "pinned_limit": "pinned limit"}
-    more |= {"name": names[column], "hovertemplate": "%{y:,} " + names[column] + "<extra></extra>"}
+    more |= {"name": _NAMES[column], "hovertemplate": "%{y:,} " + _NAMES[column] + "<extra></extra>"}
     return line(table["turn"], table[column], line={"color": colour, "dash": dash, "width": width}, **more)
 
 
-def _end_texts(table: Columns, names: dict[str, str]) -> dict[str, str]:
+def _end_texts(table: Columns, names: Sequence[str]) -> dict[str, str]:
     """Name the lines at their ends; those that end on one number share one name."""
     ends: dict[int, list[str]] = {}
     for column in names:
         ends.setdefault(table[column][-1], []).append(column)
-    return {columns[0]: f"{' = '.join(names[c] for c in columns)} {signed(end)}" for end, columns in ends.items()}
+    return {columns[0]: f"{' = '.join(_NAMES[c] for c in columns)} {signed(end)}" for end, columns in ends.items()}
 
 
 def _marks(table: Columns) -> tuple[list[Spec], list[Spec]]:
     turns = table["turn"]
     cut = [turn for turn, section in zip(turns, table["first_cut"], strict=True) if section]
-    shapes = [
-        _upright(turn, SLATE, "solid", 1) | {"name": "here"}
-        for turn, is_chosen in zip(turns, table["chosen"], strict=True)
-        if is_chosen
-    ]
+    chosen = [turn for turn, is_chosen in zip(turns, table["chosen"], strict=True) if is_chosen]
+    shapes = [_upright(turn, SLATE, "solid", 1) | {"name": "here"} for turn in chosen]
     shapes += [_upright(turn, ALARM, "dash", 1.5) for turn in cut]
     first, last = _range(turns)
     common = {"yref": "paper", "yanchor": "bottom"}

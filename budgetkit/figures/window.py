@@ -16,7 +16,7 @@ from budgetkit.budget.colours import ALARM, HATCHED, POOL, WINDOW, colour, ink
 from budgetkit.figures.marks import bars, note, written
 from budgetkit.figures.question import Columns, Question, Spec, label, layout, plain, short, signed
 from budgetkit.plan import Plan
-from budgetkit.plan.walk import allocate
+from budgetkit.plan.allocating import allocate
 
 ROW = 26  # pixels for one bar and the space around it
 
@@ -48,10 +48,8 @@ def claims(plan: Plan) -> tuple[Claim, ...]:
     """
     budget = plan.budget
     by_cap = not takes_the_rest(budget)
-    sections = [
-        Claim(g.section, "section", max(g.granted, (budget.caps[g.section] or 0) if by_cap else 0), g.granted)
-        for g in plan.grants
-    ]
+    least = {section: (cap or 0) if by_cap else 0 for section, cap in budget.caps.items()}
+    sections = [Claim(g.section, "section", max(g.granted, least[g.section]), g.granted) for g in plan.grants]
     held = {claim.line: claim.tokens for claim in sections}
     reserves = []
     for reserve in budget.reserves:

@@ -1,4 +1,9 @@
-"""Framing: what a message, a name, a tool schema, an image and a request cost beyond their text."""
+"""What a request costs beyond its text: this is counted here, message by message.
+
+- `tools.py` counts tool schemas, `messages.py` messages and their names, `images.py` images.
+- `request_count.py` adds all of it up, as the provider bills it.
+- `registry.py` and `providers.py` say which rules a model goes by.
+"""
 
 from budgetkit.framing.charges import Charge
 from budgetkit.framing.images import image_price, patch_tokens, square_tokens, tile_tokens

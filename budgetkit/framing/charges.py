@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 from budgetkit.counters import count_of
 
-__all__ = ["Charge", "Count", "sizes"]
-
 Count = Callable[[str], int] | str
 
 

@@ -16,31 +16,18 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any
 
 from budgetkit.counters.calibrated import family_row
 from budgetkit.framing.charges import Charge
 from budgetkit.framing.images import image_charges
 from budgetkit.framing.openai_chat import is_system, parsed
-from budgetkit.framing.openai_tools import function_name, unwrapped
+from budgetkit.framing.openai_tools import function_name, parameters_of, unwrapped
 from budgetkit.framing.request import Request, as_object
 from budgetkit.message import Message
 
-__all__ = ["CONSTANTS", "Estimate", "EstimatedRules", "constants_of", "estimate_for"]
-
 #: The constants of a family, each a column of the table; README.md of data/ says what each is.
-CONSTANTS: Final = (
-    "request",
-    "turn",
-    "tools",
-    "forced",
-    "sequential",
-    "tool",
-    "property",
-    "call",
-    "schema",
-    "thinking",
-)
+CONSTANTS = ("request", "turn", "tools", "forced", "sequential", "tool", "property", "call", "schema", "thinking")
 # The constants that are a text nobody sees, and what each is called in a ledger.
 _HIDDEN = {"tools": "tools", "forced": "a tool must be called", "sequential": "one call at a time"}
 _HIDDEN |= {"thinking": "thinking"}
@@ -92,7 +79,7 @@ def constants_of(request: Request) -> dict[str, int]:
         "forced": int(armed and forced),
         "sequential": int(armed and request.sequential),
         "tool": len(request.tools),
-        "property": sum(len(_schemas(_parameters(tool))) - 1 for tool in request.tools),
+        "property": sum(len(_schemas(parameters_of(tool))) - 1 for tool in request.tools),
         "call": sum(len(message.tool_calls) for message in request.messages),
         "schema": int(request.schema is not None),
         "thinking": int(request.thinking),
@@ -150,8 +137,8 @@ class EstimatedRules:
         function = unwrapped(tool)
         said = {"name": function.get("name"), "description": function.get("description") or ""}
         if self.estimate.tool_form == "json":
-            return _json({**said, "input_schema": _parameters(tool)})
-        words = [name for schema in _schemas(_parameters(tool)) for name in _words(schema)]
+            return _json({**said, "input_schema": parameters_of(tool)})
+        words = [name for schema in _schemas(parameters_of(tool)) for name in _words(schema)]
         return " ".join(map(str, [*said.values(), *words]))
 
 
@@ -159,12 +146,6 @@ def _turns(request: Request) -> set[int]:
     """Return the indices of messages where the speaker changes between the model and anybody else."""
     spoken = [(index, each.role == "assistant") for index, each in enumerate(request.messages) if not is_system(each)]
     return {index for (_, one), (index, other) in pairwise(spoken) if one != other}
-
-
-def _parameters(tool: Mapping[str, Any]) -> Mapping[str, Any]:
-    function = unwrapped(tool)
-    names = ("input_schema", "parameters", "parametersJsonSchema", "parameters_json_schema")
-    return next((function[name] for name in names if as_object(function.get(name))), {})
 
 
 def _schemas(schema: object) -> list[Mapping[str, Any]]:

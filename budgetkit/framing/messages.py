@@ -17,12 +17,9 @@ from budgetkit.framing.charges import Charge, Count, sizes
 from budgetkit.framing.images import priced
 from budgetkit.framing.request import Request
 from budgetkit.framing.tools import ToolConstants, declaration_charge, json_charge
-from budgetkit.message import Image, Message, ToolCall
-
-__all__ = ["Framing", "Rules"]
+from budgetkit.message import RESULT_ROLES, Image, Message, ToolCall
 
 AnyMessage = Message | Mapping[str, Any]
-_RESULT_ROLES = ("tool", "function")
 
 
 class Rules(Protocol):
@@ -258,7 +255,7 @@ class Framing:
     def _fixed(self, message: Message) -> int:
         """Add up the tokens that do not depend on the counter."""
         fixed = self.per_message + self.per_tool_call * len(message.tool_calls)
-        fixed += self.per_result if message.role in _RESULT_ROLES else 0
+        fixed += self.per_result if message.role in RESULT_ROLES else 0
         return fixed + (self.per_name if self._named(message) else 0)
 
     def _texts(self, message: Message) -> tuple[str, ...]:

@@ -11,19 +11,13 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from budgetkit.framing.answer_schema import schema_block
 from budgetkit.framing.charges import Charge
 from budgetkit.framing.images import image_charges
 from budgetkit.framing.openai_families import OpenAIFamily
-from budgetkit.framing.openai_tools import function_name, namespace, written_function
+from budgetkit.framing.openai_tools import function_name, namespace, schema_block, written_function
 from budgetkit.framing.request import Request
 from budgetkit.framing.tools import declaration_charge
-from budgetkit.message import Message, ToolCall
-
-__all__ = ["answer_charges", "chat_charges", "compact", "forced_tool", "is_system", "parsed"]
-
-SYSTEM = ("system", "developer")
-RESULTS = ("tool", "function")
+from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message, ToolCall
 
 
 def chat_charges(request: Request, family: OpenAIFamily) -> list[Charge]:
@@ -53,11 +47,11 @@ def _messages(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
     escaped = family.name != "gpt-4o" or "mini" in request.model
     for index, message in enumerate(request.messages):
         yield from image_charges(message, index, request.model)
-        if message.role in RESULTS and family.older_tools:
+        if message.role in RESULT_ROLES and family.older_tools:
             yield Charge("message", message.role, message.texts, 3, message=index)
-        elif message.role in RESULTS and message.tool_call_id in several:
+        elif message.role in RESULT_ROLES and message.tool_call_id in several:
             yield Charge("message", message.role, (_listed([message], escaped),), message=index)
-        elif message.role in RESULTS:
+        elif message.role in RESULT_ROLES:
             yield Charge("message", message.role, message.texts, 5, message=index)  # its name went with the call
         else:
             yield _spoken(message, index, request, family)
@@ -149,7 +143,7 @@ def forced_tool(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
 
 def is_system(message: Message) -> bool:
     """Say whether a message instructs the model; developer and system are billed alike."""
-    return message.role in SYSTEM
+    return message.role in SYSTEM_ROLES
 
 
 def parsed(text: str) -> Any:

@@ -8,13 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final
 
-from budgetkit.files import read_rows, read_toml
+from budgetkit.files import Table, read_rows, read_toml
 from budgetkit.models.names import bare
-
-__all__ = ["FAMILIES", "OpenAIFamily", "family_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +36,8 @@ class OpenAIFamily:
     responses_tools: int = 0  # there: once for tools
 
 
-FAMILIES: Final[Mapping[str, OpenAIFamily]] = MappingProxyType(
-    {name: OpenAIFamily(name, **row) for name, row in read_rows("framings.toml", "family").items()}
+FAMILIES: Final[Mapping[str, OpenAIFamily]] = Table(
+    lambda: {name: OpenAIFamily(name, **row) for name, row in read_rows("framings.toml", "family").items()}
 )
 
 

@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from budgetkit.framing.answer_schema import schema_block
 from budgetkit.framing.charges import Charge
 from budgetkit.framing.images import image_charges
 from budgetkit.framing.openai_chat import compact, forced_tool
 from budgetkit.framing.openai_families import OpenAIFamily
-from budgetkit.framing.openai_tools import function_name, namespace, written_function
+from budgetkit.framing.openai_tools import function_name, namespace, schema_block, written_function
 from budgetkit.framing.request import Request
 from budgetkit.message import Message
-
-__all__ = ["responses_charges"]
 
 _AS_ANSWERED = 3  # a call that stands alone and is sent back with the id and status it was answered with
 _SOME_TOOL = 9  # tool_choice: required

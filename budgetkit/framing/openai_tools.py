@@ -1,4 +1,4 @@
-"""How OpenAI's models since gpt-3.5-turbo-0125 are shown tools: a TypeScript-like namespace.
+"""How OpenAI's models since gpt-3.5-turbo-0125 are shown tools (a TypeScript-like namespace) and an answer's schema.
 
 A rule a function below. They were derived from recorded calls of public projects (requests with the provider's
 usage; read 2026-11-21), and none is documented by OpenAI.
@@ -12,9 +12,8 @@ from typing import Any
 
 from budgetkit.framing.request import as_object
 
-__all__ = ["Schema", "function_name", "namespace", "parameters_of", "properties_of", "unwrapped", "written_function"]
-
 Schema = Mapping[str, Any]
+_PARAMETERS = ("parameters", "input_schema", "parametersJsonSchema", "parameters_json_schema")
 _DEEPEST = 40  # schemas nested deeper, or that refer to themselves, are "any" from there on
 
 
@@ -170,11 +169,41 @@ def unwrapped(tool: Schema) -> Schema:
 
 
 def parameters_of(tool: Schema) -> Schema:
-    """Return the schema of what a tool takes, under OpenAI's name or Anthropic's."""
+    """Return the schema of what a tool takes, under OpenAI's name, Anthropic's or one of Gemini's."""
     function = unwrapped(tool)
-    return as_object(function.get("parameters")) or as_object(function.get("input_schema"))
+    return next((function[name] for name in _PARAMETERS if as_object(function.get(name))), {})
 
 
 def properties_of(schema: Schema) -> dict[str, Schema]:
     """Return the schemas of an object's properties by their names."""
     return {name: as_object(member) for name, member in as_object(schema.get("properties")).items()}
+
+
+# Keys that the model is not shown. Names of properties stay, whatever they are.
+_UNSEEN = {"required", "additionalProperties", "default", "$schema", "multipleOf"}
+_UNSEEN |= {f"{end}{of}" for end in ("min", "max") for of in ("Items", "Length", "imum", "Properties")}
+_UNSEEN |= {"exclusiveMinimum", "exclusiveMaximum"}
+_NAMES = ("properties", "$defs", "definitions")
+_DEEPEST_SHOWN = 200
+
+
+def schema_block(schema: Mapping[str, Any]) -> str:
+    r"""Write the block: a heading, the name, the description as a comment, the schema as compact ASCII JSON.
+
+    >>> shape = {"type": "object", "properties": {"default": {"type": "string", "default": ""}}, "required": []}
+    >>> schema_block({"name": "Reply", "schema": shape})
+    '# Response Formats\n\n## Reply\n\n{"type":"object","properties":{"default":{"type":"string"}}}'
+    """
+    described = f"// {schema['description']}\n" if schema.get("description") else ""
+    shown = json.dumps(_shown(schema.get("schema") or {}), separators=(",", ":"), default=str)
+    return f"# Response Formats\n\n## {schema.get('name') or ''}\n\n{described}{shown}"
+
+
+def _shown(value: Any, names: bool = False, depth: int = 0) -> Any:
+    """Leave out the keys that the model is not shown; names of properties always stay."""
+    if depth > _DEEPEST_SHOWN:
+        return None
+    if isinstance(value, Mapping):
+        kept = {key: inner for key, inner in value.items() if names or key not in _UNSEEN}
+        return {key: _shown(inner, not names and key in _NAMES, depth + 1) for key, inner in kept.items()}
+    return [_shown(inner, depth=depth + 1) for inner in value] if isinstance(value, list | tuple) else value

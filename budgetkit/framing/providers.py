@@ -13,8 +13,6 @@ from budgetkit.framing.openai_responses import responses_charges
 from budgetkit.framing.request import Request
 from budgetkit.message import Message
 
-__all__ = ["OpenAIRules", "counter_for", "rules_for"]
-
 
 @dataclass(frozen=True, slots=True)
 class OpenAIRules:

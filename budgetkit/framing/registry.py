@@ -10,17 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from types import MappingProxyType
 from typing import Any, Final
 
-from budgetkit.files import read_rows
+from budgetkit.files import Table, read_rows
 from budgetkit.framing.messages import Framing
-from budgetkit.framing.openai_families import FAMILIES
+from budgetkit.framing.openai_families import FAMILIES, OpenAIFamily
 from budgetkit.framing.providers import OpenAIRules, rules_for
 from budgetkit.framing.tools import ToolConstants
 from budgetkit.models import Model
-
-__all__ = ["DEFAULT_FRAMING", "FRAMINGS", "framing_for"]
 
 _RECORDED = (
     "recorded calls of public projects with the provider's usage, read 2026-11-21; see budgetkit.framing.openai_chat"
@@ -47,15 +44,18 @@ def _framed(rules: OpenAIRules, counter: str = "gpt-4o") -> Framing:
     )
 
 
-FRAMINGS: Final[Mapping[str, Framing]] = MappingProxyType(
-    {name: _from_row(row) for name, row in read_rows("framings.toml", "framing").items()}
-    | {
-        name: _framed(OpenAIRules(FAMILIES[row["family"]]), counter=row["counter"])
-        for name, row in read_rows("framings.toml", "openai").items()
-    }
+FRAMINGS: Final[Mapping[str, Framing]] = Table(
+    lambda: (
+        {name: _from_row(row) for name, row in read_rows("framings.toml", "framing").items()}
+        | {
+            name: _framed(OpenAIRules(FAMILIES[row["family"]]), counter=row["counter"])
+            for name, row in read_rows("framings.toml", "openai").items()
+        }
+    )
 )
 
-DEFAULT_FRAMING: Final = FRAMINGS["openai"]
+#: That of gpt-4o, whose constants are the defaults of a family; the same as ``FRAMINGS["openai"]``.
+DEFAULT_FRAMING: Final = _framed(OpenAIRules(OpenAIFamily("gpt-4o")))
 
 
 def framing_for(model: Model | str) -> Framing:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from budgetkit.files import read_toml
+from budgetkit.framing.paths import found, holds
 from budgetkit.message import Message
-
-__all__ = ["Raw", "Request", "as_object", "as_text", "kept_parts", "objects", "own_functions", "uncounted"]
 
 Raw = Mapping[str, Any]
 
@@ -27,6 +27,24 @@ class Request:
     sequential: bool = False  # whether calls at once are forbidden
     thinking: bool = False  # whether thinking is switched on
     uncounted: tuple[str, ...] = ()  # what it holds that cannot be counted
+
+
+def asked(raw: Raw, shape: str) -> dict[str, Any]:
+    """Return what a body asks for beside messages and tools, where the table of requests says it stands.
+
+    >>> asked({"model": "gpt-4o", "tool_choice": "required"}, "chat")["required"]
+    True
+    """
+    row = read_toml("framings.toml")["request"][shape]
+    schema, forced = (
+        next((found(raw, path, unpack=True) for needed, path in row.get(name, ()) if holds(raw, needed)), None)
+        for name in ("schema", "forced")
+    )
+    said = {
+        name: any(holds(raw, each) for each in row.get(name, ())) for name in ("required", "sequential", "thinking")
+    }
+    names = {"shape": shape, "model": as_text(found(raw, row["model"])), "forced": as_text(forced)}
+    return {**names, **said, "schema": schema if isinstance(schema, Mapping) else None}
 
 
 def own_functions(tools: Iterable[Raw]) -> tuple[tuple[Raw, ...], list[str]]:

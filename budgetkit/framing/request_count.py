@@ -18,7 +18,6 @@ from budgetkit.message import Message
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LedgerRow", "RequestCount", "count_answer", "count_request"]
 
 _ASSUMED: Final = {"chat": "gpt-4o", "responses": "gpt-4o", "anthropic": "claude-4-5", "gemini": "gemini"}
 _LEAST, _MOST = (1, 1), (2_048, 768)  # sizes of images that cost least and most
@@ -115,7 +114,7 @@ class RequestCount:
         missing = f" Not counted: {', '.join(self.uncounted)}." if self.uncounted else ""
         head = f"<b>{self.tokens:,} tokens</b>, {'exact' if self.exact else 'an estimate'}{between}."
         table = self.frame().to_html(index=False, na_rep="")
-        return f"<div>{head}{escape(missing)} {escape(self.counted_by)}</div>{table}"
+        return f"<div>{head}{escape(missing)} Counted by: {escape(self.counted_by)}.</div>{table}"
 
 
 def count_request(request: Mapping[str, Any] | str | bytes, model: str | None = None) -> RequestCount:
@@ -165,7 +164,7 @@ def count_request(request: Mapping[str, Any] | str | bytes, model: str | None = 
     return RequestCount(
         name,
         read.shape,
-        f"{assumed}rules of {family}, {count.name}",
+        f"{assumed}rules of {family}; the counter is {count.name}",
         isinstance(rules, OpenAIRules) and not uncounted and not assumed,
         _interval(rules, replace(read, model=name), charges, sum(row.tokens for row in ledger)),
         uncounted,

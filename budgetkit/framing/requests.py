@@ -15,14 +15,9 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from budgetkit.framing.request import Raw, Request, as_object, as_text, kept_parts, objects, own_functions, uncounted
-from budgetkit.framing.request_blocks import anthropic_request, converse_request
-from budgetkit.framing.request_contents import gemini_request
-from budgetkit.message import Message
-
-__all__ = ["Request", "read_request"]
-
-_CHAT_ROLES = ("system", "developer", "tool", "function")
+from budgetkit.framing.request import Raw, Request, as_text, asked, kept_parts, objects, own_functions, uncounted
+from budgetkit.framing.request_blocks import anthropic_request, converse_request, gemini_request
+from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message
 
 
 def read_request(given: Raw | str | bytes) -> Request:
@@ -70,7 +65,7 @@ def _shape(raw: Raw) -> str | None:
     tools = objects(raw.get("tools"))
     if {"toolConfig", "inferenceConfig", "schemaVersion"} & raw.keys():
         return "converse"
-    is_chat = any("tool_calls" in each or each.get("role") in _CHAT_ROLES for each in spoken)
+    is_chat = any("tool_calls" in each or each.get("role") in (*SYSTEM_ROLES, *RESULT_ROLES) for each in spoken)
     if is_chat or any("function" in tool for tool in tools):
         return "chat"
     if any("type" not in block for block in blocks):
@@ -86,22 +81,9 @@ def _chat(raw: Raw) -> Request:
     listed = raw["messages"]
     messages = tuple(Message(each) for each in (listed if isinstance(listed, list | tuple) else [listed]))
     tools, builtin = own_functions([*objects(raw.get("tools")), *objects(raw.get("functions"))])
-    asked = as_object(raw.get("response_format"))
-    choice = raw.get("tool_choice", raw.get("function_call"))
-    named = as_object(as_object(choice).get("function")) or as_object(choice)
     searching = ["built-in tool web_search"] if "web_search_options" in raw else []
-    return Request(
-        "chat",
-        as_text(raw.get("model")),
-        messages,
-        tools,
-        as_object(asked.get("json_schema")) if asked.get("type") == "json_schema" else None,
-        as_text(named.get("name")),
-        choice == "required",
-        raw.get("parallel_tool_calls") is False,
-        bool(as_object(raw.get("reasoning"))) or as_object(raw.get("thinking")).get("type") == "enabled",
-        uncounted=uncounted(messages, *searching, *builtin),
-    )
+    left_out = uncounted(messages, *searching, *builtin)
+    return Request(messages=messages, tools=tools, uncounted=left_out, **asked(raw, "chat"))
 
 
 def _responses(raw: Raw) -> Request:
@@ -110,21 +92,10 @@ def _responses(raw: Raw) -> Request:
     system = {"role": "system", "content": raw["instructions"]} if raw.get("instructions") else None
     messages = tuple(Message(each) for each in [system, *map(_item, items)] if each)
     tools, builtin = own_functions(objects(raw.get("tools")))
-    form = as_object(as_object(raw.get("text")).get("format"))
     held = ("previous_response_id", "conversation", "prompt")
     state = [f"server state ({field})" for field in held if raw.get(field)]
-    choice = as_object(raw.get("tool_choice"))
-    return Request(
-        "responses",
-        as_text(raw.get("model")),
-        messages,
-        tools,
-        form if form.get("type") == "json_schema" else None,
-        as_text(choice.get("name")) if choice.get("type") == "function" else "",
-        raw.get("tool_choice") == "required",
-        raw.get("parallel_tool_calls") is False,
-        uncounted=uncounted(messages, *state, *builtin, *_reasoning(items), *_unread(items)),
-    )
+    left_out = uncounted(messages, *state, *builtin, *_reasoning(items), *_unread(items))
+    return Request(messages=messages, tools=tools, uncounted=left_out, **asked(raw, "responses"))
 
 
 def _item(item: Raw) -> dict[str, Any] | None:

@@ -18,11 +18,9 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from budgetkit.framing.charges import Charge, Count, sizes
+from budgetkit.framing.charges import Charge
 from budgetkit.framing.openai_tools import Schema, function_name, parameters_of, properties_of, unwrapped
 from budgetkit.framing.request import as_object
-
-__all__ = ["ToolConstants", "declaration_charge", "json_charge"]
 
 _AROUND, _OWN_MESSAGE = 5, 4
 _DEEPEST = 40  # objects nested deeper than this are declared as "any"; nobody writes them, somebody may send them
@@ -52,23 +50,6 @@ class ToolConstants:
     enumeration: int = -3
     per_choice: int = 3
     end: int = 12
-
-    def tokens(self, tools: Sequence[Schema], count: Count) -> int:
-        """Count tool schemas.
-
-        Parameters
-        ----------
-        tools : sequence of Mapping
-            Schemas as a request carries them.
-        count : callable
-            From text to tokens.
-
-        Returns
-        -------
-        int
-            In tokens; 0 without tools.
-        """
-        return sizes([self.charge(tools)], count)[0] if tools else 0
 
     def charge(self, tools: Sequence[Schema]) -> Charge:
         """Charge the constants and texts of each function and each property, and the end."""

@@ -9,11 +9,11 @@ from typing import Any
 from budgetkit.budget.quoting import brief
 from budgetkit.counters import count_of
 from budgetkit.framing import DEFAULT_FRAMING, Framing
-from budgetkit.message import Message
+from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message
 from budgetkit.plan import Plan
 from budgetkit.plan.item import Item
 
-SPOKEN = frozenset({"user", "assistant", "tool", "function"})
+SPOKEN = frozenset({"user", "assistant", *RESULT_ROLES})
 NEAR_LIMIT = 0.9
 
 
@@ -135,7 +135,7 @@ def _written(item: Item, context_role: str) -> dict[str, Any]:
             f"an item of section {brief(item.section)} has the payload {type(payload).__name__}; "
             "known are a Message, a mapping with a role, and a text; pass payload=... to Item"
         )
-    if payload["role"] in SPOKEN or payload["role"] in ("system", "developer", "tools"):
+    if payload["role"] in SPOKEN or payload["role"] in (*SYSTEM_ROLES, "tools"):
         # Passages are items of their own: beside the message they came with they would be sent twice, or unplanned.
         return {name: field for name, field in payload.items() if name != "contexts"}
     return {"role": context_role, "content": payload.get("content", "")}

@@ -15,7 +15,7 @@ from typing import Any
 
 from budgetkit.budget import Allocation, Budget
 from budgetkit.budget.quoting import brief
-from budgetkit.counters import counter
+from budgetkit.counters import count_of
 from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.live.assembly import messages
 from budgetkit.live.conversation import Conversation
@@ -26,8 +26,6 @@ from budgetkit.plan import Item, Plan, fit
 from budgetkit.pruning.policies import Policy
 from budgetkit.trace import DEFAULT_ROLES
 from budgetkit.truncation import cutter
-
-__all__ = ["Built", "build", "build_async"]
 
 #: Roles whose sections instruct the model: their texts are sent as system messages.
 _INSTRUCT = ("system", "procedure")
@@ -106,21 +104,20 @@ def build(
     >>> built.plan.used
     51
     """
-    counting: Count = counter(count) if isinstance(count, str | Model) else count
-    framing, roles = framing or DEFAULT_FRAMING, dict(budget.roles or DEFAULT_ROLES)
+    count, framing, roles = count_of(count), framing or DEFAULT_FRAMING, dict(budget.roles or DEFAULT_ROLES)
     place = {section: number for number, section in enumerate(budget.sections)}
     order = sorted(sections, key=lambda section: place.get(section, len(place)))
-    parts = {s: _items(s, _listed(sections[s]), roles, counting, framing) for s in order}
+    parts = {s: _items(s, _listed(sections[s]), roles, count, framing) for s in order}
     filled, last = [s for s in order if parts[s]], roles.get("current")
     if filled:
         last = last if last in filled else filled[-1]
         parts[last] = _primed(parts[last], framing)
-    cut, history = cutter(counting), roles.get("user")
+    cut, history = cutter(count), roles.get("user")
     if policy is not None and history in parts:
         others = fit(budget, [item for s in order if s != history for item in parts[s]], cut)
         room = others[history].limit if history in place else others.free
         room -= framing.priming if last == history else 0
-        kept = _pruned(parts[history], room, policy, counting, framing)
+        kept = _pruned(parts[history], room, policy, count, framing)
         parts[history] = _primed(kept, framing) if last == history else kept
     items = [item for s in order for item in parts[s]]
     plan = fit(budget, items, cut)

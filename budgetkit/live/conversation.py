@@ -1,6 +1,6 @@
 """Conversation: a running conversation, of which each next request is ready to send.
 
-It is the engine of :func:`budgetkit.replay` (:func:`budgetkit.pruning.retention.prune`), asked one request at a time:
+It is the engine of :func:`budgetkit.replay` (:func:`budgetkit.pruning.dropping.prune`), asked one request at a time:
 what a policy did to a recorded conversation it does to the same one while it runs.
 """
 
@@ -15,22 +15,20 @@ from typing import Any, get_args
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.quoting import brief
-from budgetkit.counters import counter
+from budgetkit.counters import count_of
 from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.live.engine import Asks, Engine, Overrun
 from budgetkit.live.reading import read
 from budgetkit.live.request import Request
 from budgetkit.live.returning import Archive
 from budgetkit.live.running_ledger import Count, Rules, RunningLedger
-from budgetkit.live.saving import restored, saved
+from budgetkit.live.saving import refused, restored, saved
 from budgetkit.live.shortening import placeholder
 from budgetkit.message import Message
 from budgetkit.models import Model
 from budgetkit.pruning.policies import BringBack, DropToolResults, OldestFirst, Policy, Summarise
 from budgetkit.trace import DEFAULT_ROLES
 from budgetkit.trace.sections import Roles, past_section
-
-__all__ = ["Conversation"]
 
 Write = Callable[[list[Any]], "str | Awaitable[str]"]
 
@@ -99,11 +97,15 @@ class Conversation:
     ) -> None:
         check_choice("overrun", overrun, get_args(Overrun))
         self.budget, self.policy = budget, OldestFirst() if policy is None else policy
-        counting: Count = counter(count) if isinstance(count, str | Model) else count
         table = (budget.roles or DEFAULT_ROLES) if roles is None else roles
         history = section or past_section(Message({"role": "user"}), table)
         rules = Rules(
-            counting, framing or DEFAULT_FRAMING, table, history, self.policy.unit == "turn", self.policy.importance
+            count_of(count),
+            framing or DEFAULT_FRAMING,
+            table,
+            history,
+            self.policy.unit == "turn",
+            self.policy.importance,
         )
         self._write = self._writer(summarise)
         for stage in self._stages:
@@ -222,7 +224,10 @@ class Conversation:
         True
         """
         budget, fill = restored(text)
-        made = cls(budget, policy, count, **more)
+        try:
+            made = cls(budget, policy, count, **more)
+        except LookupError as error:
+            raise refused(error) from error
         engine = made._engine
         engine.standing, made._inbox, engine.sent, engine.requests = fill(engine.ledger)
         return made

@@ -17,11 +17,11 @@ from budgetkit.live.saving import packed, unpack
 from budgetkit.live.shortening import fewer_passages, placeholder, shorten_results
 from budgetkit.message import Message
 from budgetkit.plan import Plan, allocate
+from budgetkit.plan.allocating import with_undeclared
 from budgetkit.plan.item import Item
-from budgetkit.plan.walk import with_undeclared
+from budgetkit.pruning.dropping import Steps, prune
 from budgetkit.pruning.history import SHRUNK, SUMMARISED
 from budgetkit.pruning.policies import BringBack, Policy, PruningContext
-from budgetkit.pruning.retention import Steps, prune
 
 Overrun = Literal["warn", "raise", "tell"]
 Asks = Generator[list[Message], str, Request]
@@ -109,24 +109,24 @@ class Engine:
         """Plan what is left, and cut inside what the window still has no room for."""
         ledger, section = self.ledger, self.ledger.rules.section
         pinned += sum(line.tokens for line in self.back)
+
+        def again() -> Plan:
+            now = ledger.demand()
+            return self._planned(now, pinned + now[section] - demand[section])
+
         if ledger.history.tokens + pinned != demand[section] or plan[section].cut:
             plan = self._planned(demand, pinned)
-        if self.shorten and (_missing(plan) > 0 or any(g.cut for g in plan.grants if g.section != section)):
-            for grant in plan.grants:
-                if grant.section != section and grant.cut:
-                    kept = fewer_passages(ledger, self.budget, grant)
-                    left += [Left(each.payload.raw, "dropped") for each in ledger.passages if each not in kept]
-                    ledger.passages = kept
-                    shortage = ledger.demand()[grant.section] - grant.granted
-                    left += shorten_results(ledger, shortage, grant.section)
-            before = demand[section]
-            demand = ledger.demand()
-            pinned += demand[section] - before
-            plan = self._planned(demand, pinned)
+        cut = [grant for grant in plan.grants if grant.cut and grant.section != section]
+        if self.shorten and (cut or _missing(plan) > 0):
+            for grant in cut:
+                kept = fewer_passages(ledger, self.budget, grant)
+                left += [Left(each.payload.raw, "dropped") for each in ledger.passages if each not in kept]
+                ledger.passages = kept
+                left += shorten_results(ledger, ledger.demand()[grant.section] - grant.granted, grant.section)
+            plan = again()
             if (missing := _missing(plan)) > 0:
                 left += shorten_results(ledger, missing)
-                pinned += ledger.demand()[section] - demand[section]
-                plan = self._planned(ledger.demand(), pinned)
+                plan = again()
         return self._made(plan, left, texts)
 
     def _brought(self, limit: int) -> list[Line]:

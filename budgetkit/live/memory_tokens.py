@@ -14,8 +14,6 @@ from budgetkit.models import model as model_of
 from budgetkit.plan import allocate
 from budgetkit.presets import memory_engine
 
-__all__ = ["MemoryTokens", "memory_tokens"]
-
 
 @dataclass(frozen=True, slots=True)
 class MemoryTokens:
@@ -67,7 +65,7 @@ def memory_tokens(model: str | Model, messages: Sequence[Any] = (), directive: s
     Returns
     -------
     MemoryTokens
-        The eight numbers of the document.
+        The model, its window, what messages and directive count, both reserves, and what is left for memory.
 
     Notes
     -----

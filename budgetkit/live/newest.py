@@ -9,6 +9,7 @@ taken.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -16,15 +17,29 @@ from budgetkit.framing import Framing
 from budgetkit.framing.providers import OpenAIRules
 from budgetkit.framing.request import Request
 from budgetkit.live.reading import is_plain
-from budgetkit.message import Message
-from budgetkit.trace.turns import SYSTEM_ROLES
+from budgetkit.message import SYSTEM_ROLES, Message
 
 Count = Callable[[str], int]
 Raw = dict[str, Any]
-Unit = tuple[int, int, str | None]  # first message, the one after the last, and the text of a plain one
 _SPEAKERS = ("user", "assistant", *SYSTEM_ROLES)
-_TEXT = {"role", "content"}
 _BLOCK = 32  # units that are counted at once; then twice as many
+
+
+@dataclass(frozen=True, slots=True)
+class _Units:
+    """Messages as units, each named by its first one.
+
+    `leave` and `stay` are the units that may leave and those that may not; `ends` says where a call's last result
+    stands; `texts` has the text of each plain message; `stray` are results whose call is not there: none is sent.
+    """
+
+    raws: list[Raw]
+    roles: list[Any]
+    texts: list[str | None]
+    leave: list[int]
+    stay: list[int]
+    ends: dict[int, int]
+    stray: set[int]
 
 
 def newest(
@@ -41,51 +56,65 @@ def newest(
     """
     if framing.rules is not None and not isinstance(framing.rules, OpenAIRules):
         return None  # what a message costs may depend on those beside it
-    if (found := _units(said)) is None:
+    if (units := _units(said)) is None:
         return None
-    raws, units, stay = found
-    size = _sizing(raws, count, framing)
-    first = next((raws[i] for i, *_ in stay if raws[i]["role"] in SYSTEM_ROLES), None)
-    room = most - framing.priming - sum(size(stay))
+    raws, size = units.raws, _sizing(units, count, framing)
+    first = next((raws[i] for i in units.stay if units.roles[i] in SYSTEM_ROLES), None)
+    room = most - framing.priming - sum(size(units.stay))
     room -= framing.schemas(tools, count, [first] if first else []) if tools else 0
     oldest = len(raws)
-    for (start, *_), tokens in _counted(units, size):
+    for start, tokens in _counted(units.leave, size):
         if tokens > room:
             break
         room, oldest = room - tokens, start
-    fits = room >= 0 and (oldest < len(raws) or not units)
-    oldest = oldest if fits or not units else units[-1][0]
-    return [dict(raws[i]) for i, *_ in stay if i < oldest] + [dict(raw) for raw in raws[oldest:]], fits
+    fits = room >= 0 and (oldest < len(raws) or not units.leave)
+    oldest = oldest if fits or not units.leave else units.leave[-1]
+    kept = [{**raws[i]} for i in units.stay if i < oldest]
+    return kept + [{**raw} for i, raw in enumerate(raws[oldest:], oldest) if i not in units.stray], fits
 
 
-def _units(said: Sequence[Any]) -> tuple[list[Raw], list[Unit], list[Unit]] | None:
-    """List the units that may leave and those that stay; None where a message is not plain or a call not answered."""
+def _units(said: Sequence[Any]) -> _Units | None:
+    """List the units; None where a message is not plain or a call not answered."""
     raws: list[Any] = [each.raw if type(each) is Message else each for each in said]
     roles = [raw.get("role") if isinstance(raw, dict) else None for raw in raws]
+    texts = [
+        text if role in _SPEAKERS and len(raw) == 2 and type(text := raw.get("content")) is str else None
+        for raw, role in zip(raws, roles, strict=True)
+    ]
     asked = len(raws) - 1 - roles[::-1].index("user") if "user" in roles else -1
-    leave: list[Unit] = []
-    stay: list[Unit] = []
-    waiting, known = set[str](), set[str]()
-    for i, (raw, role) in enumerate(zip(raws, roles, strict=True)):
-        text = raw["content"] if role in _SPEAKERS and raw.keys() == _TEXT and type(raw["content"]) is str else None
+    units = _Units(raws, roles, texts, [], [], {}, set())
+    leave, stay, waiting, known = units.leave, units.stay, set[str](), set[str]()
+    for i, (role, text) in enumerate(zip(roles, texts, strict=True)):
+        if text is not None and not waiting:
+            (stay if i == asked or role in SYSTEM_ROLES else leave).append(i)
+            continue
+        raw = raws[i]
         if text is None and (role is None or "contexts" in raw or not is_plain(said[i])):
             return None
         if role == "tool" and raw.get("tool_call_id") in waiting and not raw.get("tool_calls"):
             waiting.remove(raw["tool_call_id"])
-            leave[-1] = (leave[-1][0], i + 1, None)
+            units.ends[leave[-1]] = i + 1
+            continue
+        if role == "tool" and not waiting and _is_stray(raw, known):
+            units.stray.add(i)
             continue
         if waiting or role not in _SPEAKERS or "tool_call_id" in raw:
             return None
-        if text is None and (calls := Message(raw).tool_calls):
+        if calls := Message(raw).tool_calls:
             waiting = {call.id for call in calls}
             if role != "assistant" or "" in waiting or len(waiting) < len(calls) or waiting & known:
                 return None
             known |= waiting
-        (stay if i == asked or role in SYSTEM_ROLES else leave).append((i, i + 1, text))
-    return None if waiting else (raws, leave, stay)
+        (stay if i == asked or role in SYSTEM_ROLES else leave).append(i)
+    return None if waiting else units
 
 
-def _counted(units: Sequence[Unit], size: Callable[[Sequence[Unit]], list[int]]) -> Iterator[tuple[Unit, int]]:
+def _is_stray(result: Raw, known: set[str]) -> bool:
+    id = result.get("tool_call_id")
+    return isinstance(id, str) and bool(id) and id not in known and not result.get("tool_calls")
+
+
+def _counted(units: Sequence[int], size: Callable[[Sequence[int]], list[int]]) -> Iterator[tuple[int, int]]:
     """Give units and their tokens from the newest on, counted a block at a time."""
     end, block = len(units), _BLOCK
     while end > 0:
@@ -94,19 +123,24 @@ def _counted(units: Sequence[Unit], size: Callable[[Sequence[Unit]], list[int]])
         end, block = end - block, 2 * block
 
 
-def _sizing(said: Sequence[Raw], count: Count, framing: Framing) -> Callable[[Sequence[Unit]], list[int]]:
+def _sizing(units: _Units, count: Count, framing: Framing) -> Callable[[Sequence[int]], list[int]]:
     """Return what counts units: a plain one is its text and what a message of its speaker costs beyond it."""
     beyond = {role: fixed + sum(map(count, texts)) for role, (fixed, texts) in _beyond(framing).items()}
+    raws, roles, ends = units.raws, units.roles, units.ends
+    texts = units.texts if beyond else [None] * len(raws)
     many = getattr(count, "many", None) or (lambda texts: [*map(count, texts)])
 
-    def size(units: Sequence[Unit]) -> list[int]:
-        plain = many([text for _, _, text in units if text is not None]) if beyond else []
-        counts = iter(plain)
+    def size(here: Sequence[int]) -> list[int]:
+        said = [texts[start] for start in here]
+        if None not in said:
+            return [size + beyond[roles[start]] for start, size in zip(here, many(said), strict=True)]
+        others = [range(start, ends.get(start, start + 1)) for start in here if texts[start] is None]
+        whole = iter(framing.messages([raws[i] for other in others for i in other], count))
+        sums = iter([sum([next(whole) for _ in other]) for other in others])
+        plain = iter(many([text for text in said if text is not None]))
         return [
-            sum(framing.messages(said[start:end], count))
-            if text is None or not beyond
-            else next(counts) + beyond[said[start]["role"]]
-            for start, end, text in units
+            next(sums) if text is None else next(plain) + beyond[roles[start]]
+            for start, text in zip(here, said, strict=True)
         ]
 
     return size

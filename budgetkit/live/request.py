@@ -8,8 +8,6 @@ from typing import Any, Literal
 
 from budgetkit.plan import Plan
 
-__all__ = ["Left", "Request"]
-
 Why = Literal["dropped", "summarised", "shrunk", "shortened", "unanswered"]
 
 

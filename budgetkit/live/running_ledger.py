@@ -16,11 +16,10 @@ from typing import Any
 from budgetkit.framing import Framing
 from budgetkit.live.assembly import SPOKEN
 from budgetkit.live.returning import Archive
-from budgetkit.message import Message
+from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message
 from budgetkit.plan.item import Item
 from budgetkit.pruning.history import History, Slots
 from budgetkit.trace.sections import Roles, past_section, present_section
-from budgetkit.trace.turns import RESULT_ROLES, SYSTEM_ROLES
 
 Count = Callable[[str], int]
 _WAITS = 8  # turns after which a call is given up whose result never came
@@ -121,8 +120,8 @@ class RunningLedger:
 
     def entering(self) -> list[int]:
         """List the messages that the history takes in at this request; the rest go on waiting."""
-        now = sorted(s for s in self.waiting if s < self.start or self._is_history(self.lines[s]))
-        return now
+        section, lines = self.rules.section, self.lines
+        return sorted(slot for slot in self.waiting if slot < self.start or lines[slot].present == section)
 
     def enter(self, slots: Sequence[int]) -> None:
         """Note that they are in the history."""
@@ -175,13 +174,10 @@ class RunningLedger:
         if caller is not None and message.tool_call_id:
             self.results.setdefault(caller, []).append(slot)
             if not self.unanswered.get(caller):
-                self._reveal([*([] if self.lines_sent(caller) else [caller]), *self.results.pop(caller)])
+                unsent = [caller] if caller in self.apart else []
+                self._reveal([*unsent, *self.results.pop(caller)])
         elif not self.unanswered.get(slot):
             self._reveal([slot])
-
-    def lines_sent(self, slot: int) -> bool:
-        """Say whether a message is sent, or has been."""
-        return slot not in self.lines or self.lines[slot].sent
 
     def _pair(self, slot: int, message: Message) -> int | None:
         """Note the calls of a message, and return the slot of the call that it answers."""
@@ -231,9 +227,6 @@ class RunningLedger:
         self.results = {slot: found for slot, found in self.results.items() if slot in self.lines}
         self.results = {slot: [each for each in found if each in self.lines] for slot, found in self.results.items()}
         self.callers = {id: slot for id, slot in self.callers.items() if slot in self.lines}
-
-    def _is_history(self, line: Line) -> bool:
-        return line.present == self.rules.section
 
     def count_schemas(self, tools: Sequence[Mapping[str, Any]] | None = None) -> None:
         """Count the tool schemas, or others in their place; it may depend on whether there is a system message."""

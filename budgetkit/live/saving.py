@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter
@@ -17,8 +18,9 @@ from budgetkit.budget.quoting import brief, one_line
 from budgetkit.live.returning import Archive
 from budgetkit.live.running_ledger import Line, RunningLedger
 from budgetkit.message import Message
+from budgetkit.plan.allocating import with_undeclared
 from budgetkit.plan.item import Item
-from budgetkit.pruning.history import NEVER, History, Slots
+from budgetkit.pruning.history import NEVER, SHRUNK, WAITING, WHOLE, History, Slots
 
 VERSION = 1
 Standing = dict[int, Line]
@@ -68,7 +70,7 @@ def restored(text: str) -> tuple[Budget, Callable[[RunningLedger], Filled]]:
         if data["budgetkit"] != VERSION or not isinstance(budget, Budget):
             raise ValueError(f"version {brief(data['budgetkit'])} is not known, {VERSION} is")
     except (ValueError, TypeError, LookupError) as error:
-        raise _refused(error) from error
+        raise refused(error) from error
 
     def fill(ledger: RunningLedger) -> Filled:
         if ledger.rules.section != data.get("section"):
@@ -84,16 +86,51 @@ def restored(text: str) -> tuple[Budget, Callable[[RunningLedger], Filled]]:
                 json.dumps([data["sent"], data["requests"]]), strict=True
             )
             standing = unpack(ledger, data["conversation"])
+            _refuse_strangers(ledger, standing, data["conversation"])
+            with_undeclared(replace(budget, deficit="signed"), _sections(ledger, standing))
             ledger.count_schemas()
             filled = standing, [Message(raw) for raw in data["inbox"]], list(data["sent"]), data["requests"]
         except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
-            raise _refused(error) from error
+            raise refused(error) from error
         return filled
 
     return budget, fill
 
 
-def _refused(error: Exception) -> ValueError:
+def _refuse_strangers(ledger: RunningLedger, standing: Standing, data: Mapping[str, Any]) -> None:
+    """Refuse parts that name messages which the other parts do not have: a request would fail on them, or hang."""
+    history, lines = ledger.history, ledger.lines
+    slots = range(len(history.slots))
+    inside = [slot for slot in slots if history.state[slot] in (WHOLE, SHRUNK)]
+    waits = [slot for slot in slots if history.state[slot] == WAITING]
+    left = [slot for slot in slots if history.state[slot] > SHRUNK]
+    answers = [slot for found in ledger.results.values() for slot in found]
+    numbers = [*lines, *standing, *ledger.this_turn, *ledger.callers.values(), *ledger.unanswered, *ledger.results]
+    parts: list[tuple[str, Collection[int], Container[int]]] = [
+        ("its parts name", {*numbers, *history.slots.unit, *history.closed, *history.whole_results}, slots),
+        ("its summaries stand for", [place for place, _ in data["summaries"]], standing.keys() - {*inside}),
+        ("its history holds", inside, lines),
+        ("its history waits for", ledger.waiting, lines.keys() & {*waits}),
+        ("its calls wait for", answers, ledger.apart),
+        ("its history lost", data["gone"], left),
+    ]
+    for what, named, known in parts:
+        strange = [slot for slot, times in Counter(named).items() if times > 1 or slot not in known]
+        if strange:
+            raise ValueError(f"{what} message {strange[0]}, which the other parts do not have, or not so")
+    if not 0 <= ledger.start <= len(slots) or (ledger.archive and len(ledger.archive.messages) != len(slots)):
+        raise ValueError(f"it begins a turn or keeps an archive for other messages than its {len(slots)}")
+
+
+def _sections(ledger: RunningLedger, standing: Standing) -> list[str]:
+    """List each section that the next requests may ask for."""
+    lines = [name for line in (*ledger.lines.values(), *standing.values()) for name in (line.past, line.present)]
+    turn = (past for past, _ in ledger.this_turn.values())
+    return [*dict.fromkeys([*ledger.demand(), *ledger.past, *ledger.present, *lines, *turn])]
+
+
+def refused(error: Exception) -> ValueError:
+    """Say why a text is no saved conversation."""
     said = one_line(str(error) if isinstance(error, ValueError) else f"{type(error).__name__} {error}")
     return ValueError(f"no saved conversation: {said}; give the whole text that to_json made")
 

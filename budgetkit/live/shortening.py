@@ -8,10 +8,9 @@ from dataclasses import replace
 from budgetkit.budget import Allocation, Budget
 from budgetkit.live.request import Left
 from budgetkit.live.running_ledger import Rules, RunningLedger
-from budgetkit.message import Message
+from budgetkit.message import RESULT_ROLES, Message
 from budgetkit.plan import Grant, fit
 from budgetkit.plan.item import Item
-from budgetkit.trace.turns import RESULT_ROLES
 from budgetkit.truncation import cutter, truncate
 
 PLACEHOLDER = "[tool result left out]"

@@ -7,19 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 from budgetkit.budget import Budget
-from budgetkit.counters import counter
+from budgetkit.counters import count_of
 from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.live.conversation import Conversation
 from budgetkit.live.newest import newest
 from budgetkit.live.reading import read
 from budgetkit.live.running_ledger import Count
-from budgetkit.message import Message
+from budgetkit.message import SYSTEM_ROLES, Message
 from budgetkit.models import Model
 from budgetkit.presets.translation import trimmed
 from budgetkit.pruning.policies import Policy
-from budgetkit.trace.turns import SYSTEM_ROLES
-
-__all__ = ["trim"]
 
 _TRIES = 4
 
@@ -70,7 +67,7 @@ def trim(
     >>> trim(said, 14)
     [{'role': 'assistant', 'content': 'four'}, {'role': 'user', 'content': 'five'}]
     """
-    count = counter(count) if isinstance(count, str | Model) else count
+    count = count_of(count)
     said: Any = messages
     if policy is None and type(budget) is int:
         more = budget, count, tools, framing or DEFAULT_FRAMING

@@ -31,6 +31,7 @@ __all__ += ["models"]
 #: What the memory engine takes for a model that it does not know (its document 001).
 DEFAULT_WINDOW: Final = 8_192
 DEFAULT_ENCODING: Final = "cl100k_base"
+_LONGEST: Final = 200  # characters of a name; to look for a longer one takes long and finds none
 
 
 class UnknownModelWarning(UserWarning):
@@ -190,7 +191,9 @@ def model(name: str, unknown: Literal["default", "raise"] = "default", **overrid
         said = f"a model named {brief(name)} was asked for; names are texts such as 'gpt-4o'"
         raise ValueError(f"{said}; give one, or a window in tokens")
     name = name.strip()
-    found = _by_name(name) or _by_prefix(name) or _by_price_list(name) or _by_spelling(name)
+    found = None
+    if len(bare(name)) <= _LONGEST:
+        found = _by_name(name) or _by_prefix(name) or _by_price_list(name) or _by_spelling(name)
     if found is None and unknown == "raise":
         said = f"no model {brief(name)}; {len(models())} are in {_lists()}; use one of budgetkit.models.models()"
         raise ValueError(f"{said}, or describe it: Model({brief(name)}, window=...)")

@@ -63,7 +63,7 @@ def plain(name: str) -> str:
 
 
 def usual_window(name: str, providers: Iterable[Any]) -> tuple[int, str] | None:
-    """Return the window that most providers give a model of this plain name, of equals the smallest, and its source."""
+    """Return the window that most providers give a model of this name, and its source; the smallest where they tie."""
     listed = [
         (each.context_window, f"genai-prices, {provider.id}/{each.id}")
         for provider in providers
@@ -85,6 +85,7 @@ def nearest_names(name: str, names: Iterable[str], most: int = 4) -> list[str]:
     >>> nearest_names("claud", ["gpt-4o", "claude-haiku-4-5", "claude-opus-5"])
     ['claude-opus-5', 'claude-haiku-4-5']
     """
+    name = name[:200]  # what is longer is like none, and takes long to compare
     asked, known = plain(name), {each: plain(each) for each in names}
     first = sorted((each for each, own in known.items() if asked and asked in own), key=lambda each: len(known[each]))
     like = get_close_matches(bare(name), known, most, 0.3) if len(first) < most else []

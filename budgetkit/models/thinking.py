@@ -16,8 +16,6 @@ from budgetkit.budget.validation import OUTPUT
 from budgetkit.files import read_table
 from budgetkit.models.names import bare
 
-__all__ = ["EFFORTS", "Thinking", "thinking"]
-
 #: Efforts that providers know, from least to most.
 EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 

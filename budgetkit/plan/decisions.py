@@ -121,10 +121,7 @@ class Decisions:
         >>> plan.decisions.dropped("history", OVER_CAP)
         1
         """
-        rows = self.columns.rows(section)
-        return int((self.reasons[rows] == reason).sum()) - sum(
-            1 for i in self.cuts if i in rows and self.reasons[i] == reason
-        )
+        return int((self.reasons[self._uncut(section)] == reason).sum())
 
     def lost(self, section: str) -> int:
         """Return how many items of a section do not stay whole.
@@ -136,12 +133,12 @@ class Decisions:
         >>> bk.fit(budget, [bk.Item("history", 40), bk.Item("history", 30)]).decisions.lost("history")
         1
         """
+        return len(self.columns.rows(section)) - int((self.reasons[self._uncut(section)] == FITS).sum())
+
+    def _uncut(self, section: str) -> Ints:
+        """Return where the items of a section stand that are whole or gone."""
         rows = self.columns.rows(section)
-        if not len(rows):
-            return 0
-        stays = self.reasons == FITS
-        stays[list(self.cuts)] = False
-        return len(rows) - int(np.count_nonzero(stays[rows]))
+        return rows[~np.isin(rows, [*self.cuts])] if self.cuts else rows
 
     def frame(self) -> pd.DataFrame:
         """Return one row an item.

@@ -23,8 +23,6 @@ from budgetkit.budget.quoting import one_line
 from budgetkit.budget.validation import OUTPUT
 from budgetkit.plan.losses import unused_answers
 
-__all__ = ["CODES", "Finding", "findings"]
-
 LEAST_USABLE: Final = Share("0.01")
 MOST_TOOLS: Final = Share("0.25")
 LONGEST_RUN: Final = 5  # requests one after the other that each lose something

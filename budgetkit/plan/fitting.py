@@ -7,8 +7,8 @@ second by more room.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation, Fill, Overflow
 from budgetkit.budget.quoting import brief
+from budgetkit.plan.allocating import grants_of, raise_if_overrun, with_undeclared
 from budgetkit.plan.decisions import (
     BEYOND_BEST,
     FITS,
@@ -27,13 +28,12 @@ from budgetkit.plan.decisions import (
     Decisions,
     Reasons,
 )
-from budgetkit.plan.grant import Grant
 from budgetkit.plan.item import Item
 from budgetkit.plan.items import Items
+from budgetkit.plan.limits import allocate_in_order
 from budgetkit.plan.losses import full
 from budgetkit.plan.plan import Plan
 from budgetkit.plan.selection import Ints, Units, select
-from budgetkit.plan.walk import allocate_in_order, raise_if_overrun, with_undeclared
 
 Cut = Callable[[Item, int, Allocation], Item | None]
 
@@ -84,11 +84,12 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
     choice = _Choice(budget, columns, cut)
     asked = {s: demand.get(s, 0) for s in budget.sections}
     steps = allocate_in_order(budget, asked, choice.take, choice.required_cap, choice.floor_of)
-    limits = {allocation.section: limit for allocation, limit, _ in steps}
-    choice.part_no_pair()
-    grants = tuple([Grant(s, asked[s], limits[s], choice.granted(s)) for s in budget.sections])
+    grants = grants_of(budget, asked, steps)
+    if columns.is_grouped and choice.parts_pairs():
+        grants = tuple([replace(grant, granted=choice.granted(grant.section)) for grant in grants])
     plan = Plan(budget, grants, Decisions(columns, choice.columns_made, choice.cuts), partial(fit, cut=cut))
-    choice.settle(plan.free)
+    if budget.pool != "open":
+        choice.settle(plan.free)
     return raise_if_overrun(plan)
 
 
@@ -98,34 +99,39 @@ class _Served:
 
     together: tuple[Allocation, ...]
     units: Units
-    reasons: Ints
+    reasons: bytearray  # why each unit is gone, in the units' order; FITS, which is 0, where it stays
     granted: int
 
 
 class _Choice:
-    """What each section of items answers when the walk asks it: by unit at first, as columns once they are read."""
+    """What each section of items answers when the walk asks it.
+
+    While the sections are asked it is noted for each unit why it is gone. Columns, with a number for each item, are
+    made of these notes at the end, where somebody reads them.
+    """
 
     def __init__(self, budget: Budget, columns: Items, cut: Cut | None) -> None:
         self.budget, self.columns, self.cut = budget, columns, cut
         self.served: dict[str, _Served] = {}
         self.cuts: dict[int, Item] = {}
         self.pool = tuple(a for a in budget.asked if self._in_pool(a)) if budget.competes else ()
+        self.parted: Ints | list[int] = []  # what goes because the rest of its group does
         self._made: tuple[Ints, Reasons] | None = None
 
     def columns_made(self) -> tuple[Ints, Reasons]:
-        """Return what is kept of each item and why, one number an item."""
+        """Return what is kept of each item and why, one number an item; made once, when all is decided."""
         if self._made is None:
-            self._made = np.zeros(len(self.columns), np.int64), np.zeros(len(self.columns), np.int8)
-            for served in self.served.values():
-                self._write(served, *self._made)
+            self._made = self._columns()
         return self._made
 
-    def _write(self, served: _Served, kept: Ints, reasons: Reasons) -> None:
-        rows = self._rows(served)
-        reasons[rows] = served.reasons[served.units.unit]
-        kept[rows] = np.where(reasons[rows] == FITS, self.columns.tokens[rows], 0)
-        for place, shorter in self.cuts.items():
-            kept[place] = shorter.tokens
+    def _columns(self) -> tuple[Ints, Reasons]:
+        reasons = np.zeros(len(self.columns), np.int8)
+        for served in self.served.values():
+            reasons[self._rows(served)] = np.frombuffer(served.reasons, np.int8)[served.units.unit]
+        kept = np.where(reasons == FITS, self.columns.tokens, 0)
+        kept[[*self.cuts]] = [shorter.tokens for shorter in self.cuts.values()]
+        kept[self.parted], reasons[self.parted] = 0, PAIR
+        return kept, reasons
 
     def _rows(self, served: _Served) -> Ints:
         return self.columns.rows(*[a.section for a in served.together])
@@ -135,18 +141,15 @@ class _Choice:
         served = self.served.get(section)
         if served is None:
             return 0
-        if self._made is None and len(served.together) == 1:
+        if len(served.together) == 1 and not len(self.parted):
             return served.granted
-        return int(self.columns_made()[0][self.columns.rows(section)].sum())
+        return int(self._columns()[0][self.columns.rows(section)].sum())
 
     def settle(self, free: int) -> None:
         """Tell a full pool from a full window, which is known only once all were asked."""
-        for section, served in self.served.items():
+        for served in self.served.values():
             if full(self.budget, served.together[0], free) != WINDOW_FULL:
-                served.reasons[served.reasons == WINDOW_FULL] = POOL_FULL
-                if self._made is not None:
-                    rows, reasons = self.columns.rows(section), self._made[1]
-                    reasons[rows[reasons[rows] == WINDOW_FULL]] = POOL_FULL
+                served.reasons = served.reasons.replace(bytes([WINDOW_FULL]), bytes([POOL_FULL]))
 
     @staticmethod
     def _in_pool(allocation: Allocation) -> bool:
@@ -162,17 +165,13 @@ class _Choice:
 
     def required_cap(self, allocation: Allocation, cap: int) -> int:
         # What is required never vanishes: its first item stays whole where nothing can cut it to the cap.
-        rows = self.columns.rows(allocation.section)
-        if not len(rows):
-            return cap
         units = self._units((allocation,))
-        filled = np.flatnonzero(units.tokens[: allocation.limit_items])
-        if not len(filled) or units.tokens[filled[0]] <= cap or self._can_cut(allocation, rows, units, filled[0], cap):
+        filled = (place for place, tokens in enumerate(units.tokens[: allocation.limit_items]) if tokens)
+        first = next(filled, None)
+        if first is None or units.tokens[first] <= cap:
             return cap
-        return int(units.tokens[filled[0]])
-
-    def _can_cut(self, allocation: Allocation, rows: Ints, units: Units, unit: int, room: int) -> bool:
-        return self._shorter(allocation, rows[units.unit == unit], room) is not None
+        members = self.columns.rows(allocation.section)[units.unit == first]
+        return units.tokens[first] if self._shorter(allocation, members, cap) is None else cap
 
     def take(self, allocation: Allocation, limit: int, cap: int | None, demand: int) -> int:
         if allocation.section not in self.served and allocation.section in self.columns.demand:
@@ -186,19 +185,17 @@ class _Choice:
         for allocation in together:
             self.served[allocation.section] = served
         if first.granularity != "item":
-            total = int(units.tokens[reasons != BEYOND_BEST].sum())
+            total = units.sums[len(reasons) - reasons.count(BEYOND_BEST)]
             if limit > granted and not _drops_whole(first, total, limit, cap):
                 self._cut_first(first, served, limit - granted)
-        if self._made is not None:
-            self._write(served, *self._made)
 
     def _cut_first(self, allocation: Allocation, served: _Served, room: int) -> None:
-        dropped = np.flatnonzero((served.reasons != FITS) & (served.reasons != BEYOND_BEST))
-        if not len(dropped):
+        first = next((place for place, why in enumerate(served.reasons) if why not in (FITS, BEYOND_BEST)), None)
+        if first is None:
             return
-        members = self._rows(served)[served.units.unit == dropped[0]]
+        members = self._rows(served)[served.units.unit == first]
         if self.cut is None and self.columns.group[members[0]] < 0:
-            served.reasons[dropped[0]] = UNCUT
+            served.reasons[first] = UNCUT
         shorter = self._shorter(allocation, members, room)
         if shorter is not None:
             self.cuts[int(members[0])] = shorter
@@ -220,17 +217,15 @@ class _Choice:
             )
         return shorter
 
-    def part_no_pair(self) -> None:
-        """Drop what is left of a group of which another section dropped a part."""
-        if not self.columns.is_grouped:
-            return
-        group, (kept, reasons) = self.columns.group, self.columns_made()
+    def parts_pairs(self) -> bool:
+        """Drop what is left of a group of which another section dropped a part, and say whether there was any."""
+        if not self.columns.is_parted:
+            return False
+        group, (_, reasons) = self.columns.group, self._columns()
         gone = (reasons != FITS) & (group >= 0)
-        if not gone.any():
-            return
-        broken = np.isin(group, np.unique(group[gone])) & (reasons == FITS)
-        self._refuse_required(np.flatnonzero(broken))
-        kept[broken], reasons[broken] = 0, PAIR
+        self.parted = np.flatnonzero(np.isin(group, np.unique(group[gone])) & (reasons == FITS))
+        self._refuse_required(self.parted)
+        return len(self.parted) > 0
 
     def _refuse_required(self, broken: Ints) -> None:
         required = {a.section for a in self.budget.allocations if a.required}
@@ -242,13 +237,13 @@ class _Choice:
             )
 
 
-def _reasons(allocation: Allocation, units: Units, limit: int, cap: int | None) -> tuple[Ints, int]:
+def _reasons(allocation: Allocation, units: Units, limit: int, cap: int | None) -> tuple[bytearray, int]:
     """Say of each unit why it is gone, or that it fits, and how many tokens do."""
-    reasons, granted = np.zeros(len(units.tokens), np.int64), units.total  # FITS is 0
+    reasons, granted = bytearray(len(units.tokens)), units.total  # FITS is 0
     best = allocation.limit_items
     if best is not None and best < len(reasons):
-        reasons[best:] = BEYOND_BEST
-        granted = int(units.tokens[:best].sum())
+        reasons[best:] = bytes([BEYOND_BEST]) * (len(reasons) - best)
+        granted = units.sums[best]
     if cap is not None and granted > cap:
         granted = _let_go(reasons, OVER_CAP, units, cap, allocation.overflow, allocation.fill)
     if granted > limit and not allocation.required:
@@ -256,22 +251,27 @@ def _reasons(allocation: Allocation, units: Units, limit: int, cap: int | None) 
     return reasons, granted
 
 
-def _let_go(reasons: Ints, reason: int, units: Units, limit: int, overflow: Overflow, how: Fill) -> int:
+def _let_go(reasons: bytearray, reason: int, units: Units, limit: int, overflow: Overflow, how: Fill) -> int:
     """Drop units until the rest is within a limit; return the tokens that stay."""
-    if overflow == "drop":
-        reasons[reasons == FITS] = reason
-        return 0
-    if how == "prefix":  # what stands is a front of the units, and what stays is a shorter front
-        first = units.fitting(limit)
-        reasons[first:][reasons[first:] == FITS] = reason
-        return units.first(first)
-    standing = np.flatnonzero(reasons == FITS)
-    if len(standing) < len(reasons):
-        scores = None if units.scores is None else units.scores[standing]
-        units = Units(units.tokens[standing], scores, units.unit)
-    stays = select(units, limit, how)
-    reasons[standing[~stays]] = reason
-    return int(units.tokens[stays].sum())
+    front = 0 if overflow == "drop" else units.fitting(limit)
+    if overflow == "drop" or how == "prefix":  # what stands is a front of the units, and what stays a shorter front
+        reasons[front:] = reasons[front:].replace(bytes([FITS]), bytes([reason]))
+        return units.sums[front]
+    places: Sequence[int] = range(len(reasons))
+    if reasons.count(FITS) < len(reasons):
+        places = [place for place in places if reasons[place] == FITS]
+        scores = units.scores and [units.scores[place] for place in places]
+        units = Units([units.tokens[place] for place in places], scores, range(len(places)))
+    front, others = select(units, limit, how)
+    found = bytearray([FITS]) * front + bytearray([reason]) * (len(places) - front)
+    for other in others:
+        found[other] = FITS
+    if len(places) == len(reasons):
+        reasons[:] = found
+    else:
+        for place, why in zip(places, found, strict=True):
+            reasons[place] = why
+    return units.sums[front] + sum([units.tokens[other] for other in others])
 
 
 def _drops_whole(allocation: Allocation, total: int, limit: int, cap: int | None) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, init=False)
 class Grant:
     """What one section asked for and got.
 
@@ -30,6 +30,11 @@ class Grant:
     demand: int
     limit: int
     granted: int
+
+    # Planning makes many: written out, this takes a third of the time of what a frozen dataclass writes.
+    def __init__(self, section: str, demand: int, limit: int, granted: int) -> None:
+        own = self.__dict__
+        own["section"], own["demand"], own["limit"], own["granted"] = section, demand, limit, granted
 
     @property
     def cut(self) -> int:

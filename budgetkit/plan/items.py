@@ -1,20 +1,19 @@
-"""Counted items as columns, and the units that each section chooses from.
+"""Counted items by section, and the units that each section chooses from.
 
-The items are read once, into arrays; every plan after that only computes with these. Which units a section keeps is
+The items are read once; every plan after that only chooses. Sizes are lists, because most conversations have few items;
+arrays of all items, in which decisions are told, are made where somebody reads them. Which units a section keeps is
 decided in :mod:`budgetkit.plan.selection`.
 """
 
 from __future__ import annotations
 
-import itertools
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from budgetkit.budget.allocation import Keep
 from budgetkit.budget.quoting import brief
@@ -22,13 +21,11 @@ from budgetkit.plan.item import Item
 from budgetkit.plan.selection import Flags, Floats, Ints, Units
 
 __all__ = ["Flags", "Floats", "Ints", "Items", "Units"]
-
-Number = TypeVar("Number", np.int64, np.float64)
-_FEW = 1_000  # units that one stable sort orders sooner
+Number = TypeVar("Number", int, float)
 
 
 class Items:
-    """Counted items as columns, so that planning again costs no walk over objects.
+    """Counted items by section, so that planning again costs no walk over objects.
 
     `budgetkit.fit` makes one by itself; make it once where many budgets meet the same items.
 
@@ -40,55 +37,59 @@ class Items:
     """
 
     def __init__(self, items: Iterable[Item]) -> None:
-        if not isinstance(items, Iterable):
+        if type(items) is not list and not isinstance(items, Iterable):
             raise TypeError(f"items is {brief(items)}; known is an iterable of Item; give a list of them")
         self.items = tuple(items)
+        own: dict[str, list[Item]] = defaultdict(list)
+        self.is_grouped = False
         try:
-            self._fill(_codes())
-        except (AttributeError, TypeError, ValueError, OverflowError) as error:
+            for item in self.items:
+                own[item.section].append(item)
+                if item.group is not None:
+                    self.is_grouped = True
+            self._tokens = {section: [item.tokens for item in each] for section, each in own.items()}
+            if self.is_grouped:
+                hash(tuple([item.group for item in self.items]))
+        except (AttributeError, TypeError, ValueError) as error:
             raise _not_items(self.items) or error from None
+        #: Tokens of each section, by name, in order of appearance.
+        self.demand: Mapping[str, int] = {section: sum(tokens) for section, tokens in self._tokens.items()}
+        self.sections = tuple(own)
+        self._own = dict(own)
         self._units: dict[tuple[tuple[str, ...], Keep, tuple[int, ...]], Units] = {}
-
-    def _fill(self, codes: dict[str, int]) -> None:
-        # Whoever plans once pays for these lines more than for the plan: what only some plans ask for is made later.
-        size = len(self.items)
-        self.tokens: Ints = np.fromiter([item.tokens for item in self.items], np.int64, size)
-        self.section: Ints = np.fromiter([codes[item.section] for item in self.items], np.int64, size)
-        groups = [item.group for item in self.items]
-        self.is_grouped = any(group is not None for group in groups)
-        self.group = _group_codes(groups) if self.is_grouped else _alone(size)
-        self.sections = tuple(codes)
-        self._rows = {name: np.flatnonzero(self.section == code) for name, code in codes.items()}
 
     def __len__(self) -> int:
         return len(self.items)
 
     @cached_property
-    def demand(self) -> Mapping[str, int]:
-        """Tokens of each section, by name, in order of appearance."""
-        return {name: int(self.tokens[self._rows[name]].sum()) for name in self.sections}
+    def tokens(self) -> Ints:
+        """Tokens of each item."""
+        return np.array([item.tokens for item in self.items], np.int64)
+
+    @cached_property
+    def group(self) -> Ints:
+        """A number for the group of each item, -1 for none."""
+        codes = {group: code for code, group in enumerate({item.group: 0 for item in self.items})} | {None: -1}
+        return np.array([codes[item.group] for item in self.items], np.int64)
+
+    @cached_property
+    def is_parted(self) -> bool:
+        """Whether a group, such as a call and its result, has members in two sections."""
+        if not self.is_grouped:
+            return False
+        pairs = {(item.group, item.section) for item in self.items if item.group is not None}
+        return len(pairs) > len({group for group, _ in pairs})
 
     @cached_property
     def roles(self) -> tuple[Any, ...]:
         """The role tables that the items were made with, each once."""
-        return _each_once([item.roles for item in self.items])
+        return tuple({id(item.roles): item.roles for item in self.items}.values())
 
     @cached_property
-    def scores(self) -> Floats:
-        """How relevant each item is."""
-        try:
-            return np.array([item.score for item in self.items], dtype=np.float64)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise _not_items(self.items) or error from None
-
-    @cached_property
-    def _importance(self) -> Floats | None:
-        """Importance of each item, missing where it has none of its own; None where no item has."""
-        own = [item.importance for item in self.items]
-        try:
-            return None if all(each is None for each in own) else np.array(own, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise _not_items(self.items) or error from None
+    def _rows(self) -> dict[str, Ints]:
+        codes = {section: code for code, section in enumerate(self.sections)}
+        section = np.array([codes[item.section] for item in self.items], np.int64)
+        return {name: np.flatnonzero(section == code) for name, code in codes.items()}
 
     def rows(self, *sections: str) -> Ints:
         """Return where the items of some sections stand.
@@ -98,9 +99,9 @@ class Items:
         >>> Items([Item("a", 1), Item("b", 1), Item("a", 1)]).rows("a").tolist()
         [0, 2]
         """
-        if len(sections) == 1 and sections[0] in self._rows:
-            return self._rows[sections[0]]
         found = [self._rows[s] for s in sections if s in self._rows]
+        if len(found) == 1:
+            return found[0]
         return np.sort(np.concatenate(found)) if found else np.zeros(0, np.int64)
 
     def units(
@@ -110,56 +111,84 @@ class Items:
 
         Examples
         --------
-        >>> Items([Item("a", 30, .1), Item("a", 20, .9)]).units(("a",), "best", (5,)).tokens.tolist()
+        >>> Items([Item("a", 30, .1), Item("a", 20, .9)]).units(("a",), "best", (5,)).tokens
         [20, 30]
         """
         key = (sections, keep, importance)
         found = self._units.get(key)
         if found is None or (with_scores and found.scores is None):
-            found = self._units[key] = self._make_units(sections, keep, importance, with_scores)
+            try:
+                found = self._units[key] = self._make_units(sections, keep, importance, with_scores)
+            except (TypeError, ValueError, OverflowError) as error:
+                raise _not_items(self.items) or error from None
         return found
 
     def _make_units(
         self, sections: tuple[str, ...], keep: Keep, importance: tuple[int, ...], with_scores: bool
     ) -> Units:
-        rows = self.rows(*sections)
-        unit, count = _unit_numbers(self.group[rows]) if self.is_grouped else (None, len(rows))
-        if count == len(rows):
-            unit = None  # every item is a unit of its own
-        tokens = _by_unit(self.tokens[rows], unit, count)
-        scores = _by_unit(self.scores[rows], unit, count) if with_scores else None
-        if keep == "best":
-            order = self._best_first(rows, unit, count, dict(zip(sections, importance, strict=True)))
+        if len(sections) == 1:
+            own, tokens = self._own.get(sections[0], []), self._tokens.get(sections[0], [])
         else:
-            order = np.arange(count)[:: -1 if keep == "newest" else 1]
-        place = np.empty(count, np.int64)
-        place[order] = np.arange(count)
-        ordered = None if scores is None else scores[order]
-        return Units(tokens[order], ordered, place if unit is None else place[unit])
-
-    def _best_first(self, rows: Ints, unit: Ints | None, count: int, importance: dict[str, int]) -> Ints:
-        scores = self.scores[rows]
-        if unit is None and self._importance is None and len(set(importance.values())) == 1:
-            return _falling_scores(scores)
-        of_section = np.array([importance.get(name, 0) for name in self.sections], dtype=np.float64)
-        weight = of_section[self.section[rows]]
-        if self._importance is not None:
-            weight = np.where(np.isnan(self._importance[rows]), weight, self._importance[rows])
-        if unit is not None:
-            alone, top = (weight, scores), (np.full(count, -np.inf), np.full(count, -np.inf))
-            for each, highest in zip(alone, top, strict=True):
-                np.maximum.at(highest, unit, each)
-            weight, scores = top
-        return np.lexsort((-scores, -weight)) if (weight != weight[:1]).any() else _falling_scores(scores)
+            own = [item for item in self.items if item.section in sections]
+            tokens = [item.tokens for item in own]
+        number = _unit_numbers(own) if self.is_grouped else None
+        tokens = _by_unit(tokens, number)
+        scores = _by_unit(_floats([item.score for item in own]), number) if with_scores else None
+        if keep != "best":
+            step = -1 if keep == "newest" else 1
+            return Units(tokens[::step], scores and scores[::step], range(len(tokens))[::step], number)
+        order = _best_first(own, number, dict(zip(sections, importance, strict=True)))
+        return Units([tokens[unit] for unit in order], scores and [scores[unit] for unit in order], order, number)
 
 
-def _by_unit(column: NDArray[Number], unit: Ints | None, count: int) -> NDArray[Number]:
-    """Add up a column by unit; None says that each row is one."""
-    if unit is None:
+def _best_first(own: list[Item], number: list[int] | None, importance: dict[str, int]) -> list[int]:
+    """Order units by falling importance, then falling score; the first of equals first, what is no number last."""
+    scores = _floats([item.score for item in own])
+    one = number is None and len(importance) == 1 and all(item.importance is None for item in own)
+    if one and _have_order(scores):
+        return sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
+    weights = [importance[item.section] if item.importance is None else _float(item.importance) for item in own]
+    weights = [each if each == each else importance[item.section] for each, item in zip(weights, own, strict=True)]
+    if number is not None:
+        weights, scores = _highest(weights, number), _highest(scores, number)
+    keys = [(-weight, score != score, -score) for weight, score in zip(weights, scores, strict=True)]
+    return sorted(range(len(keys)), key=keys.__getitem__)
+
+
+def _have_order(scores: list[float]) -> bool:
+    """Say whether none of some scores is nan, which is neither above nor below another."""
+    return (total := sum(scores)) == total or all(score == score for score in scores)
+
+
+def _unit_numbers(own: list[Item]) -> list[int]:
+    """Return the unit of each item; units are numbered by their first item, so in the order of the conversation.
+
+    >>> _unit_numbers([Item("a", 1, group=group) for group in (None, 7, None, 7)])
+    [0, 1, 2, 1]
+    """
+    known: dict[Hashable, int] = {}
+    return [
+        known.setdefault(place if item.group is None else (item.group,), len(known)) for place, item in enumerate(own)
+    ]
+
+
+def _by_unit(column: list[Number], number: list[int] | None) -> list[Number]:
+    """Add up a column by unit; without numbers each item is one."""
+    if number is None:
         return column
-    sums = np.zeros(count, column.dtype)
-    np.add.at(sums, unit, column)
+    sums: list[Any] = [0] * (max(number, default=-1) + 1)
+    for unit, each in zip(number, column, strict=True):
+        sums[unit] += each
     return sums
+
+
+def _highest(column: Sequence[float], number: list[int]) -> list[float]:
+    """Return the highest number of each unit, and nan where it has one."""
+    found: dict[int, float] = {}
+    for unit, each in zip(number, column, strict=True):
+        top = found.get(unit, each)
+        found[unit] = top if top >= each or top != top else each
+    return [*found.values()]
 
 
 def _not_items(items: tuple[Any, ...]) -> TypeError | None:
@@ -179,6 +208,17 @@ def _is_number(value: object) -> bool:
     return isinstance(value, float | np.number) or (isinstance(value, int) and abs(value) <= sys.float_info.max)
 
 
+def _floats(values: list[Any]) -> list[float]:
+    """Return numbers as floats; most often they are all of them already."""
+    return values if {*map(type, values)} <= {float} else [*map(_float, values)]
+
+
+def _float(value: Any) -> float:
+    if not _is_number(value):
+        raise TypeError("scores and importances are numbers")
+    return float(value)
+
+
 def _is_key(value: object) -> bool:
     try:
         return isinstance(hash(value), int)
@@ -192,48 +232,3 @@ _KNOWN: dict[str, Callable[[Any], bool]] = {
     "importance": lambda value: value is None or _is_number(value),
     "group": _is_key,
 }
-
-
-def _each_once(tables: list[Any]) -> tuple[Any, ...]:
-    """Return every table once; mostly all items share one, or have none."""
-    if not tables or tables.count(tables[0]) == len(tables):
-        return tuple(tables[:1])
-    return tuple({id(table): table for table in tables}.values())
-
-
-def _codes() -> defaultdict[str, int]:
-    """Return a table that numbers names in the order in which they are asked for."""
-    return defaultdict(itertools.count().__next__)
-
-
-def _falling_scores(score: Floats) -> Ints:
-    """Order by falling score, the first of equals first."""
-    if len(score) < _FEW or np.isnan(score).any():
-        return np.argsort(-score, kind="stable")
-    # One key: a sort that may swap equals and a sort of their places take half the time of a stable one.
-    order = np.argsort(-score)
-    falling = score[order]
-    equals = np.concatenate(([0], np.cumsum(falling[1:] < falling[:-1])))
-    places: Ints = equals * len(order) + order
-    places.sort()
-    return places % len(order)
-
-
-def _alone(size: int) -> Ints:
-    return np.full(size, -1, dtype=np.int64)
-
-
-def _group_codes(groups: list[Hashable]) -> Ints:
-    codes = {group: code for code, group in enumerate(dict.fromkeys(groups))} | {None: -1}
-    return np.array([codes[group] for group in groups], dtype=np.int64)
-
-
-def _unit_numbers(group: Ints) -> tuple[Ints, int]:
-    # Units are numbered by their first item, so "first" and "newest" are the order of the conversation.
-    if not (group >= 0).any():
-        return np.arange(len(group)), len(group)
-    alone = -1 - np.arange(len(group))
-    _, first, inverse = np.unique(np.where(group >= 0, group, alone), return_index=True, return_inverse=True)
-    rank = np.empty(len(first), np.int64)
-    rank[np.argsort(first, kind="stable")] = np.arange(len(first))
-    return rank[inverse], len(first)

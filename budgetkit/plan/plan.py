@@ -66,12 +66,12 @@ class Plan:
 
     __hash__ = None  # type: ignore[assignment]  # as every value that holds a mapping
 
-    @cached_property
+    @property
     def used(self) -> int:
         """Tokens granted to all sections."""
         return sum([g.granted for g in self.grants])
 
-    @cached_property
+    @property
     def reserved(self) -> int:
         """Tokens that reserves claim, less what their own sections took of them."""
         held = self.budget.held

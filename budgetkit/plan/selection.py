@@ -13,7 +13,9 @@ now fits can take the room of several small ones.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from functools import cached_property
 from itertools import accumulate
 
 import numpy as np
@@ -25,116 +27,105 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-_SKIP_ROUNDS, _FEW = 8, 100
 KNAPSACK_CELLS = 2_000_000_000  # units times limit: beyond it the table takes minutes and gigabytes
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Units:
     """What one section chooses from, in the order in which it would keep it.
 
+    Attributes
+    ----------
+    tokens : list of int
+        Size of each unit.
+    scores : list of float or None
+        What the units are worth; None where nobody asked for it.
+    order : sequence of int
+        Number of the unit at each place.
+    number : list of int or None
+        Number of each item's unit; None where every item is one.
+    sums : list of int
+        Tokens of the first so many units, from none to all.
+
     Examples
     --------
-    >>> Units(np.array([3, 2]), np.array([.5, .5]), np.array([0, 1])).total
+    >>> Units([3, 2], [.5, .5], range(2)).total
     5
     """
 
-    tokens: Ints
-    scores: Floats | None  # None where nobody asked for them
-    unit: Ints
-    _ends: Ints = field(init=False, repr=False)
+    def __init__(
+        self, tokens: list[int], scores: list[float] | None, order: Sequence[int], number: list[int] | None = None
+    ) -> None:
+        self.tokens, self.scores, self.order, self.number = tokens, scores, order, number
+        self.sums = [*accumulate(tokens, initial=0)]
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_ends", self.tokens.cumsum())
+    @cached_property
+    def unit(self) -> Ints:
+        """The place of each item's unit."""
+        place = np.empty(len(self.order), np.int64)
+        place[np.array(self.order, np.int64)] = np.arange(len(place))
+        return place if self.number is None else place[self.number]
 
     @property
     def total(self) -> int:
         """Tokens of all units."""
-        return self.first(len(self._ends))
-
-    def first(self, count: int) -> int:
-        """Return the tokens of the first so many units.
-
-        Examples
-        --------
-        >>> Units(np.array([3, 2]), np.array([.5, .5]), np.array([0, 1])).first(1)
-        3
-        """
-        return int(self._ends[count - 1]) if count else 0
+        return self.sums[-1]
 
     def fitting(self, limit: int) -> int:
         """Return how many units from the front fit into a limit.
 
         Examples
         --------
-        >>> Units(np.array([3, 2]), np.array([.5, .5]), np.array([0, 1])).fitting(4)
+        >>> Units([3, 2], [.5, .5], range(2)).fitting(4)
         1
         """
-        return int(self._ends.searchsorted(limit, "right"))
+        return max(0, bisect_right(self.sums, limit) - 1)
 
     def reaching(self, floor: int, best: int | None = None) -> int:
         """Return the tokens of the first units, of the best few, that together reach a floor.
 
         Examples
         --------
-        >>> units = Units(np.array([3, 2, 4]), np.zeros(3), np.arange(3))
+        >>> units = Units([3, 2, 4], None, range(3))
         >>> units.reaching(4), units.reaching(40)
         (5, 9)
         """
-        ends = self._ends[:best]
-        return int(ends[min(int(np.searchsorted(ends, floor)), len(ends) - 1)]) if len(ends) else 0
+        most = len(self.tokens) if best is None else min(best, len(self.tokens))
+        return self.sums[min(bisect_left(self.sums, floor), most)] if floor else 0
 
 
-def select(units: Units, limit: int, how: Fill = "prefix") -> Flags:
-    """Choose the units that stay within a limit.
+def select(units: Units, limit: int, how: Fill = "prefix") -> tuple[int, list[int]]:
+    """Choose the units that stay within a limit: how many from the front, and which places beyond them.
 
     Examples
     --------
     Four passages for 2,000 tokens.
 
-    >>> units = Units(np.array([800, 700, 600, 400]), np.array([.95, .85, .7, .6]), np.arange(4))
-    >>> select(units, 2_000).tolist(), select(units, 2_000, "skip").tolist()
-    ([True, True, False, False], [True, True, False, True])
+    >>> units = Units([800, 700, 600, 400], [.95, .85, .7, .6], range(4))
+    >>> select(units, 2_000), select(units, 2_000, "skip")
+    ((2, []), (2, [3]))
     """
-    stays = np.zeros(len(units.tokens), dtype=np.bool_)
     first = units.fitting(limit)
-    if how == "knapsack" and first < len(stays):
-        return _knapsack(units, limit)
-    stays[:first] = True
-    if how == "skip" and first < len(stays):
-        _skip(units, limit, first, stays)
+    if how == "prefix" or first == len(units.tokens):
+        return first, []
+    if how == "knapsack":
+        return 0, _knapsack(units, limit)
+    return first, _skip(units.tokens, limit - units.sums[first], first)
+
+
+def _skip(sizes: list[int], room: int, first: int) -> list[int]:
+    """Walk on from a place, and take each unit that still fits, until not even the smallest does."""
+    stays, left = [], sizes[first:]
+    smallest = min(left)
+    for place, size in enumerate(left, first):
+        if size <= room:
+            stays.append(place)
+            room -= size
+            if room < smallest:
+                break
     return stays
 
 
-def _skip(units: Units, limit: int, first: int, stays: Flags) -> None:
-    # In rounds: of what still fits by itself, the first ones that fit together stay. Few rounds do, but sizes that
-    # fall one by one would make it as many as there are units, so the rest is walked, and so are a few from the start.
-    room = limit - (int(units._ends[first - 1]) if first else 0)
-    places, sizes = np.arange(first, len(stays)), units.tokens[first:]
-    for _ in range(_SKIP_ROUNDS if len(sizes) > _FEW else 0):
-        fits = sizes <= room
-        places, sizes = places[fits], sizes[fits]
-        if not len(sizes):
-            return
-        ends = np.cumsum(sizes)
-        together = int(np.searchsorted(ends, room, side="right"))
-        stays[places[:together]] = True
-        room -= int(ends[together - 1])
-        places, sizes = places[together:], sizes[together:]
-    _skip_one_by_one(places.tolist(), sizes.tolist(), room, stays)
-
-
-def _skip_one_by_one(places: list[int], sizes: list[int], room: int, stays: Flags) -> None:
-    smallest_after = list(accumulate(reversed(sizes), min))[::-1]
-    for place, size, smallest in zip(places, sizes, smallest_after, strict=True):
-        if smallest > room:
-            return
-        if size <= room:
-            room -= size
-            stays[place] = True
-
-
-def _knapsack(units: Units, limit: int) -> Flags:
+def _knapsack(units: Units, limit: int) -> list[int]:
     # One row a unit: whether it belongs to the best choice among those up to it, for each room.
     limit = max(0, min(limit, units.total))
     if len(units.tokens) * (limit + 1) > KNAPSACK_CELLS:
@@ -143,8 +134,7 @@ def _knapsack(units: Units, limit: int) -> Flags:
             f"units times tokens may be {KNAPSACK_CELLS:,}; use fill='skip' or lower limit_items"
         )
     best, taken = np.zeros(limit + 1), []
-    scores = units.scores if units.scores is not None else np.zeros(len(units.tokens))
-    for size, score in zip(units.tokens.tolist(), scores.tolist(), strict=True):
+    for size, score in zip(units.tokens, units.scores or [0.0] * len(units.tokens), strict=True):
         with_it = np.full(limit + 1, -np.inf)
         with_it[size:] = best[: max(0, limit + 1 - size)] + score
         better = with_it > best
@@ -153,14 +143,14 @@ def _knapsack(units: Units, limit: int) -> Flags:
     return _traced_back(units, limit, taken)
 
 
-def _traced_back(units: Units, room: int, taken: list[NDArray[np.uint8]]) -> Flags:
-    stays = np.zeros(len(taken), dtype=np.bool_)
+def _traced_back(units: Units, room: int, taken: list[NDArray[np.uint8]]) -> list[int]:
+    stays = []
     for i in range(len(taken) - 1, -1, -1):
         if taken[i][room >> 3] >> (7 - (room & 7)) & 1:
-            stays[i] = True
-            room -= int(units.tokens[i])
-    for i in np.flatnonzero(~stays).tolist():  # what adds no score may still use the room
+            stays.append(i)
+            room -= units.tokens[i]
+    for i in sorted({*range(len(taken))} - {*stays}):  # what adds no score may still use the room
         if units.tokens[i] <= room:
-            stays[i] = True
-            room -= int(units.tokens[i])
+            stays.append(i)
+            room -= units.tokens[i]
     return stays

@@ -164,54 +164,48 @@ class _Lost:
         if cap is not None:
             most = max(cap, self.plan[self.section].demand)
             yield from self._line(self.section, cap, most, f"Raise the cap of {name}")
-        for reserve in budget.reserves:
-            yield from self._line(
-                reserve.name, budget.sizes[reserve.name], 0, f"Lower the reserve {one_line(reserve.name)}"
-            )
+        for line, size in budget.sizes.items():
+            yield from self._line(line, size, 0, f"Lower the reserve {one_line(line)}")
         for grant in self.plan.grants:
             other = budget.caps[grant.section]
             if other is not None and grant.section != self.section and 0 < grant.granted <= other:
                 yield from self._line(grant.section, other, 1, f"Lower the cap of {one_line(grant.section)}")
-        yield from self._importance()
+        own = _allocation(budget, self.section)
+        if not own.required:
+            said, most = f"Raise the importance of {name}", max(own.importance + 1, _MOST_IMPORTANT)
+            yield from self._mend("importance", own.importance, most, said, " from {} to {}.", self._weighing)
         yield from self._line("window", budget.window, budget.reserved + self._asked, "Take a larger window:")
 
     def by_item(self, row: int) -> Iterator[Mend]:
         """Change the item itself: how much it matters, and how long it is."""
         item = self.what.items[row]
-        weighs = (
-            item.importance if item.importance is not None else _allocation(self.plan.budget, item.section).importance
-        )
-        found = nearest(lambda n: self._with(row, importance=n), weighs, max(weighs + 1, _MOST_IMPORTANT))
+        own = _allocation(self.plan.budget, item.section).importance if item.importance is None else item.importance
+        found = nearest(lambda n: self._with(row, importance=n), own, max(own + 1, _MOST_IMPORTANT))
         if found is not None:
-            yield Mend("importance", weighs, found, f"Give the item importance {found} instead of {weighs}.")
+            yield Mend("importance", own, found, f"Give the item importance {found} instead of {own}.")
         found = nearest(lambda n: self._with(row, tokens=n), item.tokens, 1)
         if found is not None:
             shorter = item.tokens - found
             yield Mend("tokens", item.tokens, found, f"Make the item {shorter:,} tokens shorter, {found:,} in all.")
 
-    def _importance(self) -> Iterator[Mend]:
-        own = _allocation(self.plan.budget, self.section)
-        if own.required:
-            return
-
-        def changed(importance: int) -> Budget | None:
-            return self._changed(self.section, {"importance": importance})
-
-        found = nearest(lambda n: self._kept_by(changed(n)), own.importance, max(own.importance + 1, _MOST_IMPORTANT))
-        if found is not None:
-            said = f"Raise the importance of {one_line(self.section)} from {own.importance} to {found}."
-            yield Mend("importance", own.importance, found, said, self._valid(changed(found)))
-
     def _line(self, line: str, now: int, far: int, said: str) -> Iterator[Mend]:
-        found = None if far == now else nearest(lambda n: self._kept_by(self._changed(line, n)), now, far)
-        budget = None if found is None else self._valid(self._changed(line, found))
-        if found is not None and budget is not None:
-            yield Mend(line, now, found, f"{said} from {now:,} to {found:,} tokens.", budget)
+        return self._mend(line, now, far, said, " from {:,} to {:,} tokens.", lambda n: {line: n})
 
-    def _changed(self, line: str, value: Any) -> Budget | None:
+    def _weighing(self, importance: int) -> dict[str, Any]:
+        return {self.section: {"importance": importance}}
+
+    def _mend(
+        self, line: str, now: int, far: int, said: str, end: str, changes: Callable[[int], dict[str, Any]]
+    ) -> Iterator[Mend]:
+        found = None if far == now else nearest(lambda n: self._kept_by(self._changed(changes(n))), now, far)
+        budget = None if found is None else self._valid(self._changed(changes(found)))
+        if found is not None and budget is not None:
+            yield Mend(line, now, found, said + end.format(now, found), budget)
+
+    def _changed(self, changes: dict[str, Any]) -> Budget | None:
         try:
             budget: Budget = replace(self.plan.budget, deficit="signed")
-            return budget.assign(**{line: value})
+            return budget.assign(**changes)
         except ValueError:
             return None
 
@@ -222,10 +216,10 @@ class _Lost:
         except ValueError:
             return None
 
-    def _kept_by(self, budget: Budget | None, what: Any = None) -> bool:
+    def _kept_by(self, budget: Budget | None) -> bool:
         if budget is None:
             return False
-        other = self._replan(budget, self.what if what is None else what)
+        other = self._replan(budget, self.what)
         return self.keeps(other) and bool(other.free >= min(self.plan.free, 0))
 
     def _with(self, row: int, **changes: int) -> bool:

@@ -4,14 +4,26 @@ No preset has an algorithm of its own: what makes them differ are the fields of 
 `PRESETS` names them all for the explorer and for saved states.
 """
 
+import json
+from typing import Any
+
+from budgetkit.files import read_bytes
 from budgetkit.presets.agent_prompt import agent_prompt
 from budgetkit.presets.application import agent, chat, rag
-from budgetkit.presets.context_budget import CONTEXT_BUDGET_SCHEMA
 from budgetkit.presets.memory import memory_engine, working_memory
 from budgetkit.presets.registry import PRESETS, Preset, preset
 from budgetkit.presets.token_budget import token_budget
 from budgetkit.presets.translation import Translation, translate
 
 __all__ = ["CONTEXT_BUDGET_SCHEMA", "PRESETS", "Preset", "Translation", "agent", "agent_prompt", "chat"]
-__all__ += ["memory_engine"]
-__all__ += ["preset", "rag", "token_budget", "translate", "working_memory"]
+__all__ += ["memory_engine", "preset", "rag", "token_budget", "translate", "working_memory"]
+
+#: JSON Schema of what `agent_prompt` reads, as it stands in a file under ``context_budget``.
+CONTEXT_BUDGET_SCHEMA: dict[str, Any]
+
+
+def __getattr__(name: str) -> Any:
+    """Read the schema when it is first asked for."""
+    if name != "CONTEXT_BUDGET_SCHEMA":
+        raise AttributeError(f"module '{__name__}' has no attribute '{name:.60}'")
+    return globals().setdefault(name, json.loads(read_bytes("context_budget.schema.json")))

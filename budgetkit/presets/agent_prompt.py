@@ -10,17 +10,15 @@ from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation, Reserve, check_choice
 from budgetkit.budget.amounts import Amount, Share, check_tokens, exact_number
 from budgetkit.budget.quoting import brief, quoted
-from budgetkit.files import read_toml
+from budgetkit.files import Table, read_toml
 from budgetkit.presets.window import Window, window_of
 
-_TABLE = read_toml("presets.toml")
-PRIORITIES: dict[str, int] = _TABLE["agent_prompt"]["priorities"]
+_TABLE = Table(lambda: read_toml("presets.toml")["agent_prompt"])
+PRIORITIES = Table(lambda: _TABLE["priorities"])
 POLICIES = ("truncate_low_priority", "drop_low_priority")
 # The document has no section for what is being asked: as an event of low priority the question would be the first
 # thing to go. It is required, stands last, and draws on what the document's figures leave.
 CURRENT: dict[str, Any] = {"current_message": {"max_tokens": None, "priority": "required"}}
-#: The system's defaults, as its document gives them.
-DEFAULTS: dict[str, Any] = _TABLE["agent_prompt"]["defaults"]
 
 
 def agent_prompt(window: Window | None = None, *configurations: Mapping[str, Any] | None) -> Budget:
@@ -79,7 +77,7 @@ def agent_prompt(window: Window | None = None, *configurations: Mapping[str, Any
         undeclared="pool",
         roles={
             role: section
-            for role, section in _TABLE["roles"]["agent_prompt"].items()
+            for role, section in read_toml("presets.toml")["roles"]["agent_prompt"].items()
             if section in settings["allocations"]
         },
         name="agent_prompt",
@@ -88,9 +86,10 @@ def agent_prompt(window: Window | None = None, *configurations: Mapping[str, Any
 
 
 def _overlaid(configurations: Iterable[Mapping[str, Any] | None]) -> dict[str, Any]:
-    settings = DEFAULTS | {"allocations": DEFAULTS["allocations"] | CURRENT}
+    usual: dict[str, Any] = _TABLE["defaults"]
+    settings = usual | {"allocations": usual["allocations"] | CURRENT}
     for configuration in configurations:
-        inner = _given("context_budget", _inner(configuration), {*DEFAULTS, "sections"})
+        inner = _given("context_budget", _inner(configuration), {*usual, "sections"})
         rules = {name: inner.pop(name, None) for name in ("sections", "allocations")}
         settings |= inner
         for name, sections in rules.items():
@@ -145,7 +144,7 @@ def _allocation(section: str, rule: Mapping[str, Any], drops: bool, enabled: boo
     priority, shown = rule.get("priority", "medium"), rule.get("enabled", True)
     check_choice(f"priority of {brief(section)}", priority, tuple(PRIORITIES))
     _check_switch(f"enabled of section {brief(section)}", shown)
-    keep = _TABLE["agent_prompt"]["keeps"].get(section)
+    keep = _TABLE["keeps"].get(section)
     cap = _amount(f"max_tokens of {brief(section)}", rule.get("max_tokens", 500))
     return Allocation(
         section,

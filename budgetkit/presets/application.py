@@ -7,16 +7,15 @@ from dataclasses import fields
 from typing import Any
 
 from budgetkit.budget import Budget
-from budgetkit.budget.allocation import Allocation, Fill, Keep, Reserve
+from budgetkit.budget.allocation import Allocation, Fill, Reserve
 from budgetkit.budget.amounts import Amount, Share, amount_of
 from budgetkit.budget.quoting import quoted
-from budgetkit.files import read_toml
+from budgetkit.files import Table, read_toml
 from budgetkit.presets.window import Window, window_of
 
-_TABLE = read_toml("presets.toml")
-KEEP: dict[str, Keep] = {"memory": "best", "retrieval": "best", "conversation": "newest", "tool": "newest"}
-SECTIONS = ("system", "memory", "retrieval", "conversation", "tool", "user")
-ROLES: dict[str, str] = _TABLE["roles"]["application"]
+#: The sources that anchor knows, in the order of a request, with their importance and which items of each stay.
+SECTIONS: Mapping[str, dict[str, Any]] = Table(lambda: read_toml("presets.toml")["application"]["sections"])
+ROLES = Table(lambda: read_toml("presets.toml")["roles"]["application"])
 #: For budgets that have a section of tool results.
 TOOL_ROLES = {"tool": "tool", "function": "tool"}
 #: What of a budget these presets leave to change: all but the window and the lines, which they write.
@@ -71,14 +70,8 @@ def rag(window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix",
 
     Parameters
     ----------
-    window : int, Model or str
-        Size of the context window, in tokens.
-    output : float, int or Share, default 0.15
-        Reserve for the answer: a part of the window, or tokens.
-    fill : {"prefix", "skip", "knapsack"}
-        Prefix as anchor documents it, or skip as its code fills one source.
-    **changes
-        Other fields of `budgetkit.Budget`.
+    window, output, fill, **changes
+        As in :func:`chat`.
 
     Returns
     -------
@@ -90,7 +83,7 @@ def rag(window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix",
     ValueError
         If the window is below 20 tokens, so that a part comes to none.
     TypeError
-        If a field is unknown, or one that the preset writes.
+        As in :func:`chat`.
 
     Notes
     -----
@@ -112,14 +105,8 @@ def agent(window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix
 
     Parameters
     ----------
-    window : int, Model or str
-        Size of the context window, in tokens.
-    output : float, int or Share, default 0.15
-        Reserve for the answer: a part of the window, or tokens.
-    fill : {"prefix", "skip", "knapsack"}
-        Prefix as anchor documents it, or skip as its code fills one source.
-    **changes
-        Other fields of `budgetkit.Budget`.
+    window, output, fill, **changes
+        As in :func:`chat`.
 
     Returns
     -------
@@ -131,7 +118,7 @@ def agent(window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix
     ValueError
         If the window is below 10 tokens, so that a part comes to none.
     TypeError
-        If a field is unknown, or one that the preset writes.
+        As in :func:`chat`.
 
     Notes
     -----
@@ -142,22 +129,15 @@ def agent(window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix
     >>> agent(8_192).cap("tool"), agent(8_192).shared_pool
     (1228, 823)
     """
-    return _application("agent", window, output, fill, {"roles": ROLES | TOOL_ROLES, **changes})
+    return _application("agent", window, output, fill, {"roles": {**ROLES, **TOOL_ROLES}, **changes})
 
 
 def _application(name: str, window: Window, output: Amount | float, fill: Fill, changes: Mapping[str, Any]) -> Budget:
-    caps, importance = _TABLE["application"]["caps"][name], _TABLE["application"]["importance"]
+    caps = read_toml("presets.toml")["application"]["caps"][name] | {"user": None}
     sections = [
-        Allocation(
-            section,
-            Share(caps[section]) if section in caps else None,
-            importance=importance[section],
-            required=section in ("system", "user"),
-            keep=KEEP.get(section, "first"),
-            fill=fill,
-        )
-        for section in SECTIONS
-        if section in caps or section == "user"
+        Allocation(section, caps[section] and Share(caps[section]), fill=fill, **row)
+        for section, row in SECTIONS.items()
+        if section in caps
     ]
     reserve = Reserve("output", amount_of("output", output), serves="output")
     return with_pool(name, reserve, sections, window_of(window), changes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from budgetkit.budget.allocation import Allocation, Reserve
 from budgetkit.budget.amounts import Amount, Share, amount_of
@@ -83,27 +83,15 @@ def working_memory(
     held = [] if current == "actual" else [Reserve("incoming", incoming, serves="current")]
     return Budget(
         reserves=[Reserve("output", amount_of("output", output), serves="output"), *held],
-        allocations=[
-            Allocation("system", required=True, importance=10),
-            Allocation("procedure", required=True, importance=9),
-            Allocation(
-                "knowledge",
-                amount_of("knowledge", knowledge),
-                required=True,
-                importance=8,
-                keep="best",
-                limit_items=best,
-            ),
-            Allocation(
-                "episodes", amount_of("episodes", episodes), required=True, importance=7, keep="best", limit_items=best
-            ),
-            Allocation("history", floor=min(history_floor, size["window"]), importance=6, keep="newest"),
-            Allocation("current", incoming if current == "fixed" else None, required=True, importance=10),
-        ],
         deficit="signed",
         remainder="history",
-        roles=read_toml("presets.toml")["roles"]["working_memory"],
-        name="working_memory",
+        **_named(
+            "working_memory",
+            knowledge={"cap": amount_of("knowledge", knowledge), "limit_items": best},
+            episodes={"cap": amount_of("episodes", episodes), "limit_items": best},
+            history={"floor": min(history_floor, size["window"])},
+            current={"cap": incoming if current == "fixed" else None},
+        ),
         **size,
     )
 
@@ -149,15 +137,16 @@ def memory_engine(
     output, safety = amount_of("output", output), amount_of("safety", safety)
     return Budget(
         reserves=[Reserve("output", output, serves="output"), Reserve("safety", safety)],
-        allocations=[
-            Allocation("directive", required=True, importance=10),
-            Allocation("memory", importance=1, keep="best"),
-            Allocation("messages", required=True, importance=9),
-        ],
         deficit="clamp",
         remainder="memory",
         constrained_below=constrained_below,
-        roles=read_toml("presets.toml")["roles"]["memory_engine"],
-        name="memory_engine",
+        **_named("memory_engine"),
         **window_of(window),
     )
+
+
+def _named(name: str, **given: dict[str, Any]) -> dict[str, Any]:
+    """Return what the table of presets says of one: its sections, with what is given for each, and its roles."""
+    table = read_toml("presets.toml")
+    sections = [Allocation(s, **row, **given.get(s, {})) for s, row in table[name]["sections"].items()]
+    return {"name": name, "allocations": sections, "roles": table["roles"][name]}

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 
 from budgetkit.budget import Budget
 from budgetkit.budget.quoting import brief, quoted
-from budgetkit.files import read_toml
+from budgetkit.files import Table, read_toml
 from budgetkit.presets.agent_prompt import agent_prompt
 from budgetkit.presets.application import agent, chat, rag
 from budgetkit.presets.memory import memory_engine, working_memory
 
 #: Typical sizes of the components of a working memory, in tokens.
-TYPICAL: dict[str, int] = read_toml("presets.toml")["typical"]
+TYPICAL = Table(lambda: read_toml("presets.toml")["typical"])
 #: Between which sizes they usually lie, in tokens; the history takes what is left.
-TYPICAL_RANGES: dict[str, list[int]] = read_toml("presets.toml")["typical_ranges"]
+TYPICAL_RANGES = Table(lambda: read_toml("presets.toml")["typical_ranges"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +58,11 @@ class Preset:
         return self.make(*arguments, **settings)
 
 
-_OWN = {"memory": "episodes", "retrieval": "knowledge", "user": "current"}
-_APPLICATION = {"system": TYPICAL["system"], **{name: TYPICAL[like] for name, like in _OWN.items()}}
-_PROMPT: dict[str, int] = read_toml("presets.toml")["agent_prompt"]["demand"]
-_MEMORY = {"directive": TYPICAL["system"], "messages": TYPICAL["current"], "memory": TYPICAL["knowledge"]}
+_LIKE = {"system": "system", "memory": "episodes", "retrieval": "knowledge", "user": "current"}
+_LIKE_MEMORY = {"directive": "system", "messages": "current", "memory": "knowledge"}
+_APPLICATION = Table(lambda: {name: TYPICAL[like] for name, like in _LIKE.items()})
+_PROMPT = Table(lambda: read_toml("presets.toml")["agent_prompt"]["demand"])
+_MEMORY = Table(lambda: {name: TYPICAL[like] for name, like in _LIKE_MEMORY.items()})
 
 PRESETS = {
     preset.name: preset

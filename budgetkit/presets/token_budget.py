@@ -10,11 +10,10 @@ from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation, Fill, Reserve, check_choice
 from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.quoting import brief, quoted
-from budgetkit.presets.application import KEEP, ROLES, SECTIONS, TOOL_ROLES, with_pool
+from budgetkit.presets.application import ROLES, SECTIONS, TOOL_ROLES, with_pool
 
 FIELDS = {"source", "max_tokens", "priority", "overflow_strategy"}
 STRATEGIES = ("truncate", "drop")
-REQUIRED = ("system", "user")
 
 
 def token_budget(
@@ -72,7 +71,7 @@ def token_budget(
     sections = [replace(by_source[source], fill=fill) for source in SECTIONS if source in by_source]
     own = {
         "window": total_tokens,
-        "roles": ROLES | (TOOL_ROLES if "tool" in by_source else {}),
+        "roles": {**ROLES, **(TOOL_ROLES if "tool" in by_source else {})},
         "remainder": "conversation" if "conversation" in by_source else None,
     }
     reserve = Reserve("output", check_tokens("reserve_tokens", reserve_tokens), serves="output")
@@ -85,15 +84,15 @@ def _rule(given: Mapping[str, Any]) -> Allocation:
         known = "it has a source and max_tokens, and may have priority and overflow_strategy; write these"
         raise ValueError(f"an allocation is {brief(given)}; {known}")
     source, strategy = given["source"], given.get("overflow_strategy", "truncate")
-    check_choice("source", source, SECTIONS)
+    check_choice("source", source, tuple(SECTIONS))
     check_choice(f"overflow_strategy of {source}", strategy, STRATEGIES)
     return Allocation(
         source,
         _within(f"max_tokens of {source}", given["max_tokens"], 1),
         importance=_within(f"priority of {source}", given.get("priority", 5), 1, 10),
         overflow=strategy,
-        keep=KEEP.get(source, "first"),
-        required=source in REQUIRED and strategy == "truncate",
+        keep=SECTIONS[source].get("keep", "first"),
+        required=SECTIONS[source].get("required", False) and strategy == "truncate",
     )
 
 

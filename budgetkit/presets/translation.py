@@ -15,15 +15,15 @@ from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation, check_choice
 from budgetkit.budget.amounts import Amount, Share, check_tokens
 from budgetkit.budget.quoting import brief, quoted
-from budgetkit.files import read_toml
+from budgetkit.files import Table, read_toml
 from budgetkit.presets.agent_prompt import POLICIES, PRIORITIES, agent_prompt
 from budgetkit.presets.application import SECTIONS
 from budgetkit.presets.memory import working_memory
 from budgetkit.presets.token_budget import token_budget
 
-__all__ = ["Translation", "translate", "trimmed"]
-
-_ROLES = read_toml("presets.toml")["roles"]
+#: The steps of an agent's turn go like what was said before; the question that they serve stays.
+_STEP = {"step": "history"}
+_ROLES = Table(lambda: (own := read_toml("presets.toml")["roles"]) | {"request": own["working_memory"] | _STEP})
 _OCTOPUS = {
     "MaxWorkingMemoryTokens": "window",
     "OutputReserve": "output",
@@ -106,13 +106,13 @@ def translate(given: Budget | Mapping[str, Any], system: str) -> Translation:
     7000
     """
     check_choice("system", system, tuple(_SYSTEMS))
-    roles, write, read = _SYSTEMS[system]
+    called, write, read = _SYSTEMS[system]
     if not isinstance(given, Budget):
         if not isinstance(given, Mapping):
             raise ValueError(f"{system} was given {brief(given)}; known are a Budget and a mapping; give one of them")
         budget, unsaid = read(given)
         return Translation(budget, dict(given), tuple(f"{name}: {brief(value)}" for name, value in unsaid.items()))
-    names = _names(given, roles)
+    names = _names(given, _ROLES[called])
     renamed = _renamed(given, names)
     config = write(renamed)
     there, _ = read(config)
@@ -133,15 +133,7 @@ def trimmed(max_tokens: int) -> Budget:
         Allocation("history", importance=6, keep="newest"),
         Allocation("current", required=True, importance=10),
     ]
-    # The steps of an agent's turn go like what was said before; the question that they serve stays.
-    return Budget(
-        max_tokens,
-        (),
-        lines,
-        undeclared="pool",
-        deficit="signed",
-        roles={**_ROLES["working_memory"], "step": "history"},
-    )
+    return Budget(max_tokens, (), lines, undeclared="pool", deficit="signed", roles=_ROLES["request"])
 
 
 def _names(budget: Budget, roles: Mapping[str, str]) -> dict[str, str]:
@@ -271,9 +263,10 @@ def _parted(config: Mapping[str, Any], known: set[str], needed: str = "") -> tup
 
 _Write = Callable[[Budget], dict[str, Any]]
 _Read = Callable[[Mapping[str, Any]], tuple[Budget, dict[str, Any]]]
-_SYSTEMS: dict[str, tuple[Mapping[str, str], _Write, _Read]] = {
-    "anchor": (_ROLES["application"], _to_anchor, _from_anchor),
-    "octopus": (_ROLES["working_memory"], _to_octopus, _from_octopus),
-    "plan-195": (_ROLES["agent_prompt"], _to_plan_195, lambda config: (agent_prompt(None, config), {})),
-    "langchain": ({**_ROLES["working_memory"], "step": "history"}, _to_langchain, _from_langchain),
+#: Of each system: its role table, what writes its configuration, and what reads it.
+_SYSTEMS: dict[str, tuple[str, _Write, _Read]] = {
+    "anchor": ("application", _to_anchor, _from_anchor),
+    "octopus": ("working_memory", _to_octopus, _from_octopus),
+    "plan-195": ("agent_prompt", _to_plan_195, lambda config: (agent_prompt(None, config), {})),
+    "langchain": ("request", _to_langchain, _from_langchain),
 }

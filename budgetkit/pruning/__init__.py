@@ -1,1 +1,6 @@
-"""Pruning: policies that say which messages leave a long history, and the code that carries out what they say."""
+"""What leaves a long history.
+
+- `policies/` say what is to go: `policies/pruners.py` has one small class for each.
+- `dropping.py` carries that out: here a message is dropped, shrunk, or put into a summary.
+- `history.py` knows what is still there, and `search.py` finds what may come back.
+"""

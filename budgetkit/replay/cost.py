@@ -9,7 +9,6 @@ is missing too; it is never 0.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from importlib.metadata import version
@@ -112,12 +111,8 @@ class Prices:
             In US dollars; NaN where tokens of a kind are charged whose price is not known.
         """
         sent = fresh + cached + written
-        parts = [
-            (fresh, self.input),
-            (cached, self.cache_read),
-            (written, self.cache_write or self.input),
-            (output, self.output),
-        ]
+        listed = self.input, self.cache_read, self.cache_write or self.input, self.output
+        parts = zip((fresh, cached, written, output), listed, strict=True)
         return sum((_times(tokens, price, sent) for tokens, price in parts), np.zeros(np.shape(sent)))
 
 
@@ -232,22 +227,11 @@ def _listed(model: str, on: date | None, provider: str | None, hour: bool) -> Pr
     except LookupError:
         return Prices(model, source=f"{release} knows no {model!r}", date=day.date().isoformat())
     found = entry.get_prices(day)
-    write = [found.cache_write_mtok]
-    if hour:
-        write.insert(0, getattr(found, "cache_write_1h_mtok", None))
-    return Prices(
-        model,
-        _price(found.input_mtok),
-        _price(found.output_mtok),
-        _price(found.cache_read_mtok),
-        _first(write),
-        f"{release}, {seller.id}/{entry.id}",
-        day.date().isoformat(),
-    )
-
-
-def _first(values: Sequence[Any]) -> Price | None:
-    return next((_price(value) for value in values if value is not None), None)
+    longer = getattr(found, "cache_write_1h_mtok", None) if hour else None
+    write = found.cache_write_mtok if longer is None else longer
+    given = zip(PRICED, (found.input_mtok, found.output_mtok, found.cache_read_mtok, write), strict=True)
+    listed: dict[str, Any] = {name: _price(each) for name, each in given}
+    return Prices(model, **listed, source=f"{release}, {seller.id}/{entry.id}", date=day.date().isoformat())
 
 
 def _price(value: Any) -> Price | None:

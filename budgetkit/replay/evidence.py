@@ -24,10 +24,8 @@ import pandas as pd
 import regex
 
 from budgetkit.budget.quoting import brief
-from budgetkit.message import Message
+from budgetkit.message import SYSTEM_ROLES, Message
 from budgetkit.trace import Trace
-
-__all__ = ["PROXY", "evidence"]
 
 #: What the frame calls evidence that nobody marked.
 PROXY: Final = "proxy: rare word again"
@@ -110,7 +108,7 @@ def _named(trace: Trace) -> Iterator[tuple[int, int, str]]:
             if often[word.casefold()] > _MOST:
                 continue
             first = introduced.setdefault(word.casefold(), index)
-            if turns[first] < turns[index] and trace.messages[first].role not in ("system", "developer"):
+            if turns[first] < turns[index] and trace.messages[first].role not in SYSTEM_ROLES:
                 pairs.setdefault(first, word)
         if message.role != "tool":  # a result names what it was asked for; that it was asked stands in the call
             yield from ((index, first, word) for first, word in sorted(pairs.items()))

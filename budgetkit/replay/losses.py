@@ -46,19 +46,10 @@ def losses(outcome: Replay, found: pd.DataFrame | None = None) -> pd.DataFrame:
     True
     """
     pairs = evidence(outcome.trace) if found is None else found
-    sents = outcome.placed.sents
-    asks = np.array([message.role == "assistant" for message in outcome.trace.messages], dtype=np.bool_)
-    later, needs = (pairs[name].to_numpy(dtype=np.int64) for name in ("message", "needs"))
-    # An answer is given to the request that ends before it; all else is first sent with the one that ends after it.
-    at = np.where(asks[later], np.searchsorted(sents, later, "left"), np.searchsorted(sents, later, "right"))
-    in_time = at < len(sents)
-    sent = ~outcome.placed.unsent[needs]
-    gone, shrunk = (np.array(column, dtype=np.int64)[needs] for column in (outcome.kept.gone, outcome.kept.shrunk))
-    there = sent & ((gone == NEVER) | (gone > at)) & ((shrunk == NEVER) | (shrunk > at))
-    there |= _came_back(outcome, needs, at)
-    needed = np.bincount(at[in_time], minlength=len(sents))
-    present = np.bincount(at[in_time & there], minlength=len(sents))
-    possible = _possible(outcome, needs[in_time], at[in_time])
+    sents, (at, needs, there) = outcome.placed.sents, needed_there(outcome, pairs)
+    needed = np.bincount(at, minlength=len(sents))
+    present = np.bincount(at[there], minlength=len(sents))
+    possible = _possible(outcome, needs, at)
     return pd.DataFrame(
         {
             "request": np.arange(1, len(sents) + 1),
@@ -72,10 +63,22 @@ def losses(outcome: Replay, found: pd.DataFrame | None = None) -> pd.DataFrame:
     )
 
 
+def needed_there(outcome: Replay, pairs: pd.DataFrame) -> tuple[Ints, Ints, Flags]:
+    """Return for each pair the request that needs it, the message that it needs, and whether it is there."""
+    sents = outcome.placed.sents
+    asks = np.array([message.role == "assistant" for message in outcome.trace.messages], dtype=np.bool_)
+    later, needs = (pairs[name].to_numpy(dtype=np.int64) for name in ("message", "needs"))
+    # An answer is given to the request that ends before it; all else is first sent with the one that ends after it.
+    at = np.where(asks[later], np.searchsorted(sents, later, "left"), np.searchsorted(sents, later, "right"))
+    at, needs = at[at < len(sents)], needs[at < len(sents)]
+    gone, shrunk = (np.array(column, dtype=np.int64)[needs] for column in (outcome.kept.gone, outcome.kept.shrunk))
+    there = ~outcome.placed.unsent[needs] & ((gone == NEVER) | (gone > at)) & ((shrunk == NEVER) | (shrunk > at))
+    return at, needs, there | _came_back(outcome, needs, at)
+
+
 def _came_back(outcome: Replay, needs: Ints, at: Ints) -> Flags:
-    back = [set(found) for found in outcome.returned]
-    pairs = zip(needs.tolist(), at.tolist(), strict=True)
-    return np.array([request < len(back) and slot in back[request] for slot, request in pairs], dtype=np.bool_)
+    back = {(request, slot) for request, found in enumerate(outcome.returned) for slot in found}
+    return np.array([pair in back for pair in zip(at.tolist(), needs.tolist(), strict=True)], dtype=np.bool_)
 
 
 def _possible(outcome: Replay, needs: Ints, at: Ints) -> Ints:

@@ -14,15 +14,16 @@ from budgetkit.counters import counter
 from budgetkit.framing import Framing
 from budgetkit.message import Message
 from budgetkit.models import Model
+from budgetkit.plan.allocating import allocate_columns, with_undeclared
 from budgetkit.plan.items import Floats, Ints
-from budgetkit.plan.walk import allocate_columns, with_undeclared
 from budgetkit.replay.cost import MILLION, Prices
-from budgetkit.replay.forecast import draws, first_over, paths
+from budgetkit.replay.forecast import Pace, draws, first_over, pace_beside, paths
 from budgetkit.trace import DEFAULT_ROLES, Ledger, Trace, Turn
 from budgetkit.trace.sections import Roles, past_section
 
 Preset = Callable[[Model], Budget]
 Count = Callable[[str], int]
+MOST_OTHERS: Final = 30  # conversations that say how such ones go on; more tell little more
 _AT_ONCE: Final = 100  # paths whose requests are planned at once, so that memory stays small
 
 
@@ -62,6 +63,7 @@ def outlook(
     turns: int = 1_000,
     samples: int = 500,
     seed: int = 0,
+    others: Sequence[Trace] = (),
 ) -> pd.DataFrame:
     """Forecast three turns for each model: the first cut, the full window, and the end of the money.
 
@@ -85,6 +87,9 @@ def outlook(
         How many conversations to draw.
     seed : int, default 0
         The same seed draws the same.
+    others : sequence of Trace, optional
+        Other conversations of the same kind, at least five, of which the first 30 are taken: how they went on says
+        how large turns become.
 
     Returns
     -------
@@ -102,8 +107,9 @@ def outlook(
     frames = []
     for model in models:
         budget, count = preset(model), counter(model)
-        drawn = contexts(trace, count, turns, samples, seed)
-        found = [first_cut(trace, budget, count, turns, samples, seed)]
+        pace = pace_of(trace, count, others)
+        drawn = contexts(trace, count, turns, samples, seed, pace=pace)
+        found = [first_cut(trace, budget, count, turns, samples, seed, pace=pace)]
         found.append(first_over(drawn, {"window full": budget.window}))
         cost = spent(drawn, prices(model.name)) if prices is not None and money is not None else None
         if cost is not None and money is not None:
@@ -114,14 +120,26 @@ def outlook(
     return pd.concat(frames, ignore_index=True)
 
 
+def pace_of(trace: Trace, count: Count, others: Sequence[Trace], framing: Framing | None = None) -> Pace | None:
+    """Return how much larger or smaller a conversation's turns become, by how others of its kind went on."""
+    sizes = [turn_sizes(each, count, framing) for each in (trace, *others[:MOST_OTHERS])]
+    return pace_beside(sizes[0], sizes[1:])
+
+
 def contexts(
-    trace: Trace, count: Count, turns: int, samples: int = 500, seed: int = 0, framing: Framing | None = None
+    trace: Trace,
+    count: Count,
+    turns: int,
+    samples: int = 500,
+    seed: int = 0,
+    framing: Framing | None = None,
+    pace: Pace | None = None,
 ) -> Ints:
     """Return the size of conversations after each turn: as it was up to the last one seen, then as it is drawn."""
     sizes = turn_sizes(trace, count, framing)
     start = int(trace.counts(count, framing)[: trace.turns[0].start].sum())
     known = start + np.cumsum(sizes)
-    return followed(known, paths(sizes, turns, int(known[-1]), samples, seed))
+    return followed(known, paths(sizes, turns, int(known[-1]), samples, seed, pace=pace))
 
 
 def followed(known: Ints, drawn: Ints) -> Ints:
@@ -144,6 +162,7 @@ def first_cut(
     seed: int = 0,
     roles: Roles | None = None,
     framing: Framing | None = None,
+    pace: Pace | None = None,
 ) -> pd.DataFrame:
     """Return at which turn the history first asks for more than the budget leaves it, which is when a replay cuts."""
     roles = (budget.roles or DEFAULT_ROLES) if roles is None else roles
@@ -153,9 +172,9 @@ def first_cut(
     section = past_section(user, roles)
     asked = _Asked.of(trace.ledger(count, roles, framing), trace.turns, section)
     known, limit = asked.over(budget, asked.known)
-    drawn, pace = draws(len(trace.turns), turns, samples, seed)
+    drawn, paces = draws(len(trace.turns), turns, samples, seed, pace=pace)
     parts = [slice(start, start + _AT_ONCE) for start in range(0, samples, _AT_ONCE)]
-    ahead = [asked.over(budget, asked.drawn(drawn[part], pace[part]))[0] for part in parts]
+    ahead = [asked.over(budget, asked.drawn(drawn[part], paces[part]))[0] for part in parts]
     found = first_over(followed(known, np.concatenate(ahead)), {"first cut": 0})
     return found.assign(limit=float(limit[-1]))
 

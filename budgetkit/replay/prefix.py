@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -19,9 +20,9 @@ from budgetkit.trace import Ledger, Turn
 from budgetkit.trace.ledger import UNSENT
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class PrefixLayout:
-    """A conversation's sizes by place, as seen by one section that is pruned."""
+    """A conversation's sizes by place, as seen by one section that is pruned; what follows from them is made once."""
 
     section: str
     ledger: Ledger
@@ -30,33 +31,34 @@ class PrefixLayout:
     entry: Ints
     leave: Ints
 
-    @property
+    @cached_property
     def starts(self) -> Ints:
         """Where the turn of each request starts."""
         return np.array([r.start for r in self.requests], dtype=np.int64)
 
-    @property
+    @cached_property
     def sents(self) -> Ints:
         """Where each request ends."""
         return np.array([r.sent for r in self.requests], dtype=np.int64)
 
-    @property
+    @cached_property
     def tokens(self) -> Ints:
         """Size of each message."""
         return np.array([item.tokens for item in self.ledger.past], dtype=np.int64)
 
-    @property
+    @cached_property
     def unsent(self) -> Flags:
         """Which messages no request holds."""
         return _in(self.ledger.past, UNSENT)
 
-    @property
+    @cached_property
     def schemas(self) -> int:
         """Size of the tool schemas."""
         return sum(item.tokens for item in self.ledger.schemas)
 
+    @cached_property
     def passages(self) -> Ints:
-        """Return the size of the passages of each request."""
+        """Size of the passages of each request."""
         sizes = np.zeros(len(self.tokens) + 1, dtype=np.int64)
         for index, found in self.ledger.retrieved.items():
             sizes[index + 1] = sum(item.tokens for item in found)
@@ -67,6 +69,37 @@ class PrefixLayout:
         """Return the size of opening messages and tool schemas together."""
         opening = self.tokens[: self.ledger.opening][~self.prunable[: self.ledger.opening]]
         return int(opening.sum()) + self.schemas
+
+    @cached_property
+    def earlier(self) -> Ints:
+        """Tokens before each message that are pruned in no request."""
+        return _sums(np.where(self.prunable, 0, self.tokens))
+
+    @cached_property
+    def running(self) -> Ints:
+        """Tokens before each message that are not pruned in the request of their own turn."""
+        now = self.prunable & _in(self.ledger.present, self.section)
+        return _sums(np.where(now, 0, self.tokens))
+
+    @cached_property
+    def edges(self) -> Ints:
+        """The message before which each request can be equal to the last one, whatever the budget."""
+        starts, sents, passages = self.starts, self.sents, self.passages
+        edges = np.full(len(starts), -1, dtype=np.int64)
+        if len(starts) < 2:
+            return edges
+        same_turn = starts[1:] == starts[:-1]
+        gone = np.where(same_turn, passages[1:] != passages[:-1], passages[:-1] > 0)
+        edges[1:] = np.where(gone, starts[:-1], sents[:-1])
+        taken = self.ledger.gone
+        for at in np.unique(taken[taken < len(taken)]).tolist():  # a recorded compaction breaks the prefix there
+            edges[np.searchsorted(sents, at, "right") :][:1] = np.flatnonzero(taken == at)[0]
+        return edges
+
+    @cached_property
+    def firsts(self) -> dict[str, Ints]:
+        """Where a section starts in each request but the first, as the index of a message; filled when asked."""
+        return {}
 
 
 def place(ledger: Ledger, requests: Sequence[Turn], section: str, unsent: Sequence[int] = ()) -> PrefixLayout:
@@ -79,25 +112,16 @@ def place(ledger: Ledger, requests: Sequence[Turn], section: str, unsent: Sequen
     sents = np.array([r.sent for r in requests], dtype=np.int64)
     index = np.arange(len(later))
     entry = np.where(now, np.searchsorted(sents, index, "right"), np.searchsorted(starts, index, "right"))
-    leave = np.full(len(later), len(requests)) if ledger.gone is None else np.searchsorted(sents, ledger.gone, "right")
+    leave = np.searchsorted(sents, ledger.gone, "right")
     entry = np.where(later & (entry < leave), entry, len(requests))
     return PrefixLayout(section, ledger, requests, later, entry, np.where(entry < len(requests), leave, len(requests)))
 
 
 def boundaries(placed: PrefixLayout, columns: Mapping[str, Mapping[str, Ints]]) -> Ints:
     """Return the message before which each request can be equal to the last one at all."""
-    starts, sents, passages = placed.starts, placed.sents, placed.passages()
-    limits = np.full(len(starts), -1, dtype=np.int64)
-    if len(starts) < 2:
-        return limits
-    same_turn = starts[1:] == starts[:-1]
-    gone = np.where(same_turn, passages[1:] != passages[:-1], passages[:-1] > 0)
-    limits[1:] = np.where(gone, starts[:-1], sents[:-1])
-    if (taken := placed.ledger.gone) is not None:  # what a recorded compaction takes out breaks the prefix there
-        for at in np.unique(taken[taken < len(taken)]).tolist():
-            limits[np.searchsorted(placed.sents, at, "right") :][:1] = np.flatnonzero(taken == at)[0]
+    limits = placed.edges.copy()
     for section, column in columns.items():
-        if section != placed.section:
+        if section != placed.section and column["cut"].any():
             changed = _recut(column)
             limits[1:][changed] = np.minimum(limits[1:], _first_of(placed, section))[changed]
     return limits
@@ -105,16 +129,13 @@ def boundaries(placed: PrefixLayout, columns: Mapping[str, Mapping[str, Ints]]) 
 
 def equal_prefix(placed: PrefixLayout, limits: Ints, equal_to: Ints, pruned: Ints, sent: Ints) -> Ints:
     """Return the longest prefix that each request shares with the last one."""
-    starts = placed.starts
-    earlier = _sums(np.where(placed.prunable, 0, placed.tokens))
-    prunable_now = placed.prunable & _in(placed.ledger.present, placed.section)
-    running = _sums(np.where(prunable_now, 0, placed.tokens))
+    starts, running, passages = placed.starts, placed.running, placed.passages
     edge = np.maximum(equal_to, starts)
-    equal = pruned + earlier[np.minimum(equal_to, starts)] + running[edge] - running[starts]
+    equal = pruned + placed.earlier[np.minimum(equal_to, starts)] + running[edge] - running[starts]
     equal += np.where(equal_to >= placed.ledger.opening, placed.schemas, 0)
-    passages = placed.passages()
-    again = (starts == np.roll(starts, 1)) & (passages == np.roll(passages, 1))
-    equal += np.where(again & (equal_to >= starts), passages, 0)
+    if passages.any():
+        again = (starts == np.roll(starts, 1)) & (passages == np.roll(passages, 1))
+        equal += np.where(again & (equal_to >= starts), passages, 0)
     before = np.concatenate((sent[:1], sent[:-1]))
     common: Ints = np.minimum(np.where(limits >= 0, equal, 0), np.minimum(sent, before))
     return common
@@ -152,6 +173,12 @@ def _recut(column: Mapping[str, Ints]) -> Flags:
 
 def _first_of(placed: PrefixLayout, section: str) -> Ints:
     """Return where a section starts in each request but the first, as the index of a message."""
+    if section not in placed.firsts:
+        placed.firsts[section] = _starting(placed, section)
+    return placed.firsts[section]
+
+
+def _starting(placed: PrefixLayout, section: str) -> Ints:
     ledger = placed.ledger
     in_head = [item.section for item in (*ledger.past[: ledger.opening], *ledger.schemas)]
     if section in in_head:

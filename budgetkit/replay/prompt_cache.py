@@ -17,12 +17,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
 from budgetkit.budget.allocation import check_choice
+from budgetkit.files import Table, read_rows, read_toml
 from budgetkit.models import Model
 from budgetkit.plan.items import Floats, Ints
 
@@ -46,7 +46,7 @@ class PromptCache:
     breakpoints : tuple of {"head", "end"}, optional
         Where marks are set; None for a cache that finds the longest prefix by itself.
     lookback : int, optional
-        How many blocks (messages) the cache looks back from the mark at the end.
+        How many blocks (texts, pictures, tool calls and results) the cache looks back from the mark at the end.
     considered : int, optional
         At how many marks it looks at most, the newest first.
     source : str
@@ -109,7 +109,7 @@ class PromptCache:
         pauses : float64 array, shape (requests,), optional
             Seconds since the last request; NaN where nobody knows, which is taken as short.
         new_blocks : int64 array, shape (requests,), optional
-            Messages that the request adds to the last one.
+            Blocks that the request adds to the last one, as :func:`budgetkit.replay.requests.new_blocks` counts them.
 
         Returns
         -------
@@ -169,61 +169,16 @@ class PromptCache:
         return found
 
 
-_ANTHROPIC = "Anthropic, Prompt caching; read 2026-11-21: marks on at most 4 blocks, 20 blocks looked back"
-_FLOORS = "least lengths by model: harn-vm 0.10.52, measured on 2026-07-24; read 2026-11-22"
-_NEWER = (
-    "OpenAI, Prompt caching, and openai-python 2.54.0, prompt_cache_options; read 2026-11-22: GPT-5.6 and later, from "
-    "1,024 tokens, writing 1.25 times, one implicit mark, the newest 80 considered, kept for 30 minutes at least"
-)
+def _from_row(row: dict[str, Any]) -> PromptCache:
+    marks = row.get("breakpoints")
+    own = {name: value for name, value in row.items() if name != "models"}
+    return PromptCache(**own | {"breakpoints": None if marks is None else tuple(marks)})
 
-_GOOGLE = (
-    "Google, Gemini API, Context caching, implicit; read 2026-11-22: no hit is promised, so this is the best case; "
-    "cached tokens cost a tenth, writing costs nothing extra; no lifetime is published, 300 s stand for 'a short time'"
-)
 
 #: Prompt caches of providers; a replay takes the price of reading from the model's prices where these are known.
-CACHES: Final[Mapping[str, PromptCache]] = MappingProxyType(
-    {
-        "none": PromptCache(breakpoints=(), source="no prompt cache"),
-        "longest prefix": PromptCache(write=1.25, source="an ideal cache at Anthropic's prices: no minimum, no steps"),
-        "openai": PromptCache(
-            1024,
-            128,
-            1.0,
-            0.5,
-            600,
-            source="OpenAI, Prompt caching; read 2026-11-21: from 1,024 tokens, by 128; reading costs half (gpt-4o)",
-        ),
-        "openai-5.6": PromptCache(1024, 1, 1.25, 0.1, 1800, ("end",), None, 80, _NEWER),
-        "anthropic": PromptCache(1024, 1, 1.25, 0.1, 300, ("head", "end"), 20, source=_ANTHROPIC),
-        "anthropic-1h": PromptCache(1024, 1, 2.0, 0.1, 3600, ("head", "end"), 20, source=_ANTHROPIC),
-        **{
-            f"anthropic-{least}": PromptCache(
-                least, 1, 1.25, 0.1, 300, ("head", "end"), 20, source=f"{_ANTHROPIC}; {whose}; {_FLOORS}"
-            )
-            for least, whose in (
-                (512, "Opus 5, Fable 5, Mythos 5"),
-                (2048, "Opus 4.7"),
-                (4096, "Opus 4.5 and 4.6, Haiku 4.5"),
-            )
-        },
-        "gemini": PromptCache(4096, 1, 1.0, 0.1, 300, source=f"{_GOOGLE}; Gemini 3 from 4,096 tokens"),
-        "gemini-2048": PromptCache(2048, 1, 1.0, 0.1, 300, source=f"{_GOOGLE}; Gemini 2.5 from 2,048 tokens"),
-    }
+CACHES: Final[Mapping[str, PromptCache]] = Table(
+    lambda: {name: _from_row(row) for name, row in read_rows("prompt_caches.toml", "cache").items()}
 )
-
-#: The prompt cache of a provider, as models.csv names it.
-PROVIDERS: Final[Mapping[str, str]] = MappingProxyType(
-    {"OpenAI": "openai", "Anthropic": "anthropic", "Google": "gemini"}
-)
-#: Caches of single models, by a part of their name, as the sources in CACHES say; all else is its provider's.
-_OF_MODELS: Final = {
-    "anthropic-512": r"claude-(opus|fable|mythos)-5(?!\d)",
-    "anthropic-2048": r"claude-opus-4-7(?!\d)",
-    "anthropic-4096": r"claude-(opus-4-[56]|haiku-4-5)(?!\d)",
-    "openai-5.6": r"gpt-(5\.([6-9]|\d\d)|[6-9]|\d\d)(?!\d)",
-    "gemini-2048": r"gemini-2\.5",
-}
 #: The cache that stands in where a provider's is not known.
 IDEAL: Final = "longest prefix"
 
@@ -249,8 +204,8 @@ def provider_rules(model: Model) -> str:
     >>> provider_rules(Model("gpt-5.6-sol", 400_000)), provider_rules(Model("claude-opus-5", 200_000))
     ('openai-5.6', 'anthropic-512')
     """
-    for rules, names in _OF_MODELS.items():
-        if re.search(names, model.name.casefold()):
+    for rules, row in read_rows("prompt_caches.toml", "cache").items():
+        if "models" in row and re.search(row["models"], model.name.casefold()):
             return rules
-    name = PROVIDERS.get(model.provider, IDEAL)
-    return name if name in CACHES else IDEAL
+    name: str = read_toml("prompt_caches.toml")["providers"].get(model.provider, IDEAL)
+    return name

@@ -11,8 +11,9 @@ the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -21,26 +22,26 @@ from budgetkit.budget import Budget
 from budgetkit.counters import count_of
 from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.live.engine import with_promise
-from budgetkit.message import Message
-from budgetkit.plan.items import Ints
-from budgetkit.plan.walk import allocate, allocate_columns, with_undeclared
+from budgetkit.message import RESULT_ROLES, Message
+from budgetkit.plan.allocating import allocate, allocate_columns, with_undeclared
+from budgetkit.plan.items import Floats, Ints
+from budgetkit.pruning.dropping import Kept, Measure, Visit, retain
 from budgetkit.pruning.history import Slots
 from budgetkit.pruning.policies import Policy, PruningContext
 from budgetkit.pruning.policies.systems import policy_of
-from budgetkit.pruning.retention import Kept, Measure, Visit, retain
 from budgetkit.replay.cost import Prices
 from budgetkit.replay.prefix import PrefixLayout, boundaries, equal_prefix, place
-from budgetkit.replay.prompt_cache import CACHES, PromptCache
-from budgetkit.replay.requests import By, answers, pauses, requests_of
+from budgetkit.replay.prompt_cache import CACHES, IDEAL, PromptCache
+from budgetkit.replay.requests import By, answers, new_blocks, pauses, requests_of
 from budgetkit.replay.results import Replay
 from budgetkit.replay.returning import Returned, returned, shared_at_most
 from budgetkit.replay.returning import sizes as sizes_of
 from budgetkit.trace import DEFAULT_ROLES, Ledger, Trace, Turn, unpaired
-from budgetkit.trace.sections import Roles, past_section
+from budgetkit.trace.ledger import unwritable
+from budgetkit.trace.sections import Roles, past_section, roles_key
 
 Columns = dict[str, dict[str, Ints]]
 Count = Callable[[str], int]
-_RESULTS = ("tool", "function")
 
 
 def replay(
@@ -53,7 +54,7 @@ def replay(
     framing: Framing | None = None,
     section: str | None = None,
     by: By = "turn",
-    cache: PromptCache = CACHES["longest prefix"],
+    cache: PromptCache | None = None,
     prices: Prices | None = None,
 ) -> Replay:
     """Send a conversation through a budget, turn by turn, and let a policy prune what does not fit.
@@ -77,9 +78,9 @@ def replay(
         The section that the policy prunes; that of earlier user messages when left out.
     by : {"turn", "request"}
         One request a turn, or one for each answer of the model.
-    cache : PromptCache
-        The provider's prompt cache, one of :data:`budgetkit.replay.prompt_cache.CACHES` or your own. Where
-        the prices say what reading from it costs, that counts.
+    cache : PromptCache, optional
+        The provider's prompt cache, one of :data:`budgetkit.replay.prompt_cache.CACHES` or your own; when left out the
+        ideal one, "longest prefix". Where the prices say what reading from it costs, that counts.
     prices : Prices, optional
         What tokens cost; see :func:`budgetkit.replay.cost.prices`.
 
@@ -108,64 +109,100 @@ def replay(
     count, policy = count_of("o200k_base" if count is None else count), policy_of(policy)
     roles = (budget.roles or DEFAULT_ROLES) if roles is None else roles
     framing = DEFAULT_FRAMING if framing is None else framing
+    key = ("asked", count, framing, roles_key(roles), section, by)
+    asked = trace.once(key, lambda: _asked(trace, count, roles, framing, section, by))
+    sizes = _sizes(asked, budget)
+    slots = asked.slots(trace, policy)
+    kept = retain(slots, sizes.visits(asked), policy, _measure(trace, policy, count, framing))
+    back = returned(trace, asked.placed, slots, kept, sizes.limits, policy)
+    return _outcome(trace, (asked, sizes, kept, slots, back), policy, cache or CACHES[IDEAL], prices)
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """What a conversation asks for at each request, whatever the budget and the policy: made once, and kept."""
+
+    placed: PrefixLayout
+    demands: Mapping[str, Ints]
+    pinned: Ints
+    output: Ints
+    pauses: Floats
+    new_blocks: Ints
+    turns: list[int]
+    is_result: list[bool]
+    moves: tuple[list[list[int]], list[list[int]]]  # which messages enter at each request, and which are taken out
+
+    @property
+    def section(self) -> str:
+        return self.placed.section
+
+    def slots(self, trace: Trace, policy: Policy) -> Slots:
+        importance = [policy.importance(message) for message in trace.messages]
+        units = self.turn_units if policy.unit == "turn" else self.units
+        return Slots(self.placed.tokens.tolist(), units, self.turns, self.is_result, importance)
+
+    @cached_property
+    def units(self) -> list[int]:
+        return _units(self.placed.ledger, self.turns, by_turn=False)
+
+    @cached_property
+    def turn_units(self) -> list[int]:
+        return _units(self.placed.ledger, self.turns, by_turn=True)
+
+
+def _asked(trace: Trace, count: Count, roles: Roles, framing: Framing, section: str | None, by: By) -> _Asked:
     requests = requests_of(trace, by)
     ledger = trace.ledger(count, roles, framing)
     placed = place(ledger, requests, section or past_section(_user(trace), roles), unpaired(trace))
-    sizes = _sizes(placed, budget, roles)
-    slots = _slots(trace, placed, policy)
-    kept = retain(slots, sizes.visits(placed), policy, _measure(trace, policy, count, framing))
-    output = answers(trace.answers(count, framing), requests, by)
-    limits = sizes.columns[placed.section]["limit"] - sizes.pinned
-    back = returned(trace, placed, slots, kept, limits, policy)
-    return _outcome(trace, (placed, sizes, kept, slots, back), policy, output, cache, prices)
+    names = [] if callable(roles) else list(roles.values())
+    frame = placed.ledger.demand(requests, [*names, placed.section])
+    demands = {str(s): frame[s].to_numpy() for s in frame.columns if frame[s].any() or s == placed.section}
+    sizes = np.where(placed.prunable, placed.tokens, 0)
+    entered, left = (np.bincount(at, sizes, len(requests) + 1) for at in (placed.entry, placed.leave))
+    pinned = demands[placed.section] - np.cumsum((entered - left).astype(np.int64))[:-1]
+    moves = _by_request(placed.entry, requests), _by_request(placed.leave, requests)
+    turns = np.searchsorted([turn.start for turn in trace.turns], np.arange(len(sizes)), "right").tolist()
+    is_result = [message.role in RESULT_ROLES for message in trace.messages]
+    output = unwritable(answers(trace.answers(count, framing), requests, by))  # every replay hands it out
+    between = pauses(trace.messages, requests), new_blocks(trace.messages, requests)
+    return _Asked(placed, demands, pinned, output, *between, turns, is_result, moves)
 
 
 @dataclass(frozen=True, slots=True)
 class _Sizes:
-    """What every section asks for and may take, at each request."""
+    """What a budget lets every section take, at each request; the limits are those of the history that is pruned."""
 
     budget: Budget
     columns: Columns
-    demands: dict[str, Ints]
-    pinned: Ints
     limits: Ints
+    boundaries: Ints
 
-    def others(self, columns: Columns, section: str) -> Ints:
-        return sum((c["granted"] for s, c in columns.items() if s != section), np.zeros_like(self.pinned))
-
-    def visits(self, placed: PrefixLayout) -> list[Visit]:
-        column = self.columns[placed.section]
-        limits = (column["limit"] - self.pinned).tolist()
-        others = (self.others(self.columns, placed.section) + self.pinned).tolist()
-        entering, leaving = _by_request(placed.entry, placed.requests), _by_request(placed.leave, placed.requests)
+    def visits(self, asked: _Asked) -> list[Visit]:
+        limits, others = self.limits.tolist(), (_others(self.columns, asked.section) + asked.pinned).tolist()
         usable, window = self.budget.usable, self.budget.window
-        edges = (max(0, edge) for edge in self.limits.tolist())
-        rows = zip(limits, others, placed.requests, entering, edges, leaving, strict=True)
-        return [
-            Visit(PruningContext(0, limit, other, usable, window, request.number), *rest)
-            for limit, other, request, *rest in rows
-        ]
+        edges = np.maximum(self.boundaries, 0).tolist()
+        rows = zip(limits, others, asked.placed.requests, asked.moves[0], edges, asked.moves[1], strict=True)
+        context = partial(PruningContext, 0, usable=usable, window=window)
+        return [Visit(context(limit, other, turn=request.number), *rest) for limit, other, request, *rest in rows]
 
 
-_Pruned = tuple[PrefixLayout, _Sizes, Kept, Slots, Returned]
+_Pruned = tuple[_Asked, _Sizes, Kept, Slots, Returned]
 
 
 def _user(trace: Trace) -> Message:
     return next((m for m in trace.messages if m.role == "user"), Message({"role": "user"}))
 
 
-def _sizes(placed: PrefixLayout, budget: Budget, roles: Roles) -> _Sizes:
+def _sizes(asked: _Asked, budget: Budget) -> _Sizes:
     """Ask the budget for every request at once."""
-    names = [] if callable(roles) else list(roles.values())
-    frame = placed.ledger.demand(placed.requests, [*names, placed.section])
-    asked = [name for name in frame.columns if frame[name].any() or name == placed.section]
-    demands = {str(name): frame[name].to_numpy() for name in asked}
-    budget = with_undeclared(replace(budget, deficit="signed"), demands)
-    columns = allocate_columns(budget, demands, len(placed.requests))
-    sizes = np.where(placed.prunable, placed.tokens, 0)
-    entered, left = (np.bincount(at, sizes, len(placed.requests) + 1) for at in (placed.entry, placed.leave))
-    pinned = demands[placed.section] - np.cumsum((entered - left).astype(np.int64))[:-1]
-    return _Sizes(budget, columns, demands, pinned, boundaries(placed, columns))
+    budget = with_undeclared(replace(budget, deficit="signed"), asked.demands)
+    columns = allocate_columns(budget, asked.demands, len(asked.pinned))
+    limits = columns[asked.section]["limit"] - asked.pinned
+    return _Sizes(budget, columns, limits, boundaries(asked.placed, columns))
+
+
+def _others(columns: Columns, section: str) -> Ints:
+    return sum((c["granted"] for s, c in columns.items() if s != section), np.zeros_like(columns[section]["granted"]))
 
 
 def _by_request(places: Ints, requests: Sequence[Turn]) -> list[list[int]]:
@@ -175,15 +212,6 @@ def _by_request(places: Ints, requests: Sequence[Turn]) -> list[list[int]]:
         if request < len(slots):
             slots[request].append(slot)
     return slots
-
-
-def _slots(trace: Trace, placed: PrefixLayout, policy: Policy) -> Slots:
-    messages = trace.messages
-    turns = np.searchsorted([t.start for t in trace.turns], np.arange(len(messages)), "right").tolist()
-    units = _units(placed.ledger, turns, policy.unit == "turn")
-    importance = [policy.importance(message) for message in messages]
-    is_result = [message.role in _RESULTS for message in messages]
-    return Slots(placed.tokens.tolist(), units, turns, is_result, importance)
 
 
 def _units(ledger: Ledger, turns: list[int], by_turn: bool) -> list[int]:
@@ -218,28 +246,26 @@ def _measure(trace: Trace, policy: Policy, count: Count, framing: Framing) -> Me
     return measure
 
 
-def _outcome(
-    trace: Trace, pruned: _Pruned, policy: Policy, output: Ints, cache: PromptCache, prices: Prices | None
-) -> Replay:
-    placed, sizes, kept, slots, back = pruned
-    history = np.array(kept.tokens, dtype=np.int64) + sizes.pinned + sizes_of(back, slots)
+def _outcome(trace: Trace, pruned: _Pruned, policy: Policy, cache: PromptCache, prices: Prices | None) -> Replay:
+    asked, sizes, kept, slots, back = pruned
+    placed, section = asked.placed, asked.section
+    history = np.array(kept.tokens, dtype=np.int64) + asked.pinned + sizes_of(back, slots)
     over = np.array(kept.over, dtype=np.int64)
-    columns = allocate_columns(sizes.budget, {**sizes.demands, placed.section: history}, len(history))
+    columns = allocate_columns(sizes.budget, {**asked.demands, section: history}, len(history))
     granted = {s: c["granted"].copy() for s, c in columns.items()}
     if policy.floor.conflict == "shrink":
-        over = _shrink_others(sizes, placed.section, history, over, granted)
-    granted[placed.section] = history
+        over = _shrink_others(sizes.budget, asked, history, over, granted)
+    granted[section] = history
     sent = sum(granted.values(), np.zeros_like(history))
-    equal = equal_prefix(placed, sizes.limits, np.array(kept.equal_to), np.array(kept.equal), sent)
+    equal = equal_prefix(placed, sizes.boundaries, np.array(kept.equal_to), np.array(kept.equal), sent)
     if any(back):
         equal = np.minimum(equal, shared_at_most(back, slots, placed, sent))
     # The priming begins the answer: it is no part of what is kept, and the next request goes on before it.
     kept_at_most = np.maximum(sent - placed.ledger.priming, 0)
     head, equal = np.minimum(placed.head(), kept_at_most), np.minimum(equal, kept_at_most)
-    new = np.diff(placed.sents, prepend=0)
-    cached, written = cache.split(kept_at_most, head, equal, pauses(trace.messages, placed.requests), new)
+    cached, written = cache.split(kept_at_most, head, equal, asked.pauses, asked.new_blocks)
     cache = _at_prices(cache, prices)
-    found = placed, kept, columns, granted, over, equal, cached, written, output
+    found = placed, kept, columns, granted, over, equal, cached, written, asked.output
     return Replay(trace, sizes.budget, policy, cache, *found, prices, back)
 
 
@@ -250,13 +276,13 @@ def _at_prices(cache: PromptCache, prices: Prices | None) -> PromptCache:
     return replace(cache, read=prices.cache_read.base / prices.input.base)
 
 
-def _shrink_others(sizes: _Sizes, section: str, history: Ints, over: Ints, granted: dict[str, Ints]) -> Ints:
+def _shrink_others(budget: Budget, asked: _Asked, history: Ints, over: Ints, granted: dict[str, Ints]) -> Ints:
     """Take from the other sections what the floor of the history needs; return the tokens that are still missing."""
     missing = over.copy()
     for row in np.flatnonzero(over).tolist():
         floor = int(history[row])
-        promised = with_promise(sizes.budget, section, floor)
-        demand = {s: int(column[row]) for s, column in sizes.demands.items()} | {section: floor}
+        promised = with_promise(budget, asked.section, floor)
+        demand = {s: int(column[row]) for s, column in asked.demands.items()} | {asked.section: floor}
         plan = allocate(promised, demand)
         for grant in plan.grants:
             granted[grant.section][row] = grant.granted

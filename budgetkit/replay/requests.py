@@ -69,12 +69,27 @@ def answers(billed: Ints, requests: Sequence[Turn], by: By) -> Ints:
     return np.array([sums[end] - sums[min(r.sent, end)] for r, end in zip(requests, ends, strict=True)], dtype=np.int64)
 
 
+def new_blocks(messages: Sequence[Message], requests: Sequence[Turn]) -> Ints:
+    """Return how many blocks each request adds to the last: each text, picture and tool call is one.
+
+    Examples
+    --------
+    >>> calls = [{"id": name, "function": {"name": "f", "arguments": ""}} for name in "ab"]
+    >>> said = [Message({"role": "user", "content": "Go."}), Message({"role": "assistant", "tool_calls": calls})]
+    >>> new_blocks(said, [Turn(1, 0, 1, 2), Turn(1, 0, 2, 2)]).tolist()
+    [1, 2]
+    """
+    sizes = [max(1, len(m.parts if m.raw.get("content") else ()) + len(m.tool_calls)) for m in messages]
+    sums = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
+    return np.diff(sums[[r.sent for r in requests]], prepend=0)
+
+
 def pauses(messages: Sequence[Message], requests: Sequence[Turn]) -> Floats:
-    """Return the seconds between requests, where the messages carry a time."""
+    """Return the seconds between requests, where the messages carry a time; none where a clock was set back."""
     times = np.array([_seconds(messages[r.sent - 1].raw) for r in requests])
     known = np.flatnonzero(~np.isnan(times))
     found = np.full(len(times), np.nan)
-    found[known[1:]] = np.diff(times[known])
+    found[known[1:]] = np.maximum(np.diff(times[known]), 0)
     return found
 
 

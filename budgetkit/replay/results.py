@@ -13,9 +13,9 @@ from budgetkit.budget import Budget
 from budgetkit.budget.html import block
 from budgetkit.budget.quoting import brief
 from budgetkit.plan.items import Floats, Ints
+from budgetkit.pruning.dropping import Kept
 from budgetkit.pruning.history import NEVER, SHRUNK, SUMMARISED
 from budgetkit.pruning.policies import Policy
-from budgetkit.pruning.retention import Kept
 from budgetkit.replay.cost import Prices
 from budgetkit.replay.prefix import PrefixLayout
 from budgetkit.replay.prompt_cache import PromptCache

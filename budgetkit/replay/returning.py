@@ -9,9 +9,9 @@ import numpy as np
 
 from budgetkit.live.returning import question, spoken
 from budgetkit.plan.items import Ints
+from budgetkit.pruning.dropping import Kept
 from budgetkit.pruning.history import NEVER, Slots
 from budgetkit.pruning.policies import BringBack, Policy
-from budgetkit.pruning.retention import Kept
 from budgetkit.pruning.search import Index, chosen, units_of
 from budgetkit.replay.prefix import PrefixLayout
 from budgetkit.trace import Trace
@@ -31,9 +31,8 @@ def returned(trace: Trace, placed: PrefixLayout, slots: Slots, kept: Kept, limit
         left = (gone != NEVER) & (gone <= number)
         left[request.start :] = False
         room = min(policy.returns(limit), limit - kept.tokens[number])
-        score = (
-            index.scores(question(trace.messages[request.start : request.sent]), request.start) * left[: request.start]
-        )
+        asked = question(trace.messages[request.start : request.sent])
+        score = index.scores(asked, request.start) * left[: request.start]
         found.append(chosen(score, left.tolist(), slots, beside, room, policy.neighbours))
     return tuple(found)
 

@@ -18,7 +18,7 @@ import pandas as pd
 from budgetkit.budget.quoting import quoted
 from budgetkit.plan.items import Ints
 from budgetkit.pruning.history import NEVER
-from budgetkit.replay.requests import pauses
+from budgetkit.replay.requests import new_blocks, pauses
 from budgetkit.replay.results import Replay
 from budgetkit.trace.sections import past_section
 
@@ -125,9 +125,10 @@ def _priced(outcome: Replay, name: str, order: Sequence[str], contents: Sequence
     lines = [[part for section in order for part in each.get(section, ())] for each in contents]
     sent = _array(sum(tokens for _, tokens in line) for line in lines)
     equal = _array([0, *(_shared(before, now) for before, now in zip(lines, lines[1:], strict=False))])
-    head, new = np.minimum(outcome.placed.head(), sent), np.diff(outcome.placed.sents, prepend=0)
-    waits = pauses(outcome.trace.messages, outcome.placed.requests)
-    cached, written = (int(part.sum()) for part in outcome.cache.split(sent, head, equal, waits, new))
+    head, made = np.minimum(outcome.placed.head(), sent), (outcome.trace.messages, outcome.placed.requests)
+    cached, written = (
+        int(part.sum()) for part in outcome.cache.split(sent, head, equal, pauses(*made), new_blocks(*made))
+    )
     whole = int(outcome.sent.sum())
     sums = {"sent": whole, "cached": cached, "written": written, "fresh": whole - cached - written}
     cost = outcome.cache.relative_cost(cached, written, sums["fresh"])

@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from budgetkit.budget import Budget
-from budgetkit.budget.quoting import brief
+from budgetkit.budget.quoting import brief, quoted
 from budgetkit.plan.plan import Plan
 from budgetkit.state.plain_data import changed, json_data, plain, read, schema_of, yaml_data
 from budgetkit.state.saved import VERSION, plan_parts, reader
@@ -81,7 +81,10 @@ def from_dict(data: object) -> Budget | Plan:
     >>> from_dict({"budgetkit": 1, "budget": {"window": 8192}})
     Budget(window=8192, shared_pool=8192)
     """
-    version = data.get("budgetkit") if isinstance(data, Mapping) else VERSION
+    if isinstance(data, Mapping) and "budgetkit" not in data:
+        told = f"no saved state: it has {quoted(data) or 'nothing'}; a saved one says its version under 'budgetkit'"
+        raise ValueError(f"{told}, and has 'budget' or 'plan'; give one that to_json or to_yaml wrote")
+    version = data["budgetkit"] if isinstance(data, Mapping) else VERSION
     if type(version) is not int or version != VERSION:  # true == 1, and is no version
         raise ValueError(
             f"saved state has version {brief(version)}; this budgetkit reads {VERSION}; save it again with this version"

@@ -166,7 +166,7 @@ def changed(value: Any) -> Any:
 
 @cache
 def _usual(kind: Any) -> list[tuple[str, object]]:
-    """Return the fields that are saved, each with its default: no payload, and none that is no part of the value."""
+    """Return the fields that are saved, each with its default; payloads and fields kept only for speed are not."""
     saved = [f for f in fields(kind) if f.init and f.name != "payload" and (f.repr or f.compare)]
     return [(f.name, f.default if f.default_factory is MISSING else f.default_factory()) for f in saved]
 
@@ -240,13 +240,7 @@ def _made(make: Callable[..., Any], found: dict[str, Any]) -> Any:
         raise ValueError(str(error)) from None
 
 
-_KINDS = {
-    "int_type": "a whole number",
-    "string_type": "a text",
-    "bool_type": "true or false",
-    "list_type": "a list",
-    "dict_type": "a mapping",
-}
+_KINDS = {"int": "a whole number", "string": "a text", "bool": "true or false", "list": "a list", "dict": "a mapping"}
 
 
 def schema_of(reader: TypeAdapter[Any]) -> dict[str, Any]:
@@ -281,4 +275,5 @@ def _told(problem: ValidationError) -> str:
         return f"{where}: {context['error']}" if len(first["loc"]) > 1 else str(context["error"])
     if first["type"] == "literal_error":
         return f"{where} is {brief(first['input'])}; known are {context['expected']}; choose one of them"
-    return f"{where} is {brief(first['input'])}; known is {_KINDS.get(first['type'], first['msg'])}; write one"
+    known = _KINDS.get(first["type"].removesuffix("_type"), first["msg"])
+    return f"{where} is {brief(first['input'])}; known is {known}; write one"

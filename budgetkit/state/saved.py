@@ -1,9 +1,13 @@
-"""Saved: what stands in a saved state, field by field, and what reads it."""
+"""Saved: what stands in a saved state, field by field, and what reads it.
+
+The role tables that a plan's items were made with are each written once; states of 0.1.0 have none.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -18,7 +22,6 @@ from budgetkit.plan.decisions import REASONS, decisions_of
 from budgetkit.plan.grant import Grant
 from budgetkit.plan.item import Item
 from budgetkit.plan.plan import Plan, plan_of
-from budgetkit.state.item_roles import roles_of, with_roles
 from budgetkit.state.plain_data import TEXT, TOKENS, changed, list_of, plain, shape, shape_of
 
 VERSION = 1
@@ -104,3 +107,31 @@ def _plan(
     budget: Budget, grants: list[Grant], items: list[Item], texts: Any = None, roles: Any = None, **columns: Any
 ) -> Plan:
     return plan_of(budget, grants, decisions_of(texts=texts, items=with_roles(items, roles), **columns))
+
+
+def roles_of(items: Sequence[Item]) -> dict[str, Any]:
+    """Return each table once, and for each item which of them it has; an empty result where no item has one.
+
+    >>> roles_of([Item("history", 5, roles={"user": "history"}), Item("notes", 5)])
+    {'tables': [{'user': 'history'}], 'items': [0, None]}
+    """
+    tables: list[dict[str, str]] = []
+    for item in items:
+        if isinstance(item.roles, Mapping) and item.roles not in tables:
+            tables.append(dict(item.roles))
+    places = [tables.index(dict(i.roles)) if isinstance(i.roles, Mapping) else None for i in items]
+    return {"tables": tables, "items": places} if tables else {}
+
+
+def with_roles(items: list[Item], roles: Mapping[str, Any] | None) -> list[Item]:
+    """Give items the tables that they were made with."""
+    if roles is None:
+        return items
+    tables, places = roles["tables"], roles["items"]
+    if len(places) != len(items) or any(place is not None and not 0 <= place < len(tables) for place in places):
+        raise ValueError(
+            f"roles have {len(tables)} tables and {len(places)} items; the plan has {len(items)} items, each with the "
+            "place of its table or null; save it again"
+        )
+    given = (None if place is None else tables[place] for place in places)
+    return [replace(item, roles=table) for item, table in zip(items, given, strict=True)]

@@ -2,13 +2,13 @@
 
 from budgetkit.message import Message
 from budgetkit.trace.conversation import Trace
+from budgetkit.trace.door import to_line
 from budgetkit.trace.duplicates import near_duplicates
 from budgetkit.trace.ledger import Ledger
 from budgetkit.trace.loading import iter_traces, list_traces, load_trace, load_traces, shipped_traces
 from budgetkit.trace.objects import messages_of
-from budgetkit.trace.provider_usage import readings, unpaired
+from budgetkit.trace.provider_usage import readings, unpaired, usage_frame
 from budgetkit.trace.redacting import redact
-from budgetkit.trace.saving import to_line, usage_frame
 from budgetkit.trace.sections import DEFAULT_ROLES
 from budgetkit.trace.turns import Turn
 

@@ -22,8 +22,6 @@ from budgetkit.files import extra
 from budgetkit.trace import tables, transcripts
 from budgetkit.trace.jsonl import LONGEST_LINE, Numbered, Progress, values
 
-__all__ = ["Part", "opened"]
-
 #: A name for errors, and the numbered values of one file in a container.
 Part = tuple[str, Iterator[Numbered]]
 _MEMBERS = (".json", ".jsonl", ".ndjson", ".chat", ".traj", ".md", ".txt", ".csv", ".tsv", ".yaml", ".yml", ".gz")

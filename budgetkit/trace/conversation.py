@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,7 @@ import pandas as pd
 from budgetkit.budget.html import block
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.counters import count_of
-from budgetkit.counters.memory import Memo
+from budgetkit.counters.memory import Made, Memo
 from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.message import Message, Passage
 from budgetkit.models import Model
@@ -23,8 +23,6 @@ from budgetkit.trace.ledger import Counted, Ledger, count_all, gone, ledger, unw
 from budgetkit.trace.objects import messages_of
 from budgetkit.trace.sections import DEFAULT_ROLES, Roles, roles_key
 from budgetkit.trace.turns import Turn, turns
-
-__all__ = ["Trace"]
 
 Count = Callable[[str], int]
 Counts = str | Model | Count
@@ -138,7 +136,7 @@ class Trace:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the file holds and nobody counts here, a sentence each; first, that there is nothing to count at all."""
+        """What the file holds but is not counted, a sentence each. If nothing can be counted, the first says so."""
         told = self.fields.get("warnings")
         notes = [note for note in told if isinstance(note, str)] if isinstance(told, list | tuple) else []
         if self.is_silent:
@@ -279,6 +277,10 @@ class Trace:
             ("ledger", count, framing, roles_key(roles)),
             lambda: ledger(self.messages, self.contexts, self.tools, self._counted(count, framing), roles, self.gone),
         )
+
+    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """Return what was made of this trace under a key, or make it; a trace never changes, so once will do."""
+        return self._memo.once(key, make)
 
     def _turn(self, number: int) -> Turn:
         if not 1 <= number <= len(self.turns):

@@ -1,4 +1,4 @@
-"""The door: a foreign dictionary is checked field by field and becomes a trace.
+"""The door: a foreign dictionary is checked field by field and becomes a trace, and a trace becomes a line of a file.
 
 Passages stand under ``contexts``, on the message they were retrieved for or on the conversation; there they
 belong to the message whose index is ``meta.contexts_apply_to_message``, else to the last one of the user.
@@ -6,6 +6,8 @@ belong to the message whose index is ``meta.contexts_apply_to_message``, else to
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from typing import Any
 from warnings import warn
@@ -15,8 +17,6 @@ from budgetkit.message import Message, Passage
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.jsonl import placed
 from budgetkit.trace.turns import last_user
-
-__all__ = ["made_trace"]
 
 _BESIDE = {"id", "messages", "tools", "functions", "contexts", "meta"}
 
@@ -100,3 +100,41 @@ def _contexts(
         except (ValueError, TypeError) as error:
             raise ValueError(f"{where}: {error}") from None
     return found
+
+
+def to_line(trace: Trace) -> str:
+    """Write a conversation in OpenAI's chat format, on one line.
+
+    Parameters
+    ----------
+    trace : Trace
+        The conversation, of whichever format it was read from.
+
+    Returns
+    -------
+    str
+        JSON without a line break; a file of such lines is what :func:`budgetkit.load_traces` reads.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> to_line(bk.Trace("toy", (bk.Message({"role": "user", "content": "Hello world"}),)))
+    '{"id": "toy", "messages": [{"role": "user", "content": "Hello world"}]}'
+    """
+    record: dict[str, Any] = {"id": trace.id, "messages": [dict(message.raw) for message in trace.messages]}
+    meta = dict(trace.meta)
+    own = {index: len(trace.messages[index].contexts) for index in trace.contexts}
+    outside = {index: found[own[index] :] for index, found in trace.contexts.items() if found[own[index] :]}
+    for index, found in outside.items():
+        passages = [dict(passage.raw) for passage in found]
+        if len(outside) == 1 and index == meta.get("contexts_apply_to_message", last_user(trace.messages)):
+            record["contexts"] = passages
+        else:
+            record["messages"][index]["contexts"] = [*(trace.messages[index].raw.get("contexts") or ()), *passages]
+    if trace.tools:
+        record["tools"] = list(trace.tools)
+    if meta:
+        record["meta"] = meta
+    line = json.dumps({**record, **trace.fields}, ensure_ascii=False)
+    # no file can hold half of a character but as an escape
+    return json.dumps({**record, **trace.fields}) if re.search("[\ud800-\udfff]", line) else line

@@ -2,20 +2,25 @@
 
     similarity = 1 - insertions and deletions / length of both
 
-which is 1.0 for equal texts. Each item is compared with the earlier ones that repeat nothing themselves.
+which is 1.0 for equal texts. Each item is compared with the earlier ones that repeat nothing themselves, and of these
+only with those that share enough pieces of q characters. For a deletion takes at most q pieces out of a text and an
+insertion breaks at most q - 1 (E. Ukkonen, "Approximate string-matching with q-grams and maximal matches", 1992), so
+two texts of so many characters together, that are as similar as is asked, have at least so many pieces in common:
+
+    together / 2 * (1 - (2 q - 1) * (1 - similarity)) - q + 1
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from budgetkit.files import extra
 from budgetkit.message import Message
 from budgetkit.plan.item import Item
-
-__all__ = ["near_duplicates"]
 
 
 def near_duplicates(items: Sequence[Item], at_least: float = 0.9, from_tokens: int = 16) -> pd.DataFrame:
@@ -56,16 +61,68 @@ def near_duplicates(items: Sequence[Item], at_least: float = 0.9, from_tokens: i
         raise ValueError(f"near-duplicates from a similarity of {at_least}; it is above 0 and at most 1; give 0.9, say")
     with extra("duplicates", "finding near-duplicates"):
         from rapidfuzz import fuzz, process
+    texts = dict(_texts(items, from_tokens))
+    places = list(texts)
     own: dict[int, str] = {}
     rows = []
-    for index, item in enumerate(items):
-        text = item.payload.text if isinstance(item.payload, Message) else item.payload
-        if not isinstance(text, str) or not text or item.tokens < from_tokens:
-            continue
-        found = process.extractOne(text, own, scorer=fuzz.ratio, score_cutoff=100 * at_least)
+    for (index, text), near in zip(texts.items(), _near(list(texts.values()), at_least), strict=True):
+        earlier = {places[at]: own[places[at]] for at in near if places[at] in own}
+        found = process.extractOne(text, earlier, scorer=fuzz.ratio, score_cutoff=100 * at_least)
         if found is None:
             own[index] = text
         else:
+            item = items[index]
             rows.append((index, found[2], item.section, found[1] / 100, item.tokens, item.group is not None))
     types = {"item": "int64", "of": "int64", "similarity": "float64", "tokens": "int64", "paired": "bool"}
     return pd.DataFrame(rows, columns=["item", "of", "section", "similarity", "tokens", "paired"]).astype(types)
+
+
+def _texts(items: Sequence[Item], from_tokens: int) -> Iterator[tuple[int, str]]:
+    """Give the text of each item that has one and is large enough."""
+    for index, item in enumerate(items):
+        text = item.payload.text if isinstance(item.payload, Message) else item.payload
+        if isinstance(text, str) and text and item.tokens >= from_tokens:
+            yield index, text
+
+
+def _near(texts: Sequence[str], at_least: float) -> Iterator[list[int]]:
+    """Give for each text the earlier ones that share enough pieces with it to be so similar, and a few more.
+
+    >>> list(_near(["Parcels leave at noon.", "Refunds take five days.", "Parcels leave at noon!"], 0.9))
+    [[], [], [0]]
+    """
+    apart = 1 - at_least
+    length = max(1, min(8, int(0.35 / max(apart, 0.04) + 0.5)))  # the longest with which the share stays well above 0
+    share = (1 - (2 * length - 1) * apart) / 2
+    sizes = np.array([len(text) for text in texts])
+    found = [np.unique(_pieces(text, length), return_counts=True) for text in texts]
+    # An index: each piece gets a number, and each number the places of the texts that hold the piece.
+    listed = np.concatenate([np.zeros(0, np.uint64), *(pieces for pieces, _ in found)])
+    numbers = np.unique(listed, return_inverse=True)[1]
+    holders = np.repeat(np.arange(len(texts)), [len(pieces) for pieces, _ in found])[np.argsort(numbers, kind="stable")]
+    spread = np.bincount(numbers)
+    starts = np.cumsum(spread) - spread
+    ends = np.cumsum([len(pieces) for pieces, _ in found])
+    for place, ((_, times), end) in enumerate(zip(found, ends, strict=True)):
+        own = numbers[end - len(times) : end]
+        order = np.argsort(-spread[own], kind="stable")
+        needed = share * (sizes[:place] + sizes[place]) - length  # 1 less than the formula: similarities are rounded
+        # The pieces that most texts hold are taken as shared, as long as enough must be shared beside them.
+        least = share * 2 * sizes[place] / (1 + apart) - length
+        common = np.searchsorted(np.cumsum(times[order]), 0.5 * least)
+        taken, rare = int(times[order[:common]].sum()), order[common:]
+        many = spread[own[rare]]
+        at = np.repeat(starts[own[rare]] - np.cumsum(many) + many, many) + np.arange(many.sum())
+        shared = np.bincount(holders[at], np.repeat(times[rare], many), len(texts))[:place]
+        yield np.flatnonzero(shared + taken >= needed).tolist()
+
+
+def _pieces(text: str, length: int) -> npt.NDArray[np.uint64]:
+    """Give a number for each piece of so many characters; that two pieces share one does no harm."""
+    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.uint64)
+    if len(points) < length:
+        return points[:0]
+    found = np.zeros(len(points) - length + 1, np.uint64)
+    for at in range(length):
+        found = found * np.uint64(1_000_003) + points[at : at + len(found)]
+    return found

@@ -13,9 +13,10 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice, product
+from itertools import count as counting
 from typing import Final
 
 import regex
@@ -23,12 +24,11 @@ import regex
 from budgetkit.budget.quoting import brief
 from budgetkit.framing.openai_chat import compact, parsed
 
-__all__ = ["Filler", "alike"]
-
 Count = Callable[[str], int]
 
-# Half a character that JSON escapes, a sign that it escapes (which stays), and a word.
-_PIECE = regex.compile(r"\\u[0-9a-fA-F]{4}|\\[a-zA-Z]|[\p{L}\p{M}\p{N}]+(?:['’][\p{L}\p{M}\p{N}]+)*")
+_WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+(?:['’][\p{L}\p{M}\p{N}]+)*")
+# In JSON also half a character that it escapes, and a sign that it escapes (which stays).
+_JSON_PIECE = regex.compile(rf'\\u[0-9a-fA-F]{{4}}|\\[bfnrt"\\/]|{_WORD.pattern}')
 _KEY = regex.compile(r'"((?:[^"\\]|\\.)*)"(?=\s*:)')
 _STAYS: Final = {"true", "false", "null"}
 _LETTERS: Final = "xabcdefghijklmnopqrstuvwyz"
@@ -48,18 +48,20 @@ class Filler:
     words: dict[tuple[str, ...], str] = field(default_factory=dict)
     names: dict[tuple[str, ...], str] = field(default_factory=dict)
     used: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # names by what stands before them
+    free: dict[Hashable, Iterator[str]] = field(default_factory=dict)  # names that words of one kind can still get
 
     def text(self, text: str) -> str:
         """Replace the words of a text; where it is JSON, its fields keep names that differ."""
-        pieces = _KEY.split(text) if _is_json(text) else [text]
+        is_json = _is_json(text)
+        pieces = _KEY.split(text) if is_json else [text]
         made: list[str] = []
         for place, piece in enumerate(pieces):
-            made += [f'"{self.name(piece)}"'] if place % 2 else _replaced(piece, self._word)
+            made += [f'"{self.name(piece, is_json)}"'] if place % 2 else _replaced(piece, self._word, is_json)
         return whole if self._sizes(whole := "".join(made)) == self._sizes(text) else self._mended(made, text)
 
-    def name(self, name: str) -> str:
+    def name(self, name: str, is_json: bool = False) -> str:
         """Replace a name by one that no other name gets."""
-        return "".join(_replaced(name, self._named))
+        return "".join(_replaced(name, self._named, is_json))
 
     def _word(self, word: str, before: str) -> str:
         if word in _STAYS or _is_escape(word):
@@ -68,45 +70,49 @@ class Filler:
             contexts = (before, *_ELSEWHERE.get(before[-1:], ()))
             made = (_cased(each, word) for each in chain(_short(1), _short(2), islice(_short(3), _TRIED)))
             candidates = chain([alike(word)], made) if word[0] != "\\" else _escapes()
-            known = self.words[before, word] = self._fitting(word, contexts, candidates, " a")
+            known = next(self._fitting(self._counts(word, contexts), contexts, candidates, " a"))
+            self.words[before, word] = known
         return known
 
     def _named(self, word: str, before: str) -> str:
         if word in _STAYS or _is_escape(word):
             return word
         if (known := self.names.get((before, word))) is None:
-            used = self.used[before]
-            near = islice(_variants(alike(word)), _TRIED)
-            listed = chain(near, _short(2), islice(_short(3), 4 * _TRIED)) if word[0] != "\\" else _escapes()
-            contexts = (before,) if before else _BEFORE_NAMES
-            known = self.names[before, word] = self._fitting(word, contexts, listed, "_a", used)
+            contexts, used = (before,) if before else _BEFORE_NAMES, self.used[before]
+            wanted, like = self._counts(word, contexts), alike(word)
+            kind = before, like, word[0] == "\\", *wanted
+            if (free := self.free.get(kind)) is None:
+                near = islice(_variants(like), _TRIED)
+                listed = chain(near, _short(2), islice(_short(3), 4 * _TRIED)) if word[0] != "\\" else _escapes()
+                free = self.free[kind] = self._fitting(wanted, contexts, listed, "_a")
+            known = self.names[before, word] = next(name for name in free if name not in used)
             used.add(known)
         return known
 
+    def _counts(self, text: str, contexts: Sequence[str]) -> list[int]:
+        return [self.count(context + text) for context in contexts]
+
     def _fitting(
-        self, word: str, contexts: Sequence[str], candidates: Iterable[str], more: str, used: Collection[str] = ()
-    ) -> str:
-        """Take the first candidate that counts like the word behind all that may stand before it, lengthened or not."""
-        wanted = [self.count(context + word) for context in contexts]
-        nearest = ""
+        self, wanted: Sequence[int], contexts: Sequence[str], candidates: Iterable[str], more: str
+    ) -> Iterator[str]:
+        """Give the candidates that count as wanted in every context, then those that do so in the first, then any."""
+        nearest = []
         for each in candidates:
             longer = each + more * max(0, wanted[0] - self.count(contexts[0] + each))
-            if longer in used:
-                continue
-            lacking = [size - self.count(context + each) for context, size in zip(contexts, wanted, strict=True)]
-            if not any(lacking) or (lacking[0] > 0 and [self.count(before + longer) for before in contexts] == wanted):
-                return longer
-            if not nearest and self.count(contexts[0] + longer) == wanted[0]:
-                nearest = longer
-        return nearest or f"{each}{len(used) or ''}"
+            if self._counts(longer, contexts) == wanted:
+                yield longer
+            elif self.count(contexts[0] + longer) == wanted[0]:
+                nearest.append(longer)
+        yield from nearest
+        yield from (f"{each}{number or ''}" for number in counting())
 
     def _sizes(self, text: str) -> tuple[int, int, int]:
-        """Count a text as it stands, as an argument and in a list of results, which providers write in other ways."""
+        """Count a text as it stands, as compact JSON and inside a list: providers write results in these three ways."""
         listed = json.dumps([parsed(text)], ensure_ascii=False)
         return self.count(text), self.count(compact(text)), self.count(listed)
 
     def _mended(self, made: list[str], text: str) -> str:
-        """Change one word of filler so that all of it counts like the text, at least as it stands."""
+        """Change one word of filler so that the whole counts like the text, in all three ways or as it stands."""
         sizes, whole = self._sizes(text), "".join(made)
         if text.count("\n") > 1 and not _is_json(text):  # in each line by itself, which is quicker in long texts
             lines = [self.text(f"\n{line}") for line in text.split("\n")]
@@ -123,7 +129,7 @@ class Filler:
         return whole if self.count(whole) == sizes[0] else self._of_size(sizes[0], _is_json(text))
 
     def _of_size(self, size: int, listed: bool) -> str:
-        """Make filler of a size where the words of a text do not add up to it; a list, if that may be."""
+        """Make any filler of a size, where words for words do not give it; a JSON list where one is wanted."""
         words = max(0, bisect_right(range(4 * size + 8), size, key=lambda n: self.count("a" + " a" * n)) - 1)
         lists = [f'["{"a" * less}{" a" * (words - less)}"]' for less in range(words)] if listed else []
         for made in (*lists, "", *("a" + " a" * words + "1" * more for more in range(24))):
@@ -135,10 +141,10 @@ class Filler:
         )
 
 
-def _replaced(text: str, replace: Callable[[str, str], str]) -> list[str]:
-    """List what stays and, between, what takes the place of each word, which is told what stands before it."""
+def _replaced(text: str, replace: Callable[[str, str], str], is_json: bool) -> list[str]:
+    """List the pieces of a text with each word replaced; `replace` gets the word and the characters before it."""
     made, end = [], 0
-    for found in _PIECE.finditer(text):
+    for found in (_JSON_PIECE if is_json else _WORD).finditer(text):
         before = text[max(0, found.start() - 2) : found.start()]
         if len(before) == 2 and before[0] == "\\":
             before = text[max(0, found.start() - 3) : found.start()]
@@ -185,7 +191,7 @@ def _short(length: int) -> Iterator[str]:
 
 
 def _variants(word: str) -> Iterator[str]:
-    """List names of one word's length, that differ in at most their first three signs."""
+    """List names as long as a word, which differ from one another in their first three characters."""
     free = ("123456789" if each.isdecimal() else _LETTERS for each in word[:3])
     return ("".join(each) + word[3:] for each in product(*free))
 

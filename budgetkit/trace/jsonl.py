@@ -14,8 +14,6 @@ from typing import Any, BinaryIO
 
 from budgetkit.budget.quoting import brief
 
-__all__ = ["LONGEST_LINE", "MOST_BLANK", "LocatedMessage", "Numbered", "Progress", "located", "placed", "values"]
-
 #: Bytes of the longest line, or of a document over many lines, that is read.
 LONGEST_LINE = 256 << 20
 #: Most blank lines in a row.
@@ -130,12 +128,10 @@ def _refuse_deep(value: Any, text: str) -> Any:
     """Refuse deeply nested values, since walking through them would exceed Python's recursion limit."""
     level = [value] if isinstance(value, dict | list) and text.count("[") + text.count("{") > _DEEPEST else []
     for _ in range(_DEEPEST):
-        level = [
-            inner
-            for each in level
-            for inner in (each.values() if isinstance(each, dict) else each)
-            if isinstance(inner, dict | list)
-        ]
+        if not level:
+            return value
+        inside = (each.values() if isinstance(each, dict) else each for each in level)
+        level = [inner for each in inside for inner in each if isinstance(inner, dict | list)]
     if level:
         raise RecursionError
     return value

@@ -20,12 +20,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from budgetkit.framing import Framing
-from budgetkit.message import Message, Passage
+from budgetkit.message import SYSTEM_ROLES, Message, Passage
 from budgetkit.plan.item import Item
 from budgetkit.trace.sections import Roles, past_section, present_section
 from budgetkit.trace.turns import Turn, opening
-
-__all__ = ["Counted", "Ledger", "count_all", "gone", "ledger", "unwritable"]
 
 Count = Callable[[str], int]
 Tokens = npt.NDArray[np.int64]
@@ -167,7 +165,7 @@ def count_all(
     counted = unwritable(sizes[: len(messages)])
     rest = iter(sizes[len(messages) :])
     retrieved = {index: [next(rest) for _ in found] for index, found in contexts.items()}
-    system = [message for message in messages if message.role in ("system", "developer")][:1]
+    system = [message for message in messages if message.role in SYSTEM_ROLES][:1]
     return Counted(counted, retrieved, framing.schemas(tools, count, system), framing.priming)
 
 
@@ -181,6 +179,7 @@ def ledger(
 ) -> Ledger:
     """Place a counted conversation in sections."""
     table = dict(roles) if isinstance(roles, Mapping) else None
+    roles = roles if table is None else table
     sized = list(zip(messages, counted.messages.tolist(), _groups(messages), strict=True))
     past, present = (
         [Item(place(message, roles), size, group=group, payload=message, roles=table) for message, size, group in sized]

@@ -30,8 +30,6 @@ from budgetkit.trace.objects import plain
 from budgetkit.trace.shapes import conversations
 from budgetkit.trace.tables import frame_rows
 
-__all__ = ["iter_traces", "list_traces", "load_trace", "load_traces", "shipped_traces"]
-
 #: A path, a shipped trace's name, an open file, a frame, or messages and bodies as values.
 Source = Any
 

@@ -12,8 +12,6 @@ from typing import Any
 from budgetkit.message import Message
 from budgetkit.trace.importers.documents import converted
 
-__all__ = ["messages_of", "plain"]
-
 _WRITERS = ("model_dump", "to_dict", "dict", "_asdict")
 _FIELDS = ("role", "type", "content", "parts", "name", "tool_calls", "tool_call_id", "additional_kwargs", "usage")
 _ROOM = 100

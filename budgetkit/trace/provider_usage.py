@@ -1,17 +1,50 @@
-"""The contexts that a provider has counted, beside what is counted here for the same requests."""
+"""What a provider has counted of a conversation, and beside it what is counted here for the same requests."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from budgetkit.framing import DEFAULT_FRAMING, Framing
+from budgetkit.message import SYSTEM_ROLES
 from budgetkit.trace.conversation import Trace
-from budgetkit.trace.saving import usage_frame
 
-__all__ = ["readings", "unpaired"]
+_COLUMNS = ["message_index", "model", "input_tokens", "output_tokens"]
+_COLUMNS += ["cache_read_tokens", "cache_write_tokens", "context_tokens"]
+
+
+def usage_frame(trace: Trace) -> pd.DataFrame:
+    """Return what the provider counted, where the trace tells.
+
+    Parameters
+    ----------
+    trace : Trace
+        The conversation.
+
+    Returns
+    -------
+    DataFrame
+        One row an answer. Columns message_index (of the answer), model, input_tokens, output_tokens,
+        cache_read_tokens, cache_write_tokens and context_tokens: the whole prompt.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> usage_frame(bk.load_trace("support-chat")).empty
+    True
+    """
+    listed = trace.fields.get("usage")
+    rows = [row for row in listed if _is_reading(row, len(trace.messages))] if isinstance(listed, list | tuple) else []
+    return pd.DataFrame([{name: row.get(name) for name in _COLUMNS} for row in rows], columns=_COLUMNS)
+
+
+def _is_reading(row: Any, messages: int) -> bool:
+    """Say whether a usage record gives the prompt's size for a message of this conversation."""
+    index, context = map(row.get, ("message_index", "context_tokens")) if isinstance(row, Mapping) else (None, None)
+    return type(index) is int and type(context) is int and 0 <= index < messages and 0 <= context < 1 << 53
 
 
 def unpaired(trace: Trace) -> list[int]:
@@ -86,7 +119,7 @@ def readings(trace: Trace, count: Callable[[str], int], framing: Framing | None 
     tokens[unpaired(trace)] = 0
     taken = np.bincount(np.minimum(trace.gone, len(tokens)), tokens, len(tokens) + 1)[: len(tokens)].astype(np.int64)
     before = np.concatenate(([0], np.cumsum(tokens - taken)))
-    system = [message for message in trace.messages if message.role in ("system", "developer")][:1]
+    system = [message for message in trace.messages if message.role in SYSTEM_ROLES][:1]
     fixed = framing.priming + framing.schemas(trace.tools, count, system)
     index, billed = (usage_frame(trace)[name].to_numpy(dtype=np.int64) for name in ("message_index", "context_tokens"))
     return pd.DataFrame({"message_index": index, "counted": before[index] + fixed, "billed": billed})

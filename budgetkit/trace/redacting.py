@@ -22,9 +22,7 @@ from budgetkit.models import Model
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.filler import Filler, alike
 from budgetkit.trace.importers.formats import names, table
-from budgetkit.trace.saving import usage_frame
-
-__all__ = ["redact"]
+from budgetkit.trace.provider_usage import usage_frame
 
 Count = Callable[[str], int]
 _NAMED: Final = ("properties", "patternProperties", "dependentRequired", "$defs", "definitions")
@@ -94,14 +92,10 @@ class _Redaction:
             return {self.filler.name(str(key)): self.value(each) for key, each in value.items()}
         if isinstance(value, list | tuple):
             return [self.value(each) for each in value]
+        if isinstance(value, str):
+            return self.filler.text(value)
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        return (
-            json.loads(alike(json.dumps(value)))
-            if number
-            else self.filler.text(value)
-            if isinstance(value, str)
-            else value
-        )
+        return json.loads(alike(json.dumps(value))) if number else value
 
     def message(self, message: Message, places: Mapping[object, int]) -> dict[str, Any]:
         """Replace what a message says, field by field."""

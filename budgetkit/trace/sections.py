@@ -9,19 +9,14 @@ passages by ``context``. A role that a table does not know is a section of its o
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from types import MappingProxyType
 from typing import Final
 
-from budgetkit.files import read_toml
-from budgetkit.message import Message
-
-__all__ = ["DEFAULT_ROLES", "Roles", "past_section", "present_section", "roles_key"]
+from budgetkit.files import Table, read_toml
+from budgetkit.message import RESULT_ROLES, Message
 
 Roles = Mapping[str, str] | Callable[[Message], str]
 
-DEFAULT_ROLES: Final[Mapping[str, str]] = MappingProxyType(read_toml("presets.toml")["roles"]["working_memory"])
-
-_STEP_ROLES = ("assistant", "tool", "function")
+DEFAULT_ROLES: Final[Mapping[str, str]] = Table(lambda: read_toml("presets.toml")["roles"]["working_memory"])
 
 
 def past_section(message: Message, roles: Roles) -> str:
@@ -49,7 +44,7 @@ def present_section(message: Message, roles: Roles) -> str:
     >>> present_section(Message({"role": "tool"}), DEFAULT_ROLES)
     'current'
     """
-    key = "current" if message.role == "user" else "step" if message.role in _STEP_ROLES else ""
+    key = "current" if message.role == "user" else "step" if message.role in ("assistant", *RESULT_ROLES) else ""
     return roles[key] if not callable(roles) and key in roles else past_section(message, roles)
 
 

@@ -17,12 +17,10 @@ import yaml
 
 from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.files import extra
+from budgetkit.framing.paths import unpacked
 from budgetkit.trace.importers.formats import table as format_table
-from budgetkit.trace.importers.paths import unpacked
 from budgetkit.trace.importers.records import read_records
 from budgetkit.trace.jsonl import Numbered
-
-__all__ = ["frame_rows", "kind", "rows", "text_rows"]
 
 Columns = Mapping[str, str] | None
 _STREAM = b"\xff\xff\xff\xff"

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from budgetkit.trace.importers.paths import filled
+from budgetkit.framing.paths import filled
 from budgetkit.trace.jsonl import Numbered
-
-__all__ = ["read"]
 
 _AIDER = re.compile(r"^# aider chat started at (.*)$", re.MULTILINE)
 _CURSOR = re.compile(r"^_Exported on .* from Cursor.*_\s*$", re.MULTILINE)
@@ -19,7 +17,7 @@ _SPEAKER = re.compile(
     r"(?:\*\*|__)?[ \t]*(?::(?:\*\*|__)?|(?<=\*\*)$|(?<=__)$)[ \t]*",
     re.MULTILINE | re.IGNORECASE,
 )
-_USERS, _SYSTEMS = ("user", "human", "you", "me", "customer"), ("system",)
+_ROLES = {"system": "system"} | dict.fromkeys(("user", "human", "you", "me", "customer"), "user")  # others assist
 
 
 def read(text: str, name: str) -> list[Numbered] | None:
@@ -39,17 +37,12 @@ def _said(text: str, turn: re.Pattern[str], format: str) -> dict[str, Any]:
     """Split a text at its speakers; text before the first speaker is left out, and a warning says so."""
     found = list(turn.finditer(text))
     ends = [each.start() for each in found[1:]] + [len(text)]
-    messages = [
-        {"role": _role(each[1].lower()), "content": text[each.end() : end].strip().removesuffix("\n---").strip()}
-        for each, end in zip(found, ends, strict=True)
-    ]
+    texts = [text[each.end() : end].strip().removesuffix("\n---") for each, end in zip(found, ends, strict=True)]
+    roles = [_ROLES.get(each[1].lower(), "assistant") for each in found]
+    messages = [{"role": role, "content": said.strip()} for role, said in zip(roles, texts, strict=True)]
     before = text[: found[0].start()].strip(" \n-") if found else ""
     warnings = [f"{len(before):,} characters before the first speaker are left out"] if before else []
     return {"messages": messages, "format": format, **filled(warnings=warnings)}
-
-
-def _role(speaker: str) -> str:
-    return "user" if speaker in _USERS else "system" if speaker in _SYSTEMS else "assistant"
 
 
 def _aider(text: str) -> list[Numbered]:

@@ -10,12 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from budgetkit.message import Message
-
-__all__ = ["Turn", "last_user", "opening", "turns"]
-
-SYSTEM_ROLES = ("system", "developer")
-RESULT_ROLES = ("tool", "function")
+from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,6 +96,8 @@ class Boundaries:
 
     def _around(self, place: int) -> tuple[int, int]:
         """Return the last edge of a cluster up to a place and the first from it on; within the text."""
+        if self.text[place - 1] < "\x7f" and " " <= self.text[place] < "\x7f":
+            return place, place
         for stretch in self._stretches:
             if stretch.edges[0] <= place <= stretch.edges[-1]:
                 return _neighbours(stretch.edges, place)

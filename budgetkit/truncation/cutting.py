@@ -7,8 +7,7 @@ by aiming: a few counts of texts about as long as the result, however long the t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Final, Literal, NamedTuple, get_args
 
 from budgetkit.budget.quoting import brief
 from budgetkit.counters import count_of
@@ -28,6 +27,7 @@ MARKERS: dict[str, str] = {
     "tail": "[what came before is left out]\n",
     "middle": "\n[a part is left out]\n",
 }
+_CHOICES: Final = {"keep": get_args(Keep), "by": get_args(By), "marker_at": get_args(MarkerAt)}
 # A longer text may cost less, where letters that were tokens of their own close up to a word. So a cut is also
 # tried some characters further on, the longest first.
 _FURTHER = (24, 16, 12, 8, 6, 4, 3, 2)
@@ -114,8 +114,7 @@ def _marked_at_the_end(text: str, limit: int, count: Count, keep: Keep, by: By, 
     return truncate(text, limit, count, keep, by, "")
 
 
-@dataclass(frozen=True)
-class _Cut:
+class _Cut(NamedTuple):
     """One way to cut one text."""
 
     measure: Measure
@@ -128,13 +127,13 @@ class _Cut:
     @property
     def longest(self) -> str:
         """The longest cut within the limit, "" where nothing of the text fits."""
-        low, top = 0, len(self.measure.text)
-        if self.keep != "middle":
-            low, top = self.measure.bounds(self.limit, self.marker, self.keep == "tail")
-        if top - low > self.measure.near or self._cost(low) > self.limit:
-            low = self._aim(top)
-        kept = self._last_of_all(low, min(top, low + self.measure.near)) if self.measure.near else self._further(low)
-        head, tail = self._edges(kept)
+        low, top = self.measure.bounds(self.limit, self.marker, self.keep != "tail", self.keep != "head")
+        spare = self.limit - self._cost(low)
+        if spare < 0:
+            low = self._aim(0, self.limit, low, -spare)
+        elif top - low > self.measure.near:
+            low = self._aim(low, spare, top + 1, 0)
+        head, tail = self._edges(self._grown(low, top))
         text = self.measure.text
         return f"{text[:head]}{self.marker}{text[tail:]}" if head or tail < len(text) else ""
 
@@ -150,12 +149,12 @@ class _Cut:
         head, tail = self._edges(kept)
         return self.measure.cost(head, self.marker, tail)
 
-    def _further(self, fits: int) -> int:
-        further = (fits + more for more in _FURTHER if fits + more < len(self.measure.text) and self.by == "token")
-        return next((size for size in further if self._cost(size) <= self.limit), fits)
-
-    def _last_of_all(self, fits: int, top: int) -> int:
-        """Try every cut from `top` down to one that fits; far over the limit, not every one."""
+    def _grown(self, fits: int, top: int) -> int:
+        """Try cuts from `top` down to one that fits: every one that is near, and far over the limit only some."""
+        if not self.measure.near:
+            further = (fits + more for more in _FURTHER if fits + more <= top and self.by == "token")
+            return next((size for size in further if self._cost(size) <= self.limit), fits)
+        top = min(top, fits + self.measure.near)
         while top > fits:
             head, tail = self._edges(top)
             over = self.measure.cost(head, self.marker, tail) - self.limit
@@ -164,15 +163,13 @@ class _Cut:
             top = min(top, head + len(self.measure.text) - tail) - max(1, over // _FAR)
         return fits
 
-    def _aim(self, over: int) -> int:
+    def _aim(self, fits: int, spare: int, over: int, excess: int) -> int:
         """Find how much can be kept.
 
         Between a size that fits and one that does not, each step goes from the nearer of the two as far as its
         tokens over or under the limit are worth in characters. Steps on the same side double, so that a bad aim
         costs a logarithm. Sizes that come to the same cut are never counted twice.
         """
-        fits = 0
-        spare, excess = self.limit, 0
         rate, stride, last = self.measure.rate, 1, True
         edges = {True: self._edges(fits), False: None}
         while over - fits > 1:
@@ -199,8 +196,7 @@ def _check(limit: int, keep: str, by: str, marker_at: str) -> None:
         raise ValueError(
             f"a limit of {brief(limit)} tokens was asked for; a limit is a whole number of at least 0; give one"
         )
-    choices = (("keep", keep, get_args(Keep)), ("by", by, get_args(By)), ("marker_at", marker_at, get_args(MarkerAt)))
-    for parameter, value, known in choices:
+    for (parameter, known), value in zip(_CHOICES.items(), (keep, by, marker_at), strict=True):
         if value not in known:
             raise ValueError(
                 f"{parameter} {brief(value)} was asked for; known are {', '.join(known)}; use one of these"

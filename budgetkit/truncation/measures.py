@@ -1,16 +1,18 @@
 """What a text costs when a part of it is kept: of any counter by counting it, of an exact one by what is known.
 
 An exact counter's counts add up at seams (:mod:`budgetkit.counters.seams`). So the tokens up to some seams from
-either end are counted once, and each cut that is tried costs the few words between its last seam and its marker.
+either end are counted once, and all seams near the cut are known. Each cut that is tried costs the few words between
+its last seam and its marker, and a cut with too many tokens before its last seam is not tried.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
+from itertools import accumulate, pairwise
 from typing import Final
 
-from budgetkit.counters.seams import last_seam, next_seam
+from budgetkit.counters.seams import last_seam, next_seam, seams_between
 
 __all__ = ["Count", "Measure", "SeamMeasure", "measured"]
 
@@ -19,11 +21,14 @@ Count = Callable[[str], int]
 CHARACTERS_A_TOKEN: Final = 4.0
 # A text may cost less than its own beginning by the few tokens that close up at the cut, never by half.
 _NEVER_HALF, _CHUNK = 2, 16
-_NEAR, _FINE = 64, 12  # code points between seams that are told apart where a cut is
-_SEAMLESS = 4_096  # code points at most to look for a seam
-# Each step towards a limit goes most of the way that its tokens are worth, so that few steps do and none goes far
-# beyond; code points a token as found so far, but no more than this, for blanks say little of what follows.
-_MOST_OF_THE_WAY, _FIRST_RATE, _MOST_RATE = 0.8, 2.5, 8.0
+_NEAR: Final = 64  # code points beyond a cut that fits in which every other cut is tried
+_ASIDE: Final = 24  # code points to either side of a place that is guessed
+_SEAMLESS: Final = 4_096  # code points at most to look for a seam
+# Each step towards a limit goes most of the way that its tokens are worth, and the last a little beyond it; code points
+# a token as found so far, but no more than this, for blanks say little of what follows.
+_MOST_OF_THE_WAY, _FIRST_RATE, _MOST_RATE = 0.85, 2.5, 8.0
+_FEW: Final = 256  # code points, which are not worth another step
+_GUESSES: Final = 8
 
 
 class Measure:
@@ -48,9 +53,9 @@ class Measure:
             return False
         return self.count(self.text) <= limit
 
-    def bounds(self, limit: int, marker: str, backwards: bool) -> tuple[int, int]:
-        """Return how much can probably be kept, and how much at most, in code points from one end."""
-        return 0, len(self.text)
+    def bounds(self, limit: int, marker: str, front: bool, back: bool) -> tuple[int, int]:
+        """Return how much can probably be kept, and how much at most, in code points."""
+        return 0, len(self.text) - 1
 
 
 class SeamMeasure(Measure):
@@ -63,10 +68,10 @@ class SeamMeasure(Measure):
     def cost(self, head: int, marker: str, tail: int) -> int:
         """Count the text with a marker in place of what lies from `head` to `tail`, in tokens."""
         front, back = self.sides
+        size = len(self.text)
         start, before = front.known(head)
-        end, after = back.known(len(self.text) - tail)
-        end = len(self.text) - end
-        return before + self.count(f"{self.text[start:head]}{marker}{self.text[tail:end]}") + after
+        end, after = back.known(size - tail)
+        return before + self.count(f"{self.text[start:head]}{marker}{self.text[tail : size - end]}") + after
 
     def fits(self, limit: int, front: bool = True, back: bool = False) -> bool:
         """Tell whether the whole text is within a limit, reading no further than that takes from either end."""
@@ -81,18 +86,37 @@ class SeamMeasure(Measure):
             return True
         return super().fits(limit)
 
-    def bounds(self, limit: int, marker: str, backwards: bool) -> tuple[int, int]:
-        """Return how much can probably be kept, and how much at most, in code points from one end."""
-        side = self.sides[backwards]
+    def bounds(self, limit: int, marker: str, front: bool, back: bool) -> tuple[int, int]:
+        """Return how much can probably be kept, and how much at most, in code points."""
+        # What of the marker lies between its seams costs the same beside any text, and any text costs a token.
+        first = (next_seam(marker, 1, len(marker)) or 0) if front else 0
+        last = last_seam(marker, 0, len(marker)) if back else len(marker)
+        room = limit - (self.count(marker) if marker else 0)
+        full = limit - (self.count(marker[first:last]) if first < last else 0)
+        if full <= 0:
+            return 0, 0
+        if front and back:
+            self.near = 0
+            return self._of_both(room), len(self.text) - 1
+        side = self.sides[back]
         side.go_beyond(limit)
-        side.refine(limit)
-        first_over = bisect_right(side.tokens, limit)
-        top = side.places[first_over] if first_over < len(side.places) else len(self.text)
-        beside_marker = limit - self.count(marker)
-        side.refine(beside_marker)
-        room = bisect_right(side.tokens, beside_marker) - 1
-        self.near = _NEAR if top - side.places[room] <= _SEAMLESS else 0
-        return (side.places[room] if room > 0 else 0), top
+        side.know_around(max(0, min(room, full - 1)), full)
+        first_full = bisect_left(side.tokens, full)
+        top = side.places[first_full] if first_full < len(side.places) else len(self.text)
+        low = side.places[max(0, bisect_right(side.tokens, room) - 1)]
+        self.near = _NEAR if top - low <= _SEAMLESS else 0
+        return low, top
+
+    def _of_both(self, room: int) -> int:
+        """Return about how much of both ends together has so many tokens, as much of each."""
+        half = 0
+        for _ in range(_GUESSES):
+            known = [side.known(half) for side in self.sides if half]
+            tokens = sum(tokens + (half - place) / self.rate for place, tokens in known)
+            aimed, half = half, min(len(self.text) // 2, half + int((room - tokens) * self.rate / 2))
+            if abs(half - aimed) < _ASIDE:
+                break
+        return 2 * max(0, half)
 
 
 class _Side:
@@ -106,63 +130,75 @@ class _Side:
         """Return a seam little before the inner end of what is kept, and the tokens up to it."""
         before = max(0, bisect_left(self.places, kept) - 1)
         if kept - self.places[before] > _NEAR:
-            before = self._insert(before, self._last(self.places[before], kept))
+            found = self._seam(max(self.places[before], kept - _SEAMLESS) + 1, kept - 1, last=True)
+            before = before if found is None else self._insert(before, found)
         return self.places[before], self.tokens[before]
 
     def go_beyond(self, limit: int) -> None:
         """Know seams up to the first one with more tokens than a limit, as far as there are any."""
-        while self.tokens[-1] <= limit and self.places[-1] < len(self.text):
-            rate = min(_MOST_RATE, self.places[-1] / self.tokens[-1] if self.tokens[-1] else _FIRST_RATE)
-            end = self.places[-1] + self._step(limit - self.tokens[-1], rate)
+        while self.tokens[-1] <= limit and (start := self.places[-1]) < len(self.text):
+            rate = min(_MOST_RATE, start / self.tokens[-1]) if self.tokens[-1] else _FIRST_RATE
+            left = rate * (limit - self.tokens[-1])
+            end = start + int(_MOST_OF_THE_WAY * left if left > _FEW else left / _MOST_OF_THE_WAY + _ASIDE)
             found = self._seam(end, end + _SEAMLESS)
             if found is None:
                 return
             self._insert(len(self.places) - 1, found)
 
-    def refine(self, limit: int) -> None:
-        """Find, between the known seams that a limit lies between, the two that are next to it."""
-        above = bisect_right(self.tokens, limit)
-        while 0 < above < len(self.places) and self.places[above] - self.places[above - 1] > _FINE:
-            start, end = self.places[above - 1], self.places[above]
-            rate = (end - start) / (self.tokens[above] - self.tokens[above - 1])
-            step = min((end - start) // 2, max((end - start) // 8, self._step(limit - self.tokens[above - 1], rate)))
-            middle = self._seam(start + step, end - 1) or self._seam(start + 1, end - 1)
-            if middle is None or middle in (start, end):
+    def know_around(self, low: int, high: int) -> None:
+        """Know all seams from the last with at most `low` tokens to the first with more than `high`."""
+        for _ in range(_GUESSES):
+            first, last = max(0, bisect_right(self.tokens, low) - 1), bisect_right(self.tokens, high)
+            if last == len(self.places):
                 return
-            self._insert(above - 1, middle)
-            above = bisect_right(self.tokens, limit)
-
-    def _step(self, tokens: int, rate: float) -> int:
-        return max(_FINE, int(_MOST_OF_THE_WAY * rate * tokens))
+            start, end = self.places[first], self.places[last]
+            rate = (end - start) / (self.tokens[last] - self.tokens[first])
+            ahead = int((low - self.tokens[first]) * rate) - _ASIDE
+            behind = int((self.tokens[last] - high) * rate) - _ASIDE
+            if max(ahead, behind) < 2 * _ASIDE:
+                break
+            found = self._seam(start + ahead if ahead > behind else end - behind, end - 1)
+            if found is None or found == end:
+                break
+            self._insert(bisect_left(self.places, found) - 1, found)
+        if end - start > _SEAMLESS:
+            return
+        size = len(self.text)
+        low, high = (size - end, size - start) if self.backwards else (start, end)
+        places = [low, *seams_between(self.text, low, high), high]
+        counts = [self.count(self.text[before:after]) for before, after in pairwise(places)]
+        if self.backwards:
+            places, counts = [size - place for place in reversed(places)], counts[::-1]
+        self.places[first : last + 1] = places
+        self.tokens[first : last + 1] = accumulate(counts, initial=self.tokens[first])
 
     def _insert(self, before: int, place: int) -> int:
         """Know a seam after a known one; return where it stands."""
-        start = self.places[before]
-        if place > start:
-            before += 1
-            self.places.insert(before, place)
-            self.tokens.insert(before, self.tokens[before - 1] + self._between(start, place))
-        return before
+        start, after = self.places[before], before + 1
+        if place == start:
+            return before
+        if after < len(self.places) and (end := self.places[after]) - place < place - start:
+            tokens = self.tokens[after] - self._between(place, end)
+        else:
+            tokens = self.tokens[before] + self._between(start, place)
+        self.places.insert(after, place)
+        self.tokens.insert(after, tokens)
+        return after
 
-    def _last(self, start: int, stop: int) -> int:
-        """Return the last seam before `stop`, or `start` if there is none near."""
-        size, far = len(self.text), max(start, stop - _SEAMLESS)
-        if not self.backwards:
-            found = last_seam(self.text, far, stop)
-            return start if found == far else found
-        place = next_seam(self.text, size - stop + 1, size - far - 1)
-        return start if place is None else size - place
-
-    def _seam(self, start: int, stop: int) -> int | None:
-        """Return the first seam from `start` on, `stop` at most, or the text's end if it comes sooner."""
+    def _seam(self, start: int, stop: int, last: bool = False) -> int | None:
+        """Return a seam from `start` to `stop`, among the first of them or the last; the text's end if it is there."""
         size = len(self.text)
         if start >= size:
             return size
-        if not self.backwards:
-            return next_seam(self.text, start, min(size, stop))
-        low = max(0, size - stop)
-        found = last_seam(self.text, low, size - start + 1)
-        return size - found if found > low else (size if low == 0 else None)
+        low, high = (max(0, size - stop), size - start) if self.backwards else (start, min(size, stop))
+        if self.backwards == last:
+            found = next_seam(self.text, low, high)
+        else:
+            found = next_seam(self.text, max(low, high - _ASIDE), high) or last_seam(self.text, low, high + 1)
+            found = found if found > low else None
+        if found is None:
+            return size if self.backwards and low == 0 and not last else None
+        return size - found if self.backwards else found
 
     def _between(self, start: int, end: int) -> int:
         size = len(self.text)

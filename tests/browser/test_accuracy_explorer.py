@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
 from budgetkit import accuracy, corpora
 from budgetkit.state import from_yaml
 from tests.browser.conftest import CHECKOUT, Notebook, Server, opened_tab
+from tests.browser.explored import expect_kpi
 
 NAME = "05-counter-accuracy.ipynb"
 CHARTS = 7
@@ -54,10 +55,6 @@ def buffers() -> dict[float, float]:
     """Find the buffer of two risks without the explorer, as the notebook's cells do."""
     errors = accuracy.compare(["chars/4"], corpora.shipped() + corpora.odd(documents=2))
     return {risk: accuracy.buffer_for(errors, 8_192, risk).share for risk in (0.05, 0.1)}
-
-
-def expect_kpi(page: Page, key: str, value: str) -> None:
-    expect(page.locator(f".bk-kpi[data-key={key}] b")).to_have_text(value)
 
 
 def test_risk_moved_by_keys_moves_buffer_and_copied_text(lab: Notebook, buffers: dict[float, float]) -> None:

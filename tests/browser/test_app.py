@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import PATIENCE, Server, end, lab_environment, opened_tab
-from tests.browser.test_explorer import expect_kpi
+from tests.browser.explored import expect_kpi
 
 OWN = '{"messages": [{"role": "user", "content": "Where is it?"}, {"role": "assistant", "content": "On its way."}]}'
 

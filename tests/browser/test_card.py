@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Notebook
-from tests.browser.test_explorer import expect_kpi, written
+from tests.browser.explored import expect_kpi, written
 
 CARD = 'card = bk.DesignCard("chat", "mixed-language", window=8_192)\ncard'
 NOT_WIDER = "width => document.querySelector('.jp-NotebookPanel').getBoundingClientRect().right <= width"

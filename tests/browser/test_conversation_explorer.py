@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import CHECKOUT, Notebook, Server, opened_tab
+from tests.browser.explored import expect_kpi
 
 NAME = "06-long-conversations.ipynb"
 AS_AT_FIRST = """
@@ -58,10 +59,6 @@ def lab(notebook_06: Notebook) -> Notebook:
     expect_kpi(notebook_06.page, "first", "turn 11")
     notebook_06.wait_for_charts(CHARTS)
     return notebook_06
-
-
-def expect_kpi(page: Page, key: str, value: str) -> None:
-    expect(page.locator(f".bk-kpi[data-key={key}] b")).to_have_text(value)
 
 
 def test_a_scrub_by_keys_moves_key_figures_marks_and_messages(lab: Notebook) -> None:

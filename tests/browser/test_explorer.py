@@ -8,7 +8,6 @@ import math
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, WebSocket, expect
@@ -17,6 +16,7 @@ from budgetkit.budget import Budget
 from budgetkit.presets import chat
 from budgetkit.state import from_yaml, to_yaml
 from tests.browser.conftest import CHECKOUT, Notebook, Server, opened_tab
+from tests.browser.explored import expect_kpi, explored, handle, written
 
 Open = Callable[..., Notebook]
 WINDOW, CHAT = 16_384, {"output": 2_457, "retrieval": 4_096, "pool": 3_279}
@@ -37,13 +37,6 @@ WEIGH = """() => {
         return send.call(this, data);
     };
 }"""
-
-
-def explored(notebook: Notebook) -> Notebook:
-    """Run all cells, and wait until every chart is drawn."""
-    notebook.run_all()
-    notebook.wait_for_charts()
-    return notebook
 
 
 @pytest.fixture(scope="module")
@@ -70,22 +63,6 @@ def lab(notebook_04: Notebook) -> Notebook:
     return notebook_04
 
 
-def written(folder: Path, *cells: str) -> Path:
-    """Write a notebook of these cells."""
-    code: list[dict[str, Any]] = [
-        {"cell_type": "code", "id": f"c{i}", "metadata": {}, "source": cell, "outputs": [], "execution_count": None}
-        for i, cell in enumerate((f"import budgetkit as bk\n{cells[0]}", *cells[1:]))
-    ]
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    path = folder / "own.ipynb"
-    path.write_text(json.dumps({"cells": code, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}))
-    return path
-
-
-def expect_kpi(page: Page, key: str, value: str) -> None:
-    expect(page.locator(f".bk-kpi[data-key={key}] b")).to_have_text(value)
-
-
 def copied(page: Page) -> Budget:
     """Press Copy and read the clipboard: the YAML that is shown, which comes with the charts, after the key figures."""
     page.wait_for_function(CHART_IS_NEW)
@@ -106,10 +83,6 @@ def width_of_bar(page: Page) -> float:
     box = page.locator("svg.bk-bar").bounding_box()
     assert box is not None
     return box["width"]
-
-
-def handle(page: Page, key: str) -> Any:
-    return page.locator(f".bk-handle[data-key='{key}']")
 
 
 def test_a_slider_moved_by_keys_moves_bar_key_figures_and_copied_text(lab: Notebook) -> None:

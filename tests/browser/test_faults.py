@@ -7,8 +7,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import Notebook, Server, opened_tab
+from tests.browser.explored import explored, written
 from tests.browser.faults import watch
-from tests.browser.test_explorer import explored, written
 
 # The kernel sends the view what its script cannot show: in a message, a change and a chart.
 BREAKS = (

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browser.conftest import Notebook, Server, opened_tab
-from tests.browser.test_explorer import expect_kpi, explored, handle, written
+from tests.browser.explored import expect_kpi, explored, handle, written
 
 AS_CALLED = "while explorer.view.state['actions']['undo']: explorer.undo()"
 Open = Callable[..., Notebook]

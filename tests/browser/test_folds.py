@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.conftest import Notebook
-from tests.browser.test_explorer import written
+from tests.browser.explored import written
 
 Open = Callable[..., Notebook]
 BUDGET = "explorer = bk.BudgetExplorer('working_memory', 'support-chat', window=9_000)\nexplorer"

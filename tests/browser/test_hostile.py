@@ -10,7 +10,7 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Notebook
-from tests.browser.test_explorer import explored, written
+from tests.browser.explored import explored, written
 
 IMAGE = '<img src=x onerror="window.hit = 1">'
 SCRIPT = "</script><script>window.hit = 2</script>"

@@ -4,6 +4,7 @@ On 0.1.0 the controls scrolled away, "How many turns does it last?" lay below th
 beside the bar, and more than twenty stops of the keyboard lay before it.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.conftest import Notebook, Server, opened_tab
-from tests.browser.test_explorer import expect_kpi, explored, handle, written
+from tests.browser.explored import expect_kpi, explored, handle, written
 
 CUT = """
 lines = [
@@ -23,6 +24,12 @@ budget = bk.Budget(4_096, [bk.Reserve("output", 800)], lines, undeclared="pool",
 explorer = bk.BudgetExplorer(budget, "support-chat")
 explorer"""
 FIRST_SCREEN = "bk.BudgetExplorer('chat', 'support-chat', window=16_384)"
+#: Of each slider that is shown: its label, how wide it is, and whether the label is there to its last letter.
+LINES = """[...document.querySelectorAll(".bk-controls .widget-slider")].filter(node => node.clientWidth).map(node => {
+    const label = node.querySelector(".widget-label"), slider = node.querySelector(".slider-container");
+    const isWhole = label.scrollWidth <= label.clientWidth && label.scrollHeight <= label.clientHeight + 1;
+    return [label.textContent, slider.clientWidth, isWhole];
+})"""
 SCROLLER = "document.querySelector('.jp-WindowedPanel-outer')"
 
 
@@ -68,6 +75,36 @@ def test_the_first_screen_holds_bar_sentence_turns_and_controls(
     for line in ("output", "system", "conversation", "Turn"):
         expect(own.control(line).first).to_be_in_viewport(ratio=0.99)
     expect(page.locator(".bk-block").first).to_be_in_viewport()
+
+
+@pytest.mark.parametrize("width", [1440, 1024, 640])
+def test_names_and_numbers_are_whole_at_every_width(
+    notebook: Callable[..., Notebook], tmp_path: Path, width: int
+) -> None:
+    """On 0.1.0 a short segment had one letter for its name, a narrow page no sliders, and a box cut nine digits."""
+    own = notebook(written(tmp_path, FIRST_SCREEN))
+    page = own.page
+    page.evaluate("jupyterapp.shell.collapseLeft()")
+    own.resize(width, 900)
+    explored(own)
+    sections = ["system", "memory", "retrieval", "conversation", "user", "left of pool", "output"]
+    names = [name for name in page.locator(".bk-segment text.bk-name").all_text_contents() if name]
+    assert len(names) >= len(sections) - 1, "all but the current message, which is a hair wide"
+    assert all(name in sections or len(name) >= len("sys…") for name in names), names
+    lines = page.evaluate(LINES)
+    assert {"Window", "output", "safety", "system", "memory", "conversation", "Turn"} <= {name for name, *_ in lines}
+    assert all(slider > 30 and is_whole for _, slider, is_whole in lines), lines
+    folds = own.place_of(page.locator(".bk-folds"))
+    for fold in page.locator(".bk-fold").all():
+        place = own.place_of(fold)
+        assert place["x"] + place["width"] <= folds["x"] + folds["width"] + 1
+    box = page.locator(".bk-controls input[title='Window, in tokens']")
+    box.fill("100,000,000")
+    box.press("Enter")
+    expect(page.locator(".bk-kpi[data-key=pool] b")).to_have_text(re.compile("20,0|20M"))
+    for each in (box, page.locator(".bk-limits input").last):
+        expect(each).to_have_value("100,000,000")
+        assert each.evaluate("node => node.scrollWidth <= node.clientWidth")
 
 
 def test_controls_and_reader_stay_in_sight_while_the_charts_scroll(lab: Notebook) -> None:

@@ -1,39 +1,22 @@
 """Playing a conversation in the explorer: two policies side by side, from numbers that are sent once."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Notebook
+from tests.browser.explored import written
 from tests.browser.test_report import COUNT_FRAMES
 
-CELL = """import budgetkit as bk
-explorer = bk.ConversationExplorer("support-chat", window=6_000, policies=["oldest first", "summarise"])
+CELL = """explorer = bk.ConversationExplorer("support-chat", window=6_000, policies=["oldest first", "summarise"])
 explorer"""
-
-
-def one_cell(folder: Path, code: str = CELL) -> Path:
-    cell: dict[str, Any] = {
-        "cell_type": "code",
-        "id": "play",
-        "metadata": {},
-        "outputs": [],
-        "execution_count": None,
-        "source": code,
-    }
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    made = folder / "play.ipynb"
-    made.write_text(json.dumps({"cells": [cell], "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}))
-    return made
 
 
 def test_it_is_sent_once_plays_smoothly_and_takes_the_explorer_along(
     notebook: Callable[[Path], Notebook], tmp_path: Path
 ) -> None:
-    lab = notebook(one_cell(tmp_path))
+    lab = notebook(written(tmp_path, CELL))
     lab.page.evaluate("jupyterapp.shell.collapseLeft()")
     lab.run_all()
     page = lab.page
@@ -86,7 +69,7 @@ def test_the_bar_grows_while_the_calls_of_a_cell_are_watched(
         'ConversationExplorer("support-chat", window=6_000, policies=["oldest first", "summarise"])',
         "BudgetExplorer(window=8_192)",
     )
-    lab = notebook(one_cell(tmp_path, cell))
+    lab = notebook(written(tmp_path, cell))
     lab.run_all()
     page = lab.page
     expect(page.locator(".bk-kpi[data-key=pool]")).to_be_visible()

@@ -6,7 +6,7 @@ from pathlib import Path
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Notebook
-from tests.browser.test_explorer import written
+from tests.browser.explored import written
 
 FORMULA = "$\\href{https://example.org}{x}$ <img src=x>"
 

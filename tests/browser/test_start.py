@@ -32,12 +32,11 @@ def test_after_run_all_the_explorer_stands_in_sight(notebook: Callable[..., Note
 
 
 @pytest.fixture(scope="module")
-def made_lab(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def served(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Serve the notebooks with what the Makefile's target adds to the command."""
     home = tmp_path_factory.mktemp("made")
     root = home / "root"
     (root / "notebooks").mkdir(parents=True)
-    (root / "notebooks" / FIRST).write_bytes((CHECKOUT / "notebooks" / FIRST).read_bytes())
     (root / "notebooks" / "other.ipynb").write_bytes((CHECKOUT / "notebooks" / FIRST).read_bytes())
     recipe = re.search(r"-m jupyterlab (.*?)\$\(ROOT_USER\)", (CHECKOUT / "Makefile").read_text(), re.DOTALL)
     assert recipe is not None
@@ -52,6 +51,13 @@ def made_lab(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Ite
         end(process)
 
 
+@pytest.fixture
+def made_lab(served: Server) -> Server:
+    """Serve the first notebook as it is shipped; it is saved once it has run."""
+    (served.root / "notebooks" / FIRST).write_bytes((CHECKOUT / "notebooks" / FIRST).read_bytes())
+    return served
+
+
 @SIZES
 def test_make_lab_ends_with_a_living_explorer(made_lab: Server, chromium: Browser, width: int, height: int) -> None:
     with opened_tab(chromium, made_lab) as page:
@@ -60,6 +66,32 @@ def test_make_lab_ends_with_a_living_explorer(made_lab: Server, chromium: Browse
         expect_in_sight(page)
         page.locator(".bk-handle[data-key=conversation]").press("ArrowRight")
         expect(page.locator(".bk-kpi[data-key=remainder] b")).to_have_text("1,658")
+        page.evaluate("jupyterapp.shell.currentWidget.context.sessionContext.shutdown()")
+
+
+def test_a_page_that_is_reloaded_goes_on_where_it_was_whether_it_was_saved_or_not(
+    made_lab: Server, chromium: Browser
+) -> None:
+    """On 0.1.0 a reload before the first save ran the cell while the widgets came back, and no cell ran ever after."""
+    path = made_lab.root / "notebooks" / FIRST
+    unsaved = path.read_bytes()
+    address = f"{made_lab.address}lab/tree/notebooks/{FIRST}?token={made_lab.token}&reset"
+    with opened_tab(chromium, made_lab) as page:
+        page.on("dialog", lambda dialog: dialog.accept())
+        with page.expect_response(lambda answer: answer.request.method == "PUT" and FIRST in answer.url):
+            page.goto(address)
+        budget = page.locator(".bk-kpi[data-key=remainder] b")
+        page.locator(".bk-handle[data-key=conversation]").press("ArrowRight")
+        expect(budget).to_have_text("1,658")
+        page.reload()
+        expect(budget).to_have_text("1,658")
+        page.goto("about:blank")
+        path.write_bytes(unsaved)
+        page.goto(address)
+        expect(budget).to_have_text("1,638")
+        page.evaluate("void jupyterapp.commands.execute('notebook:run-all-cells')")
+        page.wait_for_function(ALL_HAVE_RUN)
+        expect(budget).to_have_text("1,638")
         page.evaluate("jupyterapp.shell.currentWidget.context.sessionContext.shutdown()")
 
 

@@ -10,8 +10,6 @@ import pandas as pd
 
 from budgetkit.counters.encodings import replace_surrogates
 
-__all__ = ["Corpus", "Document", "Problem"]
-
 
 @dataclass(frozen=True, slots=True)
 class Document:

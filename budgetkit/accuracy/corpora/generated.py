@@ -14,8 +14,6 @@ from typing import Final
 
 from budgetkit.budget.quoting import brief
 
-__all__ = ["RECIPES", "generate"]
-
 _EMOJI: Final = (*range(0x1F300, 0x1F650), *range(0x1F680, 0x1F6C6), *range(0x1F900, 0x1F9FF), *range(0x2600, 0x2780))
 _RUNS: Final = (
     " \n\t-=*_#.~+/\\|<>^:;,!?0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ的一あアㅋ가…—═█яéñ"

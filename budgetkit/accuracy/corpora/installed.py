@@ -16,8 +16,6 @@ from budgetkit.accuracy.corpora.document import Corpus, Document
 from budgetkit.accuracy.corpora.reading import LANGUAGES, files, text_of
 from budgetkit.files import missing
 
-__all__ = ["chatterbot", "packages", "standard_library"]
-
 _ROOM = 300_000  # bytes; what is longer is generated code or data
 _BOOKS = {"english": "en", "chinese": "zh-Hans", "tchinese": "zh-Hant", "traditionalchinese": "zh-Hant"} | {
     "japanese": "ja", "korean": "ko", "german": "de", "french": "fr", "spanish": "es", "italian": "it", "dutch": "nl",

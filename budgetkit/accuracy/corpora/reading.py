@@ -12,8 +12,6 @@ from typing import Final
 from budgetkit.accuracy.corpora.document import Corpus, Document, Problem
 from budgetkit.budget.quoting import brief, one_line, quoted
 
-__all__ = ["LANGUAGES", "MOST_BYTES", "files", "folder", "rows", "text_of"]
-
 #: Longest file that is read; a longer one is reported.
 MOST_BYTES: Final = 5_000_000
 

@@ -14,8 +14,6 @@ from budgetkit.accuracy.corpora.document import Corpus, Document
 from budgetkit.accuracy.corpora.generated import RECIPES, generate
 from budgetkit.files import data_files, read_bytes
 
-__all__ = ["SOURCE", "odd", "shipped"]
-
 SOURCE: Final = "budgetkit mini-corpus"
 _HEAD: Final = re.compile(r"^=== (?P<language>\S+) (?P<title>.+)\n", re.MULTILINE)
 

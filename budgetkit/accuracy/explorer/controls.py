@@ -91,7 +91,7 @@ class Controls(ModelControls):
         self.length.observe(self._slid, "value")
 
     def _risked(self, change: dict[str, Any]) -> None:
-        self._do("risk", chance=change["new"] / 100, **self.risk_box.told())
+        self._do("risk", chance=change["new"] / 100)
 
     def _slid(self, change: dict[str, Any]) -> None:
         shortest, longest = change["new"]

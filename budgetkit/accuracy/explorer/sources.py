@@ -115,7 +115,7 @@ def _first_rows(text: str, suffix: str) -> list[dict[str, object]]:
     for line in head:
         try:
             row = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         found += [row] if isinstance(row, dict) else []
     return found

@@ -17,7 +17,7 @@ from budgetkit.budget import Budget
 from budgetkit.budget.colours import POOL, colour
 from budgetkit.figures.marks import bars, written
 from budgetkit.figures.question import Question, Spec, label, layout, plain, signed
-from budgetkit.plan.walk import allocate
+from budgetkit.plan.allocating import allocate
 
 
 def _table(budget: Budget, safe: Budget, demand: Mapping[str, int], ratios: Mapping[str, float]) -> pd.DataFrame:

@@ -7,26 +7,37 @@ values are whole 128ths of a token, so that sums are exact and the same on every
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from budgetkit.budget.quoting import brief
-from budgetkit.counters.estimate.windows import BEFORE, WINDOW, Places, Windows, windows
+from budgetkit.counters.estimate.windows import Places, Windows, windows
 from budgetkit.files import data_files, read_bytes
 
-__all__ = ["CHECK", "SCALE", "Table", "looked_up", "table", "table_names"]
+__all__ = ["CHECK", "MIDDLE", "SCALE", "Table", "looked_up", "table", "table_names"]
 
 #: A token, in the unit of the tables.
 SCALE: Final = 128
-#: The lowest bits of an entry of a hashed level, which tell its key from others in the same place.
+#: The lowest bits of a stored entry of a hashed level, which tell its key from others in the same place.
 CHECK: Final = np.int16(63)
+#: What is added to every looked up value, so that none is below 0.
+LEAST: Final = 512
+#: What the stored level "own" is less than the tokens of a window; the others are what they add to it.
+MIDDLE: Final = 3 * SCALE
 _FOLDER = "estimates"
+_NOTHING = np.uint32(LEAST)
+
+_BITS, _KEY = np.uint32(26), np.uint32(32)
+_PLACE_BITS = {2**bits: np.uint32(bits) for bits in range(33)}
+_CHECKED, _VALUE, _EMPTY = np.uint32(0xFC000000), np.uint32(0xFFFF), np.uint32(0x03FF0000)
 
 Values = npt.NDArray[np.int16]
+Entries = npt.NDArray[np.uint32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,20 +45,44 @@ class Table:
     """What each window adds, in 128ths of a token."""
 
     classes: npt.NDArray[np.uint8]
-    levels: dict[str, Values]
+    pairs: Values
+    shapes: Values
+    hashed: Entries
+    raw: Entries
     runs: Values
     run_units: Values
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any]) -> Table:
+        """Make a table of what training wrote."""
+        level = {name.removeprefix("level_"): stored[name] for name in stored if name.startswith("level_")}
+        hashed = np.stack([entries(level["own"], MIDDLE - LEAST), entries(level["long"])])
+        pairs = level["pair"] - np.int16(LEAST)
+        raw = entries(level["raw"])[np.newaxis]
+        return cls(stored["classes"], pairs, level["shape"], hashed, raw, stored["run_pairs"], stored["run_units"])
 
     def values(self, units: npt.NDArray[np.uint8] | npt.NDArray[np.uint16]) -> Values:
         """Look up what each window adds."""
         stretch = windows(units, self.classes)
-        total = np.zeros(len(units) // WINDOW - BEFORE // WINDOW, np.int16)
-        for level, place in stretch.plain():
-            total += self.levels[level].take(place.astype(np.intp), mode="wrap")
-        for level, which, key in stretch.hashed():
-            total[which] += looked_up(self.levels[level], key)[1]
+        found, missing = looked_up(self.hashed, stretch.keys())
+        found[0] += found[1]
+        total = found[0].astype(np.int16)
+        at = missing[0].nonzero()[0]
+        if len(at):
+            total[at] += self._unknown(stretch, at)
+        if stretch.units is not None:
+            first, second = looked_up(self.raw, stretch.raw())[0].view(np.int32)
+            total[stretch.wide] += (first + second - 2 * LEAST).astype(np.int16)
         at = stretch.runs()
         return self._with_runs(total, at, stretch) if len(at) else total
+
+    def _unknown(self, stretch: Windows, at: Places) -> Values:
+        pairs, shape = stretch.plain(at)
+        total = self.shapes.take(shape, mode="wrap")
+        both = self.pairs.take(pairs, mode="wrap")
+        total += both[0::2]
+        total += both[1::2]
+        return total
 
     def _with_runs(self, total: Values, at: Places, stretch: Windows) -> Values:
         first, second = stretch.ends(at)
@@ -58,18 +93,29 @@ class Table:
         return total
 
 
-def looked_up(level: Values, key: npt.NDArray[np.uint32]) -> tuple[npt.NDArray[np.bool_], Values]:
-    """Look keys up in a hashed level.
+def entries(stored: Values, least: int = LEAST) -> Entries:
+    """Lay out a stored level for looking up: the check above the value and `least`, modulo 2**16; 0 is nobody's."""
+    value = ((stored >> 6).astype(np.int32) + least) & 0xFFFF
+    filled = ((stored & CHECK).astype(np.uint32) << _BITS) | value.astype(np.uint32)
+    return np.where(stored == 0, _EMPTY, filled)
 
-    The uppermost bits of a key say where to look; the six that follow must be those of the entry, whose other ten are
-    the value. A key that the level does not hold adds nothing.
+
+def looked_up(levels: Entries, keys: npt.NDArray[np.uint32]) -> tuple[Entries, npt.NDArray[np.bool_]]:
+    """Look keys up in levels of one size, a row each, and say which are missing: those give `LEAST`.
+
+    The uppermost bits of a key say where to look; the six that follow must be those of the entry.
     """
-    short = key >> np.uint32(27 - len(level).bit_length())
-    entry = level.take((short >> np.uint32(6)).astype(np.intp), mode="wrap")
-    held = ((entry ^ short.astype(np.int16)) & CHECK) == 0
-    entry >>= 6
-    entry *= held
-    return held, entry
+    bits = _PLACE_BITS[levels.shape[1]]
+    place = keys >> (_KEY - bits)
+    if len(levels) > 1:
+        place[1] += levels.shape[1]
+    entry = levels.take(place, mode="wrap")
+    keys <<= bits
+    keys &= _CHECKED
+    entry ^= keys
+    missing = entry > _VALUE
+    np.putmask(entry, missing, _NOTHING)
+    return entry, missing
 
 
 def table_names() -> tuple[str, ...]:
@@ -94,5 +140,4 @@ def table(encoding: str) -> Table:
             f"no estimate of {brief(encoding)}; there are tables for {known}; use one of them, or count exactly"
         )
     with np.load(io.BytesIO(read_bytes(f"{_FOLDER}/{encoding}.npz")), allow_pickle=False) as stored:
-        levels = {name.removeprefix("level_"): stored[name] for name in stored if name.startswith("level_")}
-        return Table(stored["classes"], levels, stored["run_pairs"], stored["run_units"])
+        return Table.of(stored)

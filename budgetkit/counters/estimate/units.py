@@ -38,10 +38,7 @@ def stretches(text: str) -> Iterator[Row]:
     [[0, 0, 0, 0, 0, 0, 0, 0, 72, 101, 108, 108, 111, 0, 0, 0]]
     """
     if len(text) < STRETCH:
-        units = _units(text)
-        gaps = _GAPS[units.itemsize * BEFORE], _GAPS[units.itemsize * (-len(units) % WINDOW)]
-        data = gaps[0] + units.tobytes() + gaps[1]
-        yield np.frombuffer(data, np.uint8) if units.itemsize == 1 else np.frombuffer(data, np.uint16)
+        yield _short(text)
         return
     before: Row = np.zeros(BEFORE, np.uint8)
     for start in range(0, max(len(text), 1), STRETCH):
@@ -104,6 +101,13 @@ def unit_ends(text: str) -> Places:
         return np.arange(len(text) + 1)
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
     return np.concatenate([[0], np.cumsum(1 + (points > 0xFFFF))])
+
+
+def _short(text: str) -> Row:
+    if text.isascii():
+        return np.frombuffer(_GAPS[BEFORE] + text.encode("ascii") + _GAPS[-len(text) % WINDOW], np.uint8)
+    units = _units(text)
+    return np.frombuffer(_GAPS[2 * BEFORE] + units.tobytes() + _GAPS[2 * (-len(units) % WINDOW)], np.uint16)
 
 
 def _units(text: str) -> Row:

@@ -3,27 +3,26 @@
 A text is a row of 16-bit units; each has one of 256 classes (an ASCII character is its own class, the rest share
 128). Two units make a *pair*, two pairs a *window*, seen with the two units before it::
 
-    pair    of each pair: the classes of its units
-    raw     of each pair: the units themselves, where one is not ASCII
-    shape   of each window: the kinds of its units and of the two before: small, capital, digit or mark
     own     of each window: the classes of its units
     long    of each window: these and the two before; where one is not ASCII, the window's units themselves
+    raw     of each pair: the units themselves, where one is not ASCII
+    pair    of each pair, where own is not held: the classes of its units
+    shape   of each window, where own is not held: the kinds of its units and of the four before: small, capital, digit
 
-Each of these has its own table. All keys but those of pair and shape are hashed, and a hashed table knows which keys it
+Each of these has its own table. The keys of the first three are hashed, and a hashed table knows which keys it
 has. No window looks ahead. So the estimate of a text's beginning does not change when the text goes on, and every
 beginning's estimate is a part of one running sum. Training and counting use this same code, so they cannot disagree.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BEFORE", "LEVELS", "PLAIN", "RUN", "WINDOW", "Places", "Which", "Windows", "windows"]
+__all__ = ["BEFORE", "HASHED", "LEVELS", "RUN", "WINDOW", "Places", "Which", "Windows", "windows"]
 
 Bytes = npt.NDArray[np.uint8]
 Units = npt.NDArray[np.uint16]
@@ -37,82 +36,79 @@ WINDOW: Final = 4
 BEFORE: Final = 8
 #: So many equal windows in a row are a run: twelve times one character, or six times two.
 RUN: Final = BEFORE // WINDOW + 1
-#: The tables and their sizes, each a power of two, in the order in which they learn.
-LEVELS: Final = {"pair": 2**16, "shape": 2**16, "own": 2**18, "raw": 2**15, "long": 2**18}
-#: Levels that are plain lists; the others are hashed and know their keys.
-PLAIN: Final = ("pair", "shape")
+#: The tables and their sizes, each a power of two, in the order in which they learn; those of `HASHED` are as large.
+LEVELS: Final = {"pair": 2**16, "own": 2**19, "raw": 2**17, "long": 2**19, "shape": 2**16}
+#: The hashed levels of every window.
+HASHED: Final = ("own", "long")
 
 _FIRST = BEFORE // WINDOW  # the first window that is not context
-_ALL = slice(None)
+_ALL, _NONE = slice(None), np.zeros(0, np.intp)
 _FEW = 8  # a text of which less than this part is not ASCII is looked up as ASCII, and the rest by itself
 _MANY = 4_096  # so many flags are looked at eight at once
-# Odd multipliers that spread keys over a table: near 2**32 by the golden ratio (Knuth), of xxHash, 2**16 by that ratio.
-_ODD = (np.uint32(2_654_435_761), np.uint32(2_246_822_519), np.uint32(40_503))
+# Odd multipliers that spread keys over a table: near 2**32 by the golden ratio (Knuth), and of xxHash.
+_ODD = (np.uint32(2_654_435_761), np.uint32(2_246_822_519))
 _KINDS = np.uint32(0xF0F0F0F0)  # of an ASCII character: blank or mark, digit, capital, small; of a class: its script
-_LOW, _PAIR, _NIBBLE = np.uint32(0xFFFF), np.uint32(16), np.uint32(4)
-_NOT_ASCII, _UPPER_HALF = np.uint32(0xFF80FF80), np.uint32(2**31)
+_PAIR, _NIBBLE = np.uint32(16), np.uint32(4)
+_NOT_ASCII = np.uint32(0xFF80FF80)
 
 
 @dataclass(frozen=True, slots=True)
 class Windows:
     """The windows of one stretch of text, without its context."""
 
-    classes: Bytes
+    found: Keys
     units: Units | None
     wide: Which
 
-    def plain(self) -> Iterator[tuple[str, Keys]]:
-        """Yield the name of each plain level and the places of the windows in it; a level of pairs comes twice."""
-        found = self.classes.view(np.uint32)
-        yield "pair", found[_FIRST:] & _LOW
-        yield "pair", found[_FIRST:] >> _PAIR
-        kinds = found & _KINDS
-        shape = kinds[_FIRST:] >> _NIBBLE
-        kinds >>= _PAIR
-        shape |= kinds[_FIRST:]
-        shape += (kinds[_FIRST - 1 : -1] >> _NIBBLE) * _ODD[2]
-        shape &= _LOW
-        yield "shape", shape
+    def plain(self, at: Which) -> tuple[Units, Keys]:
+        """Give the places of some windows' pairs in their table, first and second in turn, and of their shapes."""
+        own = self.found[_FIRST:][at]
+        shape = own & _KINDS
+        shape |= (self.found[_FIRST - 1 : -1][at] & _KINDS) >> _NIBBLE
+        shape *= _ODD[0]
+        shape >>= _PAIR
+        return own.view(np.uint16), shape
 
-    def hashed(self) -> Iterator[tuple[str, Which, Keys]]:
-        """Yield the hashed levels' names, the windows that they speak of, and their keys: 32 bits, the first mixed."""
-        found = self.classes.view(np.uint32)
-        own = found[_FIRST:] * _ODD[0]
-        yield "own", _ALL, own
-        long = found[_FIRST - 1 : -1] >> _PAIR
-        long *= _ODD[1]
-        long += own
-        long >>= np.uint32(1)  # the upper half of the level is for what is not ASCII
+    def keys(self) -> Keys:
+        """Give the keys of every window, 32 bits, a row for each of `HASHED`."""
+        found = self.found
+        keys = np.empty((len(HASHED), len(found) - _FIRST), np.uint32)
+        np.multiply(found[_FIRST:], _ODD[0], out=keys[0])
+        before = found[_FIRST - 1 : -1] >> _PAIR
+        before *= _ODD[1]
+        np.add(keys[0], before, out=keys[1])
         if self.units is not None:
-            yield from self._raw(self.units.view(np.uint32)[BEFORE // 2 :], long)
-        yield "long", _ALL, long
+            self._units_as_keys(keys[1])
+        return keys
 
-    def _raw(self, pairs: Keys, long: Keys) -> Iterator[tuple[str, Which, Keys]]:
-        """Key 0 is nobody's, so that pairs of ASCII alone learn and take nothing here."""
-        first, second = pairs[0::2][self.wide], pairs[1::2][self.wide]
-        either = _is_wide(first | second)
-        keys = [_folded(pair) * _ODD[0] for pair in (first, second)]
-        for pair, key in zip((first, second), keys, strict=True):
-            yield "raw", self.wide, key * _is_wide(pair)
-        key = keys[0] * _ODD[1]
-        key += keys[1]
-        key |= _UPPER_HALF
-        long[self.wide] = np.where(either, key, long[self.wide])
+    def _units_as_keys(self, long: Keys) -> None:
+        first, second = self._wide_pairs()
+        key = (_folded(first) * _ODD[0] + _folded(second)) * _ODD[1]
+        long[self.wide] = np.where(_is_wide(first | second), key, long[self.wide])
+
+    def raw(self) -> Keys:
+        """Give the keys of the pairs of `wide` windows, a row of first and one of second pairs; 0 is nobody's."""
+        pairs = np.stack(self._wide_pairs())
+        return _folded(pairs) * _ODD[0] * _is_wide(pairs)
+
+    def _wide_pairs(self) -> tuple[Keys, Keys]:
+        pairs = cast(Units, self.units).view(np.uint32)[BEFORE // 2 :]
+        return pairs[0::2][self.wide], pairs[1::2][self.wide]
 
     def runs(self) -> Places:
         """Find the windows that end `RUN` equal ones of two equal pairs."""
-        row = self.classes.view(np.uint32) if self.units is None else self.units.view(np.uint64)
+        row = self.found if self.units is None else self.units.view(np.uint64)
         same = row[1:] == row[:-1]
+        if b"\1\1" not in same.tobytes():
+            return _NONE
         at = _places(same[RUN - 2 :] & same[RUN - 3 : -1])
-        if not len(at):
-            return at
-        pairs = self.classes.view(np.uint16) if self.units is None else self.units.view(np.uint32)
+        pairs = self.found.view(np.uint16) if self.units is None else self.units.view(np.uint32)
         first = (at + _FIRST) * 2
         return np.compress(pairs.take(first) == pairs.take(first + 1), at)
 
     def ends(self, at: Places) -> tuple[Units, Units]:
         """Give the two units that some windows begin with."""
-        source = self.classes if self.units is None else self.units
+        source = self.found.view(np.uint8) if self.units is None else self.units
         first = at * WINDOW + BEFORE
         return source.take(first).astype(np.uint16), source.take(first + 1).astype(np.uint16)
 
@@ -120,18 +116,18 @@ class Windows:
 def windows(units: Bytes | Units, classes: Bytes) -> Windows:
     """Make the windows of a stretch of units."""
     if units.dtype == np.uint8:
-        return Windows(units.view(np.uint8), None, _ALL)
+        return Windows(units.view(np.uint32), None, _ALL)
     row = np.ascontiguousarray(units.view(np.uint16))
     not_ascii = row > 127
     many = np.count_nonzero(not_ascii)
     if many > len(row) // _FEW:
-        return Windows(classes.take(row, mode="wrap"), row, _ALL)
+        return Windows(classes.take(row, mode="wrap").view(np.uint32), row, _ALL)
     known = row.astype(np.uint8)
     if not many:
-        return Windows(known, None, _ALL)
+        return Windows(known.view(np.uint32), None, _ALL)
     few = _places(not_ascii)
     known[few] = classes.take(row.take(few))
-    return Windows(known, row, _places(not_ascii.view(np.uint32)[_FIRST:] > 0))
+    return Windows(known.view(np.uint32), row, _places(not_ascii.view(np.uint32)[_FIRST:] > 0))
 
 
 def _is_wide(pairs: Keys) -> npt.NDArray[np.bool_]:

@@ -104,6 +104,8 @@ def take_file(settings: Settings, found: Results, library: Library, name: str, c
 
 def choose_conversation(settings: Settings, found: Results, library: Library, number: int) -> Settings:
     """Show another conversation of the file, from 0, at its last turn."""
+    if number == settings.conversation:
+        return settings
     return with_its_model(replace(settings, conversation=int(number), turn=None), library)
 
 

@@ -52,8 +52,8 @@ class Controls(ConversationControls):
     def _build(self) -> None:
         self._reserves, self._sections, self._asked = group("Reserves"), group("Sections"), group("Sizes asked for")
         start = group("Model and window", self.model, self.preset, self._window_row)
-        more = group("Conversation and counter", self.trace, self.path, self.conversation, self.counter, folded=True)
-        groups = [start, self._reserves, self._sections, self._place_row, self._asked, more]
+        more = group("Conversation and counter", self.trace, self.path, self.counter, folded=True)
+        groups = [self.which, start, self._reserves, self._sections, self._place_row, self._asked, more]
         self.widget = widgets.VBox(groups).add_class("bk-controls")
 
     def project(self, settings: Settings, found: Results) -> None:
@@ -113,7 +113,7 @@ class Controls(ConversationControls):
         has_trace = found.demand is not None and settings.trace is not None
         show(self._asked, not has_trace)
         show(self._place_row, has_trace)
-        show(self.conversation, False)
+        show(self.which, False)
         if found.demand is not None and settings.trace is not None:
             traces = self._library.conversations(settings.trace)
             self._project_place(traces, settings.conversation, len(found.demand), found.turn)

@@ -149,7 +149,8 @@ class BudgetExplorer(Explorer[Settings, Results, Library]):
 
     def _heading(self) -> str:
         now, budget = self._history.now, self.budget
-        whose = "" if now.trace is None else f", {now.trace}"
+        trace = self._found.trace
+        whose = "" if now.trace is None or trace is None else f", {self.library.called(now.trace, trace)}"
         return f"{budget.name or 'A budget of your own'}: {budget.window:,} tokens of {now.model}{whose}"
 
     def _texts(self, found: Results) -> dict[str, str]:

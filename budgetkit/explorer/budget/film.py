@@ -8,8 +8,8 @@ from typing import Any, Final
 from budgetkit.budget.colours import colour
 from budgetkit.explorer.budget.results import Results
 from budgetkit.figures.window import claims
+from budgetkit.plan.allocating import with_undeclared
 from budgetkit.plan.grant import Grant
-from budgetkit.plan.walk import with_undeclared
 
 Data = dict[str, Any]
 _MOST: Final = 5_000  # turns

@@ -60,7 +60,7 @@ def left_out(trace: Trace | None) -> list[str]:
     if trace is None:
         return []
     told = trace.warnings[:-1] if trace.uncounted else trace.warnings
-    return [_sentence(f"not counted: {each}") for each in told]
+    return [_sentence(each if "not counted" in each else f"not counted: {each}") for each in told]
 
 
 def _sentence(text: str) -> str:
@@ -112,12 +112,12 @@ def source(settings: Settings, found: Results, library: Library) -> str:
         return "No conversation: the sections ask for the sizes typed in. Open one to see every turn."
     traces = library.conversations(settings.trace)
     trace = traces[settings.conversation]
-    which = (
-        "" if len(traces) == 1 else f", conversation {settings.conversation + 1:,} of {len(traces):,} ({trace.title})"
-    )
+    which = library.called(settings.trace, trace)
+    if len(traces) > 1:
+        which = f"{settings.trace}, conversation {settings.conversation + 1:,} of {len(traces):,} ({trace.title})"
     turns = f"turn {found.turn:,} of {len(found.demand):,}"
     left = f", without its {' and '.join(trace.uncounted)}" if trace.uncounted else ""
-    return f"{settings.trace}{which}: {turns}, {len(trace.messages):,} messages, {_counted(found)}{left}."
+    return f"{which}: {turns}, {len(trace.messages):,} messages, {_counted(found)}{left}."
 
 
 def _counted(found: Results) -> str:

@@ -20,9 +20,9 @@ from budgetkit.figures.turns import first_cut
 from budgetkit.framing import framing_for
 from budgetkit.models import Model, RetiredModelWarning, UnknownModelWarning, model, nearest
 from budgetkit.plan import Plan
+from budgetkit.plan.allocating import allocate
 from budgetkit.plan.batch import RequestBatch
 from budgetkit.plan.fitting import fit
-from budgetkit.plan.walk import allocate
 from budgetkit.presets import PRESETS
 from budgetkit.trace import Trace
 

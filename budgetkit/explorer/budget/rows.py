@@ -48,9 +48,9 @@ class Row:
 
     def _typed(self, change: dict[str, Any]) -> None:
         if change["new"] is None:
-            self._do("amount", line=self.line, amount=None, **self.box.told())
+            self._do("amount", line=self.line, amount=None)
         else:
-            self._do("line", line=self.line, tokens=change["new"], **self.box.told())
+            self._do("line", line=self.line, tokens=change["new"])
 
     def project(
         self, amount: Amount | None, tokens: int | None, window: int, floor: int, locked: bool, is_section: bool = False
@@ -67,7 +67,8 @@ class Row:
         if is_section:
             self.box.placeholder = "no cap"
             self.box.tooltip = f"{self.line}, in tokens; empty: it draws on the shared pool"
-        bound(self.box, floor, max(window, size), tokens)
+        most = window - 1 if is_section else window  # a cap of the whole window is none, and the box is empty then
+        bound(self.box, floor, max(most, tokens or 0), tokens)
         self.slider.disabled = self.box.disabled = locked
         self.lock.value = locked
         if tokens is None:
@@ -100,8 +101,7 @@ class Limits:
             box.add_class("bk-number").observe(self._typed, "value")
 
     def _typed(self, change: dict[str, Any]) -> None:
-        box = change["owner"]
-        self._do("limits", line=self.line, at_least=self.at_least.value, at_most=self.at_most.value, **box.told())
+        self._do("limits", line=self.line, at_least=self.at_least.value, at_most=self.at_most.value)
 
     def project(self, amount: Amount | None, window: int, locked: bool) -> None:
         """Show what holds."""

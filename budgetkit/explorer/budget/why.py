@@ -17,9 +17,10 @@ from budgetkit.explorer.folds import button, choice, text
 from budgetkit.explorer.library import Library
 from budgetkit.figures.question import signed
 from budgetkit.framing import framing_for
+from budgetkit.message import RESULT_ROLES
 from budgetkit.plan import Plan
+from budgetkit.plan.allocating import allocate
 from budgetkit.plan.fitting import fit
-from budgetkit.plan.walk import allocate
 from budgetkit.plan.why import Mend
 
 Data = dict[str, Any]
@@ -162,7 +163,7 @@ def _title(plan: Plan, of: str | int) -> str:
 
 def _speaker(payload: Any) -> str:
     role = getattr(payload, "role", "item")
-    return "tool result" if role in ("tool", "function") else f"{role} message"
+    return "tool result" if role in RESULT_ROLES else f"{role} message"
 
 
 def _opening(payload: Any) -> str:

@@ -100,22 +100,29 @@ function paintSegment(bar, node, { segment, x, width }) {
   const share = segment.used ?? 0;
   put(used, { x: x + 3, y: top + height - 7, width: Math.max(0, (inner - 6) * share), height: 4, rx: 2, style: `fill:${segment.ink}` });
   put(edge, { x: x + inner - 3, y: top, width: segment.cut && inner > 0 ? 3 : 0, height });
-  const fits = (text, weight) => textWidth(text, `${weight} 12px ${bar.font}`) + (text.length > 1 ? 14 : 3) <= inner;
-  const named = whatFits(segment.name, (text) => fits(text, 600));
-  const left = named.length > 1 ? 8 : Math.max(2, (inner - textWidth(named, `600 12px ${bar.font}`)) / 2);
-  say(put(name, { x: x + left, y: top + (fits(segment.short, 400) ? 18 : 25), style: `fill:${segment.ink}` }), named);
-  say(put(tokens, { x: x + 8, y: top + 33, style: `fill:${segment.ink}` }), fits(segment.short, 400) ? segment.short : "");
+  const fits = (text, weight, { size, edge }) => textWidth(text, `${weight} ${size}px ${bar.font}`) + 2 * edge <= inner;
+  const named = whatFits(segment.name, (text, room) => fits(text, 600, room));
+  const size = fits(segment.short, 400, named.room) ? segment.short : "";
+  const style = `fill:${segment.ink};font-size:${named.room.size}px`;
+  const long = textWidth(segment.name, `600 10px ${bar.font}`);
+  const isUpright = !named.text && inner > 13 && long < height;
+  const [left, low] = isUpright ? [x + inner / 2 + 3.5, top + (height + long) / 2] : [x + named.room.edge, top + (size ? 18 : 25)];
+  say(put(name, { x: left, y: low, style, transform: isUpright && `rotate(-90 ${left} ${low})` }), isUpright ? segment.name : named.text);
+  say(put(tokens, { x: x + named.room.edge, y: top + 33, style }), isUpright ? "" : size);
 }
 
-// A name that is too long loses its end, and keeps its first letter alone where not even three fit.
+// A name that is too long is written closer, then smaller; then it loses its end, as far as three letters. In what is
+// narrower it stands upright, or not at all: the line beside the bar, the legend and the tip have it.
+const ROOMS = [{ size: 12, edge: 7 }, { size: 12, edge: 3 }, { size: 10, edge: 1.5 }];
+
 function whatFits(name, fits) {
-  if (fits(name)) return name;
-  for (let length = name.length - 1; length >= 3; length--) {
-    const cut = `${name.slice(0, length)}…`;
-    if (fits(cut)) return cut;
+  const room = ROOMS.find((each) => fits(name, each)) ?? ROOMS.at(-1);
+  const letters = [...name]; // whole characters
+  for (let length = letters.length; length >= 3; length--) {
+    const text = length < letters.length ? `${letters.slice(0, length).join("")}…` : name;
+    if (fits(text, room)) return { text, room };
   }
-  const [initial] = name;
-  return fits(initial) ? initial : "";
+  return { text: "", room };
 }
 
 function paintBracket(layer, state, { places }, width) {

@@ -42,6 +42,7 @@ function paintScale(scale, strip) {
   put(behind, { style: `left:${strip.line}%` });
   say(budget, strip.line_text);
   say(behind, strip.behind);
+  put(behind, { title: strip.behind });
 }
 
 function makeRow(row) {

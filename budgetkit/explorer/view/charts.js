@@ -116,7 +116,7 @@ async function paintCard(charts, card, library) {
   put(card.scroll, { "aria-label": `Table: ${figure.title}` });
   card.details.open = charts.model.get("opened").includes(card.key);
   if (card.details.open && figure.table) fillTable(card.table, figure.table);
-  const isFirst = charts.root.firstChild === card.root && figure.click !== "document";
+  const isFirst = !charts.root.matches(".bk-folded-figure") && charts.root.firstChild === card.root && figure.click !== "document";
   const height = Math.min(figure.spec.layout.height, isFirst ? firstHeight(card.root) : Infinity);
   card.plot.style.height = `${height}px`;
   if (!card.plot.clientWidth) return void (charts.root.clientWidth || charts.onHidden()); // drawn once it is shown

@@ -1,7 +1,7 @@
 // A file on its way to the kernel, in pieces: a server closes a connection over one large message.
 
 const LARGEST = 20 * 1024 * 1024; // bytes
-const PIECE = 512 * 1024; // bytes
+const PIECE = 2 * 1024 * 1024; // bytes
 
 function createUploads(model, report) {
   const waiting = new Map(); // serial -> called with the bytes that have arrived

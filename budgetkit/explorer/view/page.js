@@ -114,7 +114,9 @@ function nameControls(box) {
     put(handle, { "aria-label": labelOf(slider) });
     if (readout) put(handle, { "aria-valuetext": readout });
   }
-  for (const input of box.querySelectorAll(".bk-row .bk-number input")) {
+  const inputs = [...box.querySelectorAll(".bk-number input")];
+  box.style.setProperty("--bk-digits", Math.max(8, ...inputs.map((input) => input.value.length)));
+  for (const input of inputs.filter((each) => each.closest(".bk-row"))) {
     put(input, { "aria-label": input.title || `${labelOf(input.closest(".bk-row"))}, tokens` });
   }
   for (const list of box.querySelectorAll(".bk-pair select[title]")) put(list, { "aria-label": list.title });

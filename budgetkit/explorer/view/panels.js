@@ -27,7 +27,8 @@ function fitKpis(list) {
   for (const node of shown) {
     const [value] = node.children;
     node.room = value.clientWidth;
-    node.font = getComputedStyle(value).font;
+    const { fontWeight, fontSize, fontFamily } = getComputedStyle(value); // as one they are empty: digits are of one width
+    node.font = `${fontWeight} ${fontSize} ${fontFamily}`;
   }
   for (const node of list.children) sayNumber(node.children[0], node.kpi);
 }

@@ -46,8 +46,9 @@ function fillTable(details) {
 // The messages around a request: the newest that are in it, and those that left last.
 function messagesAt(lane, request) {
   if (film.spans?.length) {
-    const [start, sent] = film.spans[request - 1];
-    return film.messages.slice(start, sent).map((_, i) => ({ i: start + i, mark: "" }));
+    const [, sent] = film.spans[request - 1];
+    const from = Math.max(0, sent - NEWEST);
+    return film.messages.slice(from, sent).map((_, i) => ({ i: from + i, mark: "" }));
   }
   const { track } = lane;
   const entered = film.first.map((first, i) => i).filter((i) => film.first[i] && film.first[i] <= request);
@@ -65,6 +66,7 @@ function showMessages(box, lane, request) {
     return element("li", { class: `bk-block${mark ? " bk-is-gone" : ""}` }, label, element("div", { class: "bk-text", dir: "auto" }, text));
   });
   say(box.querySelector("h2"), `Messages at ${nameOf(film, request)}`);
+  say(box.querySelector("p"), film.spans?.length ? `The last ${grouped(blocks.length)} that it asks for, before the budget cuts.` : "");
   box.querySelector("ol").replaceChildren(...blocks);
   box.querySelector(".bk-scroll").scrollTop = 1e9; // the newest are last
 }
@@ -91,7 +93,7 @@ function createReport() {
       if (play.film) markTables(play.at, film.turns[play.at - 1]);
     });
   }
-  const reader = element("section", { class: "bk-card" }, element("h2"), element("div", { class: "bk-scroll bk-reading", tabindex: 0, role: "region", "aria-label": "Messages" }, element("ol", { class: "bk-blocks" })));
+  const reader = element("section", { class: "bk-card" }, element("h2"), element("p", { class: "bk-note" }), element("div", { class: "bk-scroll bk-reading", tabindex: 0, role: "region", "aria-label": "Messages" }, element("ol", { class: "bk-blocks" })));
   const moved = (request, isResting) => {
     const turn = film.turns[request - 1];
     markFigures(request, turn);

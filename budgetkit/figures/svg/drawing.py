@@ -14,6 +14,7 @@ from budgetkit.figures.svg.fields import contour, heatmap
 from budgetkit.figures.svg.marks import DASHES, Plot, bars, boxes, scatter
 from budgetkit.figures.svg.pieces import GRID, INK, LETTER, LINE, label, tag, text, width_of
 from budgetkit.figures.svg.scales import ROOM, Scale, scale_of, ticks
+from budgetkit.figures.svg.unknown import known
 
 Spec = dict[str, Any]
 WIDTH: Final = 640  # pixels
@@ -39,7 +40,8 @@ def svg(spec: Spec, title: str, width: int = WIDTH, heading: bool = True) -> str
     Returns
     -------
     str
-        One element; written to a file it is a picture.
+        One element; written to a file it is a picture. Values that are no finite numbers are not drawn, and it says how
+        many they are.
 
     Examples
     --------
@@ -48,6 +50,7 @@ def svg(spec: Spec, title: str, width: int = WIDTH, heading: bool = True) -> str
     >>> drawn[:70], drawn.count("<rect"), "<script" in drawn
     ('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 296" width="6', 7, False)
     """
+    spec, lost = known(spec)
     layout = spec["layout"]
     entries = _entries(spec) if layout.get("showlegend") else []
     top = layout.get("meta", {}).get("top", 12) + (_TITLE if heading else 0)
@@ -56,6 +59,8 @@ def svg(spec: Spec, title: str, width: int = WIDTH, heading: bool = True) -> str
     inside = [_hatch(plot.hatch), label(text(title), 4, 18, font_size=15, font_weight=600) if heading else ""]
     inside += [*_axes(plot, box), *_shapes(plot, box, "below"), *_data(spec, plot), *_shapes(plot, box, "above")]
     inside += [*_notes(plot, box, width), *_legend(entries, height)]
+    if lost:
+        inside.append(label(f"{lost:,} values are not known and not drawn", width - 4, height - 7, "end"))
     named = {"role": "img", "aria-label": title, "font_family": "system-ui, sans-serif"}
     size = {"viewBox": f"0 0 {width} {height}", "width": width, "height": height, "font_size": 12}
     along = None if plot.x.log or plot.x.names else f"{plot.x.low:g} {plot.x.high:g} {box[0]:g} {box[2]:g}"
@@ -105,11 +110,13 @@ def _values(spec: Spec, name: str) -> list[Any]:
             for x, y in zip(trace["x"], trace["y"], strict=True):
                 sums[x] = sums.get(x, 0) + y
         elif name == "x" and trace["type"] == "bar" and trace.get("base"):
-            found += [base + size for base, size in zip(trace["base"], values, strict=True)]
+            pairs = zip(trace["base"], trace["x"], strict=True)
+            found += [base + size for base, size in pairs if size is not None]
         else:
             found += values
         if name == "y" and "error_y" in trace:
-            found += [y + up for y, up in zip(trace["y"], trace["error_y"]["array"], strict=True)]
+            ends = zip(trace["y"], trace["error_y"]["array"], strict=True)
+            found += [y + (up or 0) for y, up in ends if y is not None]
     return [*found, *sums.values()]
 
 
@@ -134,13 +141,9 @@ def _axes(plot: Plot, box: tuple[float, float, float, float]) -> Iterator[str]:
             if axis.get("showticklabels", True):
                 yield label(name, at, low + 15, "middle") if is_x else label(name, left - 6, at + 4, "end")
         if title:
-            middle = (top + low) / 2
-            turned = {"transform": f"rotate(-90 12 {middle:.1f})"}
-            yield (
-                label(title, (left + right) / 2, low + 32, "middle")
-                if is_x
-                else label(title, 12, middle, "middle", **turned)
-            )
+            at_x, at_y = ((left + right) / 2, low + 32) if is_x else (12, (top + low) / 2)
+            turned = {} if is_x else {"transform": f"rotate(-90 12 {at_y:.1f})"}
+            yield label(title, at_x, at_y, "middle", **turned)
         is_seen = axis.get("visible", True) and axis.get("zeroline", True) and not scale.log and "ticktext" not in axis
         if is_seen and not scale.names and min(scale.low, scale.high) < 0 < max(scale.low, scale.high):
             at = scale.placed(0)
@@ -179,9 +182,8 @@ def _shapes(plot: Plot, box: tuple[float, float, float, float], layer: str) -> I
         stroke = {"stroke": line.get("color", INK), "stroke_width": line.get("width", 1)}
         dash = DASHES.get(line.get("dash", ""))
         place = {"x1": xs[0], "y1": ys[0], "x2": xs[1], "y2": ys[1]}
-        yield tag(
-            "line", **place, **stroke, stroke_dasharray=dash, class_=_HERE if shape.get("name") == _HERE else None
-        )
+        here = _HERE if shape.get("name") == _HERE else None
+        yield tag("line", **place, **stroke, stroke_dasharray=dash, class_=here)
 
 
 def _notes(plot: Plot, box: tuple[float, float, float, float], width: int) -> Iterator[str]:

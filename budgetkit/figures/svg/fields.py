@@ -15,11 +15,13 @@ Corner = tuple[float, float, float]
 
 def heatmap(trace: Spec, plot: Plot) -> Iterator[str]:
     """Draw a cell for each number, in a colour between those of the scale."""
-    values = [value for row in trace["z"] for value in row]
+    values = [value for row in trace["z"] for value in row if value is not None] or [0]
     low, high = trace.get("zmin", min(values)), max(values)
     across, up = _edges([plot.x.at(x) for x in trace["x"]]), _edges([plot.y.at(y) for y in trace["y"]])
     for (y0, y1), row in zip(pairwise(up), trace["z"], strict=True):
         for (x0, x1), value in zip(pairwise(across), row, strict=True):
+            if value is None:
+                continue
             share = (value - low) / (high - low) if high > low else 0.0
             place = {"x": min(x0, x1), "y": min(y0, y1), "width": abs(x1 - x0) + 0.3, "height": abs(y1 - y0) + 0.3}
             yield tag("rect", **place, fill=between(trace["colorscale"], share))
@@ -32,6 +34,8 @@ def contour(trace: Spec, plot: Plot) -> Iterator[str]:
     for j in range(len(ys) - 1):
         for i in range(len(xs) - 1):
             around = [(i, j), (i + 1, j), (i + 1, j + 1), (i, j + 1)]
+            if any(trace["z"][b][a] is None for a, b in around):
+                continue
             corners = [(plot.x.at(xs[a]), plot.y.at(ys[b]), float(trace["z"][b][a])) for a, b in around]
             met = [_passed(one, other, bound) for one, other in pairwise([*corners, corners[0]])]
             points = [point for point in met if point is not None]

@@ -79,6 +79,8 @@ def scatter(trace: Spec, plot: Plot) -> Iterator[str]:
         yield from _points(trace, plot)
     if "text" in mode:
         for x, y, words in zip(trace["x"], trace["y"], trace["text"], strict=True):
+            if x is None or y is None:
+                continue
             yield label(words, plot.x.at(x) + 2, plot.y.at(y) + 4)
 
 
@@ -140,7 +142,8 @@ def _spreads(trace: Spec, plot: Plot) -> str:
     spread, ways = trace["error_y"], []
     columns = (trace["x"], trace["y"], spread["array"], spread.get("arrayminus", spread["array"]))
     for x, y, up, down in zip(*columns, strict=True):
-        ways.append(_way([(plot.x.at(x), plot.y.at(y - down)), (plot.x.at(x), plot.y.at(y + up))]))
+        if None not in (x, y, up, down):
+            ways.append(_way([(plot.x.at(x), plot.y.at(y - down)), (plot.x.at(x), plot.y.at(y + up))]))
     return tag("path", d="".join(ways), fill="none", stroke=trace.get("line", {}).get("color", INK), stroke_width=1.5)
 
 

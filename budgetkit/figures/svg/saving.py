@@ -9,9 +9,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 from typing import Final
-from uuid import uuid4
 
 from budgetkit.budget.quoting import one_line
+from budgetkit.files import write_whole
 
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
 _PATIENCE: Final = 60  # seconds
@@ -28,17 +28,6 @@ def save(path: str | os.PathLike[str], drawn: str) -> None:
     raise ValueError(f"a figure was to be saved as {one_line(str(path))}; known are .svg and .png; end it with one")
 
 
-def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file beside the one that stands there, and then in its place: nobody ever reads half of it."""
-    goal = Path(path).expanduser()
-    beside = goal.with_name(f".{goal.name[:100]}.{uuid4().hex[:8]}")
-    try:
-        beside.write_bytes(content)
-        os.replace(beside, goal)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
 def chromium() -> str:
     """Find a Chromium: the one that BUDGETKIT_CHROMIUM names, or one on the path."""
     named = os.environ.get("BUDGETKIT_CHROMIUM")
@@ -52,7 +41,7 @@ def chromium() -> str:
 
 
 def png(drawn: str) -> bytes:
-    """Return a picture of an SVG, in two pixels for one; it is drawn in a folder of its own, which asks nobody."""
+    """Return a picture of an SVG, in two pixels for one; it is drawn in a folder of its own, without a network."""
     program, size = chromium(), re.search(r'width="(\d+)" height="(\d+)"', drawn)
     assert size is not None, "an SVG of budgetkit.figures.svg has a size"
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
@@ -60,9 +49,8 @@ def png(drawn: str) -> bytes:
         page.write_text(f'<!doctype html><meta charset="utf-8"><body style="margin:0">{drawn}', encoding="utf-8")
         options = [*_ALONE, f"--user-data-dir={folder}/profile", f"--screenshot={made}", "--hide-scrollbars"]
         options += [f"--window-size={size[1]},{size[2]}", "--force-device-scale-factor=2"]
-        options += (
-            ["--no-sandbox"] if getattr(os, "geteuid", lambda: 1)() == 0 else []
-        )  # it does not start as root else
+        if getattr(os, "geteuid", lambda: 1)() == 0:  # it does not start as root else
+            options.append("--no-sandbox")
         done = subprocess.run([program, *options, page.as_uri()], capture_output=True, timeout=_PATIENCE)
         if not made.exists():
             said = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]

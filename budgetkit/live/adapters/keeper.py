@@ -15,12 +15,13 @@ from budgetkit.live.running_ledger import Count
 from budgetkit.live.trimming import budget_of, trim
 from budgetkit.message import Message
 from budgetkit.models import Model
-from budgetkit.pruning.policies import Policy
+from budgetkit.pruning.policies import BringBack, Policy
 
 #: The field of a message that holds the framework's own object.
 NATIVE = "native"
 Raw = dict[str, Any]
 Numbers = list[int | None]
+Owned = dict[int | None, Raw]
 
 
 class Keeper:
@@ -33,13 +34,16 @@ class Keeper:
     policy : Policy, optional
         What leaves, and when. Without one each request is trimmed by itself, as by :func:`budgetkit.trim`. With one
         a conversation goes on where its last request left it, known by everything that was said in it. What a
-        framework no longer gives is never sent, not even by :class:`budgetkit.policies.BringBack`.
+        framework no longer gives is never sent, not even by :class:`budgetkit.policies.BringBack`, unless it
+        `goes_on`.
     count : str, Model or callable
         From text to tokens: a counter, or the name of one or of a model.
     tools : sequence of Mapping
         Tool schemas that the framework sends, counted in, where it does not tell them itself.
     conversations : int, default 256
-        How many are remembered; one that is forgotten begins anew with all its messages.
+        How many are remembered; one that is forgotten is pruned again from all its messages.
+    goes_on : bool, default False
+        Whether the framework goes on with what it was given, and so gives no more what has left.
     **more
         As for :class:`budgetkit.Conversation`, with a policy; ``framing`` without one too.
 
@@ -58,11 +62,13 @@ class Keeper:
         *,
         tools: Sequence[Mapping[str, Any]] = (),
         conversations: int = 256,
+        goes_on: bool = False,
         **more: Any,
     ) -> None:
+        self.returns = goes_on and isinstance(policy, BringBack)
         self.budget, self.policy, self.count, self.tools, self.more = budget, policy, count, tuple(tools), more
         self.conversations = conversations
-        self._talks: dict[int | None, tuple[Conversation, set[int], Numbers]] = {}
+        self._talks: dict[int | None, tuple[Conversation, set[int], Numbers, Owned]] = {}
         self._numbers = counting()
         self._lock = Lock()
 
@@ -70,22 +76,22 @@ class Keeper:
         """Return the messages of the next request."""
         if self.policy is None:
             return trim(said, self.budget, self.count, tools=tools or self.tools, **self.more)
-        talk, numbers = self._talk(said, tools)
-        return self._remembered(talk, said, numbers, talk.request())
+        talk, numbers, own = self._talk(said, tools)
+        return self._remembered(talk, said, numbers, own, talk.request())
 
     async def afit(self, said: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()) -> list[Raw]:
         """Return the messages of the next request, whose summaries an ``async`` function may write."""
         if self.policy is None:
             return self.fit(said, tools)
-        talk, numbers = self._talk(said, tools)
-        return self._remembered(talk, said, numbers, await talk.arequest())
+        talk, numbers, own = self._talk(said, tools)
+        return self._remembered(talk, said, numbers, own, await talk.arequest())
 
-    def _talk(self, said: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> tuple[Conversation, Numbers]:
+    def _talk(self, said: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> tuple[Conversation, Numbers, Owned]:
         """Go on with the conversation that said this before, or begin one; with its number for each message."""
         keys = _keys(said)
         with self._lock:
             known = next((n for n in range(len(said), 0, -1) if keys[n] in self._talks), 0)
-            talk, others, numbers = self._talks.get(keys[known] if known else None, (None, (), ()))
+            talk, others, numbers, owned = self._talks.get(keys[known] if known else None, (None, (), (), {}))
             for key in others:  # what was said up to here is found no more: said again, it begins a new conversation
                 self._talks.pop(key, None)
         if talk is None:
@@ -93,17 +99,20 @@ class Keeper:
         talk._engine.ledger.count_schemas(tools or self.tools)
         new = [Message({**m.raw, NATIVE: next(self._numbers)}) for m in said[known:]]
         talk.add(new)
-        return talk, [*numbers, *(m.raw[NATIVE] for m in new)]
+        return talk, [*numbers, *(m.raw[NATIVE] for m in new)], owned
 
-    def _remembered(self, talk: Conversation, said: Sequence[Message], numbers: Numbers, to: Request) -> list[Raw]:
+    def _remembered(
+        self, talk: Conversation, said: Sequence[Message], numbers: Numbers, owned: Owned, to: Request
+    ) -> list[Raw]:
         """Remember it by what it was given and by what it gave, which some frameworks go on with."""
         own = [{NATIVE: m.raw[NATIVE]} if NATIVE in m.raw else {} for m in said]
-        now: dict[int | None, Raw] = dict(zip(numbers, own, strict=True)) | {None: {}}  # None: summaries
+        now: Owned = owned | dict(zip(numbers, own, strict=True)) | {None: {}}  # None: summaries
         kept = [raw for raw in to.messages if raw.get(NATIVE) in now]
         found = [{name: each for name, each in raw.items() if name != NATIVE} | now[raw.get(NATIVE)] for raw in kept]
         given = {_keys(said)[-1]: numbers, _keys([*map(Message, found)])[-1]: [raw.get(NATIVE) for raw in kept]}
         with self._lock:
-            self._talks |= {key: (talk, {*given}, each) for key, each in given.items()}
+            owned = now if self.returns else {}
+            self._talks |= {key: (talk, {*given}, each, owned) for key, each in given.items()}
             while len(self._talks) > 2 * self.conversations:
                 del self._talks[next(iter(self._talks))]
         return found

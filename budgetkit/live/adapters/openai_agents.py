@@ -26,7 +26,7 @@ def input_filter(*budget: Any, **more: Any) -> Filter:
     -------
     callable
         For ``RunConfig(call_model_input_filter=...)``. A session keeps everything; only the request is smaller.
-        What a model said in one go, reasoning included, stays together.
+        What a model said in one go, reasoning included, stays together; of reasoning is counted what can be read.
     """
     keeper = Keeper(*budget, **more)
 
@@ -59,7 +59,8 @@ def _said(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         (item, {"name": item.get("name", item.get("type")), "arguments": item.get("arguments")}) for item in items
     ]
     calls = [{"id": item["call_id"], "function": each} for item, each in called if "call_id" in item]
-    text = "\n".join(_text(item["content"]) for item in items if "role" in item)
+    said = [item.get(name) for item in items for name in ("summary", "content")]
+    text = "\n".join(_text(each) for each in said if each)
     return {"role": "assistant", "content": text or None, **({"tool_calls": calls} if calls else {})}
 
 

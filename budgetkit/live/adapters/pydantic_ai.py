@@ -26,7 +26,7 @@ def history_processor(*budget: Any, **more: Any) -> Processor:
     callable
         From a list of ModelMessage to those that fit, some with fewer parts.
     """
-    keeper = Keeper(*budget, **more)
+    keeper = Keeper(*budget, **more, goes_on=True)
 
     async def processed(messages: list[Any]) -> list[Any]:
         found = await keeper.afit([*_instructions(messages), *(each for m in messages for each in _read(m))])

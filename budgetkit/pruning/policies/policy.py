@@ -1,7 +1,7 @@
 """What a pruning policy is told, and what it may ask for; all sizes are in tokens.
 
 A policy never changes the history itself. It is told how large the history is and how large it may be. It answers
-with cuts: each names a size to come down to, and which messages leave first. `budgetkit.pruning.retention` carries
+with cuts: each names a size to come down to, and which messages leave first. `budgetkit.pruning.dropping` carries
 the cuts out, and does three things for every policy: a tool call and its results leave together, the policy's floor
 is kept, and if the history is still over its limit after the cuts, the oldest messages leave until it fits.
 """

@@ -134,7 +134,7 @@ class TriggerTarget(Policy):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("of", self.of, get_args(Base))
-        low, high = (_ratio(amount) for amount in (self.target, self.trigger))
+        low, high = (ratio(amount) for amount in (self.target, self.trigger))
         if type(self.trigger) is type(self.target) and not 0 < low <= high:
             raise ValueError(
                 f"trigger {brief(self.trigger)} and target {brief(self.target)}; cutting goes from a high "
@@ -252,5 +252,6 @@ class Chain(Policy):
         return next((text for text in texts if text is not None), None)
 
 
-def _ratio(amount: Amount) -> float:
+def ratio(amount: Any) -> float:
+    """Return a share's part of its base, or the tokens, to compare amounts of one kind."""
     return float(amount.ratio) if isinstance(amount, Share) else amount

@@ -9,6 +9,7 @@ from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.amounts import Amount, Share, check_tokens
 from budgetkit.budget.quoting import brief
 from budgetkit.pruning.policies.policy import Base, Cut, Policy, PruningContext
+from budgetkit.pruning.policies.pruners import ratio
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,7 +54,8 @@ class DropToolResults(Policy):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("of", self.of, get_args(Base))
-        if not self._ordered():
+        low, high = self.target, self.trigger
+        if type(low) is type(high) and ratio(low) > ratio(high):
             raise ValueError(
                 f"results replaced down to {brief(self.target)} once above {brief(self.trigger)}; the target is at "
                 "most the trigger; lower it"
@@ -67,10 +69,3 @@ class DropToolResults(Policy):
             return ()
         mark = room.size(self.trigger if self.target is None else self.target, self.of)
         return (Cut(room.history(mark, self.of), "results", placeholder=self.placeholder, intact=self.intact),)
-
-    def _ordered(self) -> bool:
-        """Say whether the target is at most the trigger, where the two can be compared."""
-        low, high = self.target, self.trigger
-        if isinstance(low, Share) and isinstance(high, Share):
-            return float(low.ratio) <= float(high.ratio)
-        return not (isinstance(low, int) and isinstance(high, int) and low > high)

@@ -13,7 +13,7 @@ from budgetkit.explorer.drawing import listed
 from budgetkit.figures.question import Question, dollars, short
 from budgetkit.replay.explorer.results import Results
 from budgetkit.replay.explorer.view_state import FIGURES
-from budgetkit.replay.figures.outlook import LINE_NOTE
+from budgetkit.replay.figures.outlook import LINE_NOTES
 
 Data = dict[str, Any]
 MARKED = ("timeline", "caching", "dropping")
@@ -54,8 +54,7 @@ def _drawn(name: str, found: Results) -> tuple[pd.DataFrame, Data]:
         return found.compared.spending
     if name == "ranking":
         return found.compared.ranked
-    drawn: tuple[pd.DataFrame, Data] = getattr(found.shown, name)
-    return drawn
+    return found.shown.drawn(name)
 
 
 def marked(spec: Data, request: int) -> Data:
@@ -88,12 +87,15 @@ def _spending_note(table: pd.DataFrame, found: Results) -> str:
     if len(ends) == 1:
         return f"{ends.index[0]} costs {dollars(float(ends.iloc[0]))} in all."
     low, high = str(ends.idxmin()), str(ends.idxmax())
-    return f"In all {dollars(float(ends[low]))} under {low!r}, {dollars(float(ends[high]))} under {high!r}."
+    least, most = dollars(float(ends[low])), dollars(float(ends[high]))
+    if least == most:
+        return f"In all {least}, whichever policy prunes."
+    return f"In all {least} under {low!r}, {most} under {high!r}."
 
 
 def _ranking_note(table: pd.DataFrame, found: Results) -> str:
     first = table.sort_values("relative_cost", kind="stable").iloc[0]
-    kept = "" if first["evidence"] != first["evidence"] else f", {first['evidence']:.0%} of the evidence present"
+    kept = "" if first["evidence"] != first["evidence"] else f", {first['evidence']:.0%} of the needed messages kept"
     return f"1 is what the same input costs without a cache. {first['policy']} is first{kept}."
 
 
@@ -110,9 +112,10 @@ def _fan_note(table: pd.DataFrame, found: Results) -> str:
         limit = f" ({dollars(row['limit'])})" if row["event"] == "money spent" else f" ({short(row['limit'])})"
         high = "later" if pd.isna(row["high"]) else f"{row['high']:,}"
         parts.append(f"{row['event']}{limit}: turn {row['median']:,} ({row['low']:,} to {high})")
-    drawn = f"{len(found.drawn):,} conversations drawn from the {len(found.trace.turns):,} turns of this one, unpruned."
+    drawn = f"{len(found.drawn):,} conversations drawn from the {len(found.trace.turns):,} turns of this one"
+    drawn += " and from how others of its file went on" * found.beside
     said = "; ".join(parts).capitalize() if parts else "No limit is reached in the turns drawn"
-    return f"{drawn} {said}. {LINE_NOTE}"
+    return f"{drawn}, unpruned. {said}. {LINE_NOTES[found.beside]}"
 
 
 NOTES = {

@@ -5,23 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from types import MappingProxyType
+from functools import partial
 from typing import Any, Final
 
 from budgetkit.budget.amounts import Share
 from budgetkit.budget.quoting import brief, quoted
-from budgetkit.pruning.policies import (
-    POLICIES,
-    BringBack,
-    DropToolResults,
-    Floor,
-    OldestFirst,
-    Policy,
-    SlidingWindow,
-    Step,
-    Summarise,
-    TriggerTarget,
-)
+from budgetkit.files import Table, read_rows
+from budgetkit.pruning.policies import NAMED, POLICIES, Floor, Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,41 +45,22 @@ class Choice:
         return made if self.own_floor else replace(made, floor=floor)
 
 
-def _percent(label: str, default: int, high: int = 100) -> Parameter:
-    return Parameter(label, default, 5, high, 5, "percent")
+def _choice(name: str, numbers: Mapping[str, Mapping[str, Any]]) -> Choice:
+    make = NAMED[name]
+    known = {number: Parameter(**fields) for number, fields in numbers.items()}
+    return Choice(make.func if isinstance(make, partial) else make, known, own_floor=name in POLICIES)
 
 
-_OWN = {
-    "oldest first": Choice(OldestFirst, {}),
-    "last turns": Choice(SlidingWindow, {"turns": Parameter("turns", 10, 1, 200, 1, "turns")}),
-    "in blocks": Choice(Step, {"step": Parameter("block", 2_000, 100, 50_000, 100, "tokens")}),
-    "down to a mark": Choice(TriggerTarget, {"trigger": _percent("above", 100), "target": _percent("down to", 50)}),
-    "summarise": Choice(Summarise, {"share": _percent("oldest", 30), "size": _percent("length", 20, 95)}),
-    "tool results first": Choice(DropToolResults, {"intact": Parameter("intact", 0, 0, 50, 1, "results")}),
-    "bring back": Choice(
-        BringBack, {"share": _percent("room", 50, 95), "neighbours": Parameter("beside", 1, 0, 10, 1, "messages")}
-    ),
-}
+def _rows() -> Mapping[str, dict[str, Any]]:
+    return read_rows("policies.toml", "policy")
+
+
 #: What can be ticked, by name: the policies of this package, then those of four systems.
-CHOICES: Final[Mapping[str, Choice]] = MappingProxyType(
-    {**_OWN, **{name: Choice(make, {}, own_floor=True) for name, make in POLICIES.items()}}
+CHOICES: Final[Mapping[str, Choice]] = Table(
+    lambda: {name: _choice(name, row.get("numbers", {})) for name, row in _rows().items()}
 )
 #: What each of them does, in plain words.
-SAYS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "oldest first": "When it is full, the oldest messages go, one by one",
-        "last turns": "Only the last turns stay",
-        "in blocks": "When it is full, the oldest go in blocks, so that the cached beginning changes seldom",
-        "down to a mark": "When it is full, the oldest go until it is filled to the mark again",
-        "summarise": "When it is full, the oldest part becomes a short summary",
-        "tool results first": "When it is full, old results of tools become placeholders before messages go",
-        "bring back": "The oldest go, and for each question the messages that share its words come back",
-        "octopus": "As the Octopus system does: whole turns go, the oldest first; 4,000 tokens always stay",
-        "agent-framework": "As Microsoft's Agent Framework does: tool results go above 50 %, messages above 80 %",
-        "haystack": "As Haystack does: above 70 % of the window the oldest go, down to 40 %",
-        "prompt-poet": "As prompt-poet does: the oldest go in blocks of 1,000 tokens",
-    }
-)
+SAYS: Final[Mapping[str, str]] = Table(lambda: {name: row["says"] for name, row in _rows().items()})
 
 
 def policy_of(

@@ -97,7 +97,7 @@ class Controls(ConversationControls):
             widget.add_class("bk-wide")
         for box in (self.floor, self.money):
             box.add_class("bk-number")
-        wanted = [self.trace, self.path, self.conversation, self.by, self.within]
+        wanted = [self.trace, self.path, self.by, self.within]
         source = group("Conversation", *wanted, folded=True)
         self._budget = group("Budget")
         ticks = widgets.Box(list(self.policies.values())).add_class("bk-ticks")
@@ -107,7 +107,7 @@ class Controls(ConversationControls):
         prices = widgets.Box(list(self.prices.values())).add_class("bk-prices")
         cache = group("Prompt cache and prices", self.rules, self.lifetime, self.day, prices, folded=True)
         ahead = group("Forecast", row(self.horizon, self.horizon_box), self.money, folded=True)
-        groups = [policies, self._budget, source, least, cache, ahead]
+        groups = [self.which, policies, self._budget, source, least, cache, ahead]
         self.widget = widgets.VBox(groups).add_class("bk-controls")
 
     def _listen(self) -> None:

@@ -190,7 +190,8 @@ class ConversationExplorer(Explorer[Settings, Results, Replays]):
 
     def _heading(self) -> str:
         now = self._history.now
-        return f"{now.base.trace} in {self.budget.window:,} tokens of {now.base.model}: {', '.join(now.chosen)}"
+        whose = self.library.called(str(now.base.trace), self._found.trace)
+        return f"{whose} in {self.budget.window:,} tokens of {now.base.model}: {', '.join(now.chosen)}"
 
     def _texts(self, found: Results) -> dict[str, str]:
         return texts(self._history.now, found)

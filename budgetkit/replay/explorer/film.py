@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from budgetkit.budget.colours import GREEN, GREY, PALE, PURPLE, colour
+from budgetkit.message import RESULT_ROLES
 from budgetkit.plan.items import Floats, Ints
 from budgetkit.pruning.history import NEVER
 from budgetkit.replay import Replay
@@ -20,7 +21,6 @@ from budgetkit.replay.requests import pauses
 Data = dict[str, Any]
 #: Who speaks, with the shade of the history's colour that is theirs.
 SPEAKERS: Final[Mapping[str, str]] = {"user": PURPLE, "assistant": "#E5BFD2", "tool": "#96517A"}
-_RESULTS: Final = ("tool", "function")
 _MOST: Final = 20_000  # messages that are shown one by one; of more, the history is one block
 WARM, BY_TIME, BY_CHANGE = range(3)
 
@@ -35,7 +35,7 @@ def film(replays: Mapping[str, Replay]) -> Data:
     sections = [name for each in replays.values() for name in each.granted if name != placed.section]
     kinds += [(name, colour(name)) for name in dict.fromkeys(sections)]
     places = {name: place for place, (name, _) in enumerate(kinds)}
-    speakers = [("tool" if m.role in _RESULTS else m.role) for m in first.trace.messages]
+    speakers = [("tool" if m.role in RESULT_ROLES else m.role) for m in first.trace.messages]
     return {
         "by": "turn" if len(placed.requests) == len(first.trace.turns) else "request",
         "turns": [request.number for request in placed.requests],

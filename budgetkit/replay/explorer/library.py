@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import lru_cache
@@ -23,8 +23,8 @@ from budgetkit.replay.cost import Prices
 from budgetkit.replay.evidence import evidence
 from budgetkit.replay.explorer.replayed import Compared, Replayed
 from budgetkit.replay.explorer.settings import Settings
-from budgetkit.replay.forecast import first_over
-from budgetkit.replay.outlook import contexts, first_cut
+from budgetkit.replay.forecast import Pace, first_over
+from budgetkit.replay.outlook import contexts, first_cut, pace_of
 from budgetkit.replay.prompt_cache import PromptCache
 from budgetkit.replay.requests import By
 from budgetkit.state import to_json
@@ -85,21 +85,26 @@ class Replays(Library):
         """Return the replays side by side."""
         return self._keep((run.key, tuple(policies.items())), lambda: Compared(replays))
 
-    def drawn(self, run: Run, turns: int) -> tuple[Ints, pd.DataFrame]:
+    def pace(self, run: Run, others: Sequence[Trace]) -> Pace | None:
+        """Return the pace of this conversation beside others of its file; None where these are few."""
+        key = ("pace", id(run.trace), tuple(map(id, others)), run.count.name, run.framing)
+        return self._keep(key, lambda: (run.trace, others, pace_of(run.trace, run.count, others, run.framing)))[2]
+
+    def drawn(self, run: Run, turns: int, pace: Pace | None) -> tuple[Ints, pd.DataFrame]:
         """Return this conversation and what is drawn to follow it, and how that spreads."""
 
         def draw() -> tuple[Trace, Ints, pd.DataFrame]:
-            found = contexts(run.trace, run.count, turns, SAMPLES, framing=run.framing)
+            found = contexts(run.trace, run.count, turns, SAMPLES, framing=run.framing, pace=pace)
             return run.trace, found, figures.fan.table(found, known=len(run.trace.turns))
 
-        return self._keep(("drawn", id(run.trace), run.count.name, run.framing, turns), draw)[1:]
+        return self._keep(("drawn", id(run.trace), run.count.name, run.framing, turns, pace), draw)[1:]
 
-    def ahead(self, run: Run, drawn: Ints, money: float) -> pd.DataFrame:
+    def ahead(self, run: Run, drawn: Ints, money: float, pace: Pace | None) -> pd.DataFrame:
         """Return at which turn drawn conversations pass each limit."""
 
         def pass_them() -> tuple[Ints, pd.DataFrame]:
             turns = drawn.shape[1] - len(run.trace.turns)
-            found = [first_cut(run.trace, run.budget, run.count, turns, SAMPLES, 0, run.roles, run.framing)]
+            found = [first_cut(run.trace, run.budget, run.count, turns, SAMPLES, 0, run.roles, run.framing, pace)]
             found.append(first_over(drawn, {"window full": run.budget.window}))
             cost = spent(drawn, run.prices) if money else None
             if cost is not None:

@@ -7,6 +7,7 @@ from typing import Any
 from budgetkit.explorer.budget.notices import left_out, silent
 from budgetkit.explorer.budget.results import is_own
 from budgetkit.explorer.budget.settings import Settings as BudgetSettings
+from budgetkit.explorer.library import Library
 from budgetkit.replay.explorer.results import Results
 
 Data = dict[str, Any]
@@ -86,8 +87,9 @@ def _pauses(found: Results) -> list[str]:
 
 def source(base: BudgetSettings, found: Results) -> str:
     """Return what the numbers are made of."""
-    which = f", conversation {base.conversation + 1:,} of {found.conversations:,} ({found.trace.title})"
-    many = which if found.conversations > 1 else ""
+    which = Library.called(str(base.trace), found.trace)
+    if found.conversations > 1:
+        which = f"{base.trace}, conversation {base.conversation + 1:,} of {found.conversations:,} ({found.trace.title})"
     size = f"{len(found.trace.messages):,} messages, {len(found.trace.turns):,} turns, {found.requests:,} requests"
     own = is_own(found.run.count, found.bare.model)
     counter = found.bare.model.encoding if own else found.run.count.name
@@ -99,7 +101,7 @@ def source(base: BudgetSettings, found: Results) -> str:
     money = f"Prices{day}: {found.run.prices.source}." if found.run.prices.source else ""
     room, most = found.budget.window, found.bare.model.window
     within = f", in a window of {room:,} tokens ({found.bare.model.name} takes {most:,})" if room < most else ""
-    return f"{base.trace}{many}: {size}, {counted}{left}{within}. Cache: {found.rules}{_kept(found)}. {money}".strip()
+    return f"{which}: {size}, {counted}{left}{within}. Cache: {found.rules}{_kept(found)}. {money}".strip()
 
 
 def _kept(found: Results) -> str:

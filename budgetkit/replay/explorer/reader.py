@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from budgetkit.explorer.reading import speaker, whole, words
@@ -68,19 +69,14 @@ def _note(found: Results, standing: Standing, shown: set[int]) -> str:
 def _blocks(found: Results, standing: Standing, shown: set[int]) -> Iterator[Data]:
     """Give blocks in the order of the conversation; a run of messages that are not shown is one block."""
     absent = set(standing.absent)
-    hidden: list[int] = []
-    for slot in sorted({*standing.there, *absent}):
-        if slot not in shown:
-            hidden.append(slot)
+    for is_shown, slots in groupby(sorted({*standing.there, *absent}), lambda slot: slot in shown):
+        if not is_shown:
+            yield _gap(found, [*slots], absent)
             continue
-        if hidden:
-            yield _gap(found, hidden, absent)
-            hidden = []
-        if slot in standing.summaries:
-            yield _summary(found, *standing.summaries[slot])
-        yield _block(found, slot, slot in absent)
-    if hidden:
-        yield _gap(found, hidden, absent)
+        for slot in slots:
+            if slot in standing.summaries:
+                yield _summary(found, *standing.summaries[slot])
+            yield _block(found, slot, slot in absent)
 
 
 def _gap(found: Results, hidden: list[int], absent: set[int]) -> Data:

@@ -18,6 +18,7 @@ from budgetkit.replay import Replay, losses, rank_policies
 from budgetkit.replay.explorer.film import film
 
 Spec = dict[str, Any]
+Drawn = tuple[pd.DataFrame, Spec]
 
 
 class Replayed:
@@ -25,6 +26,7 @@ class Replayed:
 
     def __init__(self, outcome: Replay, pairs: pd.DataFrame) -> None:
         self.outcome, self.pairs = outcome, pairs
+        self._drawn: dict[str, Drawn] = {}
 
     @cached_property
     def frame(self) -> pd.DataFrame:
@@ -71,23 +73,11 @@ class Replayed:
         excess = self.outcome.sent - self.outcome.budget.usable
         return int(np.count_nonzero(excess > 0)), int(excess.max(initial=0))
 
-    @cached_property
-    def timeline(self) -> tuple[pd.DataFrame, Spec]:
-        """The window by section: table and figure."""
-        table = figures.timeline.table(self.outcome)
-        return table, figures.timeline.draw(table)
-
-    @cached_property
-    def caching(self) -> tuple[pd.DataFrame, Spec]:
-        """What is read from the cache: table and figure."""
-        table = figures.caching.table(self.outcome)
-        return table, figures.caching.draw(table)
-
-    @cached_property
-    def dropping(self) -> tuple[pd.DataFrame, Spec]:
-        """When messages came and went: table and figure."""
-        table = figures.dropping.table(self.outcome)
-        return table, figures.dropping.draw(table)
+    def drawn(self, name: str) -> Drawn:
+        """Return a figure of this replay, by name."""
+        if name not in self._drawn:
+            self._drawn[name] = _drawn(name, self.outcome)
+        return self._drawn[name]
 
 
 class Compared:
@@ -95,32 +85,37 @@ class Compared:
 
     def __init__(self, replays: Mapping[str, Replayed]) -> None:
         self._replays = replays
+        self._outcomes = {name: each.outcome for name, each in replays.items()}
 
     @cached_property
     def ranking(self) -> pd.DataFrame:
         """One row a policy, the cheapest first, with the share of the evidence that was there."""
-        table = rank_policies({name: each.outcome for name, each in self._replays.items()})
-        shares = {name: present / needed if needed else np.nan for name, (needed, present) in self._evidence()}
+        table = rank_policies(self._outcomes)
+        shares = {
+            name: np.divide(*each.evidence[::-1]) if each.evidence[0] else np.nan
+            for name, each in self._replays.items()
+        }
         table["evidence"] = table["policy"].map(shares).astype("float64")
         return table
 
     @cached_property
     def film(self) -> Spec:
         """What a page needs to play them by itself."""
-        return film({name: each.outcome for name, each in self._replays.items()})
+        return film(self._outcomes)
 
     @cached_property
-    def spending(self) -> tuple[pd.DataFrame, Spec]:
+    def spending(self) -> Drawn:
         """What has been spent: table and figure."""
-        table = figures.spending.table({name: each.outcome for name, each in self._replays.items()})
-        return table, figures.spending.draw(table)
+        return _drawn("spending", self._outcomes)
 
     @cached_property
-    def ranked(self) -> tuple[pd.DataFrame, Spec]:
+    def ranked(self) -> Drawn:
         """The ranking: table and figure."""
         columns = ["policy", "relative_cost", "cached_share", "sent", "dropped", "summary_calls", "over", "cost"]
         table = self.ranking[[*columns, "evidence"]]
         return table, figures.ranking.draw(table)
 
-    def _evidence(self) -> list[tuple[str, tuple[int, int]]]:
-        return [(name, each.evidence) for name, each in self._replays.items()]
+
+def _drawn(name: str, replays: Any) -> Drawn:
+    table = getattr(figures, name).table(replays)
+    return table, getattr(figures, name).draw(table)

@@ -50,6 +50,7 @@ class Results:
     conversations: int
     drawn: Ints
     spread: pd.DataFrame
+    beside: bool
     ahead: pd.DataFrame
     notes: tuple[str, ...]
 
@@ -121,12 +122,15 @@ def results(settings: Settings, library: Replays) -> Results:
     run = Run(*counted, budget, _roles(settings, budget), by, cache, prices)
     policies = {name: policy_of(name, settings.given, settings.parameters, settings.floor) for name in settings.chosen}
     replays = library.replayed(run, policies)
-    drawn, spread = library.drawn(run, settings.horizon or _horizon(run))
+    conversations = library.conversations(name)
+    pace = library.pace(run, [each for each in conversations if each is not trace])
+    drawn, spread = library.drawn(run, settings.horizon or _horizon(run), pace)
     requests = len(replays[settings.main].outcome.over)
     replayed = policies, replays, library.compared(run, policies, replays)
-    place = settings.main, min(settings.request or requests, requests), len(library.conversations(name))
-    forecast = drawn, spread, library.ahead(run, drawn, settings.money)
-    return Results(bare, run, rules, *replayed, *place, *forecast, tuple(filter(None, (bare.note, note))))
+    place = settings.main, min(settings.request or requests, requests), len(conversations)
+    ahead = library.ahead(run, drawn, settings.money, pace)
+    notes = tuple(filter(None, (bare.note, note)))
+    return Results(bare, run, rules, *replayed, *place, drawn, spread, pace is not None, ahead, notes)
 
 
 def _by(trace: Trace) -> By:

@@ -67,16 +67,13 @@ def _replay(settings: Settings, found: Results) -> list[str]:
     if dict(run.roles) != dict(found.budget.roles or DEFAULT_ROLES):
         kept = "budget.roles" if found.budget.roles else "DEFAULT_ROLES"
         arguments.append(f'roles={{role: section for role, section in {kept}.items() if role != "step"}}')
-    arguments += [f"by={run.by!r}", f"cache={_cache(settings, found)}", f"prices={_prices(settings, run.prices)}"]
+    arguments += [f"by={run.by!r}", f"cache={_cache(found)}", f"prices={_prices(settings, run.prices)}"]
     return ["outcome = bk.replay(", "    trace,", "    budget,", "    policy,", *(f"    {a}," for a in arguments), ")"]
 
 
-def _cache(settings: Settings, found: Results) -> str:
-    if found.rules == OWN:
-        return _call("bk.prompt_cache.PromptCache", found.run.cache)
-    listed = f"bk.prompt_cache.CACHES[{found.rules!r}]"
-    if found.run.cache == CACHES[found.rules]:
-        return listed
+def _cache(found: Results) -> str:
+    if found.rules != OWN and found.run.cache == CACHES[found.rules]:
+        return f"bk.prompt_cache.CACHES[{found.rules!r}]"
     return _call("bk.prompt_cache.PromptCache", found.run.cache)
 
 

@@ -9,6 +9,11 @@ from budgetkit.figures.question import dollars, short
 from budgetkit.replay.explorer.results import Results
 
 Data = dict[str, Any]
+_MARKS = "The conversation marks which earlier messages a later one needs."
+_GUESS = (
+    "Nobody marked which messages are needed, so it is guessed: a message that repeats a rare word, such as a name or "
+    "a number, needs the one that said it first. Good to compare policies; it says nothing about answers."
+)
 FIGURES = ("timeline", "caching", "dropping", "fan", "spending", "ranking")
 
 
@@ -42,13 +47,12 @@ def _totals(found: Results) -> list[Kpi]:
 def _evidence(found: Results) -> Kpi:
     needed, present = found.shown.evidence
     source = str(found.shown.pairs["source"].iloc[0]) if needed else ""
-    proxy = source != "marked"
-    label = "evidence present (proxy)" if proxy else "evidence present"
+    guessed = source != "marked"
+    label, how = ("needed kept (a guess)", _GUESS) if guessed else ("needed messages kept", _MARKS)
     if not needed:
-        return Kpi("evidence", label, "none found", "No later message names what an earlier one introduced")
-    how = "a later message names again" if proxy else "is marked as needed by a later message"
-    tip = f"Of what {how}, {present:,} of {needed:,} were in the window then"
-    return Kpi("evidence", label, f"{present / needed:.0%}", tip + ("; it compares policies, not answers" * proxy))
+        return Kpi("evidence", label, "none found", f"{how} None was found.", short="none")
+    tip = f"{how} {present:,} of {needed:,} were in the window when they were needed."
+    return Kpi("evidence", label, f"{present / needed:.0%}", tip)
 
 
 def _now(found: Results) -> Kpi:

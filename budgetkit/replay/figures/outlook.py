@@ -17,8 +17,11 @@ from budgetkit.replay.forecast import straight_line
 _BANDS = (("low", "high", 0.18), ("lower", "upper", 0.3))
 
 
-#: What the middle is worth, measured by ``python -m benchmarks.promised`` on 2026-11-22.
-LINE_NOTE = "Dotted: straight on at the mean so far; the middle of the fan is no nearer to what comes than that line."
+#: What the middle is worth, alone and beside others, measured by ``python -m benchmarks.promised`` on 2026-11-22.
+LINE_NOTES = (
+    "Dotted: straight on at the mean so far; the middle of the fan is hardly nearer to what comes than that line.",
+    "Dotted: straight on at the mean so far; the middle of the fan misses what comes by about a third less.",
+)
 
 
 def _table(drawn: Ints, limits: Mapping[str, int] | None = None, first: int = 1, known: int = 0) -> pd.DataFrame:

@@ -38,11 +38,11 @@ def _draw_timeline(table: pd.DataFrame) -> Spec:
     cuts = once[once["dropped"] > 0]
     texts = [f"{short(size)} tokens left at request {at}" for size, at in cuts[["dropped", "request"]].values]
     mark = {"symbol": "triangle-down", "color": ALARM, "size": 7}
-    height = [limit * 1.11] * len(cuts)
+    height = [limit * 1.17] * len(cuts)
     traces.append(points(cuts["request"], height, name="cut", marker=mark, text=texts, hoverinfo="text"))
     place = {"xref": "paper", "yanchor": "bottom", "xanchor": "left"}
     more = {"annotations": [note(f"usable window {limit:,}", 0, limit, **place)], "shapes": [across(limit, ALARM)]}
-    top = max(limit, int(once["limit"].max())) * 1.16
+    top = max(limit, int(once["limit"].max())) * 1.23
     y = {"range": [0, top], "tickformat": "~s"}
     return {"data": traces, "layout": layout(340, _axis(table), y, **more, **_LEGEND)}
 
@@ -185,7 +185,7 @@ def _draw_ranking(table: pd.DataFrame) -> Spec:
 def _ranked(row: dict[str, Any]) -> str:
     kept = row.get("evidence", np.nan)
     cost = "" if np.isnan(row["cost"]) else f", {dollars(row['cost'])}"
-    evidence = "" if np.isnan(kept) else f", {kept:.0%} evidence"
+    evidence = "" if np.isnan(kept) else f", {kept:.0%} of what is needed"
     return f"{row['relative_cost']:.2f} x{cost}<br>{row['cached_share']:.0%} cached{evidence}"
 
 

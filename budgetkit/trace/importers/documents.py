@@ -9,16 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from budgetkit.framing.paths import filled, found, holds, nested, unpacked
 from budgetkit.trace.importers.answers import answered, model_of
 from budgetkit.trace.importers.formats import Format, names, row_of, table
 from budgetkit.trace.importers.pairing import paired
 from budgetkit.trace.importers.parts import is_item
-from budgetkit.trace.importers.paths import filled, found, holds, nested, unpacked
 from budgetkit.trace.importers.records import is_record, read_records
 from budgetkit.trace.importers.usage import usage_of
 from budgetkit.trace.jsonl import placed
-
-__all__ = ["converted"]
 
 Conversation = dict[str, Any]
 _STRICT = ("anthropic", "session")
@@ -72,7 +70,8 @@ def _event(event: Any) -> Any:
     """Read the attributes of a span's event; a message or calls that are JSON text are parsed."""
     if not isinstance(event, Mapping) or not isinstance(event.get("attributes"), list | Mapping):
         return event
-    attributes = nested(event["attributes"])
+    if not isinstance(attributes := nested(event["attributes"]), Mapping):  # keys that count are a list
+        return event
     whole = {name: unpacked(attributes[name]) for name in ("message", "tool_calls") if name in attributes}
     return {**event, "attributes": {**attributes, **whole}}
 

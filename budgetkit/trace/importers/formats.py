@@ -12,14 +12,12 @@ from functools import cache
 from typing import Any
 
 from budgetkit.files import read_toml
-from budgetkit.trace.importers.paths import holds
-
-__all__ = ["Format", "formats", "label", "names", "nearest", "record_rows", "role_names", "row_of", "table"]
+from budgetkit.framing.paths import holds
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Format:
-    """One spelling of a conversation; see :mod:`budgetkit.trace.importers.paths` for paths and conditions."""
+    """One spelling of a conversation; see :mod:`budgetkit.framing.paths` for paths and conditions."""
 
     name: str
     label: str
@@ -92,16 +90,11 @@ def label(name: str) -> str:
 def nearest(value: Any) -> str:
     """Name the format that is most like a value of an unknown format, and what the value lacks; "" if there is none."""
     keys = {key for key in value if isinstance(key, str)} if isinstance(value, Mapping) else set[str]()
-    rated = [
-        (len(keys & _words(needed)) / len(_words(needed)), row, needed)
-        for row in formats()
-        for needed in row.needs
-        if _words(needed) - keys
-    ]
-    share, row, needed = max(rated, key=lambda each: each[0])
-    if not share:
+    lacking = [(row, _words(needed)) for row in formats() for needed in row.needs if _words(needed) - keys]
+    row, words = max(lacking, key=lambda each: len(keys & each[1]) / len(each[1]))
+    if not keys & words:
         return ""
-    missing = " and ".join(repr(word) for word in sorted(_words(needed) - keys))
+    missing = " and ".join(repr(word) for word in sorted(words - keys))
     return f"nearest is {row.label}, which would hold {missing} too; export it with these"
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from budgetkit.trace.importers.paths import found
+from budgetkit.framing.paths import found
 from budgetkit.trace.jsonl import located, placed
-
-__all__ = ["paired"]
 
 
 def paired(messages: list[Any], strict: bool) -> list[str]:

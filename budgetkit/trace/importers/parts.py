@@ -11,10 +11,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from budgetkit.framing.paths import filled, found, unpacked
 from budgetkit.trace.importers.formats import table
-from budgetkit.trace.importers.paths import filled, found, unpacked
-
-__all__ = ["Sorted", "content_of", "is_item", "plain_text", "sorted_part"]
 
 Kind = Literal["call", "result", "thought", "text", "nothing"]
 Sorted = tuple[Kind, Any]

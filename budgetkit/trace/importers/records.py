@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
+from budgetkit.framing.paths import filled, found, holds
+from budgetkit.message import RESULT_ROLES
 from budgetkit.message import ROLES as OWN_ROLES
 from budgetkit.trace.importers.formats import Format, record_rows, role_names, table
 from budgetkit.trace.importers.parts import Sorted, content_of, is_item, plain_text, sorted_part
-from budgetkit.trace.importers.paths import filled, found, holds
 from budgetkit.trace.importers.usage import usage_of
 from budgetkit.trace.jsonl import located, placed
-
-__all__ = ["Records", "is_record", "read_records"]
 
 Raw = Mapping[str, Any]
 _GENERIC: Final = Format(name="", label="")
@@ -135,7 +134,7 @@ def _sequence(raw: Raw, row: Format) -> list[dict[str, Any]]:
         parts.append(("call", _called(raw, row)))
     if row.to and role == "assistant" and (tool := found(raw, row.to)) not in (None, "all"):
         parts = [("call", _addressed(raw, str(tool), parts))]
-    if role in ("tool", "function") and not any(kind in ("result", "call") for kind, _ in parts):
+    if role in RESULT_ROLES and not any(kind in ("result", "call") for kind, _ in parts):
         return [_result(raw, row, role, parts)]
     return _steps(role, parts)
 
@@ -209,7 +208,7 @@ def _listed(content: Any) -> list[Any]:
 
 
 def _joins(messages: list[Any], message: Any, is_piece: bool) -> bool:
-    """Join a piece of an answer, such as a call, to the assistant's message before it; say whether that was done."""
+    """Join a piece of an answer, such as a call, to the assistant's message before it; return whether it was joined."""
     line, last = placed(messages[-1]) if messages and isinstance(message, dict) else (None, None)
     if not (isinstance(last, dict) and last.get("role") == message.get("role") == "assistant"):
         return False

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from budgetkit.framing.paths import filled, found
 from budgetkit.trace.importers.formats import table
 from budgetkit.trace.importers.pairing import paired
-from budgetkit.trace.importers.paths import filled, found
 from budgetkit.trace.importers.records import Records, read_records
 from budgetkit.trace.importers.usage import usage_of
 from budgetkit.trace.jsonl import LocatedMessage, Numbered, placed

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from budgetkit.budget.amounts import check_tokens
+from budgetkit.framing.paths import found
 from budgetkit.trace.importers.formats import table
-from budgetkit.trace.importers.paths import found
 
 
 def usage_of(raw: Any, message_index: int, model: Any = None) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""Paths into foreign JSON: how a row of the table of formats says where something stands.
+"""Paths into foreign JSON: how a table, of formats or of requests, says where something stands.
 
     "a.b.0"    the first element of b in a            "a|b.c"   the first of these that leads somewhere
     "a.*.b"    every b below an element of a          "a=x,y"   (in a condition) it is x or y; x may end with *
@@ -14,8 +14,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any
-
-__all__ = ["filled", "found", "holds", "nested", "unpacked"]
 
 _DEEPEST_KEY = 12
 
@@ -48,7 +46,8 @@ def holds(value: Any, condition: str) -> bool:
 
 
 def _is_one_of(at: Any, choices: tuple[str, ...]) -> bool:
-    texts = [each for each in (at if isinstance(at, list) else [at]) if isinstance(each, str)]
+    listed = at if isinstance(at, list) else [at]
+    texts = [json.dumps(each) if isinstance(each, bool) else each for each in listed if isinstance(each, str | bool)]
     return any(fnmatchcase(text, choice) for text in texts for choice in choices)
 
 
@@ -72,7 +71,7 @@ def _walk(value: Any, steps: Sequence[str], unpack: bool) -> Any:
         if step == "*":
             each = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
             return [at for one in each if (at := _walk(one, steps[place + 1 :], unpack)) is not None] or None
-        if isinstance(value, dict):
+        if isinstance(value, dict) or (not isinstance(value, list) and isinstance(value, Mapping)):
             value = value.get(step)
         elif isinstance(value, list) and step.isdigit() and int(step) < len(value):
             value = value[int(step)]

@@ -1,9 +1,10 @@
-"""What a pruning policy keeps of a conversation, request by request, in n log n steps.
+"""What a pruning policy asks for, carried out request by request: messages are dropped, shrunk or summarised here.
 
 Each request is one visit. New messages enter the history, the policy asks for cuts, and the cuts are carried out. If
 the history is then still over its limit, more messages leave until it fits. For each message two numbers are stored:
 the request at which it entered, and the one at which it was gone. Two numbers are enough, because a message that has
-left does not come back: a running system no longer has it, and a summary cannot be undone.
+left does not come back: a running system no longer has it, and a summary cannot be undone. So n messages take about
+n log n steps.
 """
 
 from __future__ import annotations
@@ -61,12 +62,15 @@ def retain(slots: Slots, visits: Sequence[Visit], policy: Policy, measure: Measu
     >>> kept.tokens, kept.gone
     ([5, 12, 6], [2, 2, -1])
     """
-    history, kept = History(slots), Kept()
+    history, rows = History(slots), []
+    written: list[tuple[int, int, int, tuple[int, ...]]] = []
     for request, visit in enumerate(visits):
         history.begin(request)
-        steps = prune(history, policy, visit.room, visit.entering, visit.leaving)
-        _record(kept, history, visit, _finished(steps, measure))
-    kept.state[:], kept.shrunk[:], kept.gone[:] = history.state, history.shrunk, history.gone
+        calls = _finished(prune(history, policy, visit.room, visit.entering, visit.leaving), measure)
+        written += [(request, *each) for each in calls.written]
+        rows.append(_row(history, visit, calls))
+    kept = Kept(*map(list, zip(*rows, strict=True)))
+    kept.state[:], kept.shrunk[:], kept.gone[:], kept.written[:] = history.state, history.shrunk, history.gone, written
     return kept
 
 
@@ -103,10 +107,13 @@ def prune(
         history.enter(slot)
     for slot in leaving:
         history.take_out(slot)
+    room = _now(room, history)
     for stage in policy.stages:
-        for cut in stage.cuts(_now(room, history)):
+        for cut in stage.cuts(room):
             yield from _carry_out(cut, history, policy, summaries)
-    yield from _carry_out(policy.last_resort(_now(room, history)), history, policy, summaries)
+        if room.tokens != history.tokens:
+            room = _now(room, history)
+    yield from _carry_out(policy.last_resort(room), history, policy, summaries)
     _refuse(history, room, policy)
     return summaries
 
@@ -206,16 +213,9 @@ def _refuse(history: History, room: PruningContext, policy: Policy) -> None:
         )
 
 
-def _record(kept: Kept, history: History, visit: Visit, calls: Summaries) -> None:
+def _row(history: History, visit: Visit, calls: Summaries) -> tuple[int, ...]:
+    """Return one request's numbers, in the order of `Kept`."""
     equal_to = min(visit.boundary, history.first_change)
-    kept.tokens.append(history.tokens)
-    kept.over.append(max(0, history.tokens - max(0, visit.room.limit)))
-    kept.dropped.append(history.dropped_tokens)
-    kept.dropped_messages.append(history.dropped_messages)
-    kept.shrunk_messages.append(history.shrunk_messages)
-    kept.summaries.append(calls.made)
-    kept.summary_input.append(calls.read)
-    kept.summary_output.append(calls.wrote)
-    kept.written.extend((history.request, *each) for each in calls.written)
-    kept.equal_to.append(equal_to)
-    kept.equal.append(history.before(equal_to))
+    over = max(0, history.tokens - max(0, visit.room.limit))
+    dropped = history.dropped_tokens, history.dropped_messages, history.shrunk_messages
+    return history.tokens, over, *dropped, calls.made, calls.read, calls.wrote, equal_to, history.before(equal_to)

@@ -16,8 +16,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Bill", "fit_bill", "theil_sen"]
-
 Floats = npt.NDArray[np.float64]
 Numbers = Sequence[int] | Sequence[float] | Floats
 _MOST = 400  # readings that all pairs are formed of; of more, as many spread evenly over their sizes

@@ -1,0 +1,182 @@
+"""Sections that can be cut anywhere: what each is granted of a demand in tokens, of one demand or of many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from budgetkit.budget import Budget
+from budgetkit.budget.allocation import Allocation, check_all
+from budgetkit.budget.amounts import MOST_TOKENS, check_tokens
+from budgetkit.budget.quoting import brief
+from budgetkit.budget.validation import other_roles, unknown_section
+from budgetkit.plan.grant import Grant
+from budgetkit.plan.items import Ints
+from budgetkit.plan.limits import TAKE, allocate_in_order, granted_by
+from budgetkit.plan.plan import Plan
+
+
+def allocate(budget: Budget, demand: Mapping[str, int]) -> Plan:
+    """Grant tokens to sections that can be cut anywhere.
+
+    Parameters
+    ----------
+    budget : Budget
+        The window and its lines.
+    demand : mapping of str to int
+        What each section asks for, in tokens; a section that is not named asks for none.
+
+    Returns
+    -------
+    Plan
+        One grant a section.
+
+    Raises
+    ------
+    LookupError
+        If a section is not declared and the budget does not send such sections to the pool.
+    ValueError
+        If a demand is negative, or the window is overrun and ``deficit="raise"``.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> sections = [bk.Allocation("system", required=True), bk.Allocation("history")]
+    >>> budget = bk.Budget(1000, [bk.Reserve("output", 200)], sections)
+    >>> bk.allocate(budget, {"system": 300, "history": 900})
+    Plan(system=300/300, history=500/900, free=0, reserved=200, window=1000)
+    """
+    if type(demand) is not dict:
+        check_all("demand", [demand], Mapping)  # type: ignore[type-abstract]
+    budget = with_undeclared(budget, demand)
+    asked = {s: _tokens(s, demand.get(s, 0)) for s in budget.sections}
+    steps = allocate_in_order(budget, asked, TAKE)
+    return raise_if_overrun(Plan(budget, grants_of(budget, asked, steps), replan=allocate))
+
+
+def grants_of(
+    budget: Budget, asked: Mapping[str, int], steps: Iterable[tuple[Allocation, int, int]]
+) -> tuple[Grant, ...]:
+    """Write down each step of a walk, in the order of the prompt."""
+    found = {line.section: Grant(line.section, asked[line.section], limit, granted) for line, limit, granted in steps}
+    return tuple([found[section] for section in budget.sections])
+
+
+def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
+    """Grant tokens for many demands at once: turns of a conversation, or many conversations.
+
+    Parameters
+    ----------
+    budget : Budget
+        The window and its lines.
+    demands : DataFrame, shape (rows, sections)
+        Demands in tokens, a column a section; sections without a column ask for nothing.
+
+    Returns
+    -------
+    DataFrame
+        Tidy: one row for each row of `demands` and section. Columns: the names of the index of `demands`
+        (``row`` where it has none), section, demand, limit, granted, cut (int64, tokens).
+
+    Examples
+    --------
+    >>> budget = Budget(100, (), [Allocation("system", 30), Allocation("history")])
+    >>> allocate_many(budget, pd.DataFrame({"history": [50, 150]})).query("section == 'history'")
+       row  section  demand  limit  granted  cut
+    2    0  history      50    100       50    0
+    3    1  history     150    100      100   50
+    """
+    check_all("demands", [demands], pd.DataFrame)
+    given = {str(name): demands[name].to_numpy() for name in demands.columns}
+    if len(given) < demands.shape[1]:
+        raise ValueError("two columns of demands have one name; a section has one column; add them up or rename one")
+    columns = allocate_columns(budget, given, len(demands), [demands.attrs.get("roles")])
+    index = demands.index if any(demands.index.names) else demands.index.rename("row")
+    frames = [pd.DataFrame({"section": s, **columns[s]}, index=index).reset_index() for s in columns]
+    if not frames:
+        return pd.DataFrame(columns=[*index.names, "section", "demand", "limit", "granted", "cut"])
+    return pd.concat(frames, ignore_index=True)
+
+
+def allocate_columns(
+    budget: Budget, demands: Mapping[str, Ints], rows: int = 0, tables: Iterable[object] = ()
+) -> dict[str, dict[str, Ints]]:
+    """Grant tokens for many demands at once, in arrays and out arrays.
+
+    Examples
+    --------
+    >>> budget = Budget(100, (), [Allocation("history", 80)])
+    >>> allocate_columns(budget, {"history": np.array([50, 150])})["history"]["granted"].tolist()
+    [50, 80]
+    """
+    budget = with_undeclared(budget, demands, tables)
+    rows = max((len(column) for column in demands.values()), default=rows)
+    given = {s: np.asarray(demands.get(s, np.zeros(rows, np.int64))) for s in budget.sections}
+    for section, column in given.items():
+        if not _all_tokens(column):
+            raise ValueError(
+                f"the demand of {brief(section)} has a number that is negative, missing, not whole or too large; "
+                f"demands are tokens from 0 to {MOST_TOKENS:,}; check that column of the frame"
+            )
+    asked = {section: column.astype(np.int64) for section, column in given.items()}
+    found: dict[str, dict[str, Ints]] = {}
+    steps = allocate_in_order(budget, asked, granted_by(np.minimum, np.where), least=np.minimum, most=np.maximum)
+    for allocation, limit, granted in steps:
+        demand = asked[allocation.section]
+        limit = np.broadcast_to(np.asarray(limit, dtype=np.int64), demand.shape)
+        found[allocation.section] = {"demand": demand, "limit": limit, "granted": granted, "cut": demand - granted}
+    return {section: found[section] for section in budget.sections}
+
+
+def _tokens(section: str, value: object) -> int:
+    """Return what a section asks for; most often it is a plain int, and no sentence is needed."""
+    if type(value) is int and 0 <= value <= MOST_TOKENS:
+        return value
+    return check_tokens(f"demand of {brief(section)}", value)
+
+
+def _all_tokens(column: Ints) -> bool:
+    if column.dtype == object and any(map(np.ndim, column)):
+        return False  # a column of arrays, of which numpy would ask whether all of each is true
+    try:
+        inside = bool(np.isrealobj(column) and ((column >= 0) & (column <= MOST_TOKENS)).all())
+        return inside and bool((column.astype(np.int64) == column).all())
+    except (TypeError, ValueError, ArithmeticError):  # a column of texts, of what is missing, of a Decimal that is none
+        return False
+
+
+def with_undeclared(budget: Budget, sections: Iterable[str], tables: Iterable[object] = ()) -> Budget:
+    """Return the budget with the sections it does not name as sections of the pool.
+
+    Examples
+    --------
+    >>> with_undeclared(Budget(100, undeclared="pool"), ["memory"]).sections
+    ('memory',)
+    """
+    if not isinstance(budget, Budget):
+        raise TypeError(f"budget is {brief(budget)}; known is Budget; give one, such as budgetkit.presets.chat(8_192)")
+    known = budget.caps
+    new = [s for s in sections if s not in known]
+    if not new:
+        return budget
+    if moved := other_roles(tables, budget.roles, new):
+        raise LookupError(moved)
+    if budget.undeclared == "error":
+        raise unknown_section(new, budget.sections)
+    return replace(budget, allocations=(*budget.allocations, *(Allocation(s) for s in new)))
+
+
+def raise_if_overrun(plan: Plan) -> Plan:
+    """Return a plan, unless it overruns the window of a budget that forbids it.
+
+    Examples
+    --------
+    >>> raise_if_overrun(Plan(Budget(100), ())).free
+    100
+    """
+    if plan.budget.deficit == "raise" and plan.free < 0:
+        raise ValueError(plan.warnings[0])
+    return plan

@@ -1,0 +1,168 @@
+"""What each section may take: they are asked once, in order, and here every cap is applied.
+
+    limit   = min(cap, room less the floors of the sections that are asked later, the pool)
+    granted = what the section takes of its limit; the next section may use the rest
+
+A limit is never below the section's own floor. Sections with a weight share the room: each takes its floor and, beyond
+it, tokens in proportion to its weight, but no more than it wants (water-filling). The level is the number at which the
+room is just used up:
+
+    sum over the weighted sections not asked yet of min(what it wants, weight * level) = room
+
+`allocate_in_order` is this walk. Three functions use it: `allocate` for sections that can be cut anywhere, `fit` for
+whole items, and `allocate_many` for many demands at once. They differ only in how a section answers.
+
+Property tests check that
+
+- ``0 <= granted <= min(demand, limit)``;
+- used + free + reserved is the window, to the token;
+- only required sections and floors can take more than the window has, and then `Plan.free` is negative;
+- every item has exactly one decision.
+
+A larger window does not always grant every section more: shares grow with the window, what one section leaves
+goes to the next, and ``drop`` and ``skip`` decide item by item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from budgetkit.budget import Budget
+from budgetkit.budget.allocation import Allocation
+
+
+def allocate_in_order(
+    budget: Budget,
+    demand: Mapping[str, Any],
+    take: Callable[[Allocation, Any, Any, Any], Any],
+    required_cap: Callable[[Allocation, Any], Any] = lambda allocation, cap: cap,
+    floor_of: Callable[[Allocation, int], Any] = lambda allocation, floor: floor,
+    least: Callable[[Any, Any], Any] = min,
+    most: Callable[[Any, Any], Any] = max,
+) -> Iterator[tuple[Allocation, Any, Any]]:
+    """Ask every section once, and give each with its limit and what it was granted.
+
+    Numbers may be int or arrays, with `least` and `most` to match. `required_cap` and `floor_of` say what a cap and a
+    floor come to where a section is made of whole items.
+    """
+    left = _Left(budget, demand, floor_of, least, most)
+    for allocation, own_cap, _, held in budget.walked:
+        cap: Any = own_cap
+        asks = demand[allocation.section]
+        # 1. The section may take what is left: of the room, of the shared pool, and of what is divided by weight.
+        limit = left.limit(allocation, cap, held)
+        # 2. If it is required, it may take all that it asks for, whatever is left.
+        if allocation.required:
+            limit = most(limit, asks)
+            # What is required must not vanish: where whole items cannot be cut to the cap, the cap is raised for them.
+            if cap is not None and not allocation.is_off:
+                cap = most(cap, asks) if allocation.stands_whole else required_cap(allocation, cap)
+        # 3. The cap is applied last, so that neither a requirement nor a floor can pass it.
+        limit = most(limit if cap is None else least(limit, cap), 0)
+        # 4. The section answers. What was held for it is used first; only the rest is missing to those asked later.
+        granted = take(allocation, limit, cap, asks)
+        left.spend(most(granted - held, 0) if held else granted, own_cap)
+        yield allocation, limit, granted
+
+
+class _Left:
+    """What the window has left while one section is asked after the other.
+
+    Attributes
+    ----------
+    room : int or array
+        The window less its reserves and what was taken; what a reserve holds for one section stands beside it.
+    pool : int or array
+        What no cap claims, less what sections without a cap took of it together.
+    promised : dict
+        The floor of each section, but never more than it asks for or its cap lets it take.
+    waiting, waiting_uncapped : int or array
+        What is promised to all sections that are still to be asked, and to those of them without a cap.
+    """
+
+    def __init__(self, budget: Budget, demand: Mapping[str, Any], floor_of: Any, least: Any, most: Any) -> None:
+        self.caps, self.demand, self.least, self.most = budget.caps, demand, least, most
+        pool, lines = budget.pool, budget.walked
+        self.shares_pool, self.together = pool != "open", pool == "together"
+        self.room: Any = budget.window - budget.reserved
+        self.pool: Any = max(0, budget.unclaimed)
+        self.promised: dict[str, Any] = {
+            a.section: least(floor_of(a, floor), self.wanted(a.section)) for a, _, floor, _ in lines if floor
+        }
+        self.waiting: Any = sum(self.promised.values())
+        self.waiting_uncapped: Any = sum([each for s, each in self.promised.items() if self.caps[s] is None])
+        self.weighted = [a for a, *_ in lines if a.weight]
+
+    def wanted(self, section: str) -> Any:
+        """Return what a section asks for, as far as its cap lets it."""
+        cap = self.caps[section]
+        return self.demand[section] if cap is None else self.least(self.demand[section], cap)
+
+    def limit(self, allocation: Allocation, cap: int | None, held: int) -> Any:
+        """Return what a section may take before its cap is applied; from now on it waits no longer."""
+        own = self.promised.get(allocation.section, 0)
+        # All that is left, less what is promised to those asked later; and what is held for this section alone.
+        self.waiting = self.waiting - own
+        limit = self.room - self.waiting + held
+        # Without a cap it may take no more than the shared pool has. Where the sections without a cap share the pool
+        # together, what is promised to the others of them stays in it.
+        if cap is None and self.shares_pool:
+            self.waiting_uncapped = self.waiting_uncapped - own
+            limit = self.least(limit, self.pool - (self.waiting_uncapped if self.together else 0))
+        # With a weight it may take what is its own and its part of the rest. What another weighted section does not
+        # want is divided among those that want more.
+        if allocation.weight:
+            limit = own + held + self._by_weight(allocation, limit - own - held)
+        # Whatever was said so far, it may take its floor.
+        return self.most(limit, own) if allocation.section in self.promised else limit
+
+    def _by_weight(self, allocation: Allocation, room: Any) -> Any:
+        self.weighted.remove(allocation)
+        others = [(a, self.wanted(a.section) - self.promised.get(a.section, 0)) for a in self.weighted]
+        part = by_weight(room, allocation.weight, [(a.weight, self.most(wanted, 0)) for a, wanted in others])
+        return self.least(room, part)  # what is lacking is not divided: nobody has less of it for being one of many
+
+    def spend(self, taken: Any, cap: int | None) -> None:
+        """Note what a section took."""
+        self.room = self.room - taken
+        if cap is None and self.together:
+            self.pool = self.pool - taken
+
+
+def by_weight(room: Any, weight: int, others: Sequence[tuple[int, Any]]) -> Any:
+    """Return one section's part of a room by weight, where others, (weight, wanted), take no more than they want.
+
+    Examples
+    --------
+    Of 100 tokens by 1 to 1, where the other wants 10, and where it wants all of it.
+
+    >>> by_weight(100, 1, [(1, 10)]), by_weight(100, 1, [(1, 100)])
+    (90, 50)
+    """
+    left, parts = room, weight + sum(each for each, _ in others)
+    for _ in others:  # whoever wants less than its part takes that, which raises the level for the rest
+        satisfied = [1 * (wanted * parts <= each * left) for each, wanted in others]
+        left = room - sum(wanted * yes for (_, wanted), yes in zip(others, satisfied, strict=True))
+        parts = weight + sum(each * (1 - yes) for (each, _), yes in zip(others, satisfied, strict=True))
+    return (2 * left * weight + parts) // (2 * parts)
+
+
+def granted_by(
+    least: Callable[[Any, Any], Any] = min,
+    choose: Callable[[Any, Any, Any], Any] = lambda condition, yes, no: yes if condition else no,
+) -> Callable[[Allocation, Any, int | None, Any], Any]:
+    """Return how a section that can be cut anywhere answers, for ints or, with numpy's `least` and `choose`, arrays."""
+
+    def take(allocation: Allocation, limit: Any, cap: int | None, demand: Any) -> Any:
+        if cap is not None and allocation.overflow == "drop":
+            demand = choose(demand > cap, 0, demand)
+        if allocation.when_full == "drop" and not allocation.required:
+            wanted = demand if cap is None else least(demand, cap)
+            return choose(wanted > limit, 0, wanted)
+        return least(demand, limit)  # a limit is never above the cap
+
+    return take
+
+
+TAKE = granted_by()
