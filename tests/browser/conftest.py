@@ -21,7 +21,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, FloatRect, Locator, Page, Request, WebSocket, expect, sync_playwright
 
 from tests.browser.faults import complaint, watch
-from tests.browser.states import ALL_HAVE_RUN, CELL_ERRORS, CHARTS_REST, HAS_THEME, IS_READY
+from tests.browser.states import ALL_HAVE_RUN, CELL_ERRORS, CHARTS_REST, HAND_RESTS, HAS_THEME, IS_READY
 
 CHECKOUT = Path(__file__).parents[2]
 BROWSER_NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -73,6 +73,10 @@ class Notebook:
     def wait_for_charts(self, least: int = 2) -> None:
         """Wait until this many charts or more are drawn as they will stay."""
         self.page.wait_for_function(CHARTS_REST, arg=least)
+
+    def rest(self) -> None:
+        """Wait until the kernel has answered every move that the hand made."""
+        self.page.wait_for_function(HAND_RESTS)
 
     def command(self, name: str, **arguments: object) -> None:
         self.page.evaluate(

@@ -27,6 +27,7 @@ CHARTS_REST = """least => {
     const cards = [...document.querySelectorAll(".bk-charts > .bk-card")];
     return cards.length >= least && cards.every(isDrawn) && !document.querySelector(".bk-charts[aria-busy]");
 }"""
+HAND_RESTS = "!document.querySelector('.bk-head[data-busy]')"
 CELL_ERRORS = """() => [...jupyterapp.shell.currentWidget.content.model.cells]
     .filter(cell => cell.type === "code")
     .flatMap(cell => cell.outputs.toJSON())

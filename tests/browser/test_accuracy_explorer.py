@@ -41,6 +41,7 @@ def lab(notebook_05: Notebook) -> Notebook:
     """Give the explorer as it was at first, in sight, in a light and wide page."""
     notebook_05.resize(1360)
     notebook_05.set_theme("light")
+    notebook_05.rest()
     notebook_05.execute(AS_AT_FIRST)
     notebook_05.page.mouse.move(0, 0)
     notebook_05.page.locator(".bk-kpis").scroll_into_view_if_needed()

@@ -54,6 +54,7 @@ def lab(notebook_06: Notebook) -> Notebook:
     """Give the explorer as it was at first, in sight, in a light and wide page."""
     notebook_06.resize(1360)
     notebook_06.set_theme("light")
+    notebook_06.rest()
     notebook_06.execute(AS_AT_FIRST)
     show(notebook_06.page)
     expect_kpi(notebook_06.page, "first", "turn 11")

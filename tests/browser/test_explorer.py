@@ -55,6 +55,7 @@ def lab(notebook_04: Notebook) -> Notebook:
     """Give the explorer as it was at first, in sight, in a light and wide page."""
     notebook_04.resize(1360)
     notebook_04.set_theme("light")
+    notebook_04.rest()
     notebook_04.execute(AS_AT_FIRST)
     notebook_04.page.mouse.move(0, 0)
     notebook_04.page.locator(".bk-kpis").scroll_into_view_if_needed()
@@ -118,6 +119,19 @@ def test_a_handle_dragged_by_mouse_gives_and_takes_from_the_pool(lab: Notebook) 
     page.get_by_role("button", name="Undo", exact=True).click()  # the whole drag is one step
     expect_kpi(page, "pool", "3,279")
     assert not page.evaluate("document.querySelector('.bk-bar').classList.contains('bk-dragging')")
+
+
+def test_nothing_that_the_hand_does_is_lost_while_the_kernel_is_slow(lab: Notebook) -> None:
+    """Moves of one gesture replace each other on their way; what stands between them does not."""
+    page = lab.page
+    for _ in range(3):
+        handle(page, "conversation").press("ArrowRight")
+        handle(page, "retrieval").press("ArrowRight")
+    lab.rest()
+    expect_kpi(page, "pool", f"{CHAT['pool'] - 3 * (50 + 50):,}")
+    page.get_by_role("button", name="Undo", exact=True).evaluate("node => [1, 2, 3, 4].forEach(() => node.click())")
+    lab.rest()
+    expect_kpi(page, "pool", f"{CHAT['pool'] - 50 - 50:,}")
 
 
 def test_a_handle_is_a_slider_for_the_keyboard(lab: Notebook) -> None:

@@ -32,6 +32,7 @@ def called(chromium: Browser, server: Server, tmp_path_factory: pytest.TempPathF
 def lab(called: Notebook) -> Notebook:
     """Give the explorer as it was called, in a wide page."""
     called.resize(1360)
+    called.rest()
     called.execute(AS_CALLED)
     called.page.mouse.move(0, 0)
     called.page.locator(".bk-kpis").scroll_into_view_if_needed()

@@ -48,6 +48,7 @@ def called(chromium: Browser, server: Server, tmp_path_factory: pytest.TempPathF
 def lab(called: Notebook) -> Notebook:
     """Give the explorer as it was called, at the top of a wide page, with its code out of the way."""
     called.resize(1440, 900)
+    called.rest()
     called.execute("while explorer.view.state['actions']['undo']: explorer.undo()")
     called.command("notebook:hide-all-cell-code")
     called.page.evaluate(f"{SCROLLER}.scrollTop = 0")

@@ -1,21 +1,27 @@
-// Moves on their way to the kernel: one in flight, and of those that wait only the last.
+// Moves on their way to the kernel: one in flight, and the others wait in their order; of one gesture only the last.
 
 const LOST = 2000; // milliseconds after which an answer is no longer expected
 
-function createCourier(model) {
+function createCourier(model, onBusy) {
   const own = Math.random().toString(36).slice(2);
-  const courier = { flying: null, waiting: null, since: 0, serial: 0, answered: 0 };
+  const courier = { flying: null, waiting: [], since: 0, serial: 0, answered: 0 };
   const fly = (message) => {
     courier.flying = message.id;
     courier.since = performance.now();
+    onBusy(true);
     model.send({ ...message, id: `${own} ${message.id}` });
+  };
+  const wait = (posted) => {
+    const last = courier.waiting.at(-1);
+    if (last?.gesture && last.gesture === posted.gesture) courier.waiting.pop();
+    courier.waiting.push(posted);
   };
   // Returns a question: is this message answered?
   courier.post = (message) => {
     const posted = { ...message, id: ++courier.serial };
     const lost = performance.now() - courier.since > LOST;
-    if (courier.flying === null || lost) fly(posted);
-    else courier.waiting = posted;
+    if (courier.flying !== null && !lost) wait(posted);
+    else [...courier.waiting.splice(0), posted].forEach(fly);
     return () => courier.answered >= posted.id;
   };
   courier.landed = (acknowledged) => {
@@ -23,9 +29,8 @@ function createCourier(model) {
     if (sender !== own || Number(id) !== courier.flying) return;
     courier.answered = Number(id);
     courier.flying = null;
-    const next = courier.waiting;
-    courier.waiting = null;
-    if (next) fly(next);
+    if (courier.waiting.length) fly(courier.waiting.shift());
+    else onBusy(false);
   };
   return courier;
 }

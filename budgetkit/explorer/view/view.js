@@ -17,7 +17,7 @@ function render({ model, el }) {
   let box = null; // the whole explorer, once it is in the page
   let gone = false; // a view that is scrolled away is out of the page for a while, and not gone
   const alive = () => !gone;
-  const courier = createCourier(model);
+  const courier = createCourier(model, (isBusy) => put(head, { "data-busy": isBusy || null }));
   const status = createStatus();
   const report = (news) => paintStatus(status, news, (of) => folds.ask("why", of));
   const uploads = createUploads(model, report);
