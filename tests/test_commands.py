@@ -68,12 +68,14 @@ def test_standard_input_is_counted_where_no_file_is_named() -> None:
 
 def test_a_request_is_counted_as_it_is_billed(capsys: Captured, tmp_path: Path) -> None:
     body = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello world"}]}
-    path = tmp_path / "body.json"
+    folder = tmp_path / ("a folder whose path is longer than the table is wide, and stays one line " * 2).strip()
+    folder.mkdir()
+    path = folder / "body.json"
     path.write_text(json.dumps(body), encoding="utf-8")
     found = data(capsys, "count", str(path), "--as", "request")
     assert [(row["tokens"], row["exact"]) for row in found] == [(bk.count_request(body).tokens, True)]
     assert run(["count", str(path), "--as", "request"]) == 0
-    assert "gpt-4o, 9 tokens" in capsys.readouterr().out
+    assert f"{path}: gpt-4o, 9 tokens\n" in capsys.readouterr().out
 
 
 def test_fit_says_what_fit_says(capsys: Captured) -> None:

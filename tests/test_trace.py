@@ -453,6 +453,10 @@ BAD: dict[str, tuple[bytes, str]] = {
         b'[{"role": ""}, {"role": "user"}]\n',
         r"line 1, message 1: a message whose role is ''; a role is a text; give it one of system",
     ),
+    "role of half a character": (
+        b'[{"role": "user\\ud800"}, {"role": "user"}]\n',
+        r"line 1, message 1: a message whose role is 'user.*', with half a character in it; names are whole; leave",
+    ),
     "role twice": (
         b'{"role": "user"}\n{"role": "user", "content": "x", "role": "assistant"}\n',
         r"bad.jsonl, line 2: not readable as JSON; 'role' stands twice in one object, .*; look what wrote it",

@@ -30,14 +30,16 @@ def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[objec
     with extra("cli", "a table in the terminal"):
         console, tables, box, text = (import_module(f"rich.{name}") for name in ("console", "table", "box", "text"))
     cells = [[_cell(value) for value in row] for row in rows]
-    table = tables.Table(title=text.Text(printable(title)), title_justify="left", box=box.SIMPLE_HEAD)
+    table = tables.Table(box=box.SIMPLE_HEAD)
     for place, name in enumerate(columns):
         right = bool(cells) and all(row[place][1] for row in cells)
         table.add_column(text.Text(printable(name)), justify="right" if right else "left", overflow="fold")
     for row in cells:
         table.add_row(*(text.Text(shown) for shown, _ in row))
     width = None if sys.stdout.isatty() else 160
-    console.Console(width=width, highlight=False, markup=False).print(table)
+    printer = console.Console(width=width, highlight=False, markup=False)
+    printer.print(text.Text(printable(title), style="italic"), soft_wrap=True)  # a long path is not folded
+    printer.print(table)
 
 
 def _cell(value: object) -> tuple[str, bool]:
