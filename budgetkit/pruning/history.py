@@ -118,11 +118,8 @@ class History:
             self.whole_results.add(slot)
         if unit not in self.members:
             heappush(self.oldest, (unit, unit))
-            self.members[unit] = [slot]
-            self._rank(unit, importance)
-            return
-        self.members[unit] = [*self.members[unit], slot]
-        if importance > self.rank[unit]:
+        self.members[unit] = [*self.members.get(unit, ()), slot]
+        if importance > self.rank.get(unit, importance - 1):
             self._rank(unit, importance)
 
     def take_up(

@@ -80,7 +80,8 @@ def _marked(trace: Trace) -> Iterator[tuple[int, int, str]]:
     names: dict[object, int] = {}
     for index, message in enumerate(trace.messages):
         for mark in message.raw.get("evidence") or ():
-            needed = mark if isinstance(mark, int) and not isinstance(mark, bool) else names.get(_hashable(mark))
+            is_index = isinstance(mark, int) and not isinstance(mark, bool)
+            needed = mark if is_index else names.get(mark) if isinstance(mark, str) else None
             if needed is None or not 0 <= needed < index:
                 raise ValueError(
                     f"message {index} of trace {brief(trace.id)} marks {brief(mark)} as evidence; marks are "
@@ -90,10 +91,6 @@ def _marked(trace: Trace) -> Iterator[tuple[int, int, str]]:
         for key in ("id", "dia_id"):
             if isinstance(message.raw.get(key), str):
                 names.setdefault(message.raw[key], index)
-
-
-def _hashable(mark: object) -> object:
-    return mark if isinstance(mark, str) else None
 
 
 def _named(trace: Trace) -> Iterator[tuple[int, int, str]]:

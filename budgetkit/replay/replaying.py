@@ -153,12 +153,11 @@ class _Asked:
 
 def _importance(policy: Policy, messages: Sequence[Message]) -> list[int]:
     """Ask a policy about each message; those without an opinion, as most are, need not be asked."""
-    if type(policy).importance is Policy.importance:
-        return [0] * len(messages)
     if type(policy) is Chain:
         parts = [_importance(each, messages) for each in policy.policies]
         return [sum(each) for each in zip([0] * len(messages), *parts, strict=True)]
-    return [policy.importance(message) for message in messages]
+    has_opinion = type(policy).importance is not Policy.importance
+    return [policy.importance(message) if has_opinion else 0 for message in messages]
 
 
 def _asked(trace: Trace, count: Count, roles: Roles, framing: Framing, section: str | None, by: By) -> _Asked:

@@ -25,7 +25,7 @@ __all__ = ["from_dict", "from_json", "from_yaml", "schema", "to_dict", "to_json"
 
 # PyYAML's part in C writes what is short and plain as its Python does, in a fifth of the time; not every wheel has it.
 _FAST = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-_ELSE = re.compile(r"""["?]|'':|.{100}""")  # what they write in different ways: escapes, empty and long keys
+_ELSE = re.compile(r"""[^\0-~]|["?]|'':|.{100}""")  # written in two ways: other letters, escapes, empty and long keys
 
 
 def to_dict(value: Budget | Plan, texts: bool = False) -> dict[str, Any]:
@@ -176,9 +176,8 @@ def to_yaml(value: Budget | Plan, texts: bool = False) -> str:
     """
     data = to_dict(value, texts)
     text: str = yaml.dump(data, Dumper=_FAST, sort_keys=False, allow_unicode=True)
-    if text.isascii() and not _ELSE.search(text):
-        return text
-    text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
+    if _ELSE.search(text):
+        text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
     # YAML reads a next line (U+0085) as the end of a line, although it was written as it is.
     return text if "\x85" not in text else yaml.safe_dump(data, sort_keys=False)
 

@@ -54,14 +54,11 @@ def _messages(outcome: Replay, places: Mapping[str, int], is_shown: bool) -> Dat
     """Return for each message its size, its kind, and the first request that holds it; 0 for none."""
     if not is_shown:
         return {"tokens": [], "kind": [], "first": []}
-    placed, rest = outcome.placed, places["other history"]
+    placed = outcome.placed
     speakers = ("tool" if message.role in RESULT_ROLES else message.role for message in outcome.trace.messages)
     entry = np.where(placed.entry < len(placed.requests), placed.entry + 1, 0)
-    return {
-        "tokens": placed.tokens.tolist(),
-        "kind": [places.get(speaker, rest) for speaker in speakers],
-        "first": entry.tolist(),
-    }
+    kind = [places.get(speaker, places["other history"]) for speaker in speakers]
+    return {"tokens": placed.tokens.tolist(), "kind": kind, "first": entry.tolist()}
 
 
 def track(name: str, outcome: Replay, places: Mapping[str, int], is_shown: bool) -> Data:
