@@ -20,7 +20,7 @@ from budgetkit.replay.explorer import ConversationExplorer
 from budgetkit.replay.explorer import library as replays
 from budgetkit.replay.explorer.choices import CHOICES, policy_of
 from budgetkit.replay.explorer.reader import GONE, NEWEST
-from budgetkit.replay.outlook import contexts
+from budgetkit.replay.outlook import contexts, pace_of
 from budgetkit.replay.prompt_cache import CACHES, PromptCache
 from budgetkit.state import from_json, from_yaml, to_yaml
 
@@ -606,6 +606,25 @@ def test_it_opens_in_a_window_in_which_the_policies_differ_and_says_so() -> None
     assert explorer.budget.window == 16_384
     assert ConversationExplorer("coding-agent", model="gpt-4o").budget.window == 128_000, "what is named holds"
     assert ConversationExplorer(conversation(2)).budget.window == 128_000, "there is nothing to lose"
+
+
+def test_others_of_a_file_are_counted_for_the_forecast_alone_after_the_first_screen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On 0.1.0 up to thirty other conversations were counted before anything was shown."""
+    order: list[str] = []
+
+    def watched(*given: Any) -> Any:
+        order.append("others counted")
+        return pace_of(*given)
+
+    monkeypatch.setattr(replays, "pace_of", watched)
+    explorer = explorer_of(conversation(4))
+    explorer.view.observe(lambda change: order.append("shown"), "state")
+    order.clear()
+    explorer.open("made-up-chats")
+    assert order == ["shown", "others counted"]
+    assert "others of its file" in explorer.view.figure_fan["note"]
 
 
 def test_the_forecast_goes_by_the_others_of_the_file_and_says_so() -> None:

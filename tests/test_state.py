@@ -11,6 +11,7 @@ from enum import StrEnum
 import jsonschema
 import numpy as np
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,6 +43,28 @@ def test_any_budget_and_plan_round_trip(budget: bk.Budget, items: list[bk.Item])
         assert restored == value == state.from_yaml(state.to_yaml(value))
         assert state.to_json(restored) == text
         SCHEMA.validate(json.loads(text))
+
+
+ODD = st.sampled_from(["null", "1e5", "a: b", "a #b", "- a", " a", "a\n", "\n", "'", '"', "? a", "é", "--- ", "<<"])
+TOLD = st.lists(ODD | st.text(st.characters(max_codepoint=126), max_size=50), max_size=9).map(" ".join)
+
+
+@given(st.recursive(TOLD, lambda deep: st.lists(deep) | st.dictionaries(TOLD, deep), max_leaves=6))
+def test_yaml_is_written_as_pyyaml_writes_it_without_its_part_in_c(said: object) -> None:
+    """That part is faster, and writes long keys and escapes in its own way."""
+    plan = bk.fit(bk.Budget(100, [], [bk.Allocation("a")]), [bk.Item("a", 5, payload={"said": said})])
+    plain = yaml.safe_dump(state.to_dict(plan, texts=True), sort_keys=False, allow_unicode=True)
+    assert state.to_yaml(plan, texts=True) == plain
+
+
+@pytest.mark.skipif(not yaml.__with_libyaml__, reason="this PyYAML has no part in C")
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_budget_is_written_by_the_part_in_c(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slider writes it at every move; in Python alone that took a third of the move."""
+    budget = PRESETS[name](bk.model("gpt-4o"))
+    written = state.to_yaml(budget)
+    monkeypatch.setattr(yaml.SafeDumper, "represent", lambda *given: pytest.fail("written in Python"))
+    assert state.to_yaml(budget) == written
 
 
 def test_the_plan_of_a_conversation_round_trips_without_its_texts() -> None:

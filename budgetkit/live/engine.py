@@ -148,27 +148,9 @@ class Engine:
     def _made(self, plan: Plan, left: list[Left], texts: list[str]) -> Request:
         ledger = self.ledger
         tokens, missing = sum(grant.demand for grant in plan.grants), _missing(plan)
-        told = [
-            f"section {g.section!r} holds {g.demand:,} tokens, {g.cut:,} above its limit of {g.limit:,}; it is sent "
-            "whole; raise the limit, or shorten the texts"
-            for g in plan.grants
-            if g.cut
-        ]
-        if missing > 0:
-            over = (
-                f"a request of {tokens:,} tokens exceeds what the window has for it by {missing:,}; nothing more may "
-                "leave: shorten the question or the system message, lower the floor, or take a larger window"
-            )
-            if self.overrun == "raise" or (self.overrun == "warn" and self.budget.deficit == "raise"):
-                raise ValueError(over)
-            if self.overrun == "warn":
-                warnings.warn(over, stacklevel=5)
-            told.insert(0, over)
+        told = self._told(plan, tokens, missing)
         lines = self._lines()
-        stamps = [line.stamp for line in lines]
-        same = (i for i, (old, new) in enumerate(zip(self.sent, stamps, strict=False)) if old != new)
-        stable = next(same, min(len(self.sent), len(stamps)))
-        self.sent = stamps
+        stable = self._stable([line.stamp for line in lines])
         messages: list[dict[str, Any]] = [line.message.raw for line in lines]  # type: ignore[misc]  # read as dicts
         if self.tell and (text := describe(plan, ledger.rules.count, framing=ledger.rules.framing)):
             messages.append({"role": "system", "content": text})
@@ -177,9 +159,34 @@ class Engine:
         tools = [dict(each) for each in ledger.tools]
         if ledger.archive is None and len(ledger.history.slots) > _ROOM + 2 * len(ledger.lines):
             self.standing = unpack(ledger, packed(ledger, self.standing))
-        return Request(
-            messages, tools, plan, tokens, max(0, missing), (*left, *waits), tuple(texts), stable, tuple(told)
+        return Request(messages, tools, plan, tokens, max(0, missing), (*left, *waits), tuple(texts), stable, told)
+
+    def _told(self, plan: Plan, tokens: int, missing: int) -> tuple[str, ...]:
+        """Say what is above its limit; a request that is too large is warned of or raises, as was asked for."""
+        told = (
+            f"section {g.section!r} holds {g.demand:,} tokens, {g.cut:,} above its limit of {g.limit:,}; it is sent "
+            "whole; raise the limit, or shorten the texts"
+            for g in plan.grants
+            if g.cut
         )
+        if missing <= 0:
+            return tuple(told)
+        over = (
+            f"a request of {tokens:,} tokens exceeds what the window has for it by {missing:,}; nothing more may "
+            "leave: shorten the question or the system message, lower the floor, or take a larger window"
+        )
+        if self.overrun == "raise" or (self.overrun == "warn" and self.budget.deficit == "raise"):
+            raise ValueError(over)
+        if self.overrun == "warn":
+            warnings.warn(over, stacklevel=6)
+        return over, *told
+
+    def _stable(self, stamps: list[int]) -> int:
+        """Return how many messages at the beginning are those of the last request."""
+        pairs = enumerate(zip(self.sent, stamps, strict=False))
+        stable = next((i for i, (old, new) in pairs if old != new), min(len(self.sent), len(stamps)))
+        self.sent = stamps
+        return stable
 
     def _lines(self) -> list[Line]:
         """List what is sent in order: earlier turns and their summaries, passages, this turn."""

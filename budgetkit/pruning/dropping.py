@@ -132,13 +132,15 @@ def _now(room: PruningContext, history: History) -> PruningContext:
     return PruningContext(history.tokens, room.limit, room.others, room.usable, room.window, room.turn)
 
 
-def _carry_out(cut: Cut, history: History, policy: Policy, summaries: Summaries) -> Asked:
+def _carry_out(cut: Cut, history: History, policy: Policy, summaries: Summaries) -> Asked | tuple[()]:
+    """Make a cut; only one that summarises asks for something on the way."""
     if cut.order == "results":
         _shrink_results(cut, history)
-    elif cut.rounds is not None:
-        yield from _summarise(cut, cut.rounds, history, policy, summaries)
-    else:
+    elif cut.rounds is None:
         _drop(cut, history, policy)
+    else:
+        return _summarise(cut, cut.rounds, history, policy, summaries)
+    return ()
 
 
 def _drop(cut: Cut, history: History, policy: Policy) -> None:
@@ -196,7 +198,7 @@ def _taken(rounds: SummaryRule, history: History, policy: Policy) -> tuple[list[
             break
         members = sorted(history.members[unit])
         slots += members
-        last_turn = max(last_turn, history.last_turn(unit), 0 if is_summary else history.slots.turn[members[-1]])
+        last_turn = max(last_turn, history.last_turn(members[-1]))
         wanted -= 0 if is_summary else len(members)
         history.drop(unit, SUMMARISED)
     return slots, last_turn

@@ -180,14 +180,14 @@ class History:
     def may_leave(self, unit: int, floor: Floor, besides: int = 0) -> bool:
         """Say whether a floor lets a unit go, when some tokens besides it go as well."""
         members = self.members[unit]
-        tokens = self.tokens - besides - sum(self.size[slot] for slot in members)
-        if unit in self.summaries:
-            return self.messages > 0 and (floor.unit != "tokens" or tokens >= floor.least)
-        if floor.unit == "turns":
-            left = len(self.in_turn) - self._turns_emptied(members)
-        else:
-            left = tokens if floor.unit == "tokens" else self.messages - len(members)
-        return self.messages > len(members) and left >= floor.least
+        messages = 0 if unit in self.summaries else len(members)
+        if self.messages <= messages:
+            return False
+        if floor.unit == "tokens":
+            return self.tokens - besides - sum(self.size[slot] for slot in members) >= floor.least
+        if floor.unit == "turns" and messages:
+            return len(self.in_turn) - self._turns_emptied(members) >= floor.least
+        return not messages or self.messages - messages >= floor.least
 
     def drop(self, unit: int, how: int = DROPPED) -> int:
         """Take a unit out and return the tokens that it held."""

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from budgetkit.plan.allocating import allocate, allocate_columns, with_undeclare
 from budgetkit.plan.items import Floats, Ints
 from budgetkit.pruning.dropping import Kept, Measure, Visit, retain
 from budgetkit.pruning.history import Slots
-from budgetkit.pruning.policies import Policy, PruningContext
+from budgetkit.pruning.policies import Chain, Policy, PruningContext
 from budgetkit.pruning.policies.systems import policy_of
 from budgetkit.replay.cost import Prices
 from budgetkit.replay.prefix import PrefixLayout, boundaries, equal_prefix, place
@@ -137,9 +138,9 @@ class _Asked:
         return self.placed.section
 
     def slots(self, trace: Trace, policy: Policy) -> Slots:
-        importance = [policy.importance(message) for message in trace.messages]
         units = self.turn_units if policy.unit == "turn" else self.units
-        return Slots(self.placed.tokens.tolist(), units, self.turns, self.is_result, importance)
+        asked = _importance(policy, trace.messages)
+        return Slots(self.placed.tokens.tolist(), units, self.turns, self.is_result, asked)
 
     @cached_property
     def units(self) -> list[int]:
@@ -148,6 +149,15 @@ class _Asked:
     @cached_property
     def turn_units(self) -> list[int]:
         return _units(self.placed.ledger, self.turns, by_turn=True)
+
+
+def _importance(policy: Policy, messages: Sequence[Message]) -> list[int]:
+    """Ask a policy about each message; those without an opinion, as most are, need not be asked."""
+    if type(policy) is Chain:
+        parts = [_importance(each, messages) for each in policy.policies]
+        return [sum(each) for each in zip([0] * len(messages), *parts, strict=True)]
+    has_opinion = type(policy).importance is not Policy.importance
+    return [policy.importance(message) if has_opinion else 0 for message in messages]
 
 
 def _asked(trace: Trace, count: Count, roles: Roles, framing: Framing, section: str | None, by: By) -> _Asked:
@@ -181,9 +191,9 @@ class _Sizes:
         limits, others = self.limits.tolist(), (_others(self.columns, asked.section) + asked.pinned).tolist()
         usable, window = self.budget.usable, self.budget.window
         edges = np.maximum(self.boundaries, 0).tolist()
-        rows = zip(limits, others, asked.placed.requests, asked.moves[0], edges, asked.moves[1], strict=True)
-        context = partial(PruningContext, 0, usable=usable, window=window)
-        return [Visit(context(limit, other, turn=request.number), *rest) for limit, other, request, *rest in rows]
+        turns = [request.number for request in asked.placed.requests]
+        rooms = map(PruningContext, repeat(0), limits, others, repeat(usable), repeat(window), turns)
+        return [*map(Visit, rooms, asked.moves[0], edges, asked.moves[1])]
 
 
 _Pruned = tuple[_Asked, _Sizes, Kept, Slots, Returned]

@@ -9,6 +9,7 @@ silence. The texts behind a plan's items are saved where that is asked for; with
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,6 +22,10 @@ from budgetkit.state.plain_data import changed, json_data, plain, read, schema_o
 from budgetkit.state.saved import VERSION, plan_parts, reader
 
 __all__ = ["from_dict", "from_json", "from_yaml", "schema", "to_dict", "to_json", "to_yaml"]
+
+# PyYAML's part in C writes what is short and plain as its Python does, in a fifth of the time; not every wheel has it.
+_FAST = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+_ELSE = re.compile(r"""[^\0-~]|["?]|'':|.{100}""")  # written in two ways: other letters, escapes, empty and long keys
 
 
 def to_dict(value: Budget | Plan, texts: bool = False) -> dict[str, Any]:
@@ -170,7 +175,9 @@ def to_yaml(value: Budget | Plan, texts: bool = False) -> str:
         size: 1200
     """
     data = to_dict(value, texts)
-    text: str = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
+    text: str = yaml.dump(data, Dumper=_FAST, sort_keys=False, allow_unicode=True)
+    if _ELSE.search(text):
+        text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
     # YAML reads a next line (U+0085) as the end of a line, although it was written as it is.
     return text if "\x85" not in text else yaml.safe_dump(data, sort_keys=False)
 

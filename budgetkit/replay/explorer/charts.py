@@ -48,7 +48,7 @@ def _drawn(name: str, found: Results) -> tuple[pd.DataFrame, Data]:
         limits = {"usable": budget.usable, "window": budget.window}
         if budget.usable > 0.85 * budget.window:
             del limits["window"]  # two lines that close would be read as one
-        table = found.spread.assign(**{f"limit: {limit}": at for limit, at in limits.items()})
+        table = found.drawn[1].assign(**{f"limit: {limit}": at for limit, at in limits.items()})
         return table, figures.fan.draw(table)
     if name == "spending":
         return found.compared.spending
@@ -112,10 +112,10 @@ def _fan_note(table: pd.DataFrame, found: Results) -> str:
         limit = f" ({dollars(row['limit'])})" if row["event"] == "money spent" else f" ({short(row['limit'])})"
         high = "later" if pd.isna(row["high"]) else f"{row['high']:,}"
         parts.append(f"{row['event']}{limit}: turn {row['median']:,} ({row['low']:,} to {high})")
-    drawn = f"{len(found.drawn):,} conversations drawn from the {len(found.trace.turns):,} turns of this one"
-    drawn += " and from how others of its file went on" * found.beside
+    drawn = f"{len(found.drawn[0]):,} conversations drawn from the {len(found.trace.turns):,} turns of this one"
+    drawn += " and from how others of its file went on" * (found.pace is not None)
     said = "; ".join(parts).capitalize() if parts else "No limit is reached in the turns drawn"
-    return f"{drawn}, unpruned. {said}. {LINE_NOTES[found.beside]}"
+    return f"{drawn}, unpruned. {said}. {LINE_NOTES[found.pace is not None]}"
 
 
 NOTES = {

@@ -30,23 +30,35 @@ def film(replays: Mapping[str, Replay]) -> Data:
     first = next(iter(replays.values()))
     placed = first.placed
     is_shown = len(first.trace.messages) <= _MOST
-    entry = np.where(placed.entry < len(placed.requests), placed.entry + 1, 0)
-    kinds = [*SPEAKERS.items(), ("placeholders", GREY), ("summary", GREEN), ("other history", PALE)]
-    sections = [name for each in replays.values() for name in each.granted if name != placed.section]
-    kinds += [(name, colour(name)) for name in dict.fromkeys(sections)]
+    kinds = _kinds(replays)
     places = {name: place for place, (name, _) in enumerate(kinds)}
-    speakers = [("tool" if m.role in RESULT_ROLES else m.role) for m in first.trace.messages]
     return {
         "by": "turn" if len(placed.requests) == len(first.trace.turns) else "request",
         "turns": [request.number for request in placed.requests],
         "room": first.budget.usable,
         "room_text": f"usable {first.budget.usable:,}",
         "kinds": kinds,
-        "tokens": placed.tokens.tolist() if is_shown else [],
-        "kind": [places.get(role, places["other history"]) for role in speakers] if is_shown else [],
-        "first": entry.tolist() if is_shown else [],
+        **_messages(first, places, is_shown),
         "tracks": [track(name, each, places, is_shown) for name, each in replays.items()],
     }
+
+
+def _kinds(replays: Mapping[str, Replay]) -> list[tuple[str, str]]:
+    """List what a block can be, with its colour: who speaks, what stands in for messages, another section."""
+    kinds = [*SPEAKERS.items(), ("placeholders", GREY), ("summary", GREEN), ("other history", PALE)]
+    sections = dict.fromkeys(name for each in replays.values() for name in each.granted if name != each.section)
+    return kinds + [(name, colour(name)) for name in sections]
+
+
+def _messages(outcome: Replay, places: Mapping[str, int], is_shown: bool) -> Data:
+    """Return for each message its size, its kind, and the first request that holds it; 0 for none."""
+    if not is_shown:
+        return {"tokens": [], "kind": [], "first": []}
+    placed = outcome.placed
+    speakers = ("tool" if message.role in RESULT_ROLES else message.role for message in outcome.trace.messages)
+    entry = np.where(placed.entry < len(placed.requests), placed.entry + 1, 0)
+    kind = [places.get(speaker, places["other history"]) for speaker in speakers]
+    return {"tokens": placed.tokens.tolist(), "kind": kind, "first": entry.tolist()}
 
 
 def track(name: str, outcome: Replay, places: Mapping[str, int], is_shown: bool) -> Data:

@@ -88,8 +88,8 @@ def _pauses(found: Results) -> list[str]:
 def source(base: BudgetSettings, found: Results) -> str:
     """Return what the numbers are made of."""
     which = Library.called(str(base.trace), found.trace)
-    if found.conversations > 1:
-        which = f"{base.trace}, conversation {base.conversation + 1:,} of {found.conversations:,} ({found.trace.title})"
+    if (many := len(found.conversations)) > 1:
+        which = f"{base.trace}, conversation {base.conversation + 1:,} of {many:,} ({found.trace.title})"
     size = f"{len(found.trace.messages):,} messages, {len(found.trace.turns):,} turns, {found.requests:,} requests"
     own = is_own(found.run.count, found.bare.model)
     counter = found.bare.model.encoding if own else found.run.count.name

@@ -14,8 +14,9 @@ import pandas as pd
 
 from budgetkit import figures
 from budgetkit.pruning.history import NEVER
-from budgetkit.replay import Replay, losses, rank_policies
+from budgetkit.replay import Replay, rank_policies
 from budgetkit.replay.explorer.film import film
+from budgetkit.replay.losses import needed_there
 
 Spec = dict[str, Any]
 Drawn = tuple[pd.DataFrame, Spec]
@@ -41,8 +42,8 @@ class Replayed:
     @cached_property
     def evidence(self) -> tuple[int, int]:
         """How many messages are needed by later ones, and how many of these were there; each pair once."""
-        found = losses(self.outcome, self.pairs)
-        return int(found["needed"].sum()), int(found["present"].sum())
+        _, needs, there = needed_there(self.outcome, self.pairs)
+        return len(needs), int(there.sum())
 
     @cached_property
     def first_loss(self) -> int | None:

@@ -5,7 +5,7 @@ Counting and replaying are in the library and happen once; going from request to
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
@@ -28,6 +28,7 @@ from budgetkit.replay.explorer.library import Replays, Run
 from budgetkit.replay.explorer.replayed import Compared, Replayed
 from budgetkit.replay.explorer.rules import prompt_cache
 from budgetkit.replay.explorer.settings import LONGEST, Settings
+from budgetkit.replay.forecast import Pace
 from budgetkit.replay.requests import By, pauses
 from budgetkit.trace import DEFAULT_ROLES, Trace
 
@@ -47,11 +48,10 @@ class Results:
     compared: Compared
     main: str
     request: int
-    conversations: int
-    drawn: Ints
-    spread: pd.DataFrame
-    beside: bool
-    ahead: pd.DataFrame
+    horizon: int
+    money: float
+    conversations: Sequence[Trace]
+    library: Replays
     notes: tuple[str, ...]
 
     @property
@@ -99,10 +99,20 @@ class Results:
         """What a page needs to play the replays by itself; the one that is shown comes first."""
         return {**self.compared.film, "main": list(self.replays).index(self.main)}
 
-    @property
-    def horizon(self) -> int:
-        """How many turns the forecast draws."""
-        return int(self.drawn.shape[1]) - len(self.run.trace.turns)
+    @cached_property
+    def pace(self) -> Pace | None:
+        """How others of its file went on; they are counted only when the forecast is asked for."""
+        return self.library.pace(self.run, [each for each in self.conversations if each is not self.trace])
+
+    @cached_property
+    def drawn(self) -> tuple[Ints, pd.DataFrame]:
+        """The conversation with what is drawn to follow it, and how that spreads."""
+        return self.library.drawn(self.run, self.horizon, self.pace)
+
+    @cached_property
+    def ahead(self) -> pd.DataFrame:
+        """At which turn drawn conversations pass each limit."""
+        return self.library.ahead(self.run, self.drawn[0], self.money, self.pace)
 
     @property
     def timed(self) -> bool:
@@ -122,15 +132,12 @@ def results(settings: Settings, library: Replays) -> Results:
     run = Run(*counted, budget, _roles(settings, budget), by, cache, prices)
     policies = {name: policy_of(name, settings.given, settings.parameters, settings.floor) for name in settings.chosen}
     replays = library.replayed(run, policies)
-    conversations = library.conversations(name)
-    pace = library.pace(run, [each for each in conversations if each is not trace])
-    drawn, spread = library.drawn(run, settings.horizon or _horizon(run), pace)
     requests = len(replays[settings.main].outcome.over)
     replayed = policies, replays, library.compared(run, policies, replays)
-    place = settings.main, min(settings.request or requests, requests), len(conversations)
-    ahead = library.ahead(run, drawn, settings.money, pace)
+    place = settings.main, min(settings.request or requests, requests)
+    ahead = settings.horizon or _horizon(run), settings.money
     notes = tuple(filter(None, (bare.note, note)))
-    return Results(bare, run, rules, *replayed, *place, drawn, spread, pace is not None, ahead, notes)
+    return Results(bare, run, rules, *replayed, *place, *ahead, library.conversations(name), library, notes)
 
 
 def _by(trace: Trace) -> By:
