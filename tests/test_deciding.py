@@ -146,6 +146,15 @@ def test_trials_that_are_no_multiple_of_the_rounds_are_all_made() -> None:
     assert found.tried == 39
 
 
+def test_a_round_of_settings_that_were_tried_tells_how_far_the_search_is() -> None:
+    pytest.importorskip("optuna", reason="optuna (extra: search) is absent")
+    told: list[int] = []
+    asked: dict[str, Any] = {"vary": {"output": range(50, 71)}, "objective": far, "trials": 20, "count": len}
+    found = bk.tune(conversations(4), TIGHT, **asked, progress=lambda done, of: told.append(done))
+    assert found.tried < 20  # of twenty rounds of one setting, some propose one again
+    assert told == list(range(1, 4 * 21 + 1))
+
+
 def test_without_the_extra_settings_are_drawn_from_however_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("budgetkit.deciding.search.find_spec", lambda name: None)
     lines = ["output", "window", "episodes", "knowledge"]

@@ -142,7 +142,8 @@ def tune(
 
     def measure(settings: Sequence[Mapping[str, Any]], number: int = 0, rounds: int = 1) -> Floats:
         work = partial(measured, budget, settings, named, own, values, options)
-        return np.array(answers_of(work, list(traces), workers, client, _of_rounds(progress, number, rounds)))
+        rows = answers_of(work, list(traces), workers, client, _of_rounds(progress, number, rounds))
+        return np.array(rows, dtype=np.float64).reshape(len(traces), len(settings), len(named))
 
     of, how = prod(map(len, values.values())), "all"
     if of <= trials:
@@ -218,7 +219,7 @@ def measured(
     trace: Trace,
 ) -> list[list[float]]:
     """Replay one conversation under every setting; what cannot be planned is not a number."""
-    found = evidence(trace) if "evidence" in objectives else None
+    found = evidence(trace) if settings and "evidence" in objectives else None
     own = dict(objectives) | ({} if found is None else {"evidence": partial(_lost_evidence, found=found)})
     rows = []
     for setting in settings:
