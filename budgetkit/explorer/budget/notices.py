@@ -56,11 +56,11 @@ def silent(trace: Trace) -> Data:
 
 
 def left_out(trace: Trace | None) -> list[str]:
-    """Return what a file holds beside what is counted; kinds of content are named in the source line."""
+    """Return what reading a file left out or changed; kinds of content are named in the source line."""
     if trace is None:
         return []
     told = trace.warnings[:-1] if trace.uncounted else trace.warnings
-    return [_sentence(each if "not counted" in each else f"not counted: {each}") for each in told]
+    return [_sentence(each) for each in told]
 
 
 def _sentence(text: str) -> str:
