@@ -10,6 +10,7 @@ from typing import Any, Literal
 from zlib import crc32
 
 from budgetkit.budget import Budget
+from budgetkit.budget.quoting import brief
 from budgetkit.live.assembly import describe
 from budgetkit.live.request import Left, Request
 from budgetkit.live.running_ledger import Line, RunningLedger
@@ -149,8 +150,8 @@ class Engine:
         ledger = self.ledger
         tokens, missing = sum(grant.demand for grant in plan.grants), _missing(plan)
         told = [
-            f"section {g.section!r} holds {g.demand:,} tokens, {g.cut:,} above its limit of {g.limit:,}; it is sent "
-            "whole; raise the limit, or shorten the texts"
+            f"section {brief(g.section)} holds {g.demand:,} tokens, {g.cut:,} above its limit of {g.limit:,}; it is "
+            "sent whole; raise the limit, or shorten the texts"
             for g in plan.grants
             if g.cut
         ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from budgetkit.budget.quoting import brief
 from budgetkit.explorer.budget.notices import left_out, silent
 from budgetkit.explorer.budget.results import is_own
 from budgetkit.explorer.budget.settings import Settings as BudgetSettings
@@ -24,15 +25,14 @@ def status(found: Results) -> Data:
 
 
 def _lost(found: Results) -> str:
+    under = f"under {brief(found.main)}"
     if found.shown.first_loss is None:
-        return f"Nothing is ever lost under {found.main!r}: all {found.requests:,} requests hold everything."
+        return f"Nothing is ever lost {under}: all {found.requests:,} requests hold everything."
     fates = found.shown.messages["fate"].value_counts()
     words = {"dropped": "dropped", "summarised": "summarised", "shrunk": "cut to a placeholder"}
     parts = [f"{int(fates[fate]):,} {word}" for fate, word in words.items() if fates.get(fate, 0)]
     lost = f"{', '.join(parts)} of {len(found.trace.messages):,} messages" if parts else "other sections are cut short"
-    return (
-        f"From {found.named(found.shown.first_loss)} on something is missing under {found.main!r}: {lost} by the end."
-    )
+    return f"From {found.named(found.shown.first_loss)} on something is missing {under}: {lost} by the end."
 
 
 def _floors(found: Results) -> list[str]:
