@@ -152,7 +152,7 @@ def tune(
     else:
         settings, scores, how = searched(values, trials, seed, chosen_on, len(named), measure)
     table, best = _table(settings, list(named), scores, chosen_on, held, list(values))
-    changed, with_policy = _set(budget, settings[best], own, values)
+    changed, with_policy = _with_setting(budget, settings[best], own, values)
     many, first = (len(chosen_on), len(held)), next(iter(named))
     gained, parts = gain_of(scores[held, 0, 0], scores[held, 1 + best, 0], seed), (chosen_on, held)
     tried = len(settings), of
@@ -201,9 +201,10 @@ def split(many: int, hold_out: float, seed: int) -> tuple[list[int], list[int]]:
     return sorted(order[held:]), sorted(order[:held])
 
 
-def _set(
+def _with_setting(
     budget: Budget, setting: Mapping[str, Any], policy: Policy, values: Mapping[str, Any]
 ) -> tuple[Budget, Policy]:
+    """Return the budget with a setting's lines, and the policy that it names, else the present one."""
     lines = {line: values[line][name] for line, name in setting.items() if line != "policy"}
     own = values["policy"][setting["policy"]] if "policy" in setting else policy
     return (budget.assign(**lines) if lines else budget), own
@@ -224,7 +225,7 @@ def measured(
     rows = []
     for setting in settings:
         try:
-            changed, pruned_by = _set(budget, setting, policy, values)
+            changed, pruned_by = _with_setting(budget, setting, policy, values)
             outcome = replay(trace, changed, pruned_by, **options)
         except ValueError:
             rows.append([float("nan")] * len(own))

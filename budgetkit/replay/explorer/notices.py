@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from budgetkit.budget.quoting import brief
-from budgetkit.explorer.budget.notices import left_out, silent
-from budgetkit.explorer.budget.results import is_own
+from budgetkit.explorer.budget.notices import called, counted_with, left_out, silent
 from budgetkit.explorer.budget.settings import Settings as BudgetSettings
-from budgetkit.explorer.library import Library
 from budgetkit.replay.explorer.results import Results
 
 Data = dict[str, Any]
@@ -87,21 +85,14 @@ def _pauses(found: Results) -> list[str]:
 
 def source(base: BudgetSettings, found: Results) -> str:
     """Return what the numbers are made of."""
-    which = Library.called(str(base.trace), found.trace)
-    if found.conversations > 1:
-        which = f"{base.trace}, conversation {base.conversation + 1:,} of {found.conversations:,} ({found.trace.title})"
+    which = called(base, found.trace, found.conversations)
     size = f"{len(found.trace.messages):,} messages, {len(found.trace.turns):,} turns, {found.requests:,} requests"
-    own = is_own(found.run.count, found.bare.model)
-    counter = found.bare.model.encoding if own else found.run.count.name
-    counted = (
-        f"counted exactly with {counter}" if own else f"counted with {counter}, an estimate for {found.bare.model.name}"
-    )
-    left = f", without its {' and '.join(found.trace.uncounted)}" if found.trace.uncounted else ""
+    counted = counted_with(found.run.count, found.bare.model, found.trace)
     day = f" of {found.run.prices.date}" if found.run.prices.date else ""
     money = f"Prices{day}: {found.run.prices.source}." if found.run.prices.source else ""
     room, most = found.budget.window, found.bare.model.window
     within = f", in a window of {room:,} tokens ({found.bare.model.name} takes {most:,})" if room < most else ""
-    return f"{which}: {size}, {counted}{left}{within}. Cache: {found.rules}{_kept(found)}. {money}".strip()
+    return f"{which}: {size}, {counted}{within}. Cache: {found.rules}{_kept(found)}. {money}".strip()
 
 
 def _kept(found: Results) -> str:
