@@ -291,3 +291,9 @@ def test_a_condition_of_ones_own_is_a_function_of_the_plans() -> None:
     half = Condition("half is free", lambda plans: bool((plans.granted <= plans.budget.usable / 2).all()))
     assert bk.solve({"system": 500, "history": 500}, BUDGET, "window", half).value == 3_000
     assert nothing_cut("system").name == "nothing of system is cut"
+
+
+@pytest.mark.parametrize("turns", [0, -1])
+def test_no_turns_are_no_condition(turns: int) -> None:
+    with pytest.raises(ValueError, match=rf"the last {turns} turns are to be held; .*; give 1 or more"):
+        holds_turns(turns)
