@@ -29,7 +29,7 @@ def lazily(package: ModuleType, known: dict[str, str]) -> Callable[[str], Any]:
         from importlib import import_module
 
         if name not in known:
-            asked = f"{package.__name__} has no {name!r}; it has {', '.join(sorted(known))}"
+            asked = f"{package.__name__} has no {name!r}; it has {', '.join(sorted(known))}; take one of these"
             raise AttributeError(asked, name=name, obj=package)
         home = known[name]
         value = None if home == package.__name__ else getattr(import_module(home), name, None)

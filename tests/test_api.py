@@ -215,7 +215,7 @@ def test_every_name_of_a_stub_is_found_where_it_says() -> None:
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(AttributeError, match=r"budgetkit has no 'Budgets'; it has .*Budget, "):
+    with pytest.raises(AttributeError, match=r"budgetkit has no 'Budgets'; it has .*Budget, .*; take one of these"):
         budgetkit.Budgets  # type: ignore[attr-defined]  # noqa: B018
 
 

@@ -18,7 +18,7 @@ from budgetkit.replay import Replay
 from budgetkit.replay.cost import Price, Prices
 from budgetkit.replay.explorer import ConversationExplorer
 from budgetkit.replay.explorer import library as replays
-from budgetkit.replay.explorer.choices import CHOICES, policy_of
+from budgetkit.replay.explorer.choices import CHOICES, chosen_policy
 from budgetkit.replay.explorer.reader import GONE, NEWEST
 from budgetkit.replay.outlook import contexts, pace_of
 from budgetkit.replay.prompt_cache import CACHES, PromptCache
@@ -247,7 +247,7 @@ def test_every_choice_has_its_numbers_on_sliders() -> None:
             box.value = parameter.default + (parameter.step if parameter.default < parameter.high else -parameter.step)
         numbers = {number: box.value for number, box in controls.boxes.items()}
         assert numbers.keys() == CHOICES[name].parameters.keys()
-        assert explorer.replay.policy == policy_of(name, {}, {name: numbers}, Floor())
+        assert explorer.replay.policy == chosen_policy(name, {}, {name: numbers}, Floor())
 
 
 def test_the_floor_holds_for_own_policies_and_is_said_where_it_does_not_fit() -> None:

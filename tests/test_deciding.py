@@ -146,6 +146,15 @@ def test_trials_that_are_no_multiple_of_the_rounds_are_all_made() -> None:
     assert found.tried == 39
 
 
+def test_a_round_of_settings_that_were_tried_tells_how_far_the_search_is() -> None:
+    pytest.importorskip("optuna", reason="optuna (extra: search) is absent")
+    told: list[int] = []
+    asked: dict[str, Any] = {"vary": {"output": range(50, 71)}, "objective": far, "trials": 20, "count": len}
+    found = bk.tune(conversations(4), TIGHT, **asked, progress=lambda done, of: told.append(done))
+    assert found.tried < 20  # of twenty rounds of one setting, some propose one again
+    assert told == list(range(1, 4 * 21 + 1))
+
+
 def test_without_the_extra_settings_are_drawn_from_however_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("budgetkit.deciding.search.find_spec", lambda name: None)
     lines = ["output", "window", "episodes", "knowledge"]
@@ -282,3 +291,9 @@ def test_a_condition_of_ones_own_is_a_function_of_the_plans() -> None:
     half = Condition("half is free", lambda plans: bool((plans.granted <= plans.budget.usable / 2).all()))
     assert bk.solve({"system": 500, "history": 500}, BUDGET, "window", half).value == 3_000
     assert nothing_cut("system").name == "nothing of system is cut"
+
+
+@pytest.mark.parametrize("turns", [0, -1])
+def test_no_turns_are_no_condition(turns: int) -> None:
+    with pytest.raises(ValueError, match=rf"the last {turns} turns are to be held; .*; give 1 or more"):
+        holds_turns(turns)

@@ -211,14 +211,15 @@ def test_a_file_without_text_never_fits(make: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize("make", [BudgetExplorer, ConversationExplorer])
-def test_what_is_not_counted_of_a_file_is_said(make: Callable[..., Any]) -> None:
+def test_what_reading_left_out_or_changed_is_said_as_it_stands(make: Callable[..., Any]) -> None:
     explorer = opened(make(window=8_192), SAID, warnings=["2 thoughts have no text"])
-    assert "Not counted: 2 thoughts have no text." in status(explorer)["more"]
+    assert "2 thoughts have no text." in status(explorer)["more"]
 
 
-def test_what_is_not_counted_is_said_once() -> None:
-    explorer = opened(BudgetExplorer(window=8_192), SAID, warnings=["messages of branches are not counted: 1"])
-    assert "Messages of branches are not counted: 1." in status(explorer)["more"]
+def test_what_is_counted_otherwise_is_not_said_to_be_not_counted() -> None:
+    notes = ["messages of branches are not counted: 1", "tool results that answer no call here, counted as texts: 3"]
+    more = status(opened(BudgetExplorer(window=8_192), SAID, warnings=notes))["more"]
+    assert more[-2:] == [f"{note[0].upper()}{note[1:]}." for note in notes]
 
 
 def test_a_session_brings_its_own_model_and_prices() -> None:

@@ -237,3 +237,10 @@ def test_unknown_current() -> None:
     """The known ones are listed."""
     with pytest.raises(ValueError, match="known are actual, fixed, larger"):
         presets.working_memory(current="guessed")  # type: ignore[arg-type]
+
+
+def test_an_unknown_preset_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(
+        AttributeError, match=r"budgetkit.presets has no 'chatt'; it has .*chat, .*; take one of these$"
+    ):
+        bk.presets.chatt  # noqa: B018

@@ -102,6 +102,24 @@ def test_no_error_writes_a_value_out(path: Path) -> None:
     assert whole == [] or path == Path(bk.__file__)
 
 
+def written_out(tree: ast.AST) -> Iterator[int]:
+    """Give the lines that write ``{value!r}``, but for those of a repr."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.FormattedValue) and node.conversion == ord("r"):
+            yield node.lineno
+        if not (isinstance(node, ast.FunctionDef) and node.name.strip("_") in ("repr", "repr_html")):
+            yield from written_out(node)
+
+
+@pytest.mark.parametrize("room", ["live", "replay", "deciding"])
+def test_no_sentence_writes_a_value_out(room: str) -> None:
+    """Names in sentences stand in quotes as `brief` writes them; what texts.py writes is Python."""
+    paths = [path for path in SOURCES if f"/{room}/" in path.as_posix() and path.name != "texts.py"]
+    assert {
+        path.name: [*found] for path in paths if (found := [*written_out(ast.parse(path.read_text("utf-8")))])
+    } == {}
+
+
 def test_values_are_shown_as_python_shows_them_where_they_are_short() -> None:
     for value in ("a", "it's", 3, None, True, 0.5, [1, "a"], {"a": (1,)}, b"a", (), frozenset({1})):
         assert brief(value) == repr(value)

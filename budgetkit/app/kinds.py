@@ -1,9 +1,10 @@
 """Kinds: which of a conversation's text is code, CJK or prose.
 
 A fenced block is code, and so is what a tool is called with. Any other text is judged paragraph by paragraph: CJK
-where a fifth of what is printed is in its scripts, else code where 8 % is marks and digits that prose has few of, but
-not where words make most of it and the numbers between them most of the marks. On the shipped corpus, by characters,
-that finds 91 % of code, 99 % of data, 92 % of markup and all prose.
+where a fifth of what is printed is in its scripts, else code where most lines are written as statements, or where 8 %
+is marks and digits that prose has few of, unless most of it are words and 3 % is left without words and numbers, which
+may stand in brackets and quotes. On the shipped corpus, by characters, that finds 93 % of code, 99 % of data, 92 % of
+markup and all prose.
 """
 
 from __future__ import annotations
@@ -26,8 +27,20 @@ LARGEST: Final = 1_000_000  # characters of a conversation that are judged; of a
 _FENCE: Final = re.compile(r"^[ ]{0,3}(?:```|~~~).*$", re.MULTILINE)
 _GAP: Final = re.compile(r"\n\s*\n")
 _CJK: Final = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff]")
-_WORD: Final = re.compile(r"""(?<!\S)["'(]?[^\W\d_]+(?:['’-][^\W\d_]+)*["').,;:?!]*(?!\S)""")
-_NUMBER: Final = re.compile(r"""(?<!\S)["'(#]*[$€£]?[A-Z]{0,3}\d[\d.,:/-]*(?:%|[a-z]{1,2})?["').,;:?!]*(?!\S)""")
+_OPEN, _SHUT = r"""(?<!\S)["'(“‘«]*+""", r"""["')”’».,?!]*+"""
+_WORD: Final = re.compile(rf"{_OPEN}(?:https?://\S+|[^\W\d_]+(?:['’/&-][^\W\d_]+)*{_SHUT}(?:(?!\S)|:(?= )))")
+_NUMBER: Final = re.compile(rf"{_OPEN}#*[$€£]?[A-Z]{{0,3}}\d[\d.,:/'-]*+(?:%|°?[A-Za-z]{{1,2}})?{_SHUT}(?!\S)")
+_STATEMENT: Final = re.compile(
+    r"""^[ \t]*(?:
+    (?:from\ [\w.]+\ )?import\ [\w.*]+(?:(?:,|\ as\ ).*)?;?             # imports
+    |(?:(?:const|let|var|int)\ )?[\w.\[\]]+\ ?[-+*/|&:]?=\ ?[^=\s].*    # assignments
+    |(?:(?:await|return|raise|throw|new)\ )*[\w.]+\(.*\)[;:]?           # calls
+    |(?:return|const|let|var|use)\b.*;
+    |(?:SELECT|INSERT|UPDATE|DELETE|CREATE)\ .*(?:FROM|INTO|SET|TABLE)\ .*
+    |.*[{}]
+    )$""",
+    re.MULTILINE | re.VERBOSE,
+)
 _MARK: Final = re.compile(r"[{}()\[\]<>=;_/\\|&*+$#@`~^\"\d:]")
 
 
@@ -42,10 +55,13 @@ def kind(paragraph: str) -> str:
     printed = len("".join(paragraph.split()))
     if not paragraph.isascii() and len(_CJK.findall(paragraph)) >= 0.2 * printed:
         return CJK
+    if 2 * len(_STATEMENT.findall(paragraph)) > paragraph.strip().count("\n") + 1:
+        return CODE
     if len(_MARK.findall(paragraph)) < 0.08 * printed + 1:
         return PROSE
-    sentence = len(_WORD.findall(paragraph)) > 0.5 * len(paragraph.split())
-    return PROSE if sentence and len(_MARK.findall(_NUMBER.sub("", paragraph))) < 0.03 * printed + 1 else CODE
+    rest, words = _WORD.subn("", paragraph)
+    sentence = words > 0.5 * len(paragraph.split())
+    return PROSE if sentence and len(_MARK.findall(_NUMBER.sub("", rest))) < 0.03 * printed + 1 else CODE
 
 
 def by_kind(text: str) -> dict[str, str]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from budgetkit.accuracy.figures.documents import signed_percent
 from budgetkit.app.kinds import CJK, CODE, PROSE
 from budgetkit.app.misjudged import OWN, SHIPPED, Misjudged
 from budgetkit.budget.colours import POOL, colour
@@ -109,22 +110,10 @@ def _row(kind: str, where: str, found: Misjudged | None, room: Room, reach: floa
     return {
         **row,
         "level": level,
-        "error": percent(found.error),
+        "error": signed_percent(found.error, 0),
         "really": f"{really:,}",
         "verdict": said,
         "bar": 100 * found.exact / found.estimate / reach,
         "tip": f"{found.texts:,} texts: {found.estimate:,} counted, {found.exact:,} really; nine in ten texts are "
-        f"{percent(found.low)} to {percent(found.high)} off",
+        f"{signed_percent(found.low, 0)} to {signed_percent(found.high, 0)} off",
     }
-
-
-def percent(error: float) -> str:
-    """Return a signed share.
-
-    Examples
-    --------
-    >>> percent(-.2474), percent(.064), percent(0)
-    ('−25 %', '+6 %', '0 %')
-    """
-    size = round(100 * error)
-    return f"{'+' if size > 0 else '−' if size < 0 else ''}{abs(size)} %"

@@ -11,7 +11,7 @@ import click
 
 from budgetkit.budget.quoting import brief
 from budgetkit.commands.gate import Checked, check
-from budgetkit.commands.inputs import model_of, policies_of, tools_of, traces_of
+from budgetkit.commands.inputs import model_of, policies_named, tools_of, traces_of
 from budgetkit.commands.options import with_budget
 from budgetkit.commands.printed import show_json, show_lines, show_table
 from budgetkit.commands.reports import as_data, github, grown, growth, junit, save
@@ -58,7 +58,7 @@ def command(
         tools=[tool for file in tools for tool in tools_of(file)],
         traces=(trace for file in conversations for trace in traces_of(file)),
         model=model_of(model),
-        policy=None if policy is None else next(iter(policies_of([policy]).values())),
+        policy=None if policy is None else next(iter(policies_named([policy]).values())),
         today=date.today(),
         **limits,
     )

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from budgetkit.budget import Budget
-from budgetkit.commands.inputs import policies_of
+from budgetkit.commands.inputs import policies_named
 from budgetkit.commands.options import with_conversation
 from budgetkit.commands.printed import show_json, show_table
 from budgetkit.replay import rank_policies, replay
@@ -22,7 +22,7 @@ _SHOWN = ["policy", "sent", "cached", "cached_share", "dropped", "dropped_messag
 @click.option("-p", "--policy", "policies", multiple=True, help="One to compare; all that are known when left out.")
 def command(trace: Trace, budget: Budget, count: Any, as_json: bool, policies: tuple[str, ...], **_: Any) -> None:
     """Put pruning policies side by side on one conversation, the cheapest input first."""
-    lines, rules = replace(budget, undeclared="pool"), policies_of(policies).items()
+    lines, rules = replace(budget, undeclared="pool"), policies_named(policies).items()
     table = rank_policies({name: replay(trace, lines, rule, count=count) for name, rule in rules})
     if as_json:
         return show_json(table.to_dict("records"))

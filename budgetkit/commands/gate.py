@@ -155,15 +155,15 @@ def check(
     spoken, schemas = _fixed(lines, prompts or {}, tools, count)
     sent = {name: spoken.get(name, 0) + schemas.get(name, 0) for name in (*spoken, *schemas)}
     demands = [pd.DataFrame([sent])] if sent else []
-    look = partial(_failures, lines, floors)
-    failures = [f for each in demands for f in look("prompts and tools", each, _columns(lines, each), {*sent})]
+    failures_in = partial(_failures, lines, floors)
+    failures = [f for each in demands for f in failures_in("prompts and tools", each, _columns(lines, each), {*sent})]
     known = {*spoken, *(failure.section for failure in failures)}
     fixed = {*schemas, *(a.section for a in lines.allocations if a.required)} - known
     cut, lost = list[bool](), [0]
     for trace in traces:
         demands.append(asked := _asked(lines, trace, spoken, tools, count))
         columns = _columns(lines, asked)
-        failures += look(one_line(trace.id), asked, columns, fixed)
+        failures += failures_in(one_line(trace.id), asked, columns, fixed)
         cut.append(any(column["cut"].any() for column in columns.values()))
         if policy is not None:
             kept = replay(trace, replace(lines, undeclared="pool"), policy, count=count).kept
@@ -172,8 +172,10 @@ def check(
         told = f"{sum(cut):,} of {len(cut):,} are cut, above the share of {most_cut:.0%}"
         failures.append(Failure("cut", "conversations", told, "raise a cap or the window, or agree to a larger share"))
     least = 0 if model is None else CACHES[provider_rules(model)].minimum
-    ask = partial(findings, budget, model=model, policy=policy, thinking=thinking, today=today, cache_minimum=least)
-    found = _found(ask, demands, lost, sum(schemas.values()))
+    found_in = partial(
+        findings, budget, model=model, policy=policy, thinking=thinking, today=today, cache_minimum=least
+    )
+    found = _found(found_in, demands, lost, sum(schemas.values()))
     return Checked(tuple(failures), found, _most(demands), len(cut), sum(cut))
 
 
@@ -182,13 +184,13 @@ def _columns(budget: Budget, demand: pd.DataFrame) -> Columns:
 
 
 def _found(
-    ask: Callable[..., Sequence[Finding]], demands: Sequence[pd.DataFrame], lost: list[int], tools: int
+    found_in: Callable[..., Sequence[Finding]], demands: Sequence[pd.DataFrame], lost: list[int], tools: int
 ) -> tuple[Finding, ...]:
     """Find what is wrong with the budget itself, then what each demand adds to that: a code from one demand only."""
-    found = list(ask(lost=lost, tools=tools))
+    found = list(found_in(lost=lost, tools=tools))
     for demand in demands:
         told = {each.code for each in found}
-        found += [each for each in ask(demand=demand) if each.code not in told]
+        found += [each for each in found_in(demand=demand) if each.code not in told]
     return tuple(found)
 
 

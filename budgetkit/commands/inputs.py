@@ -16,8 +16,7 @@ from budgetkit.models import Model, model
 from budgetkit.plan import Plan
 from budgetkit.presets import PRESETS
 from budgetkit.pruning.policies import Policy
-from budgetkit.pruning.policies.systems import NAMED
-from budgetkit.pruning.policies.systems import policy_of as named_policy
+from budgetkit.pruning.policies.systems import NAMED, policy_of
 from budgetkit.state import from_json, from_yaml
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.loading import iter_traces, load_trace, load_traces
@@ -106,7 +105,7 @@ def _function(tool: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "function", "function": {"name": tool.get("name"), **told}}
 
 
-def policies_of(names: Iterable[str]) -> dict[str, Policy]:
+def policies_named(names: Iterable[str]) -> dict[str, Policy]:
     """Make policies by their names, in which the shell may have a hyphen for a blank; all where none is named."""
     known = {name.replace(" ", "-"): name for name in NAMED}
-    return {known.get(name, name): named_policy(known.get(name, name)) for name in names or NAMED}
+    return {known.get(name, name): policy_of(known.get(name, name)) for name in names or NAMED}

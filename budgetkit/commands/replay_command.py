@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from budgetkit.budget import Budget
-from budgetkit.commands.inputs import policies_of
+from budgetkit.commands.inputs import policies_named
 from budgetkit.commands.options import with_conversation
 from budgetkit.commands.printed import show_json, show_table
 from budgetkit.replay import replay
@@ -23,7 +23,7 @@ _SHOWN = ["request", "limit", "history", "others", "sent", "cached", "dropped", 
 @click.option("--by", type=click.Choice(["turn", "request"]), default="turn", show_default=True)
 def command(trace: Trace, budget: Budget, count: Any, as_json: bool, policy: str, by: Any, **_: Any) -> None:
     """Send a conversation through a budget and a pruning policy."""
-    ((name, rule),) = policies_of([policy]).items()
+    ((name, rule),) = policies_named([policy]).items()
     found = replay(trace, replace(budget, undeclared="pool"), rule, count=count, by=by)
     frame = found.frame()
     if as_json:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from budgetkit.budget import Budget
-from budgetkit.commands.inputs import policies_of
+from budgetkit.commands.inputs import policies_named
 from budgetkit.commands.options import with_conversation
 from budgetkit.commands.printed import show_json
 from budgetkit.explorer.budget import BudgetExplorer
@@ -29,7 +29,7 @@ def command(
     if is_plan:
         BudgetExplorer(budget, trace, **counted).save(output)
     else:
-        ConversationExplorer(trace, budget, policies_of(policies) if policies else None, **counted).save(output)
+        ConversationExplorer(trace, budget, policies_named(policies) if policies else None, **counted).save(output)
     size = Path(output).expanduser().stat().st_size
     if as_json:
         return show_json({"report": output, "bytes": size})

@@ -171,7 +171,7 @@ def _estimate(encoding: str) -> EstimateCounter:
 
 def __getattr__(name: str) -> Any:
     if name != "EstimateCounter":
-        raise AttributeError(f"budgetkit.counters has no {brief(name)}; it has {', '.join(__all__)}")
+        raise AttributeError(f"budgetkit.counters has no {brief(name)}; it has {', '.join(__all__)}; take one of these")
     return import_module("budgetkit.counters.estimate").EstimateCounter
 
 

@@ -121,6 +121,8 @@ def holds_turns(turns: int, section: str = "history") -> Condition:
     >>> holds_turns(20).name
     'history holds 20 turns'
     """
+    if turns < 1:
+        raise ValueError(f"the last {turns} turns are to be held; known is a number of turns; give 1 or more")
 
     def holds(plans: Planned) -> bool:
         column = plans.columns[section]

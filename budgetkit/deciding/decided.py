@@ -77,7 +77,7 @@ class Decided:
         return saving("this budget", less, self.tuned.gains(row), len(held), f" ({self._lost(row)})")
 
     def holds(self, row: int) -> bool:
-        """Say whether the gain is above 0 on conversations held out, with 95 % of the draws."""
+        """Say whether a setting's gain on conversations held out has a 95 % interval that lies above 0."""
         return self.tuned.gains(row)[1] > 0
 
     def table(self, chosen: int) -> pd.DataFrame:

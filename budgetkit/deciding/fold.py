@@ -235,10 +235,8 @@ def with_setting(settings: Any, found: Any, library: Library, setting: Mapping[s
         return replace(settings, base=base, main=name, chosen=chosen)
     for line, tokens in _lines(setting).items():
         now = replace(found, plan=replace(found.plan, budget=settings.budget(found.model)))
-        if tokens is None:
-            settings = set_amount(settings, now, library, line, None)
-        else:
-            settings = move_line(settings, now, library, line, tokens)
+        change: Callable[..., Any] = set_amount if tokens is None else move_line
+        settings = change(settings, now, library, line, tokens)
     return settings
 
 

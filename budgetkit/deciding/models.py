@@ -69,9 +69,9 @@ def _row(
     policy: Policy | None,
     price: Callable[[str], Prices],
 ) -> dict[str, object]:
-    count, own, paid = counter(of), policy or OldestFirst(), price(of.name)
+    count, budget, own, paid = counter(of), preset(of), policy or OldestFirst(), price(of.name)
     sizes = [int(trace.counts(count).sum()) for trace in traces]
-    outcomes = [replay(trace, preset(of), own, count=count, prices=paid) for trace in traces]
+    outcomes = [replay(trace, budget, own, count=count, prices=paid) for trace in traces]
     dropped = [np.flatnonzero(outcome.kept.dropped) for outcome in outcomes]
     first = [each.placed.requests[lost[0]].number for each, lost in zip(outcomes, dropped, strict=True) if len(lost)]
     return {

@@ -66,10 +66,9 @@ def proposed(
         here = [study.ask(space) for _ in range(number - 1, trials, rounds)]  # in all rounds together, all trials
         asked = {trial: tuple(trial.params[line] for line in values) for trial in here}
         new = [each for each in dict.fromkeys(asked.values()) if each not in tried]
-        if new:
-            tried |= {each: len(tried) + place for place, each in enumerate(new)}
-            found = measure([_setting(values, each) for each in new], number, rounds + 1)
-            scores = np.concatenate([scores, found], axis=1)
+        tried |= {each: len(tried) + place for place, each in enumerate(new)}
+        found = measure([_setting(values, each) for each in new], number, rounds + 1)  # of none, to say how far it is
+        scores = np.concatenate([scores, found], axis=1)
         for trial, places in asked.items():
             means = scores[chosen_on, 1 + tried[places]].mean(axis=0)
             failed = np.isnan(means).any()  # what cannot be planned for every conversation

@@ -83,7 +83,7 @@ class Tuned:
 
     @property
     def holds_out(self) -> bool:
-        """Whether the gain is above 0 on conversations held out, with 95 % of the draws."""
+        """Whether the gain on conversations held out has a 95 % interval that lies above 0."""
         return self.low > 0
 
     @property

@@ -142,7 +142,8 @@ def tune(
 
     def measure(settings: Sequence[Mapping[str, Any]], number: int = 0, rounds: int = 1) -> Floats:
         work = partial(measured, budget, settings, named, own, values, options)
-        return np.array(answers_of(work, list(traces), workers, client, _of_rounds(progress, number, rounds)))
+        rows = answers_of(work, list(traces), workers, client, _of_rounds(progress, number, rounds))
+        return np.array(rows, dtype=np.float64).reshape(len(traces), len(settings), len(named))
 
     of, how = prod(map(len, values.values())), "all"
     if of <= trials:
@@ -151,7 +152,7 @@ def tune(
     else:
         settings, scores, how = searched(values, trials, seed, chosen_on, len(named), measure)
     table, best = _table(settings, list(named), scores, chosen_on, held, list(values))
-    changed, with_policy = _set(budget, settings[best], own, values)
+    changed, with_policy = _with_setting(budget, settings[best], own, values)
     many, first = (len(chosen_on), len(held)), next(iter(named))
     gained, parts = gain_of(scores[held, 0, 0], scores[held, 1 + best, 0], seed), (chosen_on, held)
     tried = len(settings), of
@@ -200,9 +201,10 @@ def split(many: int, hold_out: float, seed: int) -> tuple[list[int], list[int]]:
     return sorted(order[held:]), sorted(order[:held])
 
 
-def _set(
+def _with_setting(
     budget: Budget, setting: Mapping[str, Any], policy: Policy, values: Mapping[str, Any]
 ) -> tuple[Budget, Policy]:
+    """Return the budget with a setting's lines, and the policy that it names, else the present one."""
     lines = {line: values[line][name] for line, name in setting.items() if line != "policy"}
     own = values["policy"][setting["policy"]] if "policy" in setting else policy
     return (budget.assign(**lines) if lines else budget), own
@@ -218,12 +220,12 @@ def measured(
     trace: Trace,
 ) -> list[list[float]]:
     """Replay one conversation under every setting; what cannot be planned is not a number."""
-    found = evidence(trace) if "evidence" in objectives else None
+    found = evidence(trace) if settings and "evidence" in objectives else None
     own = dict(objectives) | ({} if found is None else {"evidence": partial(_lost_evidence, found=found)})
     rows = []
     for setting in settings:
         try:
-            changed, pruned_by = _set(budget, setting, policy, values)
+            changed, pruned_by = _with_setting(budget, setting, policy, values)
             outcome = replay(trace, changed, pruned_by, **options)
         except ValueError:
             rows.append([float("nan")] * len(own))

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from zlib import crc32
 
 from budgetkit.budget import Budget
+from budgetkit.budget.quoting import brief
 from budgetkit.live.assembly import describe
 from budgetkit.live.request import Left, Request
 from budgetkit.live.running_ledger import Line, RunningLedger
@@ -164,8 +165,8 @@ class Engine:
     def _told(self, plan: Plan, tokens: int, missing: int) -> tuple[str, ...]:
         """Say what is above its limit; a request that is too large is warned of or raises, as was asked for."""
         told = (
-            f"section {g.section!r} holds {g.demand:,} tokens, {g.cut:,} above its limit of {g.limit:,}; it is sent "
-            "whole; raise the limit, or shorten the texts"
+            f"section {brief(g.section)} holds {g.demand:,} tokens, {g.cut:,} above its limit of {g.limit:,}; it is "
+            "sent whole; raise the limit, or shorten the texts"
             for g in plan.grants
             if g.cut
         )

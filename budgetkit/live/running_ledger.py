@@ -124,7 +124,7 @@ class RunningLedger:
         return sorted(slot for slot in self.waiting if slot < self.start or lines[slot].present == section)
 
     def enter(self, slots: Sequence[int]) -> None:
-        """Note that they are in the history."""
+        """Note that the history has taken these messages in."""
         gone = set(slots)
         self.waiting = [slot for slot in self.waiting if slot not in gone]
         self.entered += sum(self.history.slots.tokens[slot] for slot in slots)

@@ -7,6 +7,7 @@ No preset has an algorithm of its own: what makes them differ are the fields of 
 import json
 from typing import Any
 
+from budgetkit.budget.quoting import brief
 from budgetkit.files import read_bytes
 from budgetkit.presets.agent_prompt import agent_prompt
 from budgetkit.presets.application import agent, chat, rag
@@ -25,5 +26,5 @@ CONTEXT_BUDGET_SCHEMA: dict[str, Any]
 def __getattr__(name: str) -> Any:
     """Read the schema when it is first asked for."""
     if name != "CONTEXT_BUDGET_SCHEMA":
-        raise AttributeError(f"module '{__name__}' has no attribute '{name:.60}'")
+        raise AttributeError(f"{__name__} has no {brief(name)}; it has {', '.join(sorted(__all__))}; take one of these")
     return globals().setdefault(name, json.loads(read_bytes("context_budget.schema.json")))

@@ -225,7 +225,7 @@ def _listed(model: str, on: date | None, provider: str | None, hour: bool) -> Pr
     try:
         seller, entry = get_snapshot().find_provider_model(model.rpartition("/")[2], None, provider, None)
     except LookupError:
-        return Prices(model, source=f"{release} knows no {model!r}", date=day.date().isoformat())
+        return Prices(model, source=f"{release} knows no {brief(model)}", date=day.date().isoformat())
     found = entry.get_prices(day)
     longer = getattr(found, "cache_write_1h_mtok", None) if hour else None
     write = found.cache_write_mtok if longer is None else longer

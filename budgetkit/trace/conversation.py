@@ -136,7 +136,7 @@ class Trace:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the file holds but is not counted, a sentence each. If nothing can be counted, the first says so."""
+        """What reading the file left out or changed, a sentence each. If nothing can be counted, the first says so."""
         told = self.fields.get("warnings")
         notes = [note for note in told if isinstance(note, str)] if isinstance(told, list | tuple) else []
         if self.is_silent:

@@ -75,7 +75,7 @@ def load_trace(
     Returns
     -------
     Trace
-        The conversation; its `format` says what the file was, its `warnings` what is not counted.
+        The conversation; its `format` says what the file was, its `warnings` what was left out.
 
     Raises
     ------

@@ -10,7 +10,7 @@ import numpy as np
 from budgetkit.accuracy.explorer.library import Texts
 from budgetkit.accuracy.explorer.results import Results
 from budgetkit.accuracy.explorer.settings import Settings
-from budgetkit.accuracy.figures.documents import percent
+from budgetkit.accuracy.figures.documents import signed_percent
 from budgetkit.accuracy.simulation import MIXED
 from budgetkit.counters import RULES, encoding_names
 from budgetkit.counters.calibrated import calibrated_models
@@ -135,7 +135,7 @@ class Controls(ModelControls):
         listed = [*worst, *([] if found.document in worst else [found.document])]
         rows = found.errors.loc[listed, ["error", "language", "document", "source"]]
         choices = tuple(
-            (f"{percent(error)} · {language} · {shortened(name or source)}", int(number))
+            (f"{signed_percent(error)} · {language} · {shortened(name or source)}", int(number))
             for number, error, language, name, source in rows.itertuples()
         )
         options(self.document, choices, found.document)

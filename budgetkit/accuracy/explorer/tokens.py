@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from budgetkit.accuracy.figures.documents import percent
+from budgetkit.accuracy.figures.documents import signed_percent
 from budgetkit.counters import Counter, ExactCounter
 
 Data = dict[str, Any]
@@ -114,7 +114,7 @@ def _block(first: int, last: int, line: list[tuple[int, Token]], count: Counter)
     estimate = count("".join(token.text for _, token in line))
     error = estimate / exact - 1
     label = f"line {first:,}" if first == last else f"lines {first:,}\u2013{last:,}"
-    mark = f"exact {exact:,} · {'count' if count.exact else 'estimate'} {estimate:,} · {percent(error)}"
+    mark = f"exact {exact:,} · {'count' if count.exact else 'estimate'} {estimate:,} · {signed_percent(error)}"
     level = {"level": "over"} if error <= -0.25 and exact - estimate > 2 else {}
     return {"label": label, "mark": mark, **level, "pieces": [_piece(place, token) for place, token in line]}
 

@@ -7,7 +7,7 @@ from typing import Any
 from budgetkit.accuracy.explorer.library import Texts
 from budgetkit.accuracy.explorer.notices import as_percent, called, source, sure
 from budgetkit.accuracy.explorer.results import Results
-from budgetkit.accuracy.figures.documents import percent
+from budgetkit.accuracy.figures.documents import signed_percent
 from budgetkit.counters import CalibratedCounter, Counter
 from budgetkit.explorer.drawing import Kpi
 
@@ -50,14 +50,14 @@ def _errors(found: Results) -> list[Kpi]:
     error = found.errors["error"]
     size = error.abs()
     name = called(found.counter)
-    worst = f"worst {percent(float(error.iloc[int(size.to_numpy().argmax())]))}"
+    worst = f"worst {signed_percent(float(error.iloc[int(size.to_numpy().argmax())]))}"
     side = "counts too few" if error.mean() < 0 else "counts too many" if error.mean() > 0 else ""
     shown, tip = named(found.counter), "95th percentile of the error's size"
     return [
         _kpi(
             "mape", "mean error", as_percent(size.mean()), f"Mean absolute error of {name}, over all documents", shown
         ),
-        _kpi("bias", "mean bias", percent(error.mean()), "Mean signed error; below 0: too few tokens", side),
+        _kpi("bias", "mean bias", signed_percent(error.mean()), "Mean signed error; below 0: too few tokens", side),
         _kpi("p95", "95 of 100 within", as_percent(float(size.quantile(0.95))), tip, worst),
     ]
 

@@ -73,22 +73,22 @@ def _told(table: pd.DataFrame) -> list[str]:
         name = f"<b>{label(str(row.document) or str(row.source), 44)}</b>, {plain(str(row.language))}"
         begins = f"<br>\u2068{plain(str(row.begins))}\u2069" if row.begins else ""
         counts = f"<br>{row.exact:,} tokens; {label(str(row.counter), 44)} estimates {row.estimate:,}: "
-        told.append(f"{name}{begins}{counts}{percent(float(row.error))}")  # type: ignore[arg-type]
+        told.append(f"{name}{begins}{counts}{signed_percent(float(row.error))}")  # type: ignore[arg-type]
     return told
 
 
-def percent(share: float) -> str:
-    """Write a signed share as percent.
+def signed_percent(share: float, digits: int = 1) -> str:
+    """Write a share as percent with its sign, with so many digits after the point below 100 %.
 
     Examples
     --------
-    >>> percent(0.123), percent(12.3), percent(0.0)
-    ('+12.3 %', '+1,230 %', '0 %')
+    >>> signed_percent(0.123), signed_percent(12.3), signed_percent(0.0), signed_percent(-0.2474, digits=0)
+    ('+12.3 %', '+1,230 %', '0 %', '−25 %')
     """
-    rounded = round(100 * share, 1)
+    rounded = round(100 * share, digits)
     if not rounded:
         return "0 %"
-    return (f"{rounded:+,.1f} %" if abs(rounded) < 100 else f"{rounded:+,.0f} %").replace("-", "\u2212")
+    return (f"{rounded:+,.{digits}f} %" if abs(rounded) < 100 else f"{rounded:+,.0f} %").replace("-", "\u2212")
 
 
 def _held(table: pd.DataFrame) -> tuple[list[float], float, list[str]]:

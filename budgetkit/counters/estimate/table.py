@@ -19,7 +19,7 @@ from budgetkit.budget.quoting import brief
 from budgetkit.counters.estimate.windows import Places, Windows, windows
 from budgetkit.files import data_files, read_bytes
 
-__all__ = ["CHECK", "MIDDLE", "SCALE", "Table", "looked_up", "table", "table_names"]
+__all__ = ["CHECK", "MIDDLE", "SCALE", "Weights", "looked_up", "table", "table_names"]
 
 #: A token, in the unit of the tables.
 SCALE: Final = 128
@@ -41,7 +41,7 @@ Entries = npt.NDArray[np.uint32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class Weights:
     """What each window adds, in 128ths of a token."""
 
     classes: npt.NDArray[np.uint8]
@@ -53,7 +53,7 @@ class Table:
     run_units: Values
 
     @classmethod
-    def of(cls, stored: Mapping[str, Any]) -> Table:
+    def of(cls, stored: Mapping[str, Any]) -> Weights:
         """Make a table of what training wrote."""
         level = {name.removeprefix("level_"): stored[name] for name in stored if name.startswith("level_")}
         hashed = np.stack([entries(level["own"], MIDDLE - LEAST), entries(level["long"])])
@@ -132,7 +132,7 @@ def table_names() -> tuple[str, ...]:
 
 
 @cache
-def table(encoding: str) -> Table:
+def table(encoding: str) -> Weights:
     """Load the table of one encoding, once."""
     if encoding not in table_names():
         known = ", ".join(table_names())
@@ -140,4 +140,4 @@ def table(encoding: str) -> Table:
             f"no estimate of {brief(encoding)}; there are tables for {known}; use one of them, or count exactly"
         )
     with np.load(io.BytesIO(read_bytes(f"{_FOLDER}/{encoding}.npz")), allow_pickle=False) as stored:
-        return Table.of(stored)
+        return Weights.of(stored)

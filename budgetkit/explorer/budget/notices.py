@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from budgetkit.counters import Counter
 from budgetkit.explorer.budget.results import Results, is_own
 from budgetkit.explorer.budget.settings import Settings
 from budgetkit.explorer.library import Library
+from budgetkit.models import Model
 from budgetkit.plan import Grant, Plan
 from budgetkit.plan.losses import overcommitted
 from budgetkit.trace import Trace
@@ -56,11 +58,11 @@ def silent(trace: Trace) -> Data:
 
 
 def left_out(trace: Trace | None) -> list[str]:
-    """Return what a file holds beside what is counted; kinds of content are named in the source line."""
+    """Return what reading a file left out or changed; kinds of content are named in the source line."""
     if trace is None:
         return []
     told = trace.warnings[:-1] if trace.uncounted else trace.warnings
-    return [_sentence(each if "not counted" in each else f"not counted: {each}") for each in told]
+    return [_sentence(each) for each in told]
 
 
 def _sentence(text: str) -> str:
@@ -112,15 +114,21 @@ def source(settings: Settings, found: Results, library: Library) -> str:
         return "No conversation: the sections ask for the sizes typed in. Open one to see every turn."
     traces = library.conversations(settings.trace)
     trace = traces[settings.conversation]
-    which = library.called(settings.trace, trace)
-    if len(traces) > 1:
-        which = f"{settings.trace}, conversation {settings.conversation + 1:,} of {len(traces):,} ({trace.title})"
     turns = f"turn {found.turn:,} of {len(found.demand):,}"
+    counted = counted_with(found.counter, found.model, trace)
+    return f"{called(settings, trace, len(traces))}: {turns}, {len(trace.messages):,} messages, {counted}."
+
+
+def called(settings: Settings, trace: Trace, many: int) -> str:
+    """Return what a conversation is called, and which of a file's it is where that has many."""
+    if many == 1:
+        return Library.called(str(settings.trace), trace)
+    return f"{settings.trace}, conversation {settings.conversation + 1:,} of {many:,} ({trace.title})"
+
+
+def counted_with(counter: Counter, model: Model, trace: Trace) -> str:
+    """Return how a conversation was counted, and what of it was not."""
     left = f", without its {' and '.join(trace.uncounted)}" if trace.uncounted else ""
-    return f"{which}: {turns}, {len(trace.messages):,} messages, {_counted(found)}{left}."
-
-
-def _counted(found: Results) -> str:
-    if is_own(found.counter, found.model):
-        return f"counted exactly with {found.model.encoding}"
-    return f"counted with {found.counter.name}, an estimate for {found.model.name}"
+    if is_own(counter, model):
+        return f"counted exactly with {model.encoding}{left}"
+    return f"counted with {counter.name}, an estimate for {model.name}{left}"

@@ -37,14 +37,18 @@ def _beside(settings: Settings, counter: str) -> str:
 
 def _counting(settings: Settings, counter: str) -> str:
     """Return the lines that count, and that read the conversation."""
-    named = repr(settings.counter) if settings.counter else f"bk.model({settings.model!r})"
-    lines = f"\ncount = bk.counter({named})"
+    lines = f"\ncount = {counter_of(settings)}"
     if settings.trace is None:
         return lines
     which = f", conversation={settings.conversation}" if settings.conversation else ""
     read = f"trace = bk.load_trace({settings.path or settings.trace!r}{which})"
     known = settings.path or settings.trace in shipped_traces()
     return f"{lines}\n{read if known else f'# Write the path of the file here: {read}'}"
+
+
+def counter_of(settings: Settings) -> str:
+    """Return the call that makes the counter."""
+    return f"bk.counter({repr(settings.counter) if settings.counter else f'bk.model({settings.model!r})'})"
 
 
 def python(settings: Settings, model: Model, budget: Budget) -> str:

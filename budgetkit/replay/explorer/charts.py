@@ -9,6 +9,7 @@ import pandas as pd
 
 from budgetkit import figures
 from budgetkit.budget.colours import GREY
+from budgetkit.budget.quoting import brief
 from budgetkit.explorer.drawing import listed
 from budgetkit.figures.question import Question, dollars, short
 from budgetkit.replay.explorer.results import Results
@@ -69,7 +70,7 @@ def _timeline_note(table: pd.DataFrame, found: Results) -> str:
     cuts = int((found.shown.frame["dropped"] > 0).sum())
     row = found.shown.frame.iloc[found.request - 1]
     said = f"{found.named(found.request).capitalize()} sends {int(row['sent']):,} tokens"
-    cut = f"; {found.main!r} cuts {cuts:,} times" if cuts else f"; {found.main!r} never cuts"
+    cut = f"; {brief(found.main)} cuts {cuts:,} times" if cuts else f"; {brief(found.main)} never cuts"
     return f"{said}{cut}. Click to go to a {found.run.by}."
 
 
@@ -90,7 +91,7 @@ def _spending_note(table: pd.DataFrame, found: Results) -> str:
     least, most = dollars(float(ends[low])), dollars(float(ends[high]))
     if least == most:
         return f"In all {least}, whichever policy prunes."
-    return f"In all {least} under {low!r}, {most} under {high!r}."
+    return f"In all {least} under {brief(low)}, {most} under {brief(high)}."
 
 
 def _ranking_note(table: pd.DataFrame, found: Results) -> str:

@@ -63,14 +63,14 @@ CHOICES: Final[Mapping[str, Choice]] = Table(
 SAYS: Final[Mapping[str, str]] = Table(lambda: {name: row["says"] for name, row in _rows().items()})
 
 
-def policy_of(
+def chosen_policy(
     name: str, given: Mapping[str, Policy], parameters: Mapping[str, Mapping[str, int]], floor: Floor
 ) -> Policy:
-    """Return a policy by name.
+    """Return a policy that was ticked, at the numbers of its sliders, or one of the caller's own.
 
     Examples
     --------
-    >>> policy_of("last turns", {}, {"last turns": {"turns": 3}}, Floor())
+    >>> chosen_policy("last turns", {}, {"last turns": {"turns": 3}}, Floor())
     SlidingWindow(3)
     """
     if name in given:

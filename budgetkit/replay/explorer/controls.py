@@ -58,7 +58,7 @@ class Controls(ConversationControls):
         self._listen()
 
     def _pick(self, do: Do, names: tuple[str, ...]) -> None:
-        """Make what says which policies are compared."""
+        """Make the widgets that choose policies and their floor."""
         self.policies = {
             name: widgets.Checkbox(description=name, tooltip=SAYS.get(name, name), indent=False, **AUTO)
             for name in names
@@ -69,7 +69,7 @@ class Controls(ConversationControls):
         self.conflict = labelled(widgets.Dropdown, "If it won't fit", options=CONFLICTS)
 
     def _cache(self, do: Do, start: Settings) -> None:
-        """Make what says what is cached, what it costs, and how far to look ahead."""
+        """Make the widgets of the prompt cache, of prices, and of the look ahead."""
         given = ((GIVEN, GIVEN),) if isinstance(start.rules, PromptCache) else ()
         names = [("as the model's provider", ""), *((name, name) for name in CACHES), *given]
         self.rules = labelled(widgets.Dropdown, "Rules", options=names)
@@ -129,7 +129,7 @@ class Controls(ConversationControls):
         on(self.money, "money", "money")
 
     def project(self, settings: Settings, found: Results) -> None:
-        """Show what holds."""
+        """Show the settings as they are now."""
         self._project_conversation(settings, found)
         self._project_budget(settings, found)
         self._project_policies(settings)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from budgetkit.explorer.budget.notices import left_out, silent
-from budgetkit.explorer.budget.results import is_own
+from budgetkit.budget.quoting import brief
+from budgetkit.explorer.budget.notices import called, counted_with, left_out, silent
 from budgetkit.explorer.budget.settings import Settings as BudgetSettings
-from budgetkit.explorer.library import Library
 from budgetkit.replay.explorer.results import Results
 
 Data = dict[str, Any]
@@ -24,15 +23,14 @@ def status(found: Results) -> Data:
 
 
 def _lost(found: Results) -> str:
+    under = f"under {brief(found.main)}"
     if found.shown.first_loss is None:
-        return f"Nothing is ever lost under {found.main!r}: all {found.requests:,} requests hold everything."
+        return f"Nothing is ever lost {under}: all {found.requests:,} requests hold everything."
     fates = found.shown.messages["fate"].value_counts()
     words = {"dropped": "dropped", "summarised": "summarised", "shrunk": "cut to a placeholder"}
     parts = [f"{int(fates[fate]):,} {word}" for fate, word in words.items() if fates.get(fate, 0)]
     lost = f"{', '.join(parts)} of {len(found.trace.messages):,} messages" if parts else "other sections are cut short"
-    return (
-        f"From {found.named(found.shown.first_loss)} on something is missing under {found.main!r}: {lost} by the end."
-    )
+    return f"From {found.named(found.shown.first_loss)} on something is missing {under}: {lost} by the end."
 
 
 def _floors(found: Results) -> list[str]:
@@ -87,21 +85,14 @@ def _pauses(found: Results) -> list[str]:
 
 def source(base: BudgetSettings, found: Results) -> str:
     """Return what the numbers are made of."""
-    which = Library.called(str(base.trace), found.trace)
-    if (many := len(found.conversations)) > 1:
-        which = f"{base.trace}, conversation {base.conversation + 1:,} of {many:,} ({found.trace.title})"
+    which = called(base, found.trace, len(found.conversations))
     size = f"{len(found.trace.messages):,} messages, {len(found.trace.turns):,} turns, {found.requests:,} requests"
-    own = is_own(found.run.count, found.bare.model)
-    counter = found.bare.model.encoding if own else found.run.count.name
-    counted = (
-        f"counted exactly with {counter}" if own else f"counted with {counter}, an estimate for {found.bare.model.name}"
-    )
-    left = f", without its {' and '.join(found.trace.uncounted)}" if found.trace.uncounted else ""
+    counted = counted_with(found.run.count, found.bare.model, found.trace)
     day = f" of {found.run.prices.date}" if found.run.prices.date else ""
     money = f"Prices{day}: {found.run.prices.source}." if found.run.prices.source else ""
     room, most = found.budget.window, found.bare.model.window
     within = f", in a window of {room:,} tokens ({found.bare.model.name} takes {most:,})" if room < most else ""
-    return f"{which}: {size}, {counted}{left}{within}. Cache: {found.rules}{_kept(found)}. {money}".strip()
+    return f"{which}: {size}, {counted}{within}. Cache: {found.rules}{_kept(found)}. {money}".strip()
 
 
 def _kept(found: Results) -> str:

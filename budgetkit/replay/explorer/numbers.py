@@ -31,7 +31,7 @@ class Numbers:
         self.widget = widgets.VBox([]).add_class("bk-group")
 
     def project(self, settings: Settings) -> None:
-        """Show what holds."""
+        """Show the settings as they are now."""
         if self._policy != settings.main:
             self._rebuild(settings.main)
         values = settings.parameters.get(settings.main, {})

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from budgetkit.budget.quoting import brief
 from budgetkit.explorer.reading import speaker, whole, words
 from budgetkit.pruning.history import NEVER
 from budgetkit.replay.explorer.results import Results
@@ -63,7 +64,7 @@ def _note(found: Results, standing: Standing, shown: set[int]) -> str:
     gone = f"{len(standing.absent):,} have left before" if standing.absent else "nothing has left before"
     left = len(standing.there) + len(standing.absent) - len(shown)
     cut = f" {left:,} of them are not shown." if left > 0 else ""
-    return f"{there}; {gone}, under {found.main!r}.{cut}"
+    return f"{there}; {gone}, under {brief(found.main)}.{cut}"
 
 
 def _blocks(found: Results, standing: Standing, shown: set[int]) -> Iterator[Data]:

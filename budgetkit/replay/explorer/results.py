@@ -23,7 +23,7 @@ from budgetkit.plan.items import Floats, Ints
 from budgetkit.pruning.policies import Policy
 from budgetkit.replay import turn_sizes
 from budgetkit.replay.cost import Price, Prices
-from budgetkit.replay.explorer.choices import policy_of
+from budgetkit.replay.explorer.choices import chosen_policy
 from budgetkit.replay.explorer.library import Replays, Run
 from budgetkit.replay.explorer.replayed import Compared, Replayed
 from budgetkit.replay.explorer.rules import prompt_cache
@@ -130,7 +130,9 @@ def results(settings: Settings, library: Replays) -> Results:
     by, prices = settings.by or _by(trace), _prices(settings, bare.model.name, rules, library)
     counted = trace, bare.counter, framing_for(bare.model.name)
     run = Run(*counted, budget, _roles(settings, budget), by, cache, prices)
-    policies = {name: policy_of(name, settings.given, settings.parameters, settings.floor) for name in settings.chosen}
+    policies = {
+        name: chosen_policy(name, settings.given, settings.parameters, settings.floor) for name in settings.chosen
+    }
     replays = library.replayed(run, policies)
     requests = len(replays[settings.main].outcome.over)
     replayed = policies, replays, library.compared(run, policies, replays)

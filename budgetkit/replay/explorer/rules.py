@@ -13,7 +13,7 @@ OWN = "given in code"
 
 
 def prompt_cache(settings: Settings, model: Model) -> tuple[str, PromptCache, str]:
-    """Return the prompt cache that holds."""
+    """Return the name of the cache rules in use, the cache, and a note where a provider's is not known."""
     rules = provider_rules(model) if settings.rules is None else settings.rules
     note = ""
     if settings.rules is None and rules == IDEAL:

@@ -6,6 +6,7 @@ import re
 from datetime import date
 from typing import Any
 
+from budgetkit.explorer.budget.texts import counter_of
 from budgetkit.explorer.budget.texts import texts as budget_texts
 from budgetkit.pruning.policies import Policy
 from budgetkit.replay.cost import PRICED, Prices
@@ -62,8 +63,7 @@ def _source(settings: Settings, name: str) -> str:
 
 def _replay(settings: Settings, found: Results) -> list[str]:
     run, model = found.run, found.bare.model
-    counted = repr(settings.base.counter) if settings.base.counter else f"bk.model({settings.base.model!r})"
-    arguments = [f"count=bk.counter({counted})", f"framing=framing_for({model.name!r})"]
+    arguments = [f"count={counter_of(settings.base)}", f"framing=framing_for({model.name!r})"]
     if dict(run.roles) != dict(found.budget.roles or DEFAULT_ROLES):
         kept = "budget.roles" if found.budget.roles else "DEFAULT_ROLES"
         arguments.append(f'roles={{role: section for role, section in {kept}.items() if role != "step"}}')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from budgetkit.budget.quoting import brief
 from budgetkit.explorer.drawing import Kpi
 from budgetkit.figures.question import dollars, short
 from budgetkit.replay.explorer.results import Results
@@ -27,7 +28,7 @@ def _first(found: Results) -> Kpi:
     first = found.shown.first_loss
     value = "none" if first is None else f"turn {found.turn_of(first):,}"
     change = f"request {first:,}" if first is not None and found.run.by == "request" else ""
-    tip = f"The first request from which something is missing under {found.main!r}"
+    tip = f"The first request from which something is missing under {brief(found.main)}"
     return Kpi("first", "first loss", value, tip, change)
 
 
