@@ -54,7 +54,7 @@ COLOURS = {
     "sampled": "#D55E00",
     "exact": "#009E73",
 }
-LEADER = {"arrowstyle": "-", "lw": 0.8, "alpha": 0.4}
+LEADER = {"arrowstyle": "-", "lw": 0.8, "alpha": 0.4, "relpos": (0, 0.5)}
 Forget = Callable[[], object]
 Seconds = tuple[float, float, float]  # of a message, of one of a batch, of a megabyte
 
@@ -106,9 +106,9 @@ def measured(
 
 def gathered(lessons: Sequence[Any]) -> pd.DataFrame:
     """Cut pieces of the mini-corpus and the folders; short messages of the shipped conversations, each once."""
-    given = Corpus(
-        tuple(Document(d.text, *d.kind.partition("/")[::2], d.source, str(i)) for i, d in enumerate(lessons))
-    )
+    kinds = [lesson.kind.partition("/") for lesson in lessons]
+    read = zip(lessons, kinds, strict=True)
+    given = Corpus(tuple(Document(d.text, kind, of, d.source, str(at)) for at, (d, (kind, _, of)) in enumerate(read)))
     sets = {MINI: corpora.shipped().pieces(most=6), FOLDERS: chosen(given.pieces(most=6))}
     rows = [(name, d.kind, d.language, d.source, d.text) for name, pieces in sets.items() for d in pieces]
     for path in files.data_files("traces"):
@@ -248,6 +248,7 @@ def page(found: pd.DataFrame, about: str, exact: str) -> str:
         "learned from many public sources, perhaps from those of the folders; of the mini-corpus and the messages",
         "nothing was learned. Sampled is a text of more than 200,000 characters; a shorter one is counted. The extra",
         "fast takes no part in counting one short message. Times are processor time, that of all threads together.",
+        "What is trained here learns from little text, so that it takes minutes: compare it with `all of it`.",
         "",
         machine("budgetkit", "tiktoken", "gigatoken", "numpy"),
         "",
