@@ -18,7 +18,7 @@ from unittest import mock
 import numpy as np
 
 from budgetkit import files
-from budgetkit.counters.estimate.table import LEAST, Table, looked_up
+from budgetkit.counters.estimate.table import LEAST, Weights, looked_up
 from budgetkit.counters.estimate.windows import BEFORE, LEVELS, WINDOW, windows
 
 __all__ = ["PARTS", "Part", "trained", "training"]
@@ -28,7 +28,7 @@ GOLDEN = np.uint32(2_654_435_761)  # by which the keys of windows are spread
 LEARN_FROM = 60_000  # characters of a class and language of one source
 
 
-class WithoutLong(Table):
+class WithoutLong(Weights):
     """Looks up no windows with the two units before them."""
 
     def values(self, units: Any) -> Any:
@@ -61,7 +61,7 @@ class WithoutRaw(WithoutLong):
         return self._completed(stretch, found[0].astype(np.int16), missing[0], raw=False)
 
 
-class WithoutShapes(Table):
+class WithoutShapes(Weights):
     """Looks up pairs alone where a window is not held."""
 
     def _unknown(self, stretch: Any, at: Any) -> Any:
@@ -85,7 +85,7 @@ class PairsAlone(WithoutLong):
 class Part:
     """What an estimator is trained and read without."""
 
-    reads: type[Table] = Table
+    reads: type[Weights] = Weights
     without: tuple[str, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)
     knobs: Mapping[str, object] = field(default_factory=dict)
@@ -111,7 +111,7 @@ def training() -> Any:
     return import_module("train_estimator")
 
 
-def trained(exact: str, lessons: Sequence[Any], parts: Mapping[str, Part]) -> Iterator[tuple[str, Table]]:
+def trained(exact: str, lessons: Sequence[Any], parts: Mapping[str, Part]) -> Iterator[tuple[str, Weights]]:
     """Train a table without each part."""
     train = training()
     runs = train.runs(exact)
@@ -130,7 +130,7 @@ def some(lessons: Iterable[Any]) -> Iterator[Any]:
             yield document
 
 
-def one_table(train: Any, exact: str, lessons: Sequence[Any], part: Part, runs: tuple[Any, Any]) -> Table:
+def one_table(train: Any, exact: str, lessons: Sequence[Any], part: Part, runs: tuple[Any, Any]) -> Weights:
     """Train one table; levels that are left out are empty in it."""
     sizes = {level: part.sizes.get(level, size) for level, size in LEVELS.items()}
     kept = {level: size for level, size in sizes.items() if level not in part.without}

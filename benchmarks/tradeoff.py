@@ -36,7 +36,7 @@ from budgetkit import corpora, files
 from budgetkit.accuracy.corpora import Corpus, Document
 from budgetkit.counters import Counter, ExactCounter, accelerated, calibrate, counter
 from budgetkit.counters.estimate import EstimateCounter, estimate
-from budgetkit.counters.estimate.table import Table
+from budgetkit.counters.estimate.table import Weights
 from budgetkit.counters.estimate.table import table as table_of
 from budgetkit.counters.exact import memory
 
@@ -160,7 +160,7 @@ def forgotten(faster: Any, exact: str) -> None:
 
 
 def trained_ways(
-    lessons: Sequence[Any], half: Mapping[str, int], exact: str, tables: dict[str, Table], parts: Mapping[str, Part]
+    lessons: Sequence[Any], half: Mapping[str, int], exact: str, tables: dict[str, Weights], parts: Mapping[str, Part]
 ) -> Iterator[Way]:
     """Give an estimator without each part, its tables learned without one and without the other half of the sources."""
     for left_out in (0, 1):

@@ -10,7 +10,7 @@ import pytest
 from benchmarks import estimator_parts, tradeoff
 from benchmarks.estimator_parts import PARTS
 from budgetkit import corpora, files
-from budgetkit.counters.estimate.table import Table
+from budgetkit.counters.estimate.table import Weights
 from budgetkit.counters.estimate.units import laid_out
 from budgetkit.counters.estimate.windows import LEVELS
 
@@ -55,7 +55,7 @@ def test_sources_of_one_family_are_on_the_same_side() -> None:
 def test_not_to_look_a_level_up_is_the_same_as_to_find_it_empty(part: estimator_parts.Part) -> None:
     with np.load(files.data_path("estimates/o200k_base.npz")) as shipped:
         stored = {**shipped} | {f"level_{level}": np.zeros(LEVELS[level], np.int16) for level in part.without}
-    reduced, whole = part.reads.of(stored), Table.of(stored)
+    reduced, whole = part.reads.of(stored), Weights.of(stored)
     texts = corpora.shipped().texts + corpora.odd(documents=2).texts
     for some in (texts, texts[:4], [text for text in texts if text.isascii()]):
         row = laid_out(some)[0]
