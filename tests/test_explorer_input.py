@@ -413,3 +413,13 @@ def test_a_file_of_few_conversations_has_no_search() -> None:
     controls = BudgetExplorer("chat", [bk.Trace(str(i), messages) for i in range(2)]).controls
     assert "bk-hidden" not in controls.which._dom_classes
     assert "bk-hidden" in controls.find._dom_classes
+
+
+def test_a_conversation_of_one_turn_is_told_as_one() -> None:
+    said = [{"role": "user", "content": "Where is it?"}, {"role": "assistant", "content": "On its way."}]
+    planned, replayed = bk.BudgetExplorer("chat", said, window=8_192), bk.ConversationExplorer(said)
+    assert planned.status == "Everything fits, in 1 turn."
+    assert "turn 1 of 1, 2 messages, " in planned.view.state["source"]
+    assert "its one request holds everything" in replayed.status
+    assert "2 messages, 1 turn, 1 request, " in replayed.view.state["source"]
+    assert replayed.view.reader["note"].startswith("1 message, ")

@@ -167,7 +167,8 @@ class Explorer(Kind[S, F, L]):
                 yield
             except Exception as problem:
                 told = refusal(problem)
-                self._say({**told, "note": told["text"], "beside": beside} if beside else told, ack)
+                near = {"note": told["text"], "beside": beside, "holds": self._status(self._found)} if beside else {}
+                self._say({**told, **near}, ack)
 
     def _command(self, kind: str) -> Callable[..., S]:
         known = {**self.commands, **COMMANDS}

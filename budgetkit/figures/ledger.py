@@ -48,8 +48,8 @@ def _draw(table: pd.DataFrame) -> Spec:
     x = {"range": [low * 1.1, low + (high - low) * 1.75], "tickformat": "~s", "nticks": 6}
     y = {"range": [len(table) - 0.4, -0.6], "visible": False}
     place = {"xref": "paper", "yref": "paper", "xanchor": "right", "yanchor": "bottom"}
-    notes = [note(f"{sum(tokens):,} tokens in all", 1, 1.02, **place)]
-    return {"data": [bar], "layout": layout(len(table) * ROW + 80, x, y, annotations=notes)}
+    notes = [note(f"{sum(tokens):,} tokens in all", 1, 1, **place)]
+    return {"data": [bar], "layout": layout(len(table) * ROW + 80, x, y, annotations=notes, meta={"top": 20})}
 
 
 def _named(row: dict[str, Any]) -> str:

@@ -66,6 +66,8 @@ def test_a_typed_number_is_read_as_meant_or_refused_beside_its_box(lab: Notebook
     type_into(lab, "Window, in tokens", "plenty")
     told = page.locator(".bk-beside")
     expect(told).to_contain_text("'plenty' is no number; 100,000 stays")
+    expect(page.locator(".bk-status")).not_to_contain_text("plenty")  # said once: the sentence keeps what holds
+    expect(page.locator(".bk-status")).to_contain_text("Everything fits")
     box = lab.place_of(page.locator(".bk-controls input[title='Window, in tokens']"))
     assert 0 <= lab.place_of(told)["y"] - box["y"] < 60
     expect(page.locator(".bk-controls input[title='Window, in tokens']")).to_have_value("100,000")

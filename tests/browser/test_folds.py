@@ -110,6 +110,8 @@ def test_the_folds_of_both_explorers_stand_in_nobodys_way(notebook: Open, tmp_pa
     for name in ("billed", "check", *(["why"] if theme == "light" else [])):
         fold(lab, name)
     expect(fold(lab, "billed").locator(".bk-note").first).to_contain_text("tokens, exact")
+    total = fold(lab, "billed").locator(".annotation-text")
+    assert lab.place_of(total)["y"] >= lab.place_of(fold(lab, "billed").locator(".bk-plot"))["y"], "not cut off"
     lab.wait_for_charts(3)
     assert lab.violations(".bk-explorer") == []
     lab.resize(640)

@@ -78,6 +78,35 @@ def test_the_first_screen_holds_bar_sentence_turns_and_controls(
     expect(page.locator(".bk-block").first).to_be_in_viewport()
 
 
+@pytest.mark.parametrize("explorer", ["App('mixed-language', window=8_192)", FIRST_SCREEN.removeprefix("bk.")])
+def test_a_narrow_page_beside_the_file_browser_holds_bar_and_controls_and_nothing_is_cut_off(
+    notebook: Callable[..., Notebook], tmp_path: Path, explorer: str
+) -> None:
+    """On 0.1.0 fewer than 300 pixels began with a screen without a control, and the app was wider than they are."""
+    own = notebook(written(tmp_path, f"bk.{explorer}"))
+    page = own.page
+    page.evaluate("jupyterapp.shell.expandLeft()")
+    own.resize(640, 900)
+    own.run_all()
+    own.command("notebook:hide-all-cell-code")
+    expect_whole(page, "svg.bk-bar", ".bk-status", ".bk-controls input[title='Window, in tokens']")
+    room = own.place_of(page.locator(".jp-WindowedPanel-outer"))
+    for place in (".bk-status", "svg.bk-bar"):
+        found = own.place_of(page.locator(place).first)
+        assert found["x"] + found["width"] <= room["x"] + room["width"]
+
+
+def test_the_colours_of_what_is_played_are_named_at_every_width(
+    notebook: Callable[..., Notebook], tmp_path: Path
+) -> None:
+    own = notebook(written(tmp_path, "bk.ConversationExplorer()"))
+    own.resize(1024, 768)
+    own.run_all()
+    own.page.get_by_role("button", name="Play").click()
+    expect(own.page.locator(".bk-play .bk-legend")).to_contain_text("read from the cache")
+    expect(own.page.locator(".bk-play .bk-legend")).to_be_visible()
+
+
 @pytest.mark.parametrize("width", [1440, 1024, 640])
 def test_names_and_numbers_are_whole_at_every_width(
     notebook: Callable[..., Notebook], tmp_path: Path, width: int

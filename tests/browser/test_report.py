@@ -21,6 +21,16 @@ COUNT_FRAMES = """() => {
     };
 }"""
 
+#: Whether the colour of alarm stands somewhere in the middle of the first lane, once that is drawn.
+CUT_ENDS = """() => new Promise(answer => requestAnimationFrame(() => requestAnimationFrame(() => {
+    const lane = document.querySelector(".bk-lane");
+    const copy = Object.assign(document.createElement("canvas"), { width: lane.width, height: lane.height });
+    const pen = copy.getContext("2d", { willReadFrequently: true });
+    pen.drawImage(lane, 0, 0);
+    const { data } = pen.getImageData(0, 24, lane.width, 1);
+    answer(data.some((_, i) => !(i % 4) && data[i] === 213 && data[i + 1] === 94 && data[i + 2] === 0));
+})))"""
+
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -133,6 +143,17 @@ def test_a_budget_goes_through_its_turns(opened: Callable[..., AbstractContextMa
         scrub(page, 75)
         expect(page.locator(".bk-lane-told")).to_contain_text("asked 10,680; granted 3,163; cut 7,517")
         expect(page.locator("#bk-messages li")).to_have_count(30)  # on 0.1.0 only those that the turn itself brings
+
+
+def test_what_a_section_loses_is_seen_at_its_end_as_in_the_explorer(
+    opened: Callable[..., AbstractContextManager[Page]],
+) -> None:
+    with opened("budget") as page:
+        expect(page.locator(".bk-play .bk-legend")).to_contain_text("limit that cuts")
+        for turn, is_cut in ((75, True), (1, False)):
+            scrub(page, turn)
+            expect(page.locator(".bk-play-where")).to_contain_text(f"turn {turn} of")
+            assert page.evaluate(CUT_ENDS) == is_cut
 
 
 def test_no_text_is_taken_for_markup(opened: Callable[..., AbstractContextManager[Page]]) -> None:

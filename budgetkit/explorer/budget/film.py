@@ -33,8 +33,11 @@ def film(found: Results) -> Data:
         plans = [replace(plan, grants=each) for each in grants]
         spans = [(turn.start, turn.sent) for turn in found.trace.turns] if found.trace else []
     budget = plan.budget
-    kinds = [(claim.line, colour(claim.line)) for claim in claims(plans[0])]
-    sizes = [[max(0, claim.tokens) for claim in claims(each)] for each in plans]
+    lines = [claims(each) for each in plans]
+    kinds = [(claim.line, colour(claim.line)) for claim in lines[0]]
+    sizes = [[max(0, claim.tokens) for claim in each] for each in lines]
+    losers = [{grant.section for grant in each.grants if grant.cut > 0} for each in plans]
+    cuts = [[int(claim.line in each) for claim in row] for row, each in zip(lines, losers, strict=True)]
     asked, got = ([sum(getattr(g, what) for g in each.grants) for each in plans] for what in ("demand", "granted"))
     rows_shown = {"asked": asked, "granted": got, "cut": [a - b for a, b in zip(asked, got, strict=True)]}
     if budget.remainder is not None:
@@ -53,6 +56,7 @@ def film(found: Results) -> Data:
             {
                 "name": budget.name or "own budget",
                 "before": [(place, list(each)) for place, each in enumerate(zip(*sizes, strict=True))],
+                "cuts": [list(each) for each in zip(*cuts, strict=True)],
                 "after": [],
                 "gone": [],
                 "shrunk": [],

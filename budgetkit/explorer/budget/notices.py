@@ -80,7 +80,7 @@ def _fits(found: Results) -> str:
     if found.demand is None:
         return "Everything fits."
     if found.first_cut is None:
-        return f"Everything fits, in all {len(found.demand):,} turns."
+        return f"Everything fits, in {'all ' if len(found.demand) > 1 else ''}{many(len(found.demand), 'turn')}."
     turn, section = found.first_cut
     return f"Turn {found.turn:,} fits. The first cut comes at turn {turn:,}, in {section}."
 
@@ -108,6 +108,15 @@ def listed(names: Sequence[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
+def many(number: int, what: str) -> str:
+    """Return how many there are of something.
+
+    >>> many(1, "turn"), many(1_200, "turn")
+    ('1 turn', '1,200 turns')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def source(settings: Settings, found: Results, library: Library) -> str:
     """Return where the demands come from and how they were counted."""
     if settings.trace is None or found.demand is None:
@@ -116,7 +125,7 @@ def source(settings: Settings, found: Results, library: Library) -> str:
     trace = traces[settings.conversation]
     turns = f"turn {found.turn:,} of {len(found.demand):,}"
     counted = counted_with(found.counter, found.model, trace)
-    return f"{called(settings, trace, len(traces))}: {turns}, {len(trace.messages):,} messages, {counted}."
+    return f"{called(settings, trace, len(traces))}: {turns}, {many(len(trace.messages), 'message')}, {counted}."
 
 
 def called(settings: Settings, trace: Trace, many: int) -> str:

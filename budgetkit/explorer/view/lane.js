@@ -14,9 +14,9 @@ const many = (number, what) => `${grouped(number)} ${what}${number === 1 ? "" : 
 // What stands in a request, in the order of the prompt: {key, kind, tokens, message}.
 function blocksAt(film, track, request) {
   const blocks = [];
-  const push = (key, kind, tokens, message) => tokens > 0 && blocks.push({ key, kind, tokens, message });
-  const fixed = (list, mark) => list.forEach(([kind, sizes], i) => push(`${mark}${i}`, kind, sizes[request - 1]));
-  fixed(track.before, "b");
+  const push = (key, kind, tokens, message, cut) => tokens > 0 && blocks.push({ key, kind, tokens, message, cut });
+  const fixed = (list, mark, cuts) => list.forEach(([kind, sizes], i) => push(`${mark}${i}`, kind, sizes[request - 1], undefined, cuts?.[i][request - 1]));
+  fixed(track.before, "b", track.cuts);
   const summaries = new Map(track.summaries.filter(([, from, until]) => from <= request && !(until && until <= request)).map((each) => [each[0], each[3]]));
   const back = track.back[request] ?? [];
   film.first.forEach((first, i) => {
@@ -62,13 +62,14 @@ function drawLane(lane, film, time, theme) {
   pen.fillStyle = theme.soft;
   pen.fillRect(0, LANE.top, Math.min(width, film.room * scale), LANE.bar);
   pen.font = `600 12px ${theme.font}`;
+  const look = { kinds: film.kinds, alarm: theme.alarm };
   for (const [key, block] of before.found) {
     const next = after.found.get(key);
-    if (next) drawBlock(pen, film, block, mix(block.x, next.x, part) * scale, mix(block.tokens, next.tokens, part) * scale, 0, 1);
-    else drawBlock(pen, film, block, block.x * scale, block.tokens * scale, part * part * (lane.height - LANE.top), 1 - part);
+    if (next) drawBlock(pen, look, block, mix(block.x, next.x, part) * scale, mix(block.tokens, next.tokens, part) * scale, 0, 1);
+    else drawBlock(pen, look, block, block.x * scale, block.tokens * scale, part * part * (lane.height - LANE.top), 1 - part);
   }
   for (const [key, block] of after.found) {
-    if (!before.found.has(key)) drawBlock(pen, film, block, (block.x + (1 - part) * lane.most * 0.08) * scale, block.tokens * scale, 0, part);
+    if (!before.found.has(key)) drawBlock(pen, look, block, (block.x + (1 - part) * lane.most * 0.08) * scale, block.tokens * scale, 0, part);
   }
   drawCache(pen, lane.track, at, part, scale);
   pen.fillStyle = theme.alarm;
@@ -78,8 +79,8 @@ function drawLane(lane, film, time, theme) {
 const mix = (a, b, part) => a + (b - a) * part;
 const ease = (part) => part * part * (3 - 2 * part);
 
-function drawBlock(pen, film, block, x, width, drop, alpha) {
-  const [name, color] = film.kinds[block.kind];
+function drawBlock(pen, look, block, x, width, drop, alpha) {
+  const [name, color] = look.kinds[block.kind];
   pen.globalAlpha = alpha;
   pen.fillStyle = color;
   pen.fillRect(x, LANE.top + drop, Math.max(0.4, width > 3 ? width - 1 : width), LANE.bar);
@@ -87,6 +88,8 @@ function drawBlock(pen, film, block, x, width, drop, alpha) {
     pen.fillStyle = isDark(color) ? "#ffffff" : "#111111";
     pen.fillText(name, x + 6, LANE.top + drop + LANE.bar / 2 + 4);
   }
+  pen.fillStyle = look.alarm;
+  if (block.cut) pen.fillRect(x + width - 4, LANE.top + drop, 3, LANE.bar); // as the bar marks what loses something
   pen.globalAlpha = 1;
 }
 

@@ -43,13 +43,17 @@ function watchGrabs(box, post, steady) {
   return () => box.removeEventListener("pointerdown", grab, true);
 }
 
-// What there is to say about a number that was typed stands under its box, until something else is said.
-function tellBeside(box, { beside, note }) {
-  box.querySelectorAll(".bk-beside").forEach((node) => node.remove());
-  if (!beside || !note) return;
+// What there is to say about a number that was typed stands under its box, until something else is said. Returns the
+// status for the sentence above: what holds, or what is to be said where its box is out of sight.
+function tellBeside(box, status) {
+  const { beside, note, holds } = status;
+  box?.querySelectorAll(".bk-beside").forEach((node) => node.remove());
+  if (!box || !beside || !note) return status;
   const named = [...box.querySelectorAll(".bk-controls [title]")].find((node) => node.title === beside);
   const place = named?.closest(".bk-row, .bk-limits, .bk-pair, .bk-prices") ?? named?.closest(".jupyter-widgets");
-  place?.insertAdjacentElement("afterend", element("p", { class: "bk-beside", role: "alert" }, note));
+  if (!place?.clientWidth) return status;
+  place.insertAdjacentElement("afterend", element("p", { class: "bk-beside", role: "alert" }, note));
+  return holds;
 }
 
 // What stands beside the charts stays in sight while they scroll: what lies around the explorer is not to hold it,

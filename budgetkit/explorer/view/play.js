@@ -146,6 +146,7 @@ function paintPlayLegend(list, film) {
     entries.push({ key: "read from the cache", color: CACHE.cached }, { key: "written to it", color: CACHE.written }, { key: "gone cold", color: CACHE.cold });
   }
   const isOver = film.tracks.some((track) => track.sent?.some((sent) => sent > film.room));
+  if (film.tracks.some((track) => track.cuts?.flat().some(Boolean))) entries.push({ key: "limit that cuts", color: "var(--bk-alarm)" });
   if (isOver) entries.push({ key: film.room_text, color: "var(--bk-alarm)" });
   keep(list, entries, () => element("li", {}, element("span", { class: "bk-swatch", "aria-hidden": "true" }), element("span")), (item, entry) => {
     put(item.children[0], { style: `--bk-color:${entry.color}` });

@@ -63,8 +63,7 @@ function render({ model, el }) {
     if (!state.kpis) return;
     courier.landed(state.ack);
     paintKpis(kpis, state.kpis);
-    report(state.status);
-    if (box) tellBeside(box, state.status);
+    report(tellBeside(box, state.status));
     pane?.draw(state.bar);
     card.paint(state);
     actions.paint(state.actions);

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from budgetkit.budget.quoting import brief
-from budgetkit.explorer.budget.notices import called, counted_with, left_out, silent
+from budgetkit.explorer.budget.notices import called, counted_with, left_out, many, silent
 from budgetkit.explorer.budget.settings import Settings as BudgetSettings
 from budgetkit.replay.explorer.results import Results
 
@@ -25,7 +25,8 @@ def status(found: Results) -> Data:
 def _lost(found: Results) -> str:
     under = f"under {brief(found.main)}"
     if found.shown.first_loss is None:
-        return f"Nothing is ever lost {under}: all {found.requests:,} requests hold everything."
+        requests = "its one request holds" if found.requests == 1 else f"all {found.requests:,} requests hold"
+        return f"Nothing is ever lost {under}: {requests} everything."
     fates = found.shown.messages["fate"].value_counts()
     words = {"dropped": "dropped", "summarised": "summarised", "shrunk": "cut to a placeholder"}
     parts = [f"{int(fates[fate]):,} {word}" for fate, word in words.items() if fates.get(fate, 0)]
@@ -86,7 +87,8 @@ def _pauses(found: Results) -> list[str]:
 def source(base: BudgetSettings, found: Results) -> str:
     """Return what the numbers are made of."""
     which = called(base, found.trace, len(found.conversations))
-    size = f"{len(found.trace.messages):,} messages, {len(found.trace.turns):,} turns, {found.requests:,} requests"
+    sizes = {"message": len(found.trace.messages), "turn": len(found.trace.turns), "request": found.requests}
+    size = ", ".join(many(number, what) for what, number in sizes.items())
     counted = counted_with(found.run.count, found.bare.model, found.trace)
     day = f" of {found.run.prices.date}" if found.run.prices.date else ""
     money = f"Prices{day}: {found.run.prices.source}." if found.run.prices.source else ""

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from budgetkit.budget.quoting import brief
+from budgetkit.explorer.budget.notices import many
 from budgetkit.explorer.reading import speaker, whole, words
 from budgetkit.pruning.history import NEVER
 from budgetkit.replay.explorer.results import Results
@@ -60,7 +61,7 @@ def _chosen(standing: Standing) -> set[int]:
 
 def _note(found: Results, standing: Standing, shown: set[int]) -> str:
     row = found.shown.frame.iloc[found.request - 1]
-    there = f"{len(standing.there):,} messages, {int(row['sent']):,} tokens"
+    there = f"{many(len(standing.there), 'message')}, {int(row['sent']):,} tokens"
     gone = f"{len(standing.absent):,} have left before" if standing.absent else "nothing has left before"
     left = len(standing.there) + len(standing.absent) - len(shown)
     cut = f" {left:,} of them are not shown." if left > 0 else ""
