@@ -253,6 +253,19 @@ def test_where_nothing_is_gained_it_says_so() -> None:
     )
 
 
+def test_a_cost_asks_for_prices_and_takes_a_models_name() -> None:
+    """It was said before that no setting can be planned."""
+    with pytest.raises(ValueError, match="a cost without prices; .*; give prices="):
+        bk.tune(conversations(8), TIGHT, {"output": [50, 150]}, "cost")
+    with pytest.raises(TypeError, match="prices 5; they are Prices or a model's name; give"):
+        bk.tune(conversations(8), TIGHT, {"output": [50, 150]}, "cost", prices=5)  # type: ignore[arg-type]
+    named, given = (
+        bk.tune(conversations(8), TIGHT, {"output": [50, 150]}, "cost", prices=prices)
+        for prices in ("gpt-4o", bk.cost.prices("gpt-4o"))
+    )
+    pd.testing.assert_frame_equal(named.table, given.table)
+
+
 def test_several_objectives_have_a_front_on_which_no_setting_beats_another() -> None:
     found = bk.tune(
         conversations(8), TIGHT, {"output": [50, 150], "policy": ["octopus", "haystack"]}, ["cut", "uncached"]

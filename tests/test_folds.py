@@ -168,6 +168,12 @@ def tuned(explorer: Any, objective: str) -> Any:
     return run.found
 
 
+def test_what_may_be_wanted_is_named_in_whole_words() -> None:
+    explorer = opened(BudgetExplorer(SMALL, "made-up-chats"), "decide")
+    assert "{}" not in str(fold(explorer, "decide"))
+    assert "loses fewer needed messages" in str(fold(explorer, "decide"))
+
+
 def test_few_conversations_are_not_tuned_on() -> None:
     explorer = opened(BudgetExplorer("chat", "support-chat", window=8_192), "decide")
     assert "this has 1" in parts(explorer, "decide", "text")[0]["text"]

@@ -113,6 +113,15 @@ def test_saved_and_loaded_between_any_two_requests_it_goes_on_as_if_nothing_was(
     assert whole == parted
 
 
+def test_a_role_that_the_budget_has_no_room_for_is_refused_before_the_conversation_holds_it() -> None:
+    """Every later request raised before, whatever was added."""
+    talk = bk.Conversation(bk.presets.working_memory(400, output=50), count=len)
+    talk.add({"role": "user", "content": "hello"})
+    with pytest.raises(ValueError, match="a message whose role is 'usr', and this budget has no section .*; known are"):
+        talk.add({"role": "assistant", "content": "hi"}, {"role": "usr", "content": "x"})
+    assert [message["content"] for message in talk.request().messages] == ["hello"]
+
+
 def test_a_saved_conversation_whose_roles_name_no_section_is_refused_as_none() -> None:
     """A raw LookupError before, found by changing one thing in what was saved."""
     saved = json.loads(bk.Conversation(bk.presets.working_memory(400, output=50), count=len).to_json())

@@ -46,7 +46,7 @@ def test_what_was_kept_needs_no_mending() -> None:
     assert bk.fit(BUDGET, [bk.Item("history", 100)]).why(0).mends == ()
 
 
-@pytest.mark.parametrize("of", [7, -9, bk.Item("history", 1)])
+@pytest.mark.parametrize("of", [7, -9, bk.Item("history", 1), bk.Message({"role": "user"}), None])
 def test_an_item_that_is_not_there_is_refused(of: Any) -> None:
     with pytest.raises(LookupError, match=r"no item .* in this plan; it has 1 items; give a place|no item"):
         bk.fit(BUDGET, [bk.Item("history", 100)]).why(of)

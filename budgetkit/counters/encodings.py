@@ -25,15 +25,7 @@ from budgetkit.files import data_path, read_bytes
 if TYPE_CHECKING:
     import tiktoken
 
-__all__ = [
-    "counting",
-    "encoding",
-    "encoding_names",
-    "pattern_of",
-    "replace_surrogates",
-    "tokens",
-    "vocabulary",
-]
+__all__ = ["counting", "encoding", "encoding_names", "pattern_of", "replace_surrogates", "tokens", "vocabulary"]
 
 _BUILDING = threading.Lock()
 _ALL_KINDS = "Word word 12 it's?!\n\n  的 \u0301"  # of a piece that a pattern knows

@@ -92,7 +92,7 @@ class DecideFold:
         if many < FEWEST:
             said = f"Tuning chooses on half of the conversations of a file and measures on the other; this has {many:,}"
             return [text(f"{said}. Open a file with at least {FEWEST}, such as made-up-chats.")]
-        shown = {name: f"{each[1]}" for name, each in OBJECTIVES.items()}
+        shown = {name: less.format("") for name, (_, less, _) in OBJECTIVES.items()}
         parts = [choice("I want", "objective", shown, self._objective)]
         parts.append(choice("Answers that may be cut short", "risk", RISKS, self._risk))
         run = self._run

@@ -29,7 +29,7 @@ from budgetkit.deciding.tuned import Floats, Tuned, gain_of
 from budgetkit.pruning.policies import OldestFirst, Policy
 from budgetkit.pruning.policies.systems import policy_of
 from budgetkit.replay import Replay, replay
-from budgetkit.replay.cost import Prices
+from budgetkit.replay.cost import Prices, prices_of
 from budgetkit.replay.evidence import evidence
 from budgetkit.replay.losses import needed_there
 from budgetkit.trace import Trace
@@ -68,7 +68,7 @@ def tune(
     hold_out: float = 0.5,
     *,
     policy: Policy | None = None,
-    prices: Prices | None = None,
+    prices: Prices | str | None = None,
     trials: int = 2_000,
     seed: int = 0,
     workers: int = 1,
@@ -94,8 +94,8 @@ def tune(
         Share of the conversations that are kept to measure on.
     policy : Policy, optional
         The present policy; the oldest messages go first when left out.
-    prices : Prices, optional
-        What tokens cost; for "cost".
+    prices : Prices or str, optional
+        What tokens cost, or the model whose prices hold; for "cost".
     trials : int, default 2,000
         Settings to try at most. Where there are more, Optuna (extra: search) proposes in rounds which are tried; where
         it is not installed, they are drawn. What is found says which.
@@ -137,6 +137,10 @@ def tune(
     values = values_of(budget, vary)
     if check_tokens("trials", trials) < 1:
         raise ValueError("0 trials; tuning tries at least one setting; give 1 or more")
+    prices = prices_of(prices)
+    if next(iter(named)) == "cost" and (prices is None or prices.input is None):
+        known = "the price of input is needed"
+        raise ValueError(f"a cost without prices; {known}; give prices=bk.cost.prices('gpt-4o'), or the model's name")
     chosen_on, held = split(len(traces), hold_out, seed)
     own, options = policy or OldestFirst(), {"prices": prices, **options}
 

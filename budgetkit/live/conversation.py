@@ -24,7 +24,7 @@ from budgetkit.live.returning import Archive
 from budgetkit.live.running_ledger import Count, Rules, RunningLedger
 from budgetkit.live.saving import refused, restored, saved
 from budgetkit.live.shortening import placeholder
-from budgetkit.message import Message
+from budgetkit.message import ROLES, Message
 from budgetkit.models import Model
 from budgetkit.pruning.policies import BringBack, DropToolResults, OldestFirst, Policy, Summarise
 from budgetkit.trace import DEFAULT_ROLES
@@ -132,8 +132,17 @@ class Conversation:
             If one is no message; then none is added.
         """
         said = read(messages)
+        self._check_roles(said)
         with self._lock:
             self._inbox += said
+
+    def _check_roles(self, said: Sequence[Message]) -> None:
+        """Refuse a role that the budget has no room for, before the conversation holds it."""
+        budget, roles = self.budget, self._engine.ledger.rules.roles
+        for message in said if budget.undeclared == "error" else ():
+            if message.role not in ROLES and past_section(message, roles) not in budget.sections:
+                told = f"a message whose role is {brief(message.role)}, and this budget has no section for it"
+                raise ValueError(f"{told}; known are {', '.join(ROLES)}; correct it, or name its section in roles=")
 
     def request(self) -> Request:
         """Return the next request.

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from budgetkit.budget import Allocation, Budget
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.budget.validation import unknown_section
@@ -96,7 +98,7 @@ def _row(plan: Plan, of: int | Item) -> int:
     items = plan.decisions.columns.items
     if isinstance(of, Item) and of in items:
         return int(items.index(of))
-    if isinstance(of, Item) or not -len(items) <= of < len(items):
+    if not isinstance(of, int | np.integer) or not -len(items) <= of < len(items):
         raise LookupError(
             f"no item {brief(of)} in this plan; it has {len(items):,}; give its place from 0 on, or itself"
         )

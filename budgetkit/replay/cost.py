@@ -116,6 +116,34 @@ class Prices:
         return sum((_times(tokens, price, sent) for tokens, price in parts), np.zeros(np.shape(sent)))
 
 
+def prices_of(given: Prices | str | None) -> Prices | None:
+    """Return prices as they are, or a model's by its name.
+
+    Parameters
+    ----------
+    given : Prices or str or None
+        Prices, or the name of a model that genai-prices knows; None where none are asked for.
+
+    Returns
+    -------
+    Prices or None
+        In US dollars for a million tokens.
+
+    Raises
+    ------
+    TypeError
+        If it is something else.
+
+    Examples
+    --------
+    >>> prices_of("gpt-4o").model, prices_of(None)
+    ('gpt-4o', None)
+    """
+    if given is not None and not isinstance(given, Prices | str):
+        raise TypeError(f"prices {brief(given)}; they are Prices or a model's name; give bk.cost.prices('gpt-4o'), say")
+    return prices(given) if isinstance(given, str) else given
+
+
 def prices(
     model: str,
     on: date | None = None,

@@ -30,7 +30,7 @@ from budgetkit.pruning.dropping import Kept, Measure, Visit, retain
 from budgetkit.pruning.history import Slots
 from budgetkit.pruning.policies import Chain, Policy, PruningContext
 from budgetkit.pruning.policies.systems import policy_of
-from budgetkit.replay.cost import Prices
+from budgetkit.replay.cost import Prices, prices_of
 from budgetkit.replay.prefix import PrefixLayout, boundaries, equal_prefix, place
 from budgetkit.replay.prompt_cache import CACHES, IDEAL, PromptCache
 from budgetkit.replay.requests import By, answers, new_blocks, pauses, requests_of
@@ -56,7 +56,7 @@ def replay(
     section: str | None = None,
     by: By = "turn",
     cache: PromptCache | None = None,
-    prices: Prices | None = None,
+    prices: Prices | str | None = None,
 ) -> Replay:
     """Send a conversation through a budget, turn by turn, and let a policy prune what does not fit.
 
@@ -82,8 +82,8 @@ def replay(
     cache : PromptCache, optional
         The provider's prompt cache, one of :data:`budgetkit.replay.prompt_cache.CACHES` or your own; when left out the
         ideal one, "longest prefix". Where the prices say what reading from it costs, that counts.
-    prices : Prices, optional
-        What tokens cost; see :func:`budgetkit.replay.cost.prices`.
+    prices : Prices or str, optional
+        What tokens cost, or the model whose prices hold; see :func:`budgetkit.replay.cost.prices`.
 
     Returns
     -------
@@ -116,7 +116,7 @@ def replay(
     slots = asked.slots(trace, policy)
     kept = retain(slots, sizes.visits(asked), policy, _measure(trace, policy, count, framing))
     back = returned(trace, asked.placed, slots, kept, sizes.limits, policy)
-    return _outcome(trace, (asked, sizes, kept, slots, back), policy, cache or CACHES[IDEAL], prices)
+    return _outcome(trace, (asked, sizes, kept, slots, back), policy, cache or CACHES[IDEAL], prices_of(prices))
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,10 +44,7 @@ class Cutting(Protocol):
 
 
 def cutter(
-    count: Counts,
-    framing: Framing | None = None,
-    markers: Mapping[str, str] = MARKERS,
-    marker_at: MarkerAt = "cut",
+    count: Counts, framing: Framing | None = None, markers: Mapping[str, str] = MARKERS, marker_at: MarkerAt = "cut"
 ) -> Callable[[Item, int, Cutting], Item | None]:
     r"""Return a function that cuts one item to a number of tokens.
 
