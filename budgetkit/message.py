@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from budgetkit.budget.allocation import check_whole
 from budgetkit.budget.amounts import MOST_TOKENS
 from budgetkit.budget.quoting import brief, quoted
 
@@ -95,8 +94,8 @@ class Message:
     Raises
     ------
     ValueError
-        If it has no role, its role has half a character in it, its content is neither text nor a list of parts nor
-        null, a part is neither text nor an object, or its tool calls are no list of objects.
+        If it has no role, its content is neither text nor a list of parts nor null, a part is neither text nor an
+        object, or its tool calls are no list of objects.
 
     Examples
     --------
@@ -113,7 +112,6 @@ class Message:
         if not isinstance(role, str) or not role:
             known = f"a role is a text; give it one of {', '.join(ROLES)}"
             raise ValueError(f"a message whose role is {brief(role)}; {known}")
-        check_whole("a message whose role is", role)
         self._check_content(f"{'an' if role[0] in 'aeio' else 'a'} {role} message")
 
     def _check_content(self, what: str) -> None:

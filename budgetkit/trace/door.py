@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 from warnings import warn
 
+from budgetkit.budget.allocation import check_whole
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.message import Message, Passage
 from budgetkit.trace.conversation import Trace
@@ -53,6 +54,7 @@ def made_trace(value: Mapping[str, Any], default_id: str, where: str) -> Trace:
 def _message(value: Any, where: str) -> Message:
     try:
         message = Message(value)
+        check_whole("a message whose role is", message.role)  # sections are named by roles, and frames by sections
         message.contexts  # noqa: B018 - passages are read here, so that a broken one is refused with its place
     except (ValueError, TypeError) as error:
         raise ValueError(f"{where}: {error}") from None
