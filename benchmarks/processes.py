@@ -1,4 +1,4 @@
-"""Exact counting at every size, first call included, on one, two and four cores: in processes of their own.
+"""Exact counting at every size, first call included, on one, two and four cores: writes processes.md.
 
     python -m benchmarks.processes FOLDER [--cores 1 2 4] [--repeats 10]
 
@@ -23,6 +23,7 @@ from pathlib import Path
 from benchmarks.measure import machine
 from budgetkit.counters import accelerated, counter, encodings
 
+PAGE = Path(__file__).parent / "processes.md"
 ENCODING = "o200k_base"
 DOCUMENT, MESSAGES = 1_500_000, 10_000
 WAYS = ("tiktoken", "budgetkit", "with gigatoken")
@@ -39,15 +40,26 @@ def main() -> None:
     if asked.way:
         print(json.dumps({case: seconds for case, seconds in timed(asked.folder, asked.way)}))
         return
-    print(machine("budgetkit", "tiktoken", "gigatoken"), "", sep="\n")
-    print("| cores | calls | tiktoken | budgetkit | with gigatoken |", "| --: | --- | --: | --: | --: |", sep="\n")
-    for cores in asked.cores:
-        rounds = [{way: run(asked.folder, way, cores) for way in WAYS} for _ in range(asked.repeats)]  # in turn
+    with PAGE.open("w", encoding="utf-8") as page:
+        for line in table(asked.folder, asked.cores, asked.repeats):
+            print(line, flush=True)
+            page.write(f"{line}\n")
+
+
+def table(folder: Path, allowed: list[int], repeats: int) -> Iterator[str]:
+    """Give the lines of the page: a row for each number of cores and kind of call, as times of tiktoken's speed."""
+    yield from ("# Exact counting in processes of their own", "")
+    yield from (f"Written by `python -m benchmarks.processes`: medians of {repeats} processes, loading not timed;",)
+    yield from ("tiktoken's time of a call, and how many times as fast the others are.", "")
+    yield from (machine("budgetkit", "tiktoken", "gigatoken"), "")
+    yield from ("| cores | calls | tiktoken | budgetkit | with gigatoken |", "| --: | --- | --: | --: | --: |")
+    for cores in allowed:
+        rounds = [{way: run(folder, way, cores) for way in WAYS} for _ in range(repeats)]  # in turn
         runs = {way: [each[way] for each in rounds] for way in WAYS}
         for case in runs[WAYS[0]][0]:
             middle = {way: statistics.median(each[case] for each in runs[way]) for way in WAYS}
             times = (f"{middle[WAYS[0]] / middle[way]:.2f}" for way in WAYS[1:])
-            print(f"| {cores} | {case} | {1e3 * middle[WAYS[0]]:.3g} ms | {' | '.join(times)} |", flush=True)
+            yield f"| {cores} | {case} | {1e3 * middle[WAYS[0]]:.3g} ms | {' | '.join(times)} |"
 
 
 def run(folder: Path, way: str, cores: int) -> dict[str, float]:
