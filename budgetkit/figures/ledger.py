@@ -11,14 +11,22 @@ from budgetkit.figures.marks import bars, note, written
 from budgetkit.figures.question import Question, Spec, label, layout, plain, rows, signed
 
 if TYPE_CHECKING:
-    from budgetkit.framing import RequestCount
+    from typing import Protocol
+
+    class Counted(Protocol):
+        """What `budgetkit.count_request` returns."""
+
+        def frame(self) -> pd.DataFrame:
+            """Return the ledger as a table."""
+            ...
+
 
 ROW = 34  # pixels for a bar
 _COLOURS = {"message": PURPLE, "image": SKY, "tools": ORANGE}
 _COLOURS |= {"answer schema": GREEN, "hidden prompt": BLUE, "framing": GREY}
 
 
-def _table(counted: RequestCount) -> pd.DataFrame:
+def _table(counted: Counted) -> pd.DataFrame:
     """Sum up the ledger by message, and by part where a part belongs to none."""
     ledger = counted.frame()
     part = ledger["part"].where(ledger["message"].isna(), ledger.groupby("message")["part"].transform("first"))
