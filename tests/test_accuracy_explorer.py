@@ -1,7 +1,7 @@
 """The accuracy explorer without a browser: one value behind all widgets, and what follows from the user's texts."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import budgetkit as bk
 from budgetkit import figures
 from budgetkit.accuracy.corpora import Corpus, Document
+from budgetkit.accuracy.corpora.reading import rows_in
 from budgetkit.accuracy.explorer import AccuracyExplorer, sources
 from budgetkit.accuracy.explorer.charts import speeds
 from budgetkit.accuracy.explorer.notices import _often
@@ -444,12 +445,11 @@ def test_a_table_is_known_by_its_first_lines_in_any_encoding(tmp_path: Path, mon
     assert read(str(table)).texts == ["Good morning"] * 100
     seen: list[str] = []
 
-    def watched(text: str, suffix: str) -> list[dict[str, object]]:
+    def watched(text: str, suffix: str) -> Iterator[object]:
         seen.append(text)
-        return first_rows(text, suffix)
+        return rows_in(text, suffix)
 
-    first_rows = sources._first_rows
-    monkeypatch.setattr(sources, "_first_rows", watched)
+    monkeypatch.setattr(sources, "rows_in", watched)
     read(str(table))
     assert [len(text.splitlines()) for text in seen] == [20]
 

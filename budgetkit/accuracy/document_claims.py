@@ -54,11 +54,7 @@ def claims(corpus: Corpus, exact: str = "o200k_base", seed: int = 0) -> pd.DataF
     """
     errors = compare([_RULE], corpus, exact)
     random = np.random.default_rng(seed)
-    rows = [
-        _measured(claim, document, said, unit, kept, statistic, random)
-        for claim, document, said, unit, kept, statistic in _on_texts(errors)
-        if len(kept)
-    ]
+    rows = [_measured(claim, random) for claim in _on_texts(errors) if len(claim[4])]
     rows += _filled(errors, random)
     rows += [_memory(name, said) for name, said in (("gpt-4o", 80_000), ("gpt-3.5-turbo", 8_000))]
     return pd.DataFrame(rows, columns=_COLUMNS)
@@ -99,20 +95,13 @@ def _characters_a_token(errors: pd.DataFrame) -> float:
     return float(errors["characters"].sum() / errors["exact"].sum())
 
 
-def _measured(
-    claim: str,
-    document: str,
-    said: float,
-    unit: str,
-    errors: pd.DataFrame,
-    statistic: Statistic,
-    random: np.random.Generator,
-) -> dict[str, object]:
+def _measured(claim: Claim, random: np.random.Generator) -> dict[str, object]:
+    name, document, said, unit, errors, statistic = claim
     low, high = float("nan"), float("nan")
     if statistic not in (_most, _least):  # of an extreme, resampling says nothing
         repeated = [statistic(errors.iloc[_drawn(len(errors), random)]) for _ in range(_REPEATS)]
         low, high = np.quantile(repeated, (0.025, 0.975)).tolist()
-    row: dict[str, object] = {"claim": claim, "document": document, "said": float(said), "measured": statistic(errors)}
+    row: dict[str, object] = {"claim": name, "document": document, "said": float(said), "measured": statistic(errors)}
     return row | {"low": low, "high": high, "unit": unit, "corpus": _name(errors)}
 
 

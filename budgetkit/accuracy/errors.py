@@ -98,12 +98,8 @@ def summary(errors: pd.DataFrame, by: Sequence[str] = ("counter", "class"), seed
     """
     random = np.random.default_rng(seed)
     groups = errors.groupby(list(by), sort=True, observed=True)["error"]
-    rows = [dict(zip(by, _key(key), strict=True)) | _described(e.to_numpy(float), random) for key, e in groups]
+    rows = [dict(zip(by, key, strict=True)) | _described(e.to_numpy(float), random) for key, e in groups]
     return pd.DataFrame(rows)
-
-
-def _key(key: object) -> tuple[object, ...]:
-    return key if isinstance(key, tuple) else (key,)
 
 
 def _described(error: Floats, random: np.random.Generator) -> dict[str, float]:

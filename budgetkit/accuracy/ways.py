@@ -15,6 +15,9 @@ import pandas as pd
 
 from budgetkit.counters import counter
 
+_KINDS = {"ProviderCounter": "endpoint", "ExactCounter": "tokenizer", "ForeignCounter": "tokenizer"}
+_KINDS |= {"CharacterCounter": "characters"}
+
 
 def ways(texts: Sequence[str], *counters: Any) -> pd.DataFrame:
     """Put ways of counting into one table.
@@ -58,17 +61,10 @@ def ways(texts: Sequence[str], *counters: Any) -> pd.DataFrame:
 
 
 def _row(count: Any, texts: Sequence[str]) -> tuple[object, ...]:
-    kind = _kind(count)
+    kind = _KINDS.get(type(count).__name__, "estimate")
     if kind != "endpoint":
         count(texts[0])  # the first call loads what it needs
     begun = perf_counter_ns()
     tokens = sum(count(text) for text in texts)
     taken = (perf_counter_ns() - begun) / 1_000 / len(texts)
     return count.name, kind, count.exact, tokens, taken, kind == "endpoint"
-
-
-def _kind(count: Any) -> str:
-    name = type(count).__name__
-    return {"ProviderCounter": "endpoint", "ExactCounter": "tokenizer", "ForeignCounter": "tokenizer"}.get(
-        name, "characters" if name == "CharacterCounter" else "estimate"
-    )

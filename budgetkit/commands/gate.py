@@ -151,11 +151,10 @@ def check(
         raise ValueError(f"most_cut is {most_cut}; a share lies between 0 and 1; write 10 % as 0.1")
     count = counter("o200k_base") if count is None else count
     lines = replace(budget, deficit="signed")
-    floors = _floors(lines, floor)
     spoken, schemas = _fixed(lines, prompts or {}, tools, count)
     sent = {name: spoken.get(name, 0) + schemas.get(name, 0) for name in (*spoken, *schemas)}
     demands = [pd.DataFrame([sent])] if sent else []
-    failures_in = partial(_failures, lines, floors)
+    failures_in = partial(_failures, lines, _floors(lines, floor))
     failures = [f for each in demands for f in failures_in("prompts and tools", each, _columns(lines, each), {*sent})]
     known = {*spoken, *(failure.section for failure in failures)}
     fixed = {*schemas, *(a.section for a in lines.allocations if a.required)} - known
@@ -168,15 +167,22 @@ def check(
         if policy is not None:
             kept = replay(trace, replace(lines, undeclared="pool"), policy, count=count).kept
             lost += [*kept.dropped_messages, 0]
-    if most_cut is not None and sum(cut) > most_cut * len(cut):
-        told = f"{sum(cut):,} of {len(cut):,} are cut, above the share of {most_cut:.0%}"
-        failures.append(Failure("cut", "conversations", told, "raise a cap or the window, or agree to a larger share"))
-    least = 0 if model is None else CACHES[provider_rules(model)].minimum
-    found_in = partial(
-        findings, budget, model=model, policy=policy, thinking=thinking, today=today, cache_minimum=least
-    )
-    found = _found(found_in, demands, lost, sum(schemas.values()))
+    failures += _too_many(cut, most_cut)
+    known_of = partial(findings, budget, model=model, policy=policy, thinking=thinking, today=today)
+    found = _found(partial(known_of, cache_minimum=_least_cached(model)), demands, lost, sum(schemas.values()))
     return Checked(tuple(failures), found, _most(demands), len(cut), sum(cut))
+
+
+def _too_many(cut: Sequence[bool], most: float | None) -> list[Failure]:
+    """Fail where a larger share of the conversations loses something than was agreed to."""
+    if most is None or sum(cut) <= most * len(cut):
+        return []
+    told = f"{sum(cut):,} of {len(cut):,} are cut, above the share of {most:.0%}"
+    return [Failure("cut", "conversations", told, "raise a cap or the window, or agree to a larger share")]
+
+
+def _least_cached(model: Model | None) -> int:
+    return 0 if model is None else CACHES[provider_rules(model)].minimum
 
 
 def _columns(budget: Budget, demand: pd.DataFrame) -> Columns:
@@ -277,8 +283,4 @@ def explained(plan: Plan, section: str | None = None) -> str:
 
 def _most(demands: Sequence[pd.DataFrame]) -> dict[str, int]:
     """Return the most that each section ever asks for."""
-    most: dict[str, int] = {}
-    for demand in demands:
-        for section in demand:
-            most[str(section)] = max(most.get(str(section), 0), int(demand[section].max()))
-    return most
+    return {str(section): int(most) for section, most in pd.concat(demands).max().items()} if demands else {}

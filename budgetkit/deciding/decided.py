@@ -94,14 +94,7 @@ class Decided:
 
     def report(self, row: int, budget: Budget) -> str:
         """Write what was found as Markdown, with the budget."""
-        first = OBJECTIVES[self.objectives[0]]
-        lines = [f"- {_moved(line, self.moves, first[2])}" for line in self.matter]
-        front = self.table(row)
-        shown = front[front["standing"] != "beaten"].sort_values(first[0], kind="stable")
-        shown = shown.drop(columns=["front", "point"])
-        shown = shown[~shown.duplicated(list(shown.columns[1:]))]  # of those that come to the same, the first
-        head = "| " + " | ".join(map(str, shown.columns)) + " |\n|" + "---|" * len(shown.columns)
-        body = ["| " + " | ".join(_cell(value) for value in each) + " |" for each in shown.itertuples(index=False)]
+        what, _, form = OBJECTIVES[self.objectives[0]]
         chosen_on, held = map(len, self.tuned.parts)
         how = (
             f"{self.tuned.tried:,} settings were tried on {chosen_on:,} conversations of {one_line(self.source)}; the "
@@ -109,10 +102,17 @@ class Decided:
             f"{self._cut_short(budget)}{_PROXY}"
         )
         parts = ["# Which budget?", f"**{self.sentence(row)}**", how]
-        now = f"Each line moved alone; {first[0]} a conversation, {first[2].format(self._means()[0][0])} at present:"
-        parts += ["## What matters", now, "\n".join(lines)]
-        parts += ["## What no other setting beats", "\n".join([head, *body])]
+        now = f"Each line moved alone; {what} a conversation, {form.format(self._means()[0][0])} at present:"
+        parts += ["## What matters", now, "\n".join(f"- {_moved(line, self.moves, form)}" for line in self.matter)]
+        parts += ["## What no other setting beats", _written(self._unbeaten(row))]
         return "\n\n".join([*parts, "## The budget", f"```yaml\n{to_yaml(budget)}```"]) + "\n"
+
+    def _unbeaten(self, row: int) -> pd.DataFrame:
+        """Return the settings that no other beats; of those that come to the same, the first."""
+        table = self.table(row)
+        shown = table[table["standing"] != "beaten"].sort_values(table.columns[1], kind="stable")
+        shown = shown.drop(columns=["front", "point"])
+        return shown.drop_duplicates([*shown.columns[1:]])
 
     def _cut_short(self, budget: Budget) -> str:
         """Say how many of the recorded answers are longer than a budget's reserve of the answer."""
@@ -149,6 +149,13 @@ def _moved(line: str, moves: pd.DataFrame, form: str) -> str:
     own = moves[(moves["line"] == line) & moves["mean"].notna()].sort_values("mean", kind="stable")
     ends = [f"{form.format(row['mean'])} at {row['value']}" for row in rows(own.iloc[[0, -1]])]
     return f"{one_line(line)}: {' to '.join(dict.fromkeys(ends))}"
+
+
+def _written(table: pd.DataFrame) -> str:
+    """Write a table as Markdown."""
+    listed: list[Any] = [table.columns, *table.itertuples(index=False)]
+    head, *body = (f"| {' | '.join(map(_cell, each))} |" for each in listed)
+    return "\n".join([head, "|" + "---|" * table.shape[1], *body])
 
 
 def _cell(value: Any) -> str:

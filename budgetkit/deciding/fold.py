@@ -172,10 +172,7 @@ class DecideFold:
 
 def decide(case: Case, objective: str, risk: float, tell: Callable[[str, float], None]) -> Decided:
     """Find the lines that matter, and tune these together; `tell` is told how far it is, and may end it."""
-    costs = case.prices is not None and case.prices.input is not None
-    if objective == "cost" and not costs:
-        raise ValueError("the price of this model is not known, so no setting is cheaper; choose another objective")
-    objectives = (objective, ("cost" if costs else "cut") if objective == "evidence" else "evidence")
+    objectives = (objective, _second(case, objective))
     tell("Counting answers", 0.0)
     values: Values = candidates(case.budget, case.traces, case.count, risk, case.locked)
     if case.policies:
@@ -199,6 +196,14 @@ def decide(case: Case, objective: str, risk: float, tell: Callable[[str, float],
     tuned = tune(case.traces, strict, vary, objectives, progress=told, **given)
     answers = [int(each) for said in recorded_lengths(case.traces, case.count) for each in said]
     return Decided(case.source, case.budget, case.deficit, values, tuned, objectives, moves, answers)
+
+
+def _second(case: Case, objective: str) -> str:
+    """Return the objective beside the first one: what is needed and lost, or beside that the cost."""
+    costs = case.prices is not None and case.prices.input is not None
+    if objective == "cost" and not costs:
+        raise ValueError("the price of this model is not known, so no setting is cheaper; choose another objective")
+    return "evidence" if objective != "evidence" else "cost" if costs else "cut"
 
 
 def base_of(settings: Any) -> Settings:

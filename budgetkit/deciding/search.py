@@ -1,6 +1,6 @@
-"""Search: which settings are tried where there are too many to try them all.
+"""Search: which settings are tried: all, or where they are too many, some.
 
-Optuna (extra: search) proposes them in rounds, each from what the rounds before it brought, by its tree-structured
+Optuna (extra: search) proposes some in rounds, each from what the rounds before it brought, by its tree-structured
 Parzen estimator (J. Bergstra and others, "Algorithms for Hyper-Parameter Optimization", 2011). Where it is not
 installed they are drawn. Both go by the seed, so that the same seed tries the same settings.
 """
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
+from itertools import product
+from math import prod
 from random import Random
 from typing import Any
 
@@ -27,10 +29,13 @@ def searched(
     values: Values, trials: int, seed: int, chosen_on: Sequence[int], objectives: int, measure: Measure
 ) -> tuple[list[Setting], Floats, str]:
     """Return the settings that were tried, the scores of the present one and of these, and how they were found."""
-    if find_spec("optuna") is None:
-        settings = [_setting(values, each) for each in drawn([len(listed) for listed in values.values()], trials, seed)]
-        return settings, measure([{}, *settings], 0, 1), "drawn by the seed"
-    return *proposed(values, trials, seed, chosen_on, objectives, measure), "proposed by Optuna"
+    sizes = [len(listed) for listed in values.values()]
+    is_all = prod(sizes) <= trials
+    if not is_all and find_spec("optuna") is not None:
+        return *proposed(values, trials, seed, chosen_on, objectives, measure), "proposed by Optuna"
+    places = product(*map(range, sizes)) if is_all else drawn(sizes, trials, seed)
+    settings = [_setting(values, each) for each in places]
+    return settings, measure([{}, *settings], 0, 1), "all" if is_all else "drawn by the seed"
 
 
 def drawn(sizes: Sequence[int], trials: int, seed: int) -> list[Places]:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from functools import partial
-from itertools import product
 from math import prod
 from random import Random
 from typing import Any
@@ -137,30 +136,31 @@ def tune(
     values = values_of(budget, vary)
     if check_tokens("trials", trials) < 1:
         raise ValueError("0 trials; tuning tries at least one setting; give 1 or more")
-    prices = prices_of(prices)
-    if next(iter(named)) == "cost" and (prices is None or prices.input is None):
-        known = "the price of input is needed"
-        raise ValueError(f"a cost without prices; {known}; give prices=bk.cost.prices('gpt-4o'), or the model's name")
+    own, first = policy or OldestFirst(), next(iter(named))
+    options = {"prices": _needed_prices(first, prices), **options}
     chosen_on, held = split(len(traces), hold_out, seed)
-    own, options = policy or OldestFirst(), {"prices": prices, **options}
 
-    def measure(settings: Sequence[Mapping[str, Any]], number: int = 0, rounds: int = 1) -> Floats:
+    def measure(settings: Sequence[Mapping[str, Any]], number: int, rounds: int) -> Floats:
+        """Return the scores: conversation x setting x objective."""
         work = partial(measured, budget, settings, named, own, values, options)
         rows = answers_of(work, list(traces), workers, client, _of_rounds(progress, number, rounds))
         return np.array(rows, dtype=np.float64).reshape(len(traces), len(settings), len(named))
 
-    of, how = prod(map(len, values.values())), "all"
-    if of <= trials:
-        settings = [dict(zip(values, point, strict=True)) for point in product(*values.values())]
-        scores = measure([{}, *settings])  # conversation x setting x objective
-    else:
-        settings, scores, how = searched(values, trials, seed, chosen_on, len(named), measure)
+    settings, scores, how = searched(values, trials, seed, chosen_on, len(named), measure)
     table, best = _table(settings, list(named), scores, chosen_on, held, list(values))
-    changed, with_policy = _with_setting(budget, settings[best], own, values)
-    many, first = (len(chosen_on), len(held)), next(iter(named))
-    gained, parts = gain_of(scores[held, 0, 0], scores[held, 1 + best, 0], seed), (chosen_on, held)
-    tried = len(settings), of
-    return Tuned(settings[best], changed, with_policy, table, *gained, many, first, *tried, scores, parts, seed, how)
+    changed, parts = _with_setting(budget, settings[best], own, values), (chosen_on, held)
+    gained = gain_of(scores[held, 0, 0], scores[held, 1 + best, 0], seed)
+    many, tried = (len(chosen_on), len(held)), (len(settings), prod(map(len, values.values())))
+    return Tuned(settings[best], *changed, table, *gained, many, first, *tried, scores, parts, seed, how)
+
+
+def _needed_prices(objective: str, given: Prices | str | None) -> Prices | None:
+    """Return the prices of a model or those given; a cost needs the price of input."""
+    prices = prices_of(given)
+    if objective == "cost" and (prices is None or prices.input is None):
+        known = "the price of input is needed"
+        raise ValueError(f"a cost without prices; {known}; give prices=bk.cost.prices('gpt-4o'), or the model's name")
+    return prices
 
 
 def _of_rounds(progress: Progress | None, number: int, rounds: int) -> Progress | None:

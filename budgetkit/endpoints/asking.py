@@ -120,8 +120,7 @@ class ProviderCounter:
             names = [kept.name(self.endpoint.url, self.model, body) for body in bodies]
             known = kept.known([*dict.fromkeys(names)])
             asked = {name: body for name, body in zip(names, bodies, strict=True) if name not in known}
-            for name, tokens in self._ask(asked, kept.keep).items():
-                known[name] = tokens
+            known |= self._ask(asked, kept.keep)
         return [known[name] for name in names]
 
     def _ask(self, asked: Mapping[bytes, Mapping[str, Any]], keep: Callable[[bytes, int], None]) -> dict[bytes, int]:

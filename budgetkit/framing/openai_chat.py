@@ -14,7 +14,7 @@ from typing import Any
 from budgetkit.framing.charges import Charge
 from budgetkit.framing.images import image_charges
 from budgetkit.framing.openai_families import OpenAIFamily
-from budgetkit.framing.openai_tools import function_name, namespace, schema_block, written_function
+from budgetkit.framing.openai_tools import Schema, function_name, namespace, schema_block, written_function
 from budgetkit.framing.request import Request
 from budgetkit.framing.tools import declaration_charge
 from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message, ToolCall
@@ -109,30 +109,28 @@ def _blocks(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
     """List tools and answer schema, which stand as blocks of text after the first system message."""
     if family.older_tools and request.tools:
         yield declaration_charge(request.tools, any(is_system(message) for message in request.messages))
-    tools = [] if family.older_tools else list(request.tools)
-    written = [f"# Tools\n\n## functions\n\n{namespace(tools, family.plain_unions)}"] if tools else []
-    schema = [schema_block(request.schema)] if request.schema else []
-    if not written + schema:
-        return
+    tools = () if family.older_tools else request.tools
     system = next(("".join(message.texts) for message in request.messages if is_system(message)), None)
     before = "" if system is None else f"{family.heading if tools else ''}{system}\n\n"
-    fixed = 4 if system is None else 0
-    joined, without = before, () if system is None else (system,)
-    each = [(function_name(tool), written_function(tool, family.plain_unions)) for tool in tools]
-    for text, kind in ((written, "tools"), (schema, "answer schema")):
-        if text:
-            joined += text[0]
-            parts = tuple(part for _, part in each) if kind == "tools" else ()
-            cost = fixed + (family.tools if kind == "tools" else 0)
-            yield from (Charge(kind, name, (part,)) for name, part in each if kind == "tools")
-            yield Charge(kind, "heading and seams" if parts else _named(request), (joined,), cost, without + parts)
-            without, joined, fixed = (joined,), f"{joined}\n\n", 0
-    if request.schema and family.schema_answer and not tools:
-        yield Charge("answer schema", "begins the answer", (_named(request),), 2)
+    fixed, without = (4, ()) if system is None else (0, (system,))
+    if tools:
+        block = f"{before}# Tools\n\n## functions\n\n{namespace(tools, family.plain_unions)}"
+        yield from tool_charges(tools, family, block, fixed + family.tools, without)
+        before, fixed, without = f"{block}\n\n", 0, (block,)
+    if request.schema:
+        name = str(request.schema.get("name") or "")
+        yield Charge("answer schema", name, (before + schema_block(request.schema),), fixed, without)
+        if family.schema_answer and not tools:
+            yield Charge("answer schema", "begins the answer", (name,), 2)
 
 
-def _named(request: Request) -> str:
-    return str((request.schema or {}).get("name") or "")
+def tool_charges(
+    tools: Sequence[Schema], family: OpenAIFamily, block: str, fixed: int, without: tuple[str, ...] = ()
+) -> Iterator[Charge]:
+    """Charge each tool by itself, then their block without what it holds of them."""
+    parts = tuple(written_function(tool, family.plain_unions) for tool in tools)
+    yield from (Charge("tools", function_name(tool), (part,)) for tool, part in zip(tools, parts, strict=True))
+    yield Charge("tools", "heading and seams", (block,), fixed, (*without, *parts))
 
 
 def forced_tool(request: Request, family: OpenAIFamily) -> Iterator[Charge]:

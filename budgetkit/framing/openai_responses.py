@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from budgetkit.framing.charges import Charge
 from budgetkit.framing.images import image_charges
-from budgetkit.framing.openai_chat import compact, forced_tool
+from budgetkit.framing.openai_chat import compact, forced_tool, tool_charges
 from budgetkit.framing.openai_families import OpenAIFamily
-from budgetkit.framing.openai_tools import function_name, namespace, schema_block, written_function
+from budgetkit.framing.openai_tools import namespace, schema_block
 from budgetkit.framing.request import Request
 from budgetkit.message import Message
 
@@ -71,12 +71,9 @@ def _call(messages: Sequence[Message], index: int, family: OpenAIFamily) -> Char
 
 def _tools(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
     """List the tools, which stand in a block of their own."""
-    if not request.tools:
-        return
-    each = [(function_name(tool), written_function(tool, family.plain_unions)) for tool in request.tools]
-    yield from (Charge("tools", name, (text,)) for name, text in each)
-    block = f"## functions\n\n{namespace(request.tools, family.plain_unions)}"
-    yield Charge("tools", "heading and seams", (block,), family.responses_tools, tuple(text for _, text in each))
+    if request.tools:
+        block = f"## functions\n\n{namespace(request.tools, family.plain_unions)}"
+        yield from tool_charges(request.tools, family, block, family.responses_tools)
 
 
 def _schema(request: Request, family: OpenAIFamily) -> Iterator[Charge]:

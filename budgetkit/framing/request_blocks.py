@@ -15,15 +15,19 @@ _SCHEMAS = ("responseSchema", "response_schema", "responseJsonSchema", "response
 
 def anthropic_request(raw: Raw) -> Request:
     """Read a body of Anthropic's Messages."""
-    system = kept_parts(raw.get("system"))
-    listed = [{"role": "system", "content": system}] if system else []
-    listed += [each for message in objects(raw["messages"]) for each in _from_blocks(message, _typed)]
-    messages = tuple(map(Message, listed))
+    messages = _messages(raw, kept_parts(raw.get("system")), _typed)
     tools = [tool for tool in objects(raw.get("tools")) if "input_schema" in tool or "type" not in tool]
     builtin = [f"built-in tool {tool['type']}" for tool in objects(raw.get("tools")) if tool not in tools]
     return Request(
         messages=messages, tools=tuple(tools), uncounted=uncounted(messages, *builtin), **asked(raw, "anthropic")
     )
+
+
+def _messages(raw: Raw, system: Any, told: Callable[[Raw], tuple[str, Raw]]) -> tuple[Message, ...]:
+    """Turn a system text and messages of blocks into messages."""
+    listed = [{"role": "system", "content": system}] if system else []
+    listed += [each for message in objects(raw["messages"]) for each in _from_blocks(message, told)]
+    return tuple(map(Message, listed))
 
 
 def _typed(block: Raw) -> tuple[str, Raw]:
@@ -81,13 +85,11 @@ def _part(kind: str, block: Raw) -> dict[str, Any]:
 def converse_request(raw: Raw) -> Request:
     """Read a body of Bedrock's Converse."""
     system = [_part(*_untyped(block)) for block in objects(raw.get("system")) if "cachePoint" not in block]
-    listed = [{"role": "system", "content": system}] if system else []
-    listed += [each for message in objects(raw["messages"]) for each in _from_blocks(message, _untyped)]
+    messages = _messages(raw, system, _untyped)
     specs = [as_object(tool.get("toolSpec")) for tool in objects(found(raw, "toolConfig.tools")) if "toolSpec" in tool]
     told = [{key: spec[key] for key in ("name", "description") if key in spec} for spec in specs]
     schemas = [as_object(found(spec, "inputSchema.json")) for spec in specs]
     tools = tuple({**each, "input_schema": schema} for each, schema in zip(told, schemas, strict=True))
-    messages = tuple(map(Message, listed))
     return Request(messages=messages, tools=tools, uncounted=uncounted(messages), **asked(raw, "converse"))
 
 

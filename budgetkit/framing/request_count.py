@@ -13,7 +13,7 @@ from budgetkit.framing.images import image_price, priced, sized
 from budgetkit.framing.providers import OpenAIRules, counter_for, rules_for
 from budgetkit.framing.request import Request
 from budgetkit.framing.requests import read_request
-from budgetkit.message import Message
+from budgetkit.message import Image, Message
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -160,7 +160,7 @@ def count_request(request: Mapping[str, Any] | str | bytes, model: str | None = 
     )
     assumed = "" if model or read.model else f"{name} assumed, since the request names no model: "
     family = rules.family.name if isinstance(rules, OpenAIRules) else rules.estimate.family
-    uncounted = read.uncounted + _unsized(read)
+    uncounted = (*read.uncounted, *(["image of unknown size"] if _unsized(read) else []))
     return RequestCount(
         name,
         read.shape,
@@ -199,10 +199,9 @@ def count_answer(answer: Mapping[str, Any] | Message, model: str) -> int:
     return sum(sizes(rules_for(model).answer(message), counter_for(model)))
 
 
-def _unsized(request: Request) -> tuple[str, ...]:
-    """Name images whose size nobody can read."""
-    images = [image for message in request.messages for image in message.images]
-    return ("image of unknown size",) if any(sized(image) is None for image in images) else ()
+def _unsized(request: Request) -> list[Image]:
+    """List the images whose size nobody can read."""
+    return [image for message in request.messages for image in message.images if sized(image) is None]
 
 
 def _interval(
@@ -210,7 +209,7 @@ def _interval(
 ) -> tuple[int, int | None]:
     """Return the least and the most that may be billed, given images of unknown size and the family's spread."""
     low = high = tokens
-    for image in (image for message in request.messages for image in message.images if sized(image) is None):
+    for image in _unsized(request):
         taken = priced(image, rules.model)
         low += min(0, image_price(request.model, *_LEAST, image.detail) - taken)
         high += max(0, image_price(request.model, *_MOST, image.detail) - taken)

@@ -95,11 +95,9 @@ def files(
     for path in paths:
         by_suffix = LANGUAGES.get(path.suffix.lower(), ("text", path.suffix.lstrip(".") or "none"))
         name = path.relative_to(root).as_posix()
-        text = text_of(path, most)
-        if isinstance(text, Problem):
-            read.append(text)
-        elif text:
-            read.append(Document(text, kind or by_suffix[0], language or by_suffix[1], source, name))
+        found = _document(path, most, kind or by_suffix[0], language or by_suffix[1], source, name)
+        if isinstance(found, Problem) or found.text:
+            read.append(found)
     return _sorted_out(read)
 
 
@@ -147,7 +145,7 @@ def rows(path: str | Path, column: str = "text", kind: str = "text", language: s
         return Corpus((), (text,))
     return _sorted_out(
         _row(each, f"{path.name}:{number}", column, kind, language, path.stem)
-        for number, each in enumerate(_lines(text, path.suffix), 1)
+        for number, each in enumerate(rows_in(text, path.suffix), 1)
     )
 
 
@@ -168,6 +166,12 @@ def text_of(path: Path, most: int = MOST_BYTES) -> str | Problem:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         return Problem(str(path), f"not UTF-8: byte {error.start:,} is {data[error.start]:#04x}")
+
+
+def _document(path: Path, most: int, *about: str) -> Document | Problem:
+    """Read one file as a document of a class, a language, a source and a name."""
+    text = text_of(path, most)
+    return text if isinstance(text, Problem) else Document(text, *about)
 
 
 def _hidden(path: Path) -> bool:
@@ -192,16 +196,13 @@ def _listed(root: Path, most: int) -> Corpus:
             if path.suffix == ".jsonl":
                 inside = rows(path, kind=row["class"], language=row["language"])
                 read += [*inside.problems, *(Document(d.text, d.kind, row["language"], source, d.name) for d in inside)]
-                continue
-            text = text_of(path, most)
-            if isinstance(text, Problem):
-                read.append(text)
             else:
-                read.append(Document(text, row["class"], row["language"], source, row["path"]))
+                read.append(_document(path, most, row["class"], row["language"], source, row["path"]))
     return _sorted_out(read)
 
 
-def _lines(text: str, suffix: str) -> Iterator[object]:
+def rows_in(text: str, suffix: str) -> Iterator[object]:
+    """Give the rows of a table; None for a line that is no JSON."""
     if suffix != ".jsonl":
         yield from csv.DictReader(io.StringIO(text), delimiter="\t" if suffix == ".tsv" else ",")
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable
 from typing import Any
 
 import numpy as np
@@ -100,7 +100,7 @@ def speeds(found: Results, library: Texts) -> pd.DataFrame:
     kept = selected(found.every, found.settings)
     right = found.errors["exact"].to_numpy(float)
     error, speed, kind = dict[str, float](), dict[str, float](), dict[str, str]()
-    for name, count in _counters(found, library):
+    for name, count in _counters(found, library).items():
         counts = library.counts(found.chosen, count)[kept]
         error[name] = float(np.abs(counts / right - 1).mean())
         speed[name] = library.speed(found.chosen, count)
@@ -108,16 +108,13 @@ def speeds(found: Results, library: Texts) -> pd.DataFrame:
     return figures.speeds.table(error, speed, kind)
 
 
-def _counters(found: Results, library: Texts) -> Iterator[tuple[str, Counter]]:
-    seen = set[str]()
-    for name in core(found):
-        count = library.counter(name)
-        seen.add(count.name)
-        yield name, count
+def _counters(found: Results, library: Texts) -> dict[str, Counter]:
+    counters = {name: library.counter(name) for name in core(found)}
+    seen = {count.name for count in counters.values()}
     for count in (found.counter, found.exact):
         if count.name not in seen:
-            seen.add(count.name)
-            yield count.name, count
+            counters.setdefault(count.name, count)
+    return counters
 
 
 def tax(found: Results) -> pd.DataFrame:
@@ -142,12 +139,8 @@ def _rooms_note(table: pd.DataFrame, found: Results) -> str:
     looks, half, held_back = (signed(int(tokens)) for tokens in pool.iloc[[0, 1, -1]])
     told = f"The shared pool of {name} looks like {looks} tokens; in half the windows it is {half}"
     history = table[table["line"] == found.budget.remainder]
-    stays = f" The {found.budget.remainder} budget is not touched." if _is_same(history) else ""
+    stays = f" The {found.budget.remainder} budget is not touched." if history["tokens"].nunique() == 1 else ""
     return f"{told}, and with the buffer, which guards a full window, {held_back}.{stays}"
-
-
-def _is_same(rooms: pd.DataFrame) -> bool:
-    return len(rooms) > 0 and rooms["tokens"].nunique() == 1
 
 
 def _lengths_note(table: pd.DataFrame, found: Results) -> str:

@@ -71,7 +71,7 @@ def _held_back(found: Results, overflow: float) -> str:
     if overflow > found.settings.risk:
         return (
             f"With {keeps} {name} overflows in {_often(overflow)}; hold {as_percent(buffer.share)} of the window back, "
-            f"{_tokens(found):,} tokens, and it does in at most {_often(found.settings.risk)}."
+            f"{found.safe.sizes['safety']:,} tokens, and it does in at most {_often(found.settings.risk)}."
         )
     risk = f"{100 * found.settings.risk:g} %"
     return f"With {keeps} {name} overflows in {_often(overflow)}, which is within the risk of {risk}."
@@ -85,10 +85,6 @@ def _often(chance: float) -> str:
         if 1 <= number < many:
             return f"{number:g} of {many:,} windows"
     return "less than 1 of 10,000 windows" if chance < 0.5 else "nearly every window"
-
-
-def _tokens(found: Results) -> int:
-    return found.safe.sizes["safety"]
 
 
 def _pool(found: Results) -> str:

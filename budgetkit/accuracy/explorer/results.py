@@ -102,15 +102,9 @@ def reference(settings: Settings, model: Model, library: Texts) -> Counter:
 
 def selected(every: pd.DataFrame, settings: Settings) -> npt.NDArray[np.bool_]:
     """Say which documents are looked at."""
-    length = every["characters"].to_numpy()
-    kept = np.ones(len(every), bool)
-    if settings.classes is not None:
-        kept &= every["class"].isin(settings.classes).to_numpy()
-    if settings.shortest is not None:
-        kept &= length >= settings.shortest
-    if settings.longest is not None:
-        kept &= length <= settings.longest
-    return kept
+    longest = np.inf if settings.longest is None else settings.longest
+    kept = every["characters"].between(settings.shortest or 0, longest)
+    return (kept if settings.classes is None else kept & every["class"].isin(settings.classes)).to_numpy(bool)
 
 
 def _none_left(settings: Settings, every: pd.DataFrame) -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
-import json
 import re
 from collections.abc import Callable
 from itertools import islice
@@ -12,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from budgetkit.accuracy.corpora import Corpus, Document, folder, odd, rows, shipped, standard_library
+from budgetkit.accuracy.corpora.reading import rows_in
 from budgetkit.accuracy.explorer.settings import BOTH, LIBRARY, ODD, SHIPPED
 from budgetkit.budget.quoting import one_line
 from budgetkit.trace import load_traces
@@ -86,7 +85,8 @@ def _checked(path: Path) -> Corpus:
 
 
 def _table(path: Path) -> Corpus:
-    first = _first_rows(_beginning(path), path.suffix.lower())
+    # Lines that are no rows are left to the reader of the table.
+    first = [row for row in rows_in(_beginning(path), path.suffix.lower()) if isinstance(row, dict)]
     if any("messages" in row for row in first):
         return _conversations(path)
     return rows(path, _column(first))
@@ -101,24 +101,6 @@ def _beginning(path: Path) -> str:
             return "".join(islice(filter(str.strip, lines), HEAD))
     except OSError:
         return ""
-
-
-def _first_rows(text: str, suffix: str) -> list[dict[str, object]]:
-    """Read the first rows; lines that are no rows are left to the reader of the table."""
-    head = text.splitlines()
-    if suffix != ".jsonl":
-        return [
-            dict(row)
-            for row in csv.DictReader(io.StringIO("\n".join(head)), delimiter="\t" if suffix == ".tsv" else ",")
-        ]
-    found = []
-    for line in head:
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        found += [row] if isinstance(row, dict) else []
-    return found
 
 
 def _column(first: list[dict[str, object]]) -> str:

@@ -7,6 +7,7 @@ each further token that it takes.
 from __future__ import annotations
 
 import unicodedata
+from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -40,23 +41,15 @@ def tokens_of(text: str, exact: ExactCounter) -> list[Token]:
     >>> [(token.text, token.shared) for token in tokens_of("Hi 🌵", ExactCounter("o200k_base"))]
     [('Hi', 1), (' 🌵', 2), ('', 2)]
     """
-    found: list[Token] = []
-    held: list[tuple[int, bytes]] = []
+    found, held, characters = list[Token](), list[tuple[int, bytes]](), ""
+    decoder = getincrementaldecoder("utf-8")("replace")
     for number, data in zip(exact.tokens(text), exact.pieces(text), strict=True):
         held.append((number, data))
-        whole = b"".join(each for _, each in held)
-        if _is_whole(whole):
-            found += _shared(held, whole.decode("utf-8", "replace"))
-            held = []
-    return found + _shared(held, b"".join(each for _, each in held).decode("utf-8", "replace"))
-
-
-def _is_whole(data: bytes) -> bool:
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return "unexpected end" not in error.reason
-    return True
+        characters += decoder.decode(data)
+        if not decoder.getstate()[0]:  # no character is begun and not ended
+            found += _shared(held, characters)
+            held, characters = [], ""
+    return found + _shared(held, characters + decoder.decode(b"", final=True))
 
 
 def _shared(held: list[tuple[int, bytes]], text: str) -> list[Token]:

@@ -119,11 +119,8 @@ def _draw_strip(table: pd.DataFrame) -> Spec:
     y |= {"range": [-0.6, len(classes) - 0.4]}
     x = {**_axis(error, end), "title": {"text": _SIDES, "standoff": 6}}
     drawn = layout(max(190, 44 * len(classes) + 70), x, y, annotations=notes, meta={"top": 6})
-    return {"data": _points(table, error, places, symbol=marks), "layout": drawn | {"margin": _margin(drawn, r=72)}}
-
-
-def _margin(drawn: Spec, **sides: int) -> Spec:
-    return {**drawn["margin"], **sides}
+    drawn["margin"]["r"] = 72
+    return {"data": _points(table, error, places, symbol=marks), "layout": drawn}
 
 
 def _size(share: float) -> str:

@@ -79,9 +79,8 @@ def scatter(trace: Spec, plot: Plot) -> Iterator[str]:
         yield from _points(trace, plot)
     if "text" in mode:
         for x, y, words in zip(trace["x"], trace["y"], trace["text"], strict=True):
-            if x is None or y is None:
-                continue
-            yield label(words, plot.x.at(x) + 2, plot.y.at(y) + 4)
+            if None not in (x, y):
+                yield label(words, plot.x.at(x) + 2, plot.y.at(y) + 4)
 
 
 def _runs(trace: Spec, plot: Plot) -> list[list[Point]]:
