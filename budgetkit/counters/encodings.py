@@ -184,8 +184,8 @@ def vocabulary(name: str) -> bytes:
 
 
 def _ranks(**definition: Any) -> dict[bytes, int]:
-    # Token and rank alternate. Whole columns at once take half the time of tiktoken's line by line. Ranks rise, so where
-    # the last is that of its line no number is left out, and none need be read.
+    # Token and rank alternate. Whole columns at once take half the time of tiktoken's line by line. Ranks rise (a test
+    # reads them all), so where the last is the number of its line none is left out, and none need be read.
     columns = _vocabulary(**definition).split()
     tokens, ranks = columns[0::2], columns[1::2]
     rising = range(len(ranks)) if int(ranks[-1]) == len(ranks) - 1 else map(int, ranks)
