@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import zlib
+from base64 import b64decode
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import distribution
@@ -157,6 +158,13 @@ def test_each_vocabulary_takes_less_than_three_megabytes() -> None:
 def test_the_notice_of_the_vocabularies_is_tiktokens_word_for_word() -> None:
     own = next(path for path in distribution("tiktoken").files or [] if path.name == "LICENSE")
     assert read_bytes("licenses/tiktoken.txt").decode() == own.read_text()
+
+
+@pytest.mark.parametrize("name", encoding_names())
+def test_every_rank_is_that_of_its_line(name: str) -> None:
+    lines = map(bytes.split, encodings.vocabulary(name).splitlines())
+    read = {b64decode(token): int(rank) for token, rank in lines}
+    assert encodings._ranks(**encodings._definitions()[name]) == read
 
 
 def test_a_changed_vocabulary_is_refused() -> None:

@@ -147,18 +147,15 @@ def _drop(cut: Cut, history: History, policy: Policy) -> None:
     """Drop units until the size is reached, nothing older is left, or the floor stands in the way."""
     while cut.before_turn is not None or history.tokens > cut.down_to:
         unit = history.next_unit(cut.order == "importance")
-        if unit is None or not history.may_leave(unit, policy.floor):
+        if unit is None or (cut.before_turn is not None and history.last_turn(unit) >= cut.before_turn):
             return
-        if cut.before_turn is not None and history.last_turn(unit) >= cut.before_turn:
+        if not history.may_leave(unit, policy.floor):
             return
         history.drop(unit, DROPPED)
 
 
 def _shrink_results(cut: Cut, history: History) -> None:
-    while history.tokens > cut.down_to:
-        slot = history.next_result(cut.intact)
-        if slot is None:
-            return
+    while history.tokens > cut.down_to and (slot := history.next_result(cut.intact)) is not None:
         if history.size[slot] > cut.placeholder:
             history.shrink(slot, cut.placeholder)
 
@@ -178,11 +175,9 @@ def _summarise(cut: Cut, rounds: SummaryRule, history: History, policy: Policy, 
             history.dropped_tokens += read
             continue
         history.place_summary(replaced[0], wrote, last_turn)
-        summaries.made, summaries.read, summaries.wrote = (
-            summaries.made + 1,
-            summaries.read + read,
-            summaries.wrote + wrote,
-        )
+        summaries.made += 1
+        summaries.read += read
+        summaries.wrote += wrote
         summaries.written.append((replaced[0], wrote, tuple(replaced)))
 
 

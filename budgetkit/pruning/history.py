@@ -76,7 +76,7 @@ class History:
         self.summaries: dict[int, int] = {}  # slot -> the last turn that the summary standing there covers
         self.in_turn: dict[int, int] = {}  # messages of each turn
         self.oldest: _Heap = []
-        self.least: _Heap = []
+        self.least: _Heap = []  # empty until it is asked for, which most policies never do
         self.rank: dict[int, int] = {}  # of each unit, the importance of its most important message so far
         self.results: list[int] = []
         self.whole_results: set[int] = set()
@@ -92,15 +92,14 @@ class History:
 
     def grow(self) -> None:
         """Make room for the messages that the slots were given since."""
-        for slot in range(len(self.size), len(self.slots)):
-            self.size.append(0)
-            self.state.append(WAITING)
-            self.shrunk.append(NEVER)
-            self.gone.append(NEVER)
-            if not (slot + 1) & 63:
-                self._small.append(0)
-            if not (slot + 1) & 4095:
-                self._large.append(0)
+        count = len(self.slots)
+        more = count - len(self.size)
+        self.size += [0] * more
+        self.state += [WAITING] * more
+        self.shrunk += [NEVER] * more
+        self.gone += [NEVER] * more
+        self._small += [0] * ((count >> 6) + 1 - len(self._small))
+        self._large += [0] * ((count >> 12) + 1 - len(self._large))
 
     def enter(self, slot: int) -> None:
         """Let a message in; what it belongs to may have left already, and then it leaves at once."""
@@ -116,9 +115,9 @@ class History:
         if slots.is_result[slot]:
             heappush(self.results, slot)
             self.whole_results.add(slot)
-        if unit not in self.members:
+        if (held := self.members.get(unit)) is None:
             heappush(self.oldest, (unit, unit))
-        self.members[unit] = [*self.members.get(unit, ()), slot]
+        self.members[unit] = [slot] if held is None else [*held, slot]
         if importance > self.rank.get(unit, importance - 1):
             self._rank(unit, importance)
 
@@ -158,6 +157,8 @@ class History:
 
     def next_unit(self, by_importance: bool = False) -> int | None:
         """Return the unit that goes next; None in an empty history."""
+        if by_importance and not self.least:
+            self.least = sorted((importance, unit) for unit, importance in self.rank.items())
         heap = self.least if by_importance else self.oldest
         while heap and (heap[0][1] not in self.members or (by_importance and heap[0][0] != self.rank[heap[0][1]])):
             heappop(heap)
@@ -242,7 +243,8 @@ class History:
 
     def _rank(self, unit: int, importance: int) -> None:
         self.rank[unit] = importance
-        heappush(self.least, (importance, unit))
+        if self.least:
+            heappush(self.least, (importance, unit))
 
     def _turns_emptied(self, members: list[int]) -> int:
         turns = [self.slots.turn[slot] for slot in members]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, get_args
 
 from budgetkit.budget.allocation import check_choice
@@ -233,7 +234,7 @@ class Chain(Policy):
         super().__post_init__()
         object.__setattr__(self, "policies", tuple(self.policies))
 
-    @property
+    @cached_property
     def stages(self) -> tuple[Policy, ...]:
         """The policies in order, those of chains within it among them."""
         return tuple(stage for policy in self.policies for stage in policy.stages)
