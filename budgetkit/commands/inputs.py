@@ -6,8 +6,11 @@ import io
 import json
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
+from warnings import warn
 
 from budgetkit.budget import Budget
 from budgetkit.budget.quoting import brief, one_line, quoted
@@ -20,6 +23,9 @@ from budgetkit.pruning.policies.systems import NAMED, policy_of
 from budgetkit.state import from_json, from_yaml
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.loading import iter_traces, load_trace, load_traces
+
+
+_MOST_OTHERS = 999  # conversations that are looked at only to be counted
 
 
 class Piped(io.BytesIO):
@@ -46,8 +52,10 @@ def budget_of(given: str, window: int | None, model_name: str | None) -> Budget:
     return PRESETS[given](window or found or 8_192)
 
 
-def trace_of(given: str, conversation: str) -> Trace:
-    """Load one conversation, by its number from 1 on, else its id or its title."""
+def trace_of(given: str, conversation: str | None) -> Trace:
+    """Load one conversation, by its number from 1 on, else its id or its title; the first where none is named."""
+    if conversation is None:
+        return _first(given)
     if not conversation.isdecimal():
         return load_trace(_source(given), conversation)
     many, named = 0, None
@@ -60,6 +68,19 @@ def trace_of(given: str, conversation: str) -> Trace:
         return named
     told = f"it has {many:,}, numbered from 1; take one of these, or an id or a title"
     raise ValueError(f"conversation {brief(conversation)} of {one_line(given)} was asked for; {told}")
+
+
+def _first(given: str) -> Trace:
+    """Load the first conversation; a note says that there are others, and how many."""
+    traces, more = iter_traces(_source(given)), 0
+    first = next(traces)
+    with suppress(ValueError):  # what is broken further on is none of this one
+        more = sum(1 for _ in islice(traces, _MOST_OTHERS))
+    if more:
+        many = f"{1 + more:,}" if more < _MOST_OTHERS else f"more than {more:,}"
+        told = "--conversation takes the number, the id or the title of another"
+        warn(f"this is conversation 1 of {many} in {one_line(given)}, {one_line(first.title)}; {told}", stacklevel=1)
+    return first
 
 
 def traces_of(given: str) -> list[Trace]:

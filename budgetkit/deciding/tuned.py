@@ -17,10 +17,10 @@ _DRAWS = 2_000
 _NOISE = 0.05  # share of the draws outside the interval
 #: How a setting is said to bring less of an objective.
 LESS = {
-    "evidence": "loses {}fewer needed messages",
-    "cut": "cuts {}fewer tokens",
-    "cost": "costs {}less",
-    "uncached": "sends {}less outside the cache",
+    "evidence": "loses {}fewer needed messages than at present",
+    "cut": "cuts {}fewer tokens than at present",
+    "cost": "costs {}less than at present",
+    "uncached": "sends {}less outside the cache than at present",
 }
 
 
@@ -92,7 +92,7 @@ class Tuned:
         return self.table[self.table["front"]].reset_index(drop=True)
 
     def __str__(self) -> str:
-        less = LESS.get(self.objective, f"has {{}}less {self.objective}")
+        less = LESS.get(self.objective, f"has {{}}less {self.objective} than at present")
         gains = self.gain, self.low, self.high
         values = ", ".join(f"{line} {value}" for line, value in self.best.items())
         few = "" if self.tried == self.of else f" {self.tried:,} of {self.of:,} settings were tried, {self.search}."
@@ -104,8 +104,8 @@ def saving(what: str, less: str, gains: tuple[float, float, float], many: int, a
 
     Examples
     --------
-    >>> saving("this budget", LESS["cost"], (0.081, 0.03, 0.118), 40)[:68]
-    'This budget costs 8.1 % less on 40 conversations that it was not cho'
+    >>> saving("this budget", LESS["cost"], (0.081, 0.03, 0.118), 40)[:63]
+    'This budget costs 8.1 % less than at present on 40 conversations'
     >>> saving("this budget", LESS["cost"], (-0.2, -0.3, -0.1), 40)[:47]
     'No gain that holds: this budget costs 20 % more'
     >>> saving("this budget", "has {}less useless", (-0.2, -0.3, -0.1), 40)[:50]
