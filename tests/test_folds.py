@@ -188,7 +188,8 @@ def test_the_sentence_is_computed_on_conversations_held_out() -> None:
     gain, low, high = found.tuned.gains(row)
     assert gain == pytest.approx(1 - after / before)
     assert said.startswith(
-        f"This budget loses {100 * gain:.0f} % fewer needed messages than at present ({after:.0f} instead of {before:.0f}, "
+        f"This budget loses {100 * gain:.0f} % fewer needed messages than at present "
+        f"({after:.0f} instead of {before:.0f}, "
     )
     assert f") on {len(held)} conversations that it was not chosen on; " in said
     assert said.endswith(f"the true saving lies between {100 * low:.0f} and {100 * high:.0f} % with 95 % confidence.")
@@ -430,7 +431,7 @@ def test_bring_back_is_among_the_policies_with_its_numbers_on_sliders() -> None:
 
 def test_what_is_needed_does_not_lead_where_nothing_is_found_needed() -> None:
     said = [{"role": role, "content": "yes"} for _ in range(4) for role in ("user", "assistant")]
-    plain = [bk.Trace(f"toy-{n}", said) for n in range(8)]
+    plain = [bk.Trace(f"toy-{n}", tuple(map(bk.Message, said))) for n in range(8)]
     explorer = opened(ConversationExplorer(plain, SMALL), "decide")
     assert explorer.view.state["kpis"] and "none found" in str(explorer.view.state["kpis"])
     assert parts(explorer, "decide", "choice")[0]["value"] == "cut"

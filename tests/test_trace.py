@@ -696,7 +696,7 @@ def test_a_message_that_says_nothing_is_told(nothing: dict[str, Any]) -> None:
     trace = load_trace([hello, {"role": "user", **nothing}, hello])
     assert trace.empty == (2,)
     assert trace.warnings == (
-        "messages without content and without a tool call: 1, first message 2; many providers refuse such a request; "
+        "messages with no content and no tool call: 1, first message 2; many providers refuse these; "
         "give them content, or leave them out",
     )
 

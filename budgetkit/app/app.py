@@ -1,7 +1,5 @@
 """App: the design card and all explorers as tabs, over one conversation and one budget."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """DesignCard: one budget in one view, and how far off a cheap count of it would be."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Headline: what the card is about, and one sentence that says what its budget means."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -7,8 +7,6 @@ may stand in brackets and quotes. On the shipped corpus, by characters, that fin
 markup and all prose.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from types import MappingProxyType

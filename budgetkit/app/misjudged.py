@@ -4,8 +4,6 @@ error  = estimate / exact - 1          of all texts of a kind together
 really = budget / (1 + error)          what a budget that the cheap count fills takes in truth
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

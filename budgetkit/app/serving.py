@@ -1,7 +1,5 @@
 """Serving: the app as a page of its own, without cells, by Voilà on this machine."""
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile

@@ -4,8 +4,6 @@ A row is a kind of text in one place, the shipped texts or this conversation. It
 truth. Behind it lies who takes up what is too much: the safety reserve first, then what is left of the shared pool.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

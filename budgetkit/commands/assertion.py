@@ -1,7 +1,5 @@
 """What the pytest fixture takes: files and names beside values."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from itertools import chain
 from os import PathLike, fspath

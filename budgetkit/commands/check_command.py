@@ -1,7 +1,5 @@
 """``budgetkit check``: the gate, with exit code 1 where it is closed."""
 
-from __future__ import annotations
-
 import warnings
 from datetime import date
 from pathlib import Path

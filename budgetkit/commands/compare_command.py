@@ -1,7 +1,5 @@
 """``budgetkit compare``: pruning policies side by side."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

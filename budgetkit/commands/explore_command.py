@@ -1,7 +1,5 @@
 """``budgetkit explore``: the app on a file, in a process of its own."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

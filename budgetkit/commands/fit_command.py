@@ -1,7 +1,5 @@
 """``budgetkit fit``: one request of a conversation in a budget, and what it loses."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -4,8 +4,6 @@ It fails where a section outgrows its cap, a request overruns the window, a floo
 conversations are cut than were agreed to. Each failure brings the plan and what would mend it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date

@@ -1,11 +1,9 @@
 """What commands are given: budgets, conversations, tools and policies, each from a file, a name or standard input."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -23,9 +21,6 @@ from budgetkit.pruning.policies.systems import NAMED, policy_of
 from budgetkit.state import from_json, from_yaml
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.loading import iter_traces, load_trace, load_traces
-
-
-_MOST_OTHERS = 999  # conversations that are looked at only to be counted
 
 
 class Piped(io.BytesIO):
@@ -52,16 +47,15 @@ def budget_of(given: str, window: int | None, model_name: str | None) -> Budget:
     return PRESETS[given](window or found or 8_192)
 
 
-def trace_of(given: str, conversation: str | None) -> Trace:
-    """Load one conversation, by its number from 1 on, else its id or its title; the first where none is named."""
-    if conversation is None:
-        return _first(given)
+def trace_of(given: str, conversation: str) -> Trace:
+    """Load one conversation, by its number from 1 on, else its id or its title."""
     if not conversation.isdecimal():
         return load_trace(_source(given), conversation)
     many, named = 0, None
-    for many, trace in enumerate(iter_traces(_source(given)), 1):
+    traces = iter_traces(_source(given))
+    for many, trace in enumerate(traces, 1):
         if conversation == str(many):
-            return trace
+            return _told(given, trace, traces) if many == 1 else trace
         if named is None and conversation in (trace.id, trace.title):
             named = trace
     if named is not None:
@@ -70,16 +64,14 @@ def trace_of(given: str, conversation: str | None) -> Trace:
     raise ValueError(f"conversation {brief(conversation)} of {one_line(given)} was asked for; {told}")
 
 
-def _first(given: str) -> Trace:
-    """Load the first conversation; a note says that there are others, and how many."""
-    traces, more = iter_traces(_source(given)), 0
-    first = next(traces)
+def _told(given: str, first: Trace, others: Iterator[Trace]) -> Trace:
+    """Return the first conversation; a note says that there are others, and how many."""
+    more = 0
     with suppress(ValueError):  # what is broken further on is none of this one
-        more = sum(1 for _ in islice(traces, _MOST_OTHERS))
+        more = sum(1 for _ in islice(others, 999))
     if more:
-        many = f"{1 + more:,}" if more < _MOST_OTHERS else f"more than {more:,}"
-        told = "--conversation takes the number, the id or the title of another"
-        warn(f"this is conversation 1 of {many} in {one_line(given)}, {one_line(first.title)}; {told}", stacklevel=1)
+        many = f"{1 + more:,}{' or more' if more == 999 else ''} in {one_line(given)}, {first.title}"
+        warn(f"this is conversation 1 of {many}; --conversation takes another's number, id or title", stacklevel=1)
     return first
 
 

@@ -1,7 +1,5 @@
 """The options that several commands share: which budget, which counter, and which conversation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -38,12 +36,12 @@ def with_conversation(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command these options and those of a conversation, and call it with what they come to."""
 
     @wraps(command)
-    def called(file: str, conversation: str | None, **rest: Any) -> Any:
+    def called(file: str, conversation: str, **rest: Any) -> Any:
         trace = trace_of(file, conversation)
         for told in trace.warnings[trace.is_silent :]:  # the first of a silent one was said on loading
             warn(told, stacklevel=1)
         return command(trace=trace, **rest)
 
-    told = "Which of several: its number, from 1; its id or its title.  [default: 1]"
-    chosen = click.option("--conversation", help=told)
+    told = "Which of several: its number, from 1; its id or its title."
+    chosen = click.option("--conversation", default="1", show_default=True, help=told)
     return click.argument("file", default="-")(with_budget(chosen(called)))

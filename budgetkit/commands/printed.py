@@ -1,7 +1,5 @@
 """What the terminal shows: tables, numbers and names, from which nothing can command the terminal."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterable, Sequence

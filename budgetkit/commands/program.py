@@ -1,7 +1,5 @@
 """The program: its commands by name, each loaded when it is run, and how errors and warnings are told."""
 
-from __future__ import annotations
-
 import os
 import sys
 import warnings

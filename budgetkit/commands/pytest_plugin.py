@@ -6,8 +6,6 @@
 Nothing is imported before a test asks for it, and a project's own fixture of that name takes its place.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any

@@ -1,7 +1,5 @@
 """``budgetkit redact``: conversations that can be shown to others, as lines of JSON."""
 
-from __future__ import annotations
-
 import click
 
 from budgetkit.commands.inputs import traces_of

@@ -1,7 +1,5 @@
 """``budgetkit replay``: a conversation through a budget and a policy, request by request."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``budgetkit report``: an explorer of a conversation as one file of HTML, to share."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

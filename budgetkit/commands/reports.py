@@ -5,8 +5,6 @@
 ::notice title=budgetkit growth::tools +1,240 tokens since main
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """What may reach a terminal or a report; it stands alone, so that help is quick."""
 
-from __future__ import annotations
-
 
 def printable(text: str) -> str:
     r"""Return a text that cannot command a terminal: control characters are replaced, but for the ends of lines.

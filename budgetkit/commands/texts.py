@@ -1,7 +1,5 @@
 """Texts that commands are given, from files or standard input; nothing slow is imported for them."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Final

@@ -1,7 +1,5 @@
 """Candidates: the values that a budget's lines are tried with, from the budget and from the conversations."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 

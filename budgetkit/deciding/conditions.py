@@ -3,8 +3,6 @@
 A condition looks at the grants of many demands at once, as columns, so that it costs as much as one plan.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal

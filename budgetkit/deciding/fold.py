@@ -4,8 +4,6 @@ The work is done in a thread of its own, from values that nobody changes; a slid
 stays until the next run, and says which budget it began from.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,9 +14,10 @@ from budgetkit.budget import Budget
 from budgetkit.budget.quoting import quoted
 from budgetkit.counters import Counter
 from budgetkit.deciding.candidates import Values, candidates, tokens_of
-from budgetkit.deciding.decided import OBJECTIVES, Decided, front, matter
+from budgetkit.deciding.decided import Decided, front, matter
 from budgetkit.deciding.models import recorded_lengths
 from budgetkit.deciding.sensitivity import sensitivity
+from budgetkit.deciding.tuned import OBJECTIVES
 from budgetkit.deciding.tuning import tune
 from budgetkit.explorer.budget.commands import move_line, set_amount
 from budgetkit.explorer.budget.results import Results, kept_deficit
@@ -123,7 +122,7 @@ class DecideFold:
         return None
 
     def _wanted(self, found: Any) -> str:
-        """Return what is to be small: what was chosen, else what is needed, unless the explorer says that nothing is."""
+        """Return what is to be small: what was chosen, else what is needed, unless nothing is found needed."""
         nothing_needed = not isinstance(found, Results) and not found.shown.evidence[0]
         return self._objective or ("cut" if nothing_needed else "evidence")
 

@@ -1,7 +1,5 @@
 """What a token of each line is worth: what some tokens more for it would keep, found by planning again."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

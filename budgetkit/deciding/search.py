@@ -5,8 +5,6 @@ Parzen estimator (J. Bergstra and others, "Algorithms for Hyper-Parameter Optimi
 installed they are drawn. Both go by the seed, so that the same seed tries the same settings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from random import Random

@@ -1,7 +1,5 @@
 """Which settings matter: each line moved alone, with the others where they are."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any

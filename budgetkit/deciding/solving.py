@@ -6,8 +6,6 @@ Where more of a line can only help, or only harm, the place is found by halving.
 is dropped whole, a larger window may cut more; then every size on a grid is tried first, and the answer says so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal

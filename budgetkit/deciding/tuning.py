@@ -5,8 +5,6 @@ setting, with an interval from drawing conversations again. What is best on the 
 good there; what counts is the other part.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack

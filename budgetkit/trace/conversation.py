@@ -143,8 +143,8 @@ class Trace:
             empty = f"there is no text in any message of this {self.format}, of which there are {len(self.messages):,}"
             notes.insert(0, f"{empty}; nothing that was said is counted; export it with what was said")
         elif self.empty:
-            said = f"messages without content and without a tool call: {len(self.empty):,}, first message {self.empty[0]}"
-            notes.append(f"{said}; many providers refuse such a request; give them content, or leave them out")
+            told = f"messages with no content and no tool call: {len(self.empty):,}, first message {self.empty[0]}"
+            notes.append(f"{told}; many providers refuse these; give them content, or leave them out")
         if self.uncounted:
             kinds = ", ".join(self.uncounted)
             notes.append(f"parts whose tokens nobody can tell from the outside are not counted: {kinds}")

@@ -98,8 +98,8 @@ def _alone(messages: list[dict[str, Any]]) -> list[str]:
     if not shared:
         return []
     told = f"all {len(messages):,} rows were taken as one conversation, since no column says which they belong to"
-    named = f"these could: {quoted(shared[:5])}"
-    return [f'{told}; {named}; pass columns={{"conversation": {brief(shared[0])}}}, or name it "conversation" in the table']
+    mend = f'pass columns={{"conversation": {brief(shared[0])}}}, or name it "conversation" in the table'
+    return [f"{told}; these could: {quoted(shared[:5])}; {mend}"]
 
 
 def _parts(content: Any) -> Any:

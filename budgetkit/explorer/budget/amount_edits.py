@@ -1,7 +1,5 @@
 """Amount edits: what a hand moves in a budget: the amounts of its lines, and a line's next amount of the same kind."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal

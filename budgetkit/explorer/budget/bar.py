@@ -1,7 +1,5 @@
 """Bar: the window as segments, one a section, the shared pool and the reserves, and a handle for each line."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from budgetkit.budget import Budget

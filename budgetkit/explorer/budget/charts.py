@@ -1,7 +1,5 @@
 """The figures of the view: their specification, a sentence that reads them, and their table where it is open."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Controls: the widgets beside the view. They show the settings and turn a hand's change into a command."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import ipywidgets as widgets

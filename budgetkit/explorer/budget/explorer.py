@@ -1,7 +1,5 @@
 """BudgetExplorer: a budget on sliders, its split drawn, and what it cuts from a conversation."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar

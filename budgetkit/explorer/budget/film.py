@@ -1,7 +1,5 @@
 """Film: what a page needs to go through the turns of a budget by itself: how much of the window each line claims."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, Final
 

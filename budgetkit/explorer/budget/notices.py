@@ -1,7 +1,5 @@
 """Notices: the sentences on the page: whether it fits, what is lost, how to mend it, where the numbers come from."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

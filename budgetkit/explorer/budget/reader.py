@@ -1,7 +1,5 @@
 """Reader: the messages of the chosen turn, what became of each, and why, as far as a page can hold them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -3,8 +3,6 @@
 They are counted once; planning them with another budget counts nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar

@@ -3,8 +3,6 @@
 Counting is in the library and happens once; everything here is arithmetic and happens on every move.
 """
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass, replace
 
@@ -18,7 +16,7 @@ from budgetkit.explorer.budget.settings import Settings
 from budgetkit.explorer.library import Library
 from budgetkit.figures.turns import first_cut
 from budgetkit.framing import framing_for
-from budgetkit.models import Model, RetiredModelWarning, UnknownModelWarning, found_by, model, nearest
+from budgetkit.models import Model, found_by, model, nearest
 from budgetkit.plan import Plan
 from budgetkit.plan.allocating import allocate
 from budgetkit.plan.batch import RequestBatch
@@ -116,8 +114,7 @@ def shown(pinned: Budget, budget: Budget) -> Budget:
 def known_model(name: str) -> tuple[Model, str]:
     """Return a model and, where a default stands in for it or it has ended, the warning."""
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UnknownModelWarning)
-        warnings.simplefilter("always", RetiredModelWarning)
+        warnings.simplefilter("always")
         found = model(name)
     return found, str(caught[0].message) if caught else ""
 

@@ -1,7 +1,5 @@
 """Rows: one line of the budget as a slider, a number box and a lock."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The set-up as text to take away: Python that makes the same budget, YAML and JSON that restore it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import fields

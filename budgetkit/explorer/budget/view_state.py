@@ -3,8 +3,6 @@
 Every number and every sentence on the page is written here; the page only places them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

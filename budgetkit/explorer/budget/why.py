@@ -1,7 +1,5 @@
 """Why something was lost, with the smallest changes that would keep it, each a button that makes the change."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
