@@ -103,7 +103,7 @@ def saving(what: str, less: str, gains: tuple[float, float, float], many: int, a
 
     Examples
     --------
-    >>> saving("this budget", OBJECTIVES["cost"][1], (0.081, 0.03, 0.118), 40)[:65]
+    >>> saving("this budget", OBJECTIVES["cost"][1], (0.081, 0.03, 0.118), 40)[:64]
     'This budget costs 8.1 % less than at present on 40 conversations'
     >>> saving("this budget", OBJECTIVES["cost"][1], (-0.2, -0.3, -0.1), 40)[:47]
     'No gain that holds: this budget costs 20 % more'
