@@ -1,6 +1,7 @@
 # make lab opens the design card, running (scripts/lab); make app shows it and all explorers as a page of its own;
 # make test runs every test; each first sets up .venv, once, from pyproject.toml.
 # Another interpreter: make PYTHON=python3.13 test. More for JupyterLab: make lab LAB="--ip=0.0.0.0 --port=9999".
+# make help lists all targets.
 # More for the page: make app FILE=chat.jsonl APP=--port=9999.
 
 VENV := .venv
@@ -11,42 +12,44 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 ROOT_USER := $(if $(filter 0,$(shell id -u)),--allow-root --no-browser)
 FIRST := notebooks/00-start.ipynb
 
-.PHONY: lab app test unit lowest lint bench docs
+.PHONY: lab app test unit lowest lint bench docs help
 .DELETE_ON_ERROR:
 
-lab: $(VENV)/lab.stamp
+lab: $(VENV)/lab.stamp  ## open the first notebook in JupyterLab, running; it is saved there, so git shows it as changed
 	$(BIN) -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/$(FIRST) \
 		--LabApp.extra_labextensions_path=scripts/lab $(ROOT_USER) $(LAB)
 
 # Cells tagged "static" hold pictures for readers who only look; voila cannot show what lies outside the notebook's folder.
-app: $(VENV)/app.stamp
+app: $(VENV)/app.stamp  ## the design card and all explorers as a page, without cells (FILE=chat.jsonl)
 	$(BIN) -m budgetkit.app $(FILE) $(if $(filter 0,$(shell id -u)),--no-browser) $(APP)
 
-test: lint
+test: lint  ## lint, and every test
 	$(BIN) -m pytest
 
-# Everything but the browser and the notebooks.
-unit: $(VENV)/test.stamp
+unit: $(VENV)/test.stamp  ## every test but those of the browser and the notebooks
 	$(BIN) -m pytest -o addopts= -rfEX --doctest-modules tests budgetkit --ignore=tests/browser
 
 # The same with the lowest versions that pyproject.toml allows; numpy 1.26 has no wheels for Python 3.13 and later.
-lowest:
+lowest:  ## the same with the lowest versions allowed (PYTHON=python3.11)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info >= (3, 13))' || { echo "name an older interpreter:" \
 		"make PYTHON=python3.11 lowest"; exit 1; }
 	$(PYTHON) scripts/lowest_bounds.py > lowest.txt
 	$(MAKE) VENV=.venv-lowest CONSTRAINT='--constraint lowest.txt' unit
 
-lint: $(VENV)/test.stamp
+lint: $(VENV)/test.stamp  ## ruff and mypy
 	$(BIN) -m ruff check
 	$(BIN) -m ruff format --check
 	$(BIN) -m mypy
 
 # Static pages in docs/_build, with the notebooks run; nothing of them needs a network. -W: a warning is an error.
-docs: $(VENV)/test.stamp
+docs: $(VENV)/test.stamp  ## static pages in docs/_build, with the notebooks run
 	$(BIN) -m sphinx -W --keep-going -b html -t executed docs docs/_build
 
-bench: $(VENV)/bench.stamp
+bench: $(VENV)/bench.stamp  ## the benchmarks
 	$(BIN) -m benchmarks
+
+help:  ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-8s%s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 $(VENV)/lab.stamp: pyproject.toml | $(BIN)
 	@echo "Installing JupyterLab and budgetkit into $(VENV), once: half a minute, or minutes where the network is slow."

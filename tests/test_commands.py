@@ -292,3 +292,37 @@ def test_explore_starts_the_app_in_a_process_of_its_own(monkeypatch: pytest.Monk
     monkeypatch.setattr(subprocess, "run", start)
     assert run(["explore", "mine.jsonl", "--no-browser"]) == 3
     assert started == [[sys.executable, "-m", "budgetkit.app", "mine.jsonl", "--no-browser"]]
+
+
+def test_one_of_several_is_said_where_none_was_named(capsys: Captured, tmp_path: Path) -> None:
+    path = tmp_path / "eight.jsonl"
+    rows = [{"id": f"toy-{n}", "messages": [{"role": "user", "content": f"Hello {n}"}]} for n in range(8)]
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    goal = tmp_path / "made.html"
+    assert run(["report", str(path), "-o", str(goal)]) == 0
+    shown = capsys.readouterr()
+    told = "toy-0; --conversation takes another's number, id or title\n"
+    assert shown.err == f"Note: this is conversation 1 of 8 in {path}, {told}"
+    assert shown.out.endswith(" kB, in a window of 8,192 tokens; --window or --model gives another\n")
+    for named in (["--conversation", "2"], ["--conversation", "toy-3"]):
+        assert run(["report", str(path), "-o", str(goal), *named]) == 0
+        assert capsys.readouterr().err == ""
+
+
+def test_what_is_broken_further_on_is_none_of_the_first(capsys: Captured, tmp_path: Path) -> None:
+    path = tmp_path / "broken.jsonl"
+    rows = [json.dumps({"messages": [{"role": "user", "content": "Hello"}]}), json.dumps({"messages": [{}]})]
+    path.write_text("\n".join(rows), encoding="utf-8")
+    assert run(["fit", str(path)]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_what_reading_left_out_is_a_note(capsys: Captured, tmp_path: Path) -> None:
+    path = tmp_path / "cases.csv"
+    path.write_text("fall,role,content\n" + "a,user,Hello\n" * 2 + "b,user,Hello\n" * 2, encoding="utf-8")
+    assert run(["fit", str(path)]) == 0
+    assert capsys.readouterr().err.startswith("Note: all 4 rows were taken as one conversation")
+    body = tmp_path / "body.json"
+    body.write_text(json.dumps({"model": "gtp-4o", "messages": [{"role": "user", "content": "Hello"}]}))
+    assert run(["count", str(body), "--as", "request"]) == 0
+    assert "no model 'gtp-4o' is known, nearest are 'gpt-4o'" in capsys.readouterr().out

@@ -5,6 +5,7 @@ Counts of short texts are asserted beside the sums, so that every total can be f
 
 from __future__ import annotations
 
+import html
 import json
 from base64 import b64encode
 from struct import pack
@@ -479,6 +480,16 @@ def test_an_unknown_model_is_an_estimate_that_says_so() -> None:
     counted = bk.count_request({"model": "nobody-knows", "messages": [HELLO]})
     assert "rules of any other; the counter is nobody-knows (calibrated estimate: " in counted.counted_by
     assert counted.interval[0] < counted.tokens < (counted.interval[1] or 0)
+
+
+def test_a_model_that_nothing_knows_is_said_with_the_nearest_names() -> None:
+    counted = bk.count_request({"model": "gtp-4o", "messages": [HELLO]})
+    told = "; no model 'gtp-4o' is known, nearest are 'gpt-4o', "
+    assert counted.unknown.startswith(told)
+    for shown in (repr(counted), counted.counted_by, html.unescape(counted._repr_html_())):
+        assert told in shown
+    for known in ("gpt-4o", "claude-sonnet-4-5", "deepseek-chat", "us.anthropic.claude-sonnet-4-5-20250929-v1:0"):
+        assert bk.count_request({"model": known, "messages": [HELLO]}).unknown == ""
 
 
 def test_rules_and_counter_are_told_apart_though_both_go_by_the_model() -> None:

@@ -248,8 +248,8 @@ def test_where_nothing_is_gained_it_says_so() -> None:
     assert found.best == {"output": 200}
     assert not found.holds_out
     assert str(found) == (
-        "No gain that holds: this setting cuts no fewer tokens on 4 conversations that it was not chosen on. "
-        "The setting: output 200."
+        "No gain that holds: this setting cuts no fewer tokens than at present on 4 conversations that it was not "
+        "chosen on. The setting: output 200."
     )
 
 

@@ -171,7 +171,7 @@ def tuned(explorer: Any, objective: str) -> Any:
 def test_what_may_be_wanted_is_named_in_whole_words() -> None:
     explorer = opened(BudgetExplorer(SMALL, "made-up-chats"), "decide")
     assert "{}" not in str(fold(explorer, "decide"))
-    assert "loses fewer needed messages" in str(fold(explorer, "decide"))
+    assert "loses fewer needed messages than at present" in str(fold(explorer, "decide"))
 
 
 def test_few_conversations_are_not_tuned_on() -> None:
@@ -188,7 +188,8 @@ def test_the_sentence_is_computed_on_conversations_held_out() -> None:
     gain, low, high = found.tuned.gains(row)
     assert gain == pytest.approx(1 - after / before)
     assert said.startswith(
-        f"This budget loses {100 * gain:.0f} % fewer needed messages ({after:.0f} instead of {before:.0f}, "
+        f"This budget loses {100 * gain:.0f} % fewer needed messages than at present "
+        f"({after:.0f} instead of {before:.0f}, "
     )
     assert f") on {len(held)} conversations that it was not chosen on; " in said
     assert said.endswith(f"the true saving lies between {100 * low:.0f} and {100 * high:.0f} % with 95 % confidence.")
@@ -199,7 +200,7 @@ def test_what_is_not_better_is_said_so() -> None:
     explorer = BudgetExplorer(SMALL, "made-up-chats")
     tuned(explorer, "cost")
     said = parts(explorer, "decide", "text")[0]["text"]
-    assert said == "No setting that was tried costs less without more needed messages lost: stay."
+    assert said == "No setting that was tried costs less than at present without more needed messages lost: stay."
 
 
 @pytest.mark.parametrize("make", [BudgetExplorer, ConversationExplorer])
@@ -426,3 +427,15 @@ def test_bring_back_is_among_the_policies_with_its_numbers_on_sliders() -> None:
     assert explorer.replay.policy == bk.policies.BringBack(share=bk.Share("0.25"))
     shares = explorer.ranking.set_index("policy")["evidence"]
     assert shares["bring back"] > shares["oldest first"]
+
+
+def test_what_is_needed_does_not_lead_where_nothing_is_found_needed() -> None:
+    said = [{"role": role, "content": "yes"} for _ in range(4) for role in ("user", "assistant")]
+    plain = [bk.Trace(f"toy-{n}", tuple(map(bk.Message, said))) for n in range(8)]
+    explorer = opened(ConversationExplorer(plain, SMALL), "decide")
+    assert explorer.view.state["kpis"] and "none found" in str(explorer.view.state["kpis"])
+    assert parts(explorer, "decide", "choice")[0]["value"] == "cut"
+    tell(explorer, "decide", objective="evidence")
+    assert parts(explorer, "decide", "choice")[0]["value"] == "evidence"
+    marked = opened(ConversationExplorer("made-up-chats", SMALL), "decide")
+    assert parts(marked, "decide", "choice")[0]["value"] == "evidence"

@@ -53,3 +53,11 @@ def test_every_explorer_is_named() -> None:
 def test_the_commands_are_targets_of_the_makefile(command: str) -> None:
     assert f"\n    make {command} " in README
     assert re.search(rf"^{command}:", (CHECKOUT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_make_help_lists_every_target_with_a_line() -> None:
+    makefile = (CHECKOUT / "Makefile").read_text(encoding="utf-8")
+    targets = re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
+    assert targets is not None
+    told = re.findall(r"^([a-z]+):.*## \w.+$", makefile, re.MULTILINE)
+    assert sorted(told) == sorted(targets[1].split())

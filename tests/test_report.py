@@ -246,3 +246,13 @@ def test_a_conversation_with_a_title_goes_by_it(make: Callable[..., Any], tmp_pa
     explorer = make(trace=bk.Trace("c3", said, fields={"title": "A billing service"}), window=8_192)
     assert "A billing service" in Page(saved(explorer, tmp_path)).found["h1"]
     assert explorer.view.state["source"].startswith("A billing service: ")
+
+
+def test_a_refusal_that_stands_in_the_explorer_is_not_what_its_report_says(tmp_path: Path) -> None:
+    explorer = bk.BudgetExplorer("chat", "support-chat", window=8_192)
+    before = saved(explorer, tmp_path)
+    explorer.load("no budget")
+    refused = explorer.status
+    assert explorer.view.state["status"]["level"] == "error"
+    assert saved(explorer, tmp_path) == before
+    assert explorer.status == refused

@@ -673,3 +673,44 @@ def test_turns_lie_end_to_end_and_history_only_grows(trace: Trace) -> None:
 def test_a_file_holds_what_was_written_to_it(trace: Trace) -> None:
     lines = "\n".join(json.dumps(dict(message.raw)) for message in trace.messages)
     assert load_trace(BytesIO(lines.encode())).messages == trace.messages
+
+
+def test_a_table_read_as_one_conversation_says_which_columns_could_name_several(tmp_path: Path) -> None:
+    path = tmp_path / "cases.csv"
+    rows = [f"{n // 2},{n},{'user' if n % 2 == 0 else 'assistant'},Hello {n}" for n in range(6)]
+    path.write_text("\n".join(["fall,line,role,content", *rows]), encoding="utf-8")
+    (trace,) = load_traces(path)
+    assert trace.warnings == (
+        "all 6 rows were taken as one conversation, since no column says which they belong to; these could: 'fall'; "
+        'pass columns={"conversation": \'fall\'}, or name it "conversation" in the table',
+    )
+    assert "all 6 rows" in trace._repr_html_()
+    assert [each.warnings for each in load_traces(path, columns={"conversation": "fall"})] == [(), (), ()]
+    path.write_text("\n".join(["line,role,content", *(row.partition(",")[2] for row in rows)]), encoding="utf-8")
+    assert load_trace(path).warnings == ()
+
+
+@pytest.mark.parametrize("nothing", [{}, {"content": None}, {"content": " "}, {"content": []}])
+def test_a_message_that_says_nothing_is_told(nothing: dict[str, Any]) -> None:
+    hello = {"role": "user", "content": "Hello world"}
+    trace = load_trace([hello, {"role": "user", **nothing}, hello])
+    assert trace.empty == (2,)
+    assert trace.warnings == (
+        "messages with no content and no tool call: 1, first message 2; many providers refuse these; "
+        "give them content, or leave them out",
+    )
+
+
+def test_a_call_a_picture_a_sound_a_thought_and_an_empty_result_say_enough() -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "ping", "arguments": "{}"}}
+    trace = load_trace(
+        [
+            {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}]},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "1", "content": ""},
+            {"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": "", "format": "wav"}}]},
+            {"role": "assistant", "content": None, "reasoning_content": "Up."},
+            {"role": "assistant", "content": None, "refusal": "No."},
+        ]
+    )
+    assert trace.empty == ()

@@ -73,4 +73,5 @@ def _requests(files: tuple[str, ...], names: tuple[str, ...], as_json: bool) -> 
     for file, each in found:
         rows = [(row.kind, row.part, row.message, row.tokens) for row in each.ledger]
         rows.append(("all", "", None, each.tokens))
-        show_table(f"{file}: {each.model}, {each.tokens:,} tokens", ["kind", "part", "message", "tokens"], rows)
+        title = f"{file}: {each.model}, {each.tokens:,} tokens{each.unknown}"
+        show_table(title, ["kind", "part", "message", "tokens"], rows)

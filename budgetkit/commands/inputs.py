@@ -5,9 +5,12 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
+from warnings import warn
 
 from budgetkit.budget import Budget
 from budgetkit.budget.quoting import brief, one_line, quoted
@@ -51,15 +54,27 @@ def trace_of(given: str, conversation: str) -> Trace:
     if not conversation.isdecimal():
         return load_trace(_source(given), conversation)
     many, named = 0, None
-    for many, trace in enumerate(iter_traces(_source(given)), 1):
+    traces = iter_traces(_source(given))
+    for many, trace in enumerate(traces, 1):
         if conversation == str(many):
-            return trace
+            return _told(given, trace, traces) if many == 1 else trace
         if named is None and conversation in (trace.id, trace.title):
             named = trace
     if named is not None:
         return named
     told = f"it has {many:,}, numbered from 1; take one of these, or an id or a title"
     raise ValueError(f"conversation {brief(conversation)} of {one_line(given)} was asked for; {told}")
+
+
+def _told(given: str, first: Trace, others: Iterator[Trace]) -> Trace:
+    """Return the first conversation; a note says that there are others, and how many."""
+    more = 0
+    with suppress(ValueError):  # what is broken further on is none of this one
+        more = sum(1 for _ in islice(others, 999))
+    if more:
+        many = f"{1 + more:,}{' or more' if more == 999 else ''} in {one_line(given)}, {first.title}"
+        warn(f"this is conversation 1 of {many}; --conversation takes another's number, id or title", stacklevel=1)
+    return first
 
 
 def traces_of(given: str) -> list[Trace]:

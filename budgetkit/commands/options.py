@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
+from warnings import warn
 
 import click
 
@@ -38,7 +39,10 @@ def with_conversation(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def called(file: str, conversation: str, **rest: Any) -> Any:
-        return command(trace=trace_of(file, conversation), **rest)
+        trace = trace_of(file, conversation)
+        for told in trace.warnings[trace.is_silent :]:  # the first of a silent one was said on loading
+            warn(told, stacklevel=1)
+        return command(trace=trace, **rest)
 
     told = "Which of several: its number, from 1; its id or its title."
     chosen = click.option("--conversation", default="1", show_default=True, help=told)

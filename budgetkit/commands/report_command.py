@@ -33,4 +33,5 @@ def command(
     size = Path(output).expanduser().stat().st_size
     if as_json:
         return show_json({"report": output, "bytes": size})
-    click.echo(f"{output}: {size / 1_000:,.0f} kB")
+    window = f"in a window of {budget.window:,} tokens; --window or --model gives another"
+    click.echo(f"{output}: {size / 1_000:,.0f} kB, {window}")

@@ -12,18 +12,11 @@ import pandas as pd
 from budgetkit.budget import Budget
 from budgetkit.budget.quoting import one_line
 from budgetkit.deciding.candidates import Values, answer_reserve
-from budgetkit.deciding.tuned import LESS, Tuned, percent, saving
+from budgetkit.deciding.tuned import OBJECTIVES, Tuned, percent, saving
 from budgetkit.figures.marks import line, points
 from budgetkit.figures.question import Question, Spec, label, layout, rows
 from budgetkit.state import to_yaml
 
-#: What may be made small: in words, how a budget is said to bring less of it, and how it is written.
-OBJECTIVES: Mapping[str, tuple[str, str, str]] = {
-    "evidence": ("needed messages lost", LESS["evidence"], "{:,.2f}"),
-    "cut": ("tokens cut", LESS["cut"], "{:,.0f}"),
-    "cost": ("US dollars", LESS["cost"], "${:,.4f}"),
-    "uncached": ("share of input not cached", LESS["uncached"], "{:.1%}"),
-}
 _PROXY = (
     "What is needed is what a later message names again, where a conversation has no marks of its own; it compares "
     "settings, not answers."

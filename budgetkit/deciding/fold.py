@@ -16,9 +16,10 @@ from budgetkit.budget import Budget
 from budgetkit.budget.quoting import quoted
 from budgetkit.counters import Counter
 from budgetkit.deciding.candidates import Values, candidates, tokens_of
-from budgetkit.deciding.decided import OBJECTIVES, Decided, front, matter
+from budgetkit.deciding.decided import Decided, front, matter
 from budgetkit.deciding.models import recorded_lengths
 from budgetkit.deciding.sensitivity import sensitivity
+from budgetkit.deciding.tuned import OBJECTIVES
 from budgetkit.deciding.tuning import tune
 from budgetkit.explorer.budget.commands import move_line, set_amount
 from budgetkit.explorer.budget.results import Results, kept_deficit
@@ -81,7 +82,7 @@ class DecideFold:
 
     def __init__(self, library: Library, again: Callable[[], None]) -> None:
         self._library, self._again = library, again
-        self._objective, self._risk = "evidence", "0.05"
+        self._objective, self._risk = "", "0.05"
         self._run = Run()
         self._row: int | None = None
 
@@ -93,7 +94,7 @@ class DecideFold:
             said = f"Tuning chooses on half of the conversations of a file and measures on the other; this has {many:,}"
             return [text(f"{said}. Open a file with at least {FEWEST}, such as made-up-chats.")]
         shown = {name: less.format("") for name, (_, less, _) in OBJECTIVES.items()}
-        parts = [choice("I want", "objective", shown, self._objective)]
+        parts = [choice("I want", "objective", shown, self._wanted(found))]
         parts.append(choice("Answers that may be cut short", "risk", RISKS, self._risk))
         run = self._run
         if run.runs:
@@ -111,7 +112,7 @@ class DecideFold:
         elif told.get("risk") in RISKS:
             self._risk = str(told["risk"])
         elif "tune" in told and not self._run.runs:
-            self._begin(case_of(settings, found, self._library))
+            self._begin(case_of(settings, found, self._library), self._wanted(found))
         elif "stop" in told:
             self._run.stopped.set()
         elif "point" in told and self._run.found is not None:
@@ -122,9 +123,14 @@ class DecideFold:
             return with_setting(settings, found, self._library, tokens_of(decided.values, decided.setting(row)))
         return None
 
-    def _begin(self, case: Case) -> None:
+    def _wanted(self, found: Any) -> str:
+        """Return what is to be small: what was chosen, else what is needed, unless nothing is found needed."""
+        nothing_needed = not isinstance(found, Results) and not found.shown.evidence[0]
+        return self._objective or ("cut" if nothing_needed else "evidence")
+
+    def _begin(self, case: Case, objective: str) -> None:
         run = Run()
-        asked = self._objective, float(self._risk)
+        asked = objective, float(self._risk)
         run.thread = threading.Thread(target=self._work, args=(run, case, *asked), daemon=True, name="budgetkit tuning")
         self._run, self._row = run, None
         run.thread.start()

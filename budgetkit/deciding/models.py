@@ -122,8 +122,7 @@ def answer_lengths(
     lengths = recorded_lengths(traces, count)
     if not lengths:
         raise ValueError(f"{len(traces)} conversations without an answer; a reserve is read off answers; give some")
-    random = np.random.default_rng(seed)
-    draws = random.integers(0, len(lengths), (_DRAWS, len(lengths)))
+    draws = np.random.default_rng(seed).integers(0, len(lengths), (_DRAWS, len(lengths)))
     drawn = [np.concatenate([lengths[i] for i in draw]) for draw in draws]
     quantiles = [np.quantile(each, share, method="higher") for each in drawn]
     low, high = np.quantile(quantiles, [0.025, 0.975])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,12 +16,12 @@ from budgetkit.pruning.policies import Policy
 Floats = npt.NDArray[np.float64]
 _DRAWS = 2_000
 _NOISE = 0.05  # share of the draws outside the interval
-#: How a setting is said to bring less of an objective.
-LESS = {
-    "evidence": "loses {}fewer needed messages",
-    "cut": "cuts {}fewer tokens",
-    "cost": "costs {}less",
-    "uncached": "sends {}less outside the cache",
+#: What may be made small: in words, how a budget is said to bring less of it, and how it is written.
+OBJECTIVES: Mapping[str, tuple[str, str, str]] = {
+    "evidence": ("needed messages lost", "loses {}fewer needed messages than at present", "{:,.2f}"),
+    "cut": ("tokens cut", "cuts {}fewer tokens than at present", "{:,.0f}"),
+    "cost": ("US dollars", "costs {}less than at present", "${:,.4f}"),
+    "uncached": ("share of input not cached", "sends {}less outside the cache than at present", "{:.1%}"),
 }
 
 
@@ -92,7 +93,7 @@ class Tuned:
         return self.table[self.table["front"]].reset_index(drop=True)
 
     def __str__(self) -> str:
-        less = LESS.get(self.objective, f"has {{}}less {self.objective}")
+        _, less, _ = OBJECTIVES.get(self.objective, ("", f"has {{}}less {self.objective} than at present", ""))
         gains = self.gain, self.low, self.high
         values = ", ".join(f"{line} {value}" for line, value in self.best.items())
         few = "" if self.tried == self.of else f" {self.tried:,} of {self.of:,} settings were tried, {self.search}."
@@ -104,13 +105,13 @@ def saving(what: str, less: str, gains: tuple[float, float, float], many: int, a
 
     Examples
     --------
-    >>> saving("this budget", LESS["cost"], (0.081, 0.03, 0.118), 40)[:68]
-    'This budget costs 8.1 % less on 40 conversations that it was not cho'
-    >>> saving("this budget", LESS["cost"], (-0.2, -0.3, -0.1), 40)[:47]
+    >>> saving("this budget", OBJECTIVES["cost"][1], (0.081, 0.03, 0.118), 40)[:64]
+    'This budget costs 8.1 % less than at present on 40 conversations'
+    >>> saving("this budget", OBJECTIVES["cost"][1], (-0.2, -0.3, -0.1), 40)[:47]
     'No gain that holds: this budget costs 20 % more'
     >>> saving("this budget", "has {}less useless", (-0.2, -0.3, -0.1), 40)[:50]
     'No gain that holds: this budget has 20 % more usel'
-    >>> saving("this setting", LESS["cut"], (0.0002, 0.0001, 0.001), 40)[:42]
+    >>> saving("this setting", OBJECTIVES["cut"][1], (0.0002, 0.0001, 0.001), 40)[:42]
     'This setting cuts under 0.1 % fewer tokens'
     """
     gain, low, high = gains

@@ -71,7 +71,8 @@ class Explorer(Kind[S, F, L]):
         if Path(path).suffix.lower() not in (".html", ".htm"):
             raise ValueError(f"a report was to be saved as {one_line(str(path))}; it is HTML; end the name with .html")
         with self._lock:
-            found, state = self._found, sendable(self.view.state)
+            found = self._found
+            state = sendable({**self.view.state, "status": self._status(found)})  # not what was refused last
             self._unfold()
             drawn = self._charts(found, list(state["figures"])) | self._folds.figures(self.view.opened)
             charts, texts = sendable(drawn), self._texts(found)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from budgetkit.budget.quoting import brief
+from budgetkit.budget.quoting import brief, quoted
 from budgetkit.framing.charges import Charge, sizes
-from budgetkit.framing.estimates import EstimatedRules
+from budgetkit.framing.estimates import EstimatedRules, estimate_for
 from budgetkit.framing.images import image_price, priced, sized
+from budgetkit.framing.openai_families import family_of
 from budgetkit.framing.providers import OpenAIRules, counter_for, rules_for
 from budgetkit.framing.request import Request
 from budgetkit.framing.requests import read_request
 from budgetkit.message import Image, Message
+from budgetkit.models import found_by, nearest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,6 +90,11 @@ class RequestCount:
         """All rows of the ledger together."""
         return sum(row.tokens for row in self.ledger)
 
+    @property
+    def unknown(self) -> str:
+        """What is said of a model that nothing knows, with the nearest known names; empty for a known one."""
+        return _unknown(self.model)
+
     def frame(self) -> pd.DataFrame:
         """Return the ledger as a table.
 
@@ -103,7 +111,8 @@ class RequestCount:
     def __repr__(self) -> str:
         between = "" if self.exact else f", interval={self.interval}"
         missing = f", uncounted={self.uncounted}" if self.uncounted else ""
-        return f"RequestCount(model={self.model!r}, tokens={self.tokens}, exact={self.exact}{between}{missing})"
+        known = f"tokens={self.tokens}, exact={self.exact}{between}{missing}{self.unknown}"
+        return f"RequestCount(model={self.model!r}, {known})"
 
     def _repr_html_(self) -> str:
         """Show the total, what it rests on and the ledger."""
@@ -164,7 +173,7 @@ def count_request(request: Mapping[str, Any] | str | bytes, model: str | None = 
     return RequestCount(
         name,
         read.shape,
-        f"{assumed}rules of {family}; the counter is {count.name}",
+        f"{assumed}rules of {family}; the counter is {count.name}{_unknown(name)}",
         isinstance(rules, OpenAIRules) and not uncounted and not assumed,
         _interval(rules, replace(read, model=name), charges, sum(row.tokens for row in ledger)),
         uncounted,
@@ -197,6 +206,15 @@ def count_answer(answer: Mapping[str, Any] | Message, model: str) -> int:
     """
     message = answer if isinstance(answer, Message) else Message(answer)
     return sum(sizes(rules_for(model).answer(message), counter_for(model)))
+
+
+@lru_cache(maxsize=256)
+def _unknown(name: str) -> str:
+    """Say that nothing knows a model, and which known names are like it; nothing of a known one."""
+    if family_of(name) or estimate_for(name).pattern or found_by(name):
+        return ""
+    near = nearest(name)
+    return f"; no model {brief(name)} is known{f', nearest are {quoted(near)}' if near else ''}"
 
 
 def _unsized(request: Request) -> list[Image]:

@@ -191,9 +191,7 @@ def model(name: str, unknown: Literal["default", "raise"] = "default", **overrid
         said = f"a model named {brief(name)} was asked for; names are texts such as 'gpt-4o'"
         raise ValueError(f"{said}; give one, or a window in tokens")
     name = name.strip()
-    found = None
-    if len(bare(name)) <= _LONGEST:
-        found = _by_name(name) or _by_prefix(name) or _by_price_list(name) or _by_spelling(name)
+    found = found_by(name)
     if found is None and unknown == "raise":
         said = f"no model {brief(name)}; {len(models())} are in {_lists()}; use one of budgetkit.models.models()"
         raise ValueError(f"{said}, or describe it: Model({brief(name)}, window=...)")
@@ -202,6 +200,19 @@ def model(name: str, unknown: Literal["default", "raise"] = "default", **overrid
         said = f"{brief(name)} ended on {found.ends} ({found.source}); its numbers are those it had; take another"
         warnings.warn(said, RetiredModelWarning, stacklevel=2)
     return _overridden(found, overrides)
+
+
+def found_by(name: str) -> Model | None:
+    """Look a name up by every route but the last resort, without a warning; None for a model that nothing knows.
+
+    Examples
+    --------
+    >>> found_by("gpt-4o").window, found_by("gtp-4o")
+    (128000, None)
+    """
+    if len(bare(name)) > _LONGEST:
+        return None
+    return _by_name(name) or _by_prefix(name) or _by_price_list(name) or _by_spelling(name)
 
 
 def _by_name(name: str) -> Model | None:

@@ -35,7 +35,8 @@ def working_memory(
     Parameters
     ----------
     window : int, Model or str, default 100,000
-        Size of the context window, in tokens.
+        Size of the context window, in tokens. In one below 8,096 the defaults of `output`, `knowledge` and
+        `episodes` exceed it, and the formula's deficit is told; give smaller ones.
     output : int, float or Share, default 4,096
         Reserve for the answer.
     current : {"actual", "fixed", "larger"}

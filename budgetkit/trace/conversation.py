@@ -15,7 +15,7 @@ from budgetkit.budget.quoting import brief, one_line
 from budgetkit.counters import count_of
 from budgetkit.counters.memory import Made, Memo
 from budgetkit.framing import DEFAULT_FRAMING, Framing
-from budgetkit.message import Message, Passage
+from budgetkit.message import RESULT_ROLES, Message, Passage
 from budgetkit.models import Model
 from budgetkit.plan.item import Item
 from budgetkit.trace.importers.formats import label
@@ -102,7 +102,7 @@ class Trace:
             f"Trace {self.id}: {len(self.turns):,} turns",
             [(role, characters) for role, _, characters in rows],
             [("role", "messages", "characters"), *rows],
-            [f"With {len(self.tools):,} tools, and passages for {len(self.contexts):,} messages."],
+            [f"With {len(self.tools):,} tools, and passages for {len(self.contexts):,} messages.", *self.warnings],
         )
 
     def __post_init__(self) -> None:
@@ -142,6 +142,9 @@ class Trace:
         if self.is_silent:
             empty = f"there is no text in any message of this {self.format}, of which there are {len(self.messages):,}"
             notes.insert(0, f"{empty}; nothing that was said is counted; export it with what was said")
+        elif self.empty:
+            told = f"messages with no content and no tool call: {len(self.empty):,}, first message {self.empty[0]}"
+            notes.append(f"{told}; many providers refuse these; give them content, or leave them out")
         if self.uncounted:
             kinds = ", ".join(self.uncounted)
             notes.append(f"parts whose tokens nobody can tell from the outside are not counted: {kinds}")
@@ -150,7 +153,12 @@ class Trace:
     @property
     def is_silent(self) -> bool:
         """Whether there is nothing to count: no text, no tool call and no picture in any message."""
-        return not any(m.text.strip() or m.tool_calls or m.images for m in self.messages)
+        return not any(map(_says, self.messages))
+
+    @property
+    def empty(self) -> tuple[int, ...]:
+        """Numbers, from 1 on, of the messages that say nothing; the result of a tool may be empty."""
+        return self._memo.once("empty", lambda: tuple(n for n, m in enumerate(self.messages, 1) if _is_empty(m)))
 
     @property
     def gone(self) -> npt.NDArray[np.int64]:
@@ -293,3 +301,14 @@ class Trace:
             return count_all(self.messages, self.contexts, self.tools, count, framing)
 
         return self._memo.once(("counted", count, framing), made)
+
+
+def _says(message: Message) -> bool:
+    """Say whether something in a message can be counted."""
+    return bool(message.text.strip() or message.tool_calls or message.images)
+
+
+def _is_empty(message: Message) -> bool:
+    """Say whether a message has no content of any kind, where it should have one."""
+    raw, held = message.raw, ("reasoning_content", "reasoning", "audio", "contexts")
+    return not (_says(message) or message.role in RESULT_ROLES or message.uncounted or any(map(raw.get, held)))

@@ -17,7 +17,7 @@ import yaml
 
 from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.files import extra
-from budgetkit.framing.paths import unpacked
+from budgetkit.framing.paths import filled, unpacked
 from budgetkit.trace.importers.formats import table as format_table
 from budgetkit.trace.importers.records import read_records
 from budgetkit.trace.jsonl import Numbered
@@ -86,8 +86,20 @@ def conversations(table: Iterable[Mapping[Any, Any]], name: str, columns: Column
         said.setdefault(str(key), []).append({**rest, "role": role, "content": _parts(content)})
     for key, messages in said.items():
         read = read_records(messages)
-        named = {} if key == "None" else {"id": key}
+        named = filled(warnings=_alone(messages) if len(said) == 1 else []) if key == "None" else {"id": key}
         yield where[key], {**named, "messages": read.messages, "format": "table"}
+
+
+def _alone(messages: list[dict[str, Any]]) -> list[str]:
+    """Say that all rows were taken as one conversation, where a column has values that several of them share."""
+    columns = dict.fromkeys(key for each in messages for key in each if key not in ("role", "content"))
+    values = {key: [str(each.get(key, "")) for each in messages] for key in columns}
+    shared = [key for key, each in values.items() if 1 < len({*each}) <= len(each) / 2 and "" not in each]
+    if not shared:
+        return []
+    told = f"all {len(messages):,} rows were taken as one conversation, since no column says which they belong to"
+    mend = f'pass columns={{"conversation": {brief(shared[0])}}}, or name it "conversation" in the table'
+    return [f"{told}; these could: {quoted(shared[:5])}; {mend}"]
 
 
 def _parts(content: Any) -> Any:

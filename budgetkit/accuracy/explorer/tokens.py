@@ -77,8 +77,7 @@ def beginning_of(text: str) -> str:
     """
     if len(text) <= LONGEST:
         return text
-    end = text.rfind("\n", LONGEST * 3 // 4, LONGEST) + 1
-    return text[: end or LONGEST]
+    return text[: text.rfind("\n", LONGEST * 3 // 4, LONGEST) + 1 or LONGEST]
 
 
 def lines(tokens: list[Token]) -> Iterator[tuple[int, int, list[tuple[int, Token]]]]:

@@ -134,8 +134,7 @@ def pin(settings: Settings, found: Results, library: Library) -> Settings:
 def load(settings: Settings, found: Results, library: Library, text: str) -> Settings:
     """Take the budget of a saved state, JSON or YAML."""
     loaded = from_json(text) if text.lstrip().startswith("{") else from_yaml(text)
-    budget = loaded if isinstance(loaded, Budget) else loaded.budget
-    return taken(settings, budget)
+    return taken(settings, loaded if isinstance(loaded, Budget) else loaded.budget)
 
 
 def take_setup(settings: Settings, found: Results, library: Library, name: str, content: bytes) -> Settings:

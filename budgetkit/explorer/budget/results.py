@@ -18,7 +18,7 @@ from budgetkit.explorer.budget.settings import Settings
 from budgetkit.explorer.library import Library
 from budgetkit.figures.turns import first_cut
 from budgetkit.framing import framing_for
-from budgetkit.models import Model, RetiredModelWarning, UnknownModelWarning, model, nearest
+from budgetkit.models import Model, found_by, model, nearest
 from budgetkit.plan import Plan
 from budgetkit.plan.allocating import allocate
 from budgetkit.plan.batch import RequestBatch
@@ -116,20 +116,16 @@ def shown(pinned: Budget, budget: Budget) -> Budget:
 def known_model(name: str) -> tuple[Model, str]:
     """Return a model and, where a default stands in for it or it has ended, the warning."""
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UnknownModelWarning)
-        warnings.simplefilter("always", RetiredModelWarning)
+        warnings.simplefilter("always")
         found = model(name)
     return found, str(caught[0].message) if caught else ""
 
 
 def typed_model(name: str) -> Model:
     """Return the model of a typed name; an unknown name is refused, with the nearest known ones."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RetiredModelWarning)  # a model that has ended is known all the same
-        try:
-            return model(name.strip(), unknown="raise")
-        except ValueError:
-            near = nearest(name)
+    if found := found_by(name.strip()):
+        return found  # one that has ended too
+    near = nearest(name)
     hint = f"; nearest are {quoted(near)}" if near else "; type a part of its name to search"
     raise ValueError(f"no model {brief(name.strip())} is known, so all stays as it was{hint}")
 

@@ -47,8 +47,7 @@ def _totals(found: Results) -> list[Kpi]:
 
 def _evidence(found: Results) -> Kpi:
     needed, present = found.shown.evidence
-    source = str(found.shown.pairs["source"].iloc[0]) if needed else ""
-    guessed = source != "marked"
+    guessed = not needed or str(found.shown.pairs["source"].iloc[0]) != "marked"
     label, how = ("needed kept (a guess)", _GUESS) if guessed else ("needed messages kept", _MARKS)
     if not needed:
         return Kpi("evidence", label, "none found", f"{how} None was found.", short="none")

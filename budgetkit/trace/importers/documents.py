@@ -247,8 +247,7 @@ def _system(value: Mapping[str, Any], row: Format) -> list[dict[str, Any]]:
         return read_records(system).messages
     if not system or not isinstance(system, str | list | Mapping):
         return []
-    made = read_records([{"role": "system", "content": system}]).messages[0]
-    return [{**made, "native": system}]
+    return [{**read_records([{"role": "system", "content": system}]).messages[0], "native": system}]
 
 
 def _tools(tools: Any) -> Any:
