@@ -14,7 +14,6 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
-from uuid import uuid4
 
 
 @cache
@@ -159,7 +158,7 @@ def missing(library: str, name: str, asked: str) -> str:
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file beside the one that stands there, and then in its place: nobody ever reads half of it."""
     goal = Path(path).expanduser()
-    beside = goal.with_name(f".{goal.name[:100]}.{uuid4().hex[:8]}")
+    beside = goal.with_name(f".{goal.name[:100]}.{os.urandom(4).hex()}")
     try:
         beside.write_bytes(content)
         os.replace(beside, goal)

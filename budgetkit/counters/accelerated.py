@@ -14,18 +14,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from budgetkit.counters import encodings
-from budgetkit.counters.batches import FEW, in_calls, sizes_between
+from budgetkit.counters.batches import FEW, in_calls
 from budgetkit.files import read_bytes
 
 if TYPE_CHECKING:
@@ -110,7 +110,9 @@ class Faster:
         if self.covers("".join(texts)):
             if len(texts) < FEW:
                 return [len(self._encoded(text)) for text in texts]
-            return sizes_between(_SEPARATES, self._encoded(_SEPARATOR.join(texts)))
+            tokens = self._encoded(_SEPARATOR.join(texts))
+            places = [-1, *(tokens == _SEPARATES).nonzero()[0].tolist(), len(tokens)]
+            return [after - before - 1 for before, after in pairwise(places)]
         if len(texts) == 1:
             return [encodings.counting(self.name)(texts[0])]
         return [size for text in texts for size in self._few([text])]
@@ -134,12 +136,13 @@ class Faster:
 
 def _encode(name: str) -> Callable[[str], Any]:
     """Make a tokenizer of gigatoken's from the shipped vocabulary, which it reads from a file only."""
+    import tempfile  # which counting without gigatoken need not pay for
+
     tokenizer = import_module(_PACKAGE).Tokenizer
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{name}.tiktoken"
         path.write_bytes(encodings.vocabulary(name))
-        made = tokenizer.from_tiktoken(path, _PATTERNS[name], {_SEPARATOR: _SEPARATES})
-    encode: Callable[[str], Any] = made.encode
+        encode: Callable[[str], Any] = tokenizer.from_tiktoken(path, _PATTERNS[name], {_SEPARATOR: _SEPARATES}).encode
     return encode
 
 
@@ -164,10 +167,8 @@ def _tested(name: str) -> CountMany | None:
 
 def _wrong(name: str, faster: Faster) -> str:
     """Say what a tokenizer makes of the strings and characters that is not what tiktoken makes; "" if nothing."""
-    texts, counts = golden()["texts"], golden()["counts"][name]
-    expected = dict(zip(texts, counts, strict=True))
-    covered = [*filter(faster.covers, texts)]
-    for batch in (covered, *([text] for text in texts)):
+    expected = dict(zip(golden()["texts"], golden()["counts"][name], strict=True))
+    for batch in ([*filter(faster.covers, expected)], *([text] for text in expected)):
         for text, found in zip(batch, faster(batch), strict=True):
             if found != expected[text]:
                 return f"it found {found} tokens in {text[:40]!r}, where there are {expected[text]}"

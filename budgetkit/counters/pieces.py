@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from itertools import chain
 from typing import Final
 
 __all__ = ["PLANES", "characters", "pattern", "settled"]
@@ -18,7 +19,7 @@ __all__ = ["PLANES", "characters", "pattern", "settled"]
 _CLASS = re.compile(r"\[[^]]*\\[psPS][^]]*\]|\\p\{\w+\}|\\[sS]")
 #: Where letters, marks, numbers and blanks may be, and one character of the planes where none is: those that are
 #: unassigned or for private use.
-PLANES: Final = (*range(0xD800), *range(0xE000, 0x40001), *range(0xE0000, 0xF0000))
+PLANES: Final = (range(0xD800), range(0xE000, 0x40001), range(0xE0000, 0xF0000))
 _OTHER_PLANES: Final = r"\U00040001-\U000dffff\U000f0000-\U0010ffff"
 _BYTES: Final = {bytes([byte]): byte for byte in range(256)}
 _SLACK: Final = 4  # characters that a pattern may look at behind a run: a contraction, or what follows a blank
@@ -47,7 +48,7 @@ def characters(unicode_class: str) -> str:
 
 @cache
 def _everything() -> str:
-    return "".join(map(chr, PLANES))
+    return "".join(map(chr, chain(*PLANES)))
 
 
 @cache
