@@ -86,7 +86,7 @@ def rows_beside(
 def readable(seconds: float) -> str:
     """Write seconds with a unit that leaves one to three digits."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if seconds >= size:
+        if abs(seconds) >= size:
             return f"{seconds / size:.3g} {unit}"
     return f"{seconds / 1e-9:.3g} ns"
 
