@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from textwrap import fill
 
 import numpy as np
 
@@ -226,7 +227,7 @@ def draw(found: list[Growth], path: Path) -> None:
         print("no figure: matplotlib (extra: peers) is absent")
         return
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(2.2 * len(found), 6), layout="constrained", facecolor="white")
+        figure = Figure(figsize=(2.7 * len(found), 6), layout="constrained", facecolor="white")
         for place, growth in zip(figure.subplots(2, len(found)).T, found, strict=True):
             _curve(place[0], growth.name, "seconds", growth.seconds)
             _curve(place[1], f"slope {growth.slope:.2f}", "MiB", {s: b / 2**20 for s, b in growth.peaks.items()})
@@ -235,7 +236,9 @@ def draw(found: list[Growth], path: Path) -> None:
 
 
 def _curve(axes: object, title: str, label: str, found: Mapping[int, float]) -> None:
-    axes.set(xscale="log", yscale="log", title=title, ylabel=label)  # type: ignore[attr-defined]
+    """Draw one curve; its axis spans about a decade at least, so that what is flat looks flat."""
+    limits = min(found.values()) / 3, max(found.values()) * 3
+    axes.set(xscale="log", yscale="log", title=fill(title, 20), ylabel=label, ylim=limits)  # type: ignore[attr-defined]
     axes.plot(list(found), list(found.values()), "o-", color=BLUE)  # type: ignore[attr-defined]
 
 
