@@ -1,8 +1,8 @@
 # make lab opens the design card, running (scripts/lab); make app shows it and all explorers as a page of its own;
 # make test runs every test; each first sets up .venv, once, from pyproject.toml.
 # Another interpreter: make PYTHON=python3.13 test. More for JupyterLab: make lab LAB="--ip=0.0.0.0 --port=9999".
-# make help lists all targets.
 # More for the page: make app FILE=chat.jsonl APP=--port=9999.
+# make help lists all targets.
 
 VENV := .venv
 BIN := $(VENV)/bin/python

@@ -126,8 +126,8 @@ def memory(client: Any) -> int:
 
 
 def most_held() -> int:
-    """Return the most bytes that a process has held so far; to Linux's `ru_maxrss` a child starts with its parent's."""
-    with suppress(OSError):
+    """Return the most bytes that a process has held so far; on Linux `ru_maxrss` starts at the parent's peak."""
+    with suppress(OSError, StopIteration):
         lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -40,10 +40,11 @@ def main() -> None:
     if asked.way:
         print(json.dumps({case: seconds for case, seconds in timed(asked.folder, asked.way)}))
         return
-    with PAGE.open("w", encoding="utf-8") as page:
-        for line in table(asked.folder, asked.cores, asked.repeats):
-            print(line, flush=True)
-            page.write(f"{line}\n")
+    lines = []
+    for line in table(asked.folder, asked.cores, asked.repeats):
+        print(line, flush=True)
+        lines.append(f"{line}\n")
+    PAGE.write_text("".join(lines), encoding="utf-8")
 
 
 def table(folder: Path, allowed: list[int], repeats: int) -> Iterator[str]:

@@ -303,7 +303,7 @@ def test_one_of_several_is_said_where_none_was_named(capsys: Captured, tmp_path:
     shown = capsys.readouterr()
     told = "toy-0; --conversation takes another's number, id or title\n"
     assert shown.err == f"Note: this is conversation 1 of 8 in {path}, {told}"
-    assert shown.out.endswith(" kB, in a window of 8,192 tokens; --window or --model gives another\n")
+    assert shown.out.endswith(" kB, in a window of 8,192 tokens; --window gives another\n")
     for named in (["--conversation", "2"], ["--conversation", "toy-3"]):
         assert run(["report", str(path), "-o", str(goal), *named]) == 0
         assert capsys.readouterr().err == ""

@@ -484,12 +484,21 @@ def test_an_unknown_model_is_an_estimate_that_says_so() -> None:
 
 def test_a_model_that_nothing_knows_is_said_with_the_nearest_names() -> None:
     counted = bk.count_request({"model": "gtp-4o", "messages": [HELLO]})
-    told = "; no model 'gtp-4o' is known, nearest are 'gpt-4o', "
+    told = "no model 'gtp-4o' is known, nearest are 'gpt-4o', "
     assert counted.unknown.startswith(told)
     for shown in (repr(counted), counted.counted_by, html.unescape(counted._repr_html_())):
         assert told in shown
     for known in ("gpt-4o", "claude-sonnet-4-5", "deepseek-chat", "us.anthropic.claude-sonnet-4-5-20250929-v1:0"):
         assert bk.count_request({"model": known, "messages": [HELLO]}).unknown == ""
+
+
+def test_a_fine_tuned_model_is_billed_by_the_rules_of_its_base() -> None:
+    base, tuned = (
+        bk.count_request({"model": name, "messages": [HELLO]})
+        for name in ("gpt-4o-2024-08-06", "ft:gpt-4o-2024-08-06:org::id")
+    )
+    assert (tuned.tokens, tuned.exact, tuned.unknown) == (base.tokens, True, "")
+    assert bk.models.model("ft:gpt-4o-2024-08-06:org::id", unknown="raise").window == 128_000
 
 
 def test_rules_and_counter_are_told_apart_though_both_go_by_the_model() -> None:

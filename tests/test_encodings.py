@@ -161,7 +161,7 @@ def test_the_notice_of_the_vocabularies_is_tiktokens_word_for_word() -> None:
 
 
 @pytest.mark.parametrize("name", encoding_names())
-def test_every_rank_is_that_of_its_line(name: str) -> None:
+def test_every_rank_is_as_it_is_written(name: str) -> None:
     lines = map(bytes.split, encodings.vocabulary(name).splitlines())
     read = {b64decode(token): int(rank) for token, rank in lines}
     assert encodings._ranks(**encodings._definitions()[name]) == read

@@ -681,8 +681,9 @@ def test_a_table_read_as_one_conversation_says_which_columns_could_name_several(
     path.write_text("\n".join(["fall,line,role,content", *rows]), encoding="utf-8")
     (trace,) = load_traces(path)
     assert trace.warnings == (
-        "all 6 rows were taken as one conversation, since no column says which they belong to; these could: 'fall'; "
-        'pass columns={"conversation": \'fall\'}, or name it "conversation" in the table',
+        "all 6 rows were taken as one conversation, since no column says which they belong to; "
+        "in these, several rows share a value: 'fall'; "
+        "if 'fall' does, pass columns={\"conversation\": 'fall'}, or name it \"conversation\" in the table",
     )
     assert "all 6 rows" in trace._repr_html_()
     assert [each.warnings for each in load_traces(path, columns={"conversation": "fall"})] == [(), (), ()]

@@ -73,5 +73,5 @@ def _requests(files: tuple[str, ...], names: tuple[str, ...], as_json: bool) -> 
     for file, each in found:
         rows = [(row.kind, row.part, row.message, row.tokens) for row in each.ledger]
         rows.append(("all", "", None, each.tokens))
-        title = f"{file}: {each.model}, {each.tokens:,} tokens{each.unknown}"
+        title = f"{file}: {each.model}, {each.tokens:,} tokens{f'; {each.unknown}' if each.unknown else ''}"
         show_table(title, ["kind", "part", "message", "tokens"], rows)

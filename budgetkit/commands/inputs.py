@@ -10,7 +10,7 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
-from warnings import warn
+from warnings import catch_warnings, warn
 
 from budgetkit.budget import Budget
 from budgetkit.budget.quoting import brief, one_line, quoted
@@ -69,10 +69,11 @@ def trace_of(given: str, conversation: str) -> Trace:
 def _told(given: str, first: Trace, others: Iterator[Trace]) -> Trace:
     """Return the first conversation; a note says that there are others, and how many."""
     more = 0
-    with suppress(ValueError):  # what is broken further on is none of this one
-        more = sum(1 for _ in islice(others, 999))
+    with suppress(ValueError), catch_warnings(action="ignore"):  # what is broken further on is none of this one
+        for _ in islice(others, 99):
+            more += 1
     if more:
-        many = f"{1 + more:,}{' or more' if more == 999 else ''} in {one_line(given)}, {first.title}"
+        many = f"{1 + more:,}{' or more' if more == 99 else ''} in {one_line(given)}, {first.title}"
         warn(f"this is conversation 1 of {many}; --conversation takes another's number, id or title", stacklevel=1)
     return first
 

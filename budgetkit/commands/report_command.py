@@ -33,5 +33,4 @@ def command(
     size = Path(output).expanduser().stat().st_size
     if as_json:
         return show_json({"report": output, "bytes": size})
-    window = f"in a window of {budget.window:,} tokens; --window or --model gives another"
-    click.echo(f"{output}: {size / 1_000:,.0f} kB, {window}")
+    click.echo(f"{output}: {size / 1_000:,.0f} kB, in a window of {budget.window:,} tokens; --window gives another")

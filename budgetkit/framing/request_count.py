@@ -92,7 +92,7 @@ class RequestCount:
 
     @property
     def unknown(self) -> str:
-        """What is said of a model that nothing knows, with the nearest known names; empty for a known one."""
+        """What is said of a model whose rules nothing knows, with the nearest known names; empty for another."""
         return _unknown(self.model)
 
     def frame(self) -> pd.DataFrame:
@@ -111,7 +111,7 @@ class RequestCount:
     def __repr__(self) -> str:
         between = "" if self.exact else f", interval={self.interval}"
         missing = f", uncounted={self.uncounted}" if self.uncounted else ""
-        known = f"tokens={self.tokens}, exact={self.exact}{between}{missing}{self.unknown}"
+        known = f"tokens={self.tokens}, exact={self.exact}{between}{missing}{_after(self.unknown)}"
         return f"RequestCount(model={self.model!r}, {known})"
 
     def _repr_html_(self) -> str:
@@ -173,7 +173,7 @@ def count_request(request: Mapping[str, Any] | str | bytes, model: str | None = 
     return RequestCount(
         name,
         read.shape,
-        f"{assumed}rules of {family}; the counter is {count.name}{_unknown(name)}",
+        f"{assumed}rules of {family}; the counter is {count.name}{_after(_unknown(name))}",
         isinstance(rules, OpenAIRules) and not uncounted and not assumed,
         _interval(rules, replace(read, model=name), charges, sum(row.tokens for row in ledger)),
         uncounted,
@@ -210,11 +210,15 @@ def count_answer(answer: Mapping[str, Any] | Message, model: str) -> int:
 
 @lru_cache(maxsize=256)
 def _unknown(name: str) -> str:
-    """Say that nothing knows a model, and which known names are like it; nothing of a known one."""
+    """Say that nothing knows a model's rules, and which known names are like its own; nothing of another."""
     if family_of(name) or estimate_for(name).pattern or found_by(name):
         return ""
     near = nearest(name)
-    return f"; no model {brief(name)} is known{f', nearest are {quoted(near)}' if near else ''}"
+    return f"no model {brief(name)} is known{f', nearest are {quoted(near)}' if near else ''}"
+
+
+def _after(told: str) -> str:
+    return f"; {told}" if told else ""
 
 
 def _unsized(request: Request) -> list[Image]:

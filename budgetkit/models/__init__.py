@@ -203,7 +203,7 @@ def model(name: str, unknown: Literal["default", "raise"] = "default", **overrid
 
 
 def found_by(name: str) -> Model | None:
-    """Look a name up by every route but the last resort, without a warning; None for a model that nothing knows.
+    """Look a name up wherever names are listed; None, without a warning, for a model that nothing knows.
 
     Examples
     --------

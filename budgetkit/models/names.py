@@ -20,14 +20,15 @@ _KIND = re.compile(r"[-_:](?:instruct|chat|it|hf)\b")
 
 
 def bare(name: str) -> str:
-    """Remove the path before a name, such as "openai/", and the case.
+    """Remove the path before a name, such as "openai/", and the case; a fine-tuned model goes by its base.
 
     Examples
     --------
-    >>> bare("openrouter/OpenAI/GPT-4o")
-    'gpt-4o'
+    >>> bare("openrouter/OpenAI/GPT-4o"), bare("ft:gpt-4o-2024-08-06:org::id")
+    ('gpt-4o', 'gpt-4o-2024-08-06')
     """
-    return name.strip().rpartition("/")[2].casefold()
+    last = name.strip().rpartition("/")[2].casefold()
+    return last.split(":")[1] if last.startswith("ft:") else last
 
 
 def spellings(name: str) -> Iterator[str]:

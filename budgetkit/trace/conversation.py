@@ -27,6 +27,7 @@ from budgetkit.trace.turns import Turn, turns
 Count = Callable[[str], int]
 Counts = str | Model | Count
 _MOST_KEPT = 32
+_OTHER_CONTENT = ("reasoning_content", "reasoning", "reasoning_details", "thinking", "images", "audio", "contexts")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -310,5 +311,5 @@ def _says(message: Message) -> bool:
 
 def _is_empty(message: Message) -> bool:
     """Say whether a message has no content of any kind, where it should have one."""
-    raw, held = message.raw, ("reasoning_content", "reasoning", "audio", "contexts")
-    return not (_says(message) or message.role in RESULT_ROLES or message.uncounted or any(map(raw.get, held)))
+    held = any(map(message.raw.get, _OTHER_CONTENT))
+    return not (_says(message) or message.role in RESULT_ROLES or message.uncounted or held)

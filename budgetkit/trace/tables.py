@@ -98,8 +98,8 @@ def _alone(messages: list[dict[str, Any]]) -> list[str]:
     if not shared:
         return []
     told = f"all {len(messages):,} rows were taken as one conversation, since no column says which they belong to"
-    mend = f'pass columns={{"conversation": {brief(shared[0])}}}, or name it "conversation" in the table'
-    return [f"{told}; these could: {quoted(shared[:5])}; {mend}"]
+    mend = f'if {brief(shared[0])} does, pass columns={{"conversation": {brief(shared[0])}}}, or name it "conversation"'
+    return [f"{told}; in these, several rows share a value: {quoted(shared[:5])}; {mend} in the table"]
 
 
 def _parts(content: Any) -> Any:
