@@ -11,7 +11,6 @@ from budgetkit.budget.quoting import brief, quoted
 from budgetkit.framing.charges import Charge, sizes
 from budgetkit.framing.estimates import EstimatedRules, estimate_for
 from budgetkit.framing.images import image_price, priced, sized
-from budgetkit.framing.openai_families import family_of
 from budgetkit.framing.providers import OpenAIRules, counter_for, rules_for
 from budgetkit.framing.request import Request
 from budgetkit.framing.requests import read_request
@@ -92,7 +91,7 @@ class RequestCount:
 
     @property
     def unknown(self) -> str:
-        """What is said of a model whose rules nothing knows, with the nearest known names; empty for another."""
+        """What is said of a model that nothing knows, with the nearest known names; empty for a known one."""
         return _unknown(self.model)
 
     def frame(self) -> pd.DataFrame:
@@ -174,7 +173,7 @@ def count_request(request: Mapping[str, Any] | str | bytes, model: str | None = 
         name,
         read.shape,
         f"{assumed}rules of {family}; the counter is {count.name}{_after(_unknown(name))}",
-        isinstance(rules, OpenAIRules) and not uncounted and not assumed,
+        isinstance(rules, OpenAIRules) and not uncounted and not assumed and not _unknown(name),
         _interval(rules, replace(read, model=name), charges, sum(row.tokens for row in ledger)),
         uncounted,
         ledger,
@@ -210,8 +209,8 @@ def count_answer(answer: Mapping[str, Any] | Message, model: str) -> int:
 
 @lru_cache(maxsize=256)
 def _unknown(name: str) -> str:
-    """Say that nothing knows a model's rules, and which known names are like its own; nothing of another."""
-    if family_of(name) or estimate_for(name).pattern or found_by(name):
+    """Say that nothing knows a model, and which known names are like it; nothing of a known one."""
+    if estimate_for(name).pattern or found_by(name):
         return ""
     near = nearest(name)
     return f"no model {brief(name)} is known{f', nearest are {quoted(near)}' if near else ''}"
@@ -235,8 +234,8 @@ def _interval(
         taken = priced(image, rules.model)
         low += min(0, image_price(request.model, *_LEAST, image.detail) - taken)
         high += max(0, image_price(request.model, *_MOST, image.detail) - taken)
-    if isinstance(rules, EstimatedRules):
+    if isinstance(rules, EstimatedRules) or _unknown(request.model):
         plain = all(charge.kind in ("framing", "message", "image") for charge in charges)
-        below, above = rules.estimate.spread["text" if plain else "tools"]
+        below, above = estimate_for(request.model).spread["text" if plain else "tools"]
         low, high = min(low - _NO_LESS, round(low * (1 + below))), max(high + _NO_LESS, round(high * (1 + above)))
     return max(0, low), None if request.uncounted else high
