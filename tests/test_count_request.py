@@ -495,7 +495,8 @@ def test_a_model_that_nothing_knows_is_said_with_the_nearest_names() -> None:
 @pytest.mark.parametrize("name", ["gpt-9-nonsense", "gpt-4oo"])
 def test_a_name_that_only_looks_like_openais_is_counted_by_the_nearest_rules_and_not_called_exact(name: str) -> None:
     counted = bk.count_request({"model": name, "messages": [HELLO]})
-    assert (counted.exact, counted.unknown[: len(name) + 20]) == (False, f"no model '{name}' is known,")
+    assert not counted.exact
+    assert counted.unknown.startswith(f"no model '{name}' is known, nearest are ")
     assert counted.interval[0] < counted.tokens < (counted.interval[1] or 0)
 
 
