@@ -506,7 +506,10 @@ def test_a_fine_tuned_model_is_billed_by_the_rules_of_its_base() -> None:
         for name in ("gpt-4o-2024-08-06", "ft:gpt-4o-2024-08-06:org::id")
     )
     assert (tuned.tokens, tuned.exact, tuned.unknown) == (base.tokens, True, "")
-    assert bk.models.model("ft:gpt-4o-2024-08-06:org::id", unknown="raise").window == 128_000
+    for name in ("ft:gpt-4o-2024-08-06:org::id", "ft:gpt-4o:org::id"):
+        known = bk.models.model(name, unknown="raise")
+        assert (known.name, known.window) == (name, 128_000)
+        assert bk.cost.prices_of(known.name) != bk.cost.prices_of("gpt-4o")
 
 
 def test_rules_and_counter_are_told_apart_though_both_go_by_the_model() -> None:

@@ -216,7 +216,8 @@ def found_by(name: str) -> Model | None:
 
 
 def _by_name(name: str) -> Model | None:
-    return _table().get(bare(name))
+    found = _table().get(bare(name))
+    return replace(found, name=name) if found and "ft:" in name.casefold() else found  # its prices are not the base's
 
 
 def _by_prefix(name: str) -> Model | None:
