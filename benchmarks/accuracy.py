@@ -24,8 +24,8 @@ from tqdm.auto import tqdm
 
 from benchmarks.sample import sampled
 from budgetkit import accuracy, corpora, files
-from budgetkit.accuracy.corpora import Corpus, Document
 from budgetkit.counters import counter, encodings
+from budgetkit.lab.accuracy.corpora import Corpus, Document
 
 RESULTS = Path(__file__).parent / "accuracy.md"
 COUNTERS = ["chars/4", "chars/3.5 (ceil, minimum 0)", "bytes/4", "utf16/4", "words/0.75", "cl100k_base", "o200k_base"]

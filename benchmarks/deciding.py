@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 import budgetkit as bk
-from budgetkit.deciding.tuned import gain_of, percent
-from budgetkit.deciding.tuning import OBJECTIVES
+from budgetkit.lab.deciding.gain import gain_of, percent
+from budgetkit.lab.deciding.tuning import OBJECTIVES
 from budgetkit.trace import Trace
 
 OBJECTIVE_NAMES = ("cut", "evidence", "cost")
@@ -93,9 +93,11 @@ def compared(tuned: np.ndarray, beside: np.ndarray) -> tuple[str, str]:
         return "| ", "cannot be planned"
     if not beside[both].sum():
         return "| ", "yes, by nothing" if not tuned[both].sum() else "no: nothing lost there"
-    gain, low, high = gain_of(beside[both], tuned[both], 0)
-    won = "yes" if low > 0 else "no: it loses" if high < 0 else "no: unsure"
-    return f"{percent(gain)} % | {percent(low)} to {percent(high)}", won
+    gain = gain_of(beside[both], tuned[both], 0)
+    if np.isnan(gain.low):
+        return f"{percent(gain.share)} % | ", "no: too few conversations"
+    won = "yes" if gain.holds else "no: it loses" if gain.high < 0 else "no: unsure"
+    return f"{percent(gain.share)} % | {percent(gain.low)} to {percent(gain.high)}", won
 
 
 def summed(counted: Counter[tuple[str, str]]) -> None:

@@ -104,7 +104,7 @@ def replaying(size: int) -> Callable[[], object]:
     trace, count = conversation(size), bk.counter("chars/4")
     budget = bk.presets.working_memory(8_000, output=500, history_floor=0)
     trace.demand(count, budget.roles)
-    return lambda: bk.replay(trace, budget, bk.policies.OldestFirst(), count=count).frame()
+    return lambda: bk.replay(trace, budget, bk.policies.OldestFirst(), counter=count).frame()
 
 
 def documents(size: int) -> Callable[[], bk.corpora.Corpus]:

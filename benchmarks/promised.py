@@ -1,13 +1,15 @@
 """What is promised beside what comes true, split by source: ``python -m benchmarks.promised FOLDER...``.
 
-Writes ``benchmarks/promised-and-observed.md``. Folders hold texts (a ``MANIFEST.csv`` says class, language and source),
-conversations (JSONL, one a line), or both. Whatever is learned is learned from one part of the sources, and asked of
-the others.
+Writes ``benchmarks/promised-and-observed.md`` and prints a row for each promise: what was promised, what was observed,
+how wide it is, and n; ends with 1 where one is missed. The gains of noise are simulated. Folders hold texts (a
+``MANIFEST.csv`` says class, language and source), conversations (JSONL, one a line), or both. Whatever is learned is
+learned from one part of the sources, and asked of the others.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,11 +20,12 @@ import pandas as pd
 import budgetkit as bk
 from benchmarks.accuracy import chosen, gathered, table
 from benchmarks.measure import machine
+from benchmarks.promises import Promised, gains, means, reserves, windows
 from budgetkit import accuracy
-from budgetkit.accuracy.corpora import Corpus
-from budgetkit.replay import turn_sizes
-from budgetkit.replay.forecast import pace_beside, paths, straight_line
-from budgetkit.replay.outlook import MOST_OTHERS
+from budgetkit.lab.accuracy.corpora import Corpus
+from budgetkit.lab.replay import turn_sizes
+from budgetkit.lab.replay.forecast import notice, pace_beside, paths, straight_line
+from budgetkit.lab.replay.outlook import MOST_OTHERS
 
 RESULTS = Path(__file__).parent / "promised-and-observed.md"
 COUNTERS = ("chars/4", "words/0.75", "estimate:o200k_base")
@@ -53,22 +56,34 @@ RETURNING: Mapping[str, bk.policies.Policy] = {
 SPLITS = 10
 FILLED = 40  # windows of each kind
 ALLOWED = 1.5
+LEAST_FORETOLD = 0.88
 
 
-def main() -> None:
-    """Measure on the folders and write the page."""
+def main() -> int:
+    """Measure on the folders, write the page, and return 1 where a promise was missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.promised", description=__doc__.partition("\n")[0])
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--runs", type=int, default=2_000, help="runs of tuning on noise")
     asked = parser.parse_args()
+    texts = [folder for folder in asked.folders if _lists_texts(folder / "MANIFEST.csv")]
+    pieces = chosen((gathered(texts) if texts else Corpus(())).pieces(most=6))
+    errors = accuracy.compare(COUNTERS, pieces) if len(pieces) else None
+    found = conversations(asked.folders)
+
+    promises = [*gains(asked.runs), *windows(found), *reserves(found)]
+    promises += [] if errors is None else means(errors)
+    buffer_promises, buffer_page = ([], []) if errors is None else buffers(errors)
+    forecast_promises, forecast_page = forecasts(found)
+    promises += [*buffer_promises, *forecast_promises]
+
     page = ["# Promised and observed", "", "Written by `python -m benchmarks.promised`, split by source.", ""]
     page += [machine("budgetkit", "numpy"), ""]
-    texts = [folder for folder in asked.folders if _lists_texts(folder / "MANIFEST.csv")]
-    page += buffers(gathered(texts) if texts else Corpus(()))
-    found = conversations(asked.folders)
-    page += forecasts(found) + evidence(found)
+    page += table(pd.DataFrame([promise.row() for promise in promises]))
+    page += ["", *buffer_page, *forecast_page, *evidence(found)]
     asked.out.write_text("\n".join(page) + "\n", encoding="utf-8")
     print("\n".join(page))
+    return int(not all(promise.is_kept for promise in promises))
 
 
 def _lists_texts(manifest: Path) -> bool:
@@ -76,21 +91,33 @@ def _lists_texts(manifest: Path) -> bool:
     return manifest.is_file() and "class" in manifest.read_text(encoding="utf-8").partition("\n")[0].split(",")
 
 
-def buffers(corpus: Corpus) -> list[str]:
+def buffers(errors: pd.DataFrame) -> tuple[list[Promised], list[str]]:
     """Ask half of the sources for the buffer, and fill windows with the other half."""
-    pieces = chosen(corpus.pieces(most=6))
-    if not len(pieces):
-        return []
-    errors = accuracy.compare(COUNTERS, pieces)
     found = pd.DataFrame(overflows(errors)).groupby(["counter", "window", "promised"], sort=False).mean().reset_index()
+    promises = [
+        Promised(
+            promise=f"buffer_for, {row.counter}, a window of {row.window:,}: it overflows",
+            promised=f"at most {100 * row.promised:g} %",
+            observed=float(row.observed),
+            width=f"{100 * row.share:.1f} % held back, {100 * row.needed:.1f} % needed",
+            n=SPLITS,
+            is_kept=bool(row.observed <= ALLOWED * row.promised),
+        )
+        for row in found.itertuples()
+    ]
     shown = found.assign(kept=np.where(found["observed"] <= ALLOWED * found["promised"], "yes", "no"))
-    for name in ("promised", "share", "observed", "others"):
+    for name in ("promised", "share", "needed", "observed", "others"):
         shown[name] = (100 * shown[name]).map("{:.1f} %".format)
-    columns = {"share": "held back", "others": "windows of kinds it names as lacking"}
-    return [
+    columns = {
+        "share": "held back",
+        "needed": "needed by those windows",
+        "others": "windows of kinds it names as lacking",
+    }
+    pieces = len(errors) // errors["counter"].nunique()
+    return promises, [
         "## Buffers: windows that overflow",
         "",
-        f"{len(pieces):,} pieces of {errors['source'].nunique()} sources, {SPLITS} times split in two halves by "
+        f"{pieces:,} pieces of {errors['source'].nunique()} sources, {SPLITS} times split in two halves by "
         "source. One half asks for the buffer; windows",
         "are filled with the other half's pieces, each with one class or one language (as many of each), of which "
         "the first half has the class",
@@ -114,6 +141,7 @@ def overflows(errors: pd.DataFrame) -> Iterator[dict[str, object]]:
                 for risk in RISKS:
                     share = accuracy.buffer_for(mine, window, risk, seed=split).share
                     row: dict[str, object] = {"counter": name, "window": window, "promised": risk, "share": share}
+                    row["needed"] = accuracy.buffer_for(others[alike], window, risk, seed=split).share
                     seen, unseen = (
                         filled_over(part, window, share, random) for part in (others[alike], others[~alike])
                     )
@@ -239,7 +267,7 @@ def kendall(one: pd.Series[float], other: pd.Series[float]) -> float:
     return float((signs[0] * signs[1]).sum() / untied) if untied else 0.0
 
 
-def forecasts(sources: dict[str, list[bk.Trace]]) -> list[str]:
+def forecasts(sources: dict[str, list[bk.Trace]]) -> tuple[list[Promised], list[str]]:
     """Draw the rest of conversations from their first third, and look where the truth lies: of real ones only."""
     rows: list[dict[str, Any]] = []
     for name, traces in sources.items():
@@ -250,8 +278,9 @@ def forecasts(sources: dict[str, list[bk.Trace]]) -> list[str]:
             others = (known[:i] + known[i + 1 :])[:MOST_OTHERS]
             rows += _forecast(name, int(trace.counts(count)[: trace.turns[0].start].sum()), known[i], others)
     if not rows:
-        return []
+        return [], []
     frame = pd.DataFrame(rows)
+    promises = []
     shown = []
     for (at, told), group in frame.groupby(["at", "told by"], sort=False):
         others = frame[(frame["told by"] == told) & (frame["at"] == at)]
@@ -261,13 +290,27 @@ def forecasts(sources: dict[str, list[bk.Trace]]) -> list[str]:
         row["held, width learned on the other sources"] = f"{100 * float(np.concatenate(learned).mean()):.0f} %"
         row |= _errors(group)
         shown.append(row)
+        foretold = group[group["notice"] == ""]
+        by_source = foretold.groupby("source")["inside 1.0"].mean()
+        width = float(foretold["width"].median())
+        bursts = len(group) - len(foretold)
+        promises.append(
+            Promised(
+                promise=f"forecast by {told}, {at}: the 90 % band holds, mean over sources ({bursts} in bursts)",
+                promised=f"at least {100 * LEAST_FORETOLD:g} %",
+                observed=float(by_source.mean()),
+                width=f"a factor of {width:.1f}",
+                n=len(foretold),
+                is_kept=bool(by_source.mean() >= LEAST_FORETOLD),
+            )
+        )
     each = [
         {"source": name, "told by": told, "conversations": len(group) // 3}
         | {"held": f"{100 * group['inside 1.0'].mean():.0f} %"}
         | _errors(group[group["at"] == "the end"])
         for (name, told), group in frame.groupby(["source", "told by"], sort=False)
     ]
-    return [
+    return promises, [
         "## Forecasts: sizes to come",
         "",
         "The first third of a conversation of 6 turns and more is seen, the rest foretold: by its own turns alone, or "
@@ -315,11 +358,14 @@ def _forecast(source: str, opening: int, sizes: np.ndarray, others: Sequence[np.
         for told, pace in (("its own turns", None), *([("others too", beside)] if beside else [])):
             drawn = {width: paths(known, turns, start, 400, widen=width, pace=pace)[:, -1] for width in WIDTHS}
             row: dict[str, Any] = {"source": source, "at": at, "told by": told, "line": line}
+            row["notice"] = notice(known)
             for width, ends in drawn.items():
                 low, high = np.quantile(ends, (0.05, 0.95))
                 row[f"inside {width}"] = bool(low <= truth <= high)
+                if width == 1.0:
+                    row["width"] = high / max(low, 1)
             yield row | {"middle": abs(float(np.median(drawn[1.0])) / truth - 1)}
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

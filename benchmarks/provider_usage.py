@@ -1,8 +1,9 @@
-"""Counts against the bill: ``python -m benchmarks.provider_usage CALLS [SESSION]`` writes provider-usage.md.
+"""Counts against the bill: ``python -m benchmarks.provider_usage CALLS... [--session FILE]`` writes provider-usage.md.
 
-CALLS is a file of recorded calls (JSON lines, packed by xz or not): a request, the model that answered, the provider's
-``input_tokens`` and the project each. SESSION is a conversation whose provider counted every request. Estimates of
-providers whose tokenizer is not public are made without the calls of their own project, intervals too.
+CALLS are files of recorded calls (JSON lines, packed by xz or not): a request, the model that answered, the provider's
+``input_tokens`` and the project each. The session is a conversation whose provider counted every request. Estimates,
+intervals and the word exact are those that the calls of all other projects would give. Run it where all vocabularies
+are, as benchmarks/exactness.py is.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,14 @@ import numpy as np
 import pandas as pd
 
 import budgetkit as bk
-from benchmarks import calibrations
+from benchmarks import calibrations, exactness
 from benchmarks.calibrations import kind_of, left_out, project_of, recorded, row_of, rows, spreads
-from budgetkit.framing.openai_families import family_of
-from budgetkit.framing.request import Request
-from budgetkit.framing.requests import read_request
+from budgetkit.counters import basis_of
+from budgetkit.requests.evidence import looked_up
+from budgetkit.requests.frames import frame_for
+from budgetkit.requests.openai_families import family_of
+from budgetkit.requests.providers import counter_for
+from budgetkit.requests.request import Request, read_request
 from budgetkit.trace import readings
 
 RESULTS = Path(__file__).parent / "provider-usage.md"
@@ -43,11 +47,55 @@ class Call:
     high: float
     billed: int
     litellm: int | None
+    called_exact: bool = False
 
 
-def counted(path: Path) -> Iterator[Call]:
-    """Count the request of every recorded call."""
-    listed = list(recorded(path))
+def counted(paths: Sequence[Path]) -> Iterator[Call]:
+    """Count the request of every recorded call, without what its own project says."""
+    listed = [call for path in paths for call in recorded(path)]
+    estimates = _estimates(listed)
+    judged = [exactness.judge(call) for call in listed]
+    known = [row for row in judged if row is not None]
+    tables = {
+        project: {row.combination: row for row in exactness.table(row for row in known if row.project != project)}
+        for project in sorted({row.project for row in known})
+    }
+    for call, row in zip(listed, judged, strict=True):
+        project = project_of(call)
+        try:
+            request = read_request(call["request"])
+            own = bk.count_request(call["request"], model=call["model"], host=exactness.host_of_call(call))
+        except ValueError:
+            continue
+        tokens = float(own.tokens)
+        low, high = own.interval
+        called_exact = False
+        if row is not None and own.basis != "estimate" or family_of(call["model"]) or frame_for(call["model"]):
+            evidence = looked_up(row.names, tables[project]) if row is not None else None
+            if evidence is not None:
+                low = min(own.tokens - 1, round(tokens * (1 + evidence.low)))
+                high = max(own.tokens + 1, round(tokens * (1 + evidence.high)))
+                is_own = basis_of(counter_for(call["model"])) == "exact"
+                called_exact = evidence.earns_exact and is_own
+                if called_exact:
+                    low = high = own.tokens
+        elif (estimate := estimates(call)) is not None:
+            tokens, low, high = estimate
+        yield Call(
+            api=f"{maker_of(call['model'])}, {call['api']}",
+            kind=_kind(request, own),
+            project=project,
+            counted=round(tokens),
+            low=float(low),
+            high=float("inf") if high is None else float(high),
+            billed=call["input_tokens"],
+            litellm=_litellm(call, request),
+            called_exact=called_exact,
+        )
+
+
+def _estimates(listed: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], tuple[float, int, int] | None]:
+    """Return what estimates a call by slopes and constants that were fitted without its project."""
     found = rows(listed)
     fits = left_out(found)
     groups = {family: group for group, *_, family, _ in calibrations.families()}
@@ -55,27 +103,25 @@ def counted(path: Path) -> Iterator[Call]:
         project: spreads(rest := [row for row in found if row.project != project], left_out(rest))
         for project in sorted({row.project for row in found})
     }
-    for call in listed:
-        request = read_request(call["request"])
-        own = bk.count_request(call["request"], model=call["model"])
-        tokens, (low, high) = float(own.tokens), own.interval
+
+    def estimate(call: dict[str, Any]) -> tuple[float, int, int] | None:
         row = row_of(call)
-        if row is not None:
-            tokens = calibrations.estimated(row, fits[row.project][row.family])
-            below, above = ranges[row.project][groups[row.family], "text" if row.kind == "text" else "tools"]
-            low, high = round(tokens * (1 + below) - NEITHER_SIDE), round(tokens * (1 + above) + NEITHER_SIDE)
-        maker = "" if family_of(call["model"]) or not call["api"].startswith("openai") else ", other makers"
-        ends = float(low), float("inf") if high is None else float(high)
-        kind = _kind(request, own)
-        yield Call(
-            call["api"] + maker,
-            kind,
-            project_of(call),
-            round(tokens),
-            *ends,
-            call["input_tokens"],
-            _litellm(call, request),
-        )
+        if row is None:
+            return None
+        tokens = calibrations.estimated(row, fits[row.project][row.family])
+        below, above = ranges[row.project][groups[row.family], "text" if row.kind == "text" else "tools"]
+        return tokens, round(tokens * (1 + below) - NEITHER_SIDE), round(tokens * (1 + above) + NEITHER_SIDE)
+
+    return estimate
+
+
+def maker_of(model: str) -> str:
+    """Return who made a model, as far as its name says."""
+    name = model.casefold()
+    for maker in ("claude", "gemini", "deepseek", "qwen", "mistral", "llama", "gpt-oss", "grok", "nova"):
+        if maker in name:
+            return maker
+    return "openai" if family_of(model) else "others"
 
 
 def _kind(request: Request, own: bk.RequestCount) -> str:
@@ -107,9 +153,12 @@ def _litellm(call: dict[str, Any], request: Request) -> int | None:
 def table(found: Sequence[Call]) -> pd.DataFrame:
     """Sum up by interface and kind, each project weighing the same in the shares."""
     frame = pd.DataFrame([{name: getattr(call, name) for name in Call.__slots__} for call in found])
-    return pd.DataFrame(
+    summed = pd.DataFrame(
         [{"api": api, "kind": kind, **_summed(own)} for (api, kind), own in frame.groupby(["api", "kind"], sort=True)]
     )
+    if frame["litellm"].isna().all():  # it was not installed: nothing is said of it
+        return summed.drop(columns=["litellm exact", "litellm within 3"])
+    return summed
 
 
 def _summed(own: pd.DataFrame) -> dict[str, Any]:
@@ -130,6 +179,9 @@ def _summed(own: pd.DataFrame) -> dict[str, Any]:
         "90th percentile": f"{relative.quantile(0.9):+.1%}",
         "of size, median": f"{relative.abs().median():.1%}",
         "of size, 90th": f"{relative.abs().quantile(0.9):.1%}",
+        "within 1, by project": f"{(weight * (off.abs() <= 1)).sum():.0%}",
+        "called exact": int(own["called_exact"].sum()),
+        "of these true": int((own["called_exact"] & (off == 0)).sum()),
         "in interval": f"{covered.mean():.0%}{'' if len(own) >= JUDGED else ' (few)'}",
         "litellm exact": int((theirs == 0).sum()),
         "litellm within 3": int((theirs.abs() <= 3).sum()),
@@ -166,9 +218,11 @@ def page(found: Sequence[Call], told: str = "") -> str:
         "",
         f"Written by `python -m benchmarks.provider_usage` from {len(found)} recorded calls of "
         f"{len({call.project for call in found})} projects.",
-        "An error is counted less billed, as a share of the bill; of size is its size. OpenAI's rules have no fits.",
-        "Estimates of other makers, and their intervals (19 in 20 wanted), are made without the call's project.",
-        "What litellm raises on counts as missed by it.",
+        "An error is counted less billed, as a share of the bill; of size is its size. Intervals (19 in 20 wanted),",
+        "the word exact and fitted estimates are those that the calls of all other projects give; rules and",
+        "constants of OpenAI, Claude, Gemini, DeepSeek and Qwen were derived with these calls in sight.",
+        "Shares by project weigh each project the same. What litellm raises on counts as missed by it; without it, its",
+        "columns are not there.",
         "",
         _markdown(summed[~apart]),
         "",
@@ -185,10 +239,10 @@ def page(found: Sequence[Call], told: str = "") -> str:
 def main() -> None:
     """Write the page to its file."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("calls", type=Path)
-    parser.add_argument("session", type=Path, nargs="?")
-    asked = parser.parse_args()
-    written = page(list(counted(asked.calls)), session(asked.session) if asked.session else "")
+    parser.add_argument("calls", type=Path, nargs="+")
+    parser.add_argument("--session", type=Path)
+    settings = parser.parse_args()
+    written = page(list(counted(settings.calls)), session(settings.session) if settings.session else "")
     RESULTS.write_text(written, encoding="utf-8")
     print(written)
 

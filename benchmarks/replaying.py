@@ -51,4 +51,4 @@ def rows() -> Iterator[Row]:
 
 
 def _replayed(trace: bk.Trace, budget: bk.Budget, policy: policies.Policy, count: Any) -> Callable[[], object]:
-    return lambda: bk.replay(trace, budget, policy, count=count).frame()
+    return lambda: bk.replay(trace, budget, policy, counter=count).frame()

@@ -33,12 +33,12 @@ from benchmarks.figure import BLUE, GREY, STYLE, scaled
 from benchmarks.measure import machine, readable
 from benchmarks.sample import sampled
 from budgetkit import corpora, files
-from budgetkit.accuracy.corpora import Corpus, Document
 from budgetkit.counters import Counter, ExactCounter, accelerated, calibrate, counter
 from budgetkit.counters.estimate import EstimateCounter, estimate
 from budgetkit.counters.estimate.table import Weights
 from budgetkit.counters.estimate.table import table as table_of
 from budgetkit.counters.exact import memory
+from budgetkit.lab.accuracy.corpora import Corpus, Document
 
 PAGE = Path(__file__).parent / "tradeoff.md"
 RATIOS = ("chars/4", "chars/3.5 (ceil, minimum 0)", "bytes/4", "utf16/4", "words/0.75")

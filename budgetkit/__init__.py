@@ -1,75 +1,135 @@
-"""Split a context window: budgets, counts and plans; each name is imported when it is first used.
-
-The stub beside this file, `__init__.pyi`, says which name lives where, to a type checker and to `import` alike
-(PEP 562), so that `import budgetkit` loads nothing else.
-"""
+"""Split a context window: budgets, counts and plans; each name is imported when it is first used (PEP 562)."""
 
 from __future__ import annotations
 
-import sys
-
 TYPE_CHECKING = False  # as typing's, which takes longer to import than all of this file
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import ModuleType
     from typing import Any
 
+#: Each public room, and the module that it is.
+_ROOMS = {
+    "accuracy": "budgetkit.lab.accuracy",
+    "assembly": "budgetkit.conversation.assembly",
+    "corpora": "budgetkit.lab.accuracy.corpora",
+    "cost": "budgetkit.lab.replay.cost",
+    "deciding": "budgetkit.lab.deciding",
+    "figures": "budgetkit.lab.figures",
+    "policies": "budgetkit.pruning.policies",
+    "presets": "budgetkit.presets",
+    "prompt_cache": "budgetkit.lab.replay.prompt_cache",
+    "state": "budgetkit.state",
+    "streaming": "budgetkit.lab.accuracy.streaming",
+}
+#: Each module with public names, and these names. The stub beside this file says the same to a type checker.
+_NAMES = {
+    "budgetkit.budget": (
+        "Allocation",
+        "Budget",
+        "Reserve",
+        "Share",
+    ),
+    "budgetkit.conversation": (
+        "Conversation",
+        "MemoryTokens",
+        "build",
+        "build_async",
+        "memory_tokens",
+        "trim",
+    ),
+    "budgetkit.counters": (
+        "calibrate",
+        "counter",
+    ),
+    "budgetkit.extras.endpoints": (
+        "load_ipython_extension",
+        "provider_counter",
+        "watch",
+    ),
+    "budgetkit.extras.redaction": ("redact",),
+    "budgetkit.lab.accuracy.document_claims": ("claims",),
+    "budgetkit.lab.accuracy.fitting": ("fit_bill",),
+    "budgetkit.lab.app.app": ("App",),
+    "budgetkit.lab.app.card": ("DesignCard",),
+    "budgetkit.lab.deciding": (
+        "solve",
+        "tune",
+    ),
+    "budgetkit.lab.explorers": ("BudgetExplorer",),
+    "budgetkit.lab.explorers.accuracy": ("AccuracyExplorer",),
+    "budgetkit.lab.explorers.conversation": ("ConversationExplorer",),
+    "budgetkit.lab.replay": (
+        "Replay",
+        "evidence_shares",
+        "losses",
+        "outlook",
+        "rank_policies",
+        "replay",
+    ),
+    "budgetkit.lab.replay.evidence": ("evidence",),
+    "budgetkit.lab.replay.section_orders": ("section_orders",),
+    "budgetkit.lab.sessions": (
+        "Session",
+        "compare",
+        "sessions",
+    ),
+    "budgetkit.models": ("model",),
+    "budgetkit.models.thinking": ("thinking",),
+    "budgetkit.plan": (
+        "Decision",
+        "Grant",
+        "Item",
+        "Plan",
+        "allocate",
+        "allocate_many",
+        "cut_share",
+        "fit",
+        "sweep",
+    ),
+    "budgetkit.requests": (
+        "FRAMINGS",
+        "Framing",
+        "RequestCount",
+        "count_answer",
+        "count_request",
+    ),
+    "budgetkit.trace": (
+        "Message",
+        "Trace",
+        "list_traces",
+        "load_trace",
+        "load_traces",
+        "near_duplicates",
+        "shipped_traces",
+    ),
+    "budgetkit.truncation": (
+        "cutter",
+        "truncate",
+    ),
+}
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
 
-def homes(package: ModuleType) -> dict[str, str]:
-    """Read from a package's stub the module that each of its names lives in."""
-    with open(f"{str(package.__file__).rpartition('.')[0]}.pyi", encoding="utf-8") as stub:
-        lines = [line[5:].split(" import ") for line in stub if line.startswith("from budgetkit")]
-    return {each.split()[0]: home for home, names in lines for each in names.split(",")}
-
-
-def lazily(package: ModuleType, known: dict[str, str]) -> Callable[[str], Any]:
-    """Make the `__getattr__` of a package whose names are imported when they are first used."""
-
-    def get(name: str) -> Any:
-        from importlib import import_module
-
-        if name not in known:
-            asked = f"{package.__name__} has no {name!r}; it has {', '.join(sorted(known))}; take one of these"
-            raise AttributeError(asked, name=name, obj=package)
-        home = known[name]
-        value = None if home == package.__name__ else getattr(import_module(home), name, None)
-        value = import_module(f"{home}.{name}") if value is None else value
-        setattr(package, name, value)
-        return value
-
-    return get
-
-
-class _Package(type(sys)):
-    """A package whose function is not hidden by the module of the same name (replay, in replay/).
-
-    Importing a module binds its name in the package, which would make `budgetkit.replay` a function or a
-    module depending on who imported what first.
-    """
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (_HOMES.get(name, __name__) != __name__ and isinstance(value, type(sys)) and _is_own(value, name)):
-            super().__setattr__(name, value)
-
-
-def _is_own(module: ModuleType, name: str) -> bool:
-    return module.__name__ == f"{__name__}.{name}"
-
-
-_this = sys.modules[__name__]
-_HOMES = homes(_this)
-__all__ = sorted(_HOMES)
-_this.__class__ = _Package
-_named = lazily(_this, _HOMES)
+__all__ = sorted([*_ROOMS, *_MODULE_OF])
 
 
 def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used."""
+    from importlib import import_module
+
     if name == "__version__":
         from importlib.metadata import version
 
         return version(__name__)
-    return _named(name)
+    if name in _ROOMS:
+        value = import_module(_ROOMS[name])
+    elif name in _MODULE_OF:
+        value = getattr(import_module(_MODULE_OF[name]), name)
+    else:
+        message = f"{__name__} has no {name!r}; it has {', '.join(__all__)}; take one of these"
+        raise AttributeError(message, name=name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    """List the public names only, so that completion shows nothing else."""
+    return [*__all__, "__version__"]

@@ -24,8 +24,8 @@ def data_folder() -> Path:
     for folder in (inside, beside):
         if (folder / "README.md").is_file():
             return folder
-    told = f"budgetkit's data was looked for in {inside} and {beside}; neither holds it"
-    raise FileNotFoundError(f"{told}; install budgetkit again")
+    problem = f"budgetkit's data was looked for in {inside} and {beside}; neither holds it"
+    raise FileNotFoundError(f"{problem}; install budgetkit again")
 
 
 def data_files(under: str = "") -> tuple[str, ...]:
@@ -37,8 +37,8 @@ def data_files(under: str = "") -> tuple[str, ...]:
     True
     """
     folder = data_folder()
-    found = (file for file in folder.rglob("*") if file.is_file() and not file.name.startswith("."))
-    names = (file.relative_to(folder) for file in found)
+    paths = (file for file in folder.rglob("*") if file.is_file() and not file.name.startswith("."))
+    names = (file.relative_to(folder) for file in paths)
     return tuple(sorted(name.as_posix() for name in names if name.is_relative_to(under)))
 
 
@@ -53,9 +53,9 @@ def data_path(name: str) -> Path:
     relative = PurePosixPath(name)
     path = data_folder() / relative
     if relative.is_absolute() or ".." in relative.parts or not path.is_file():
-        siblings = [known for known in data_files() if PurePosixPath(known).parent == relative.parent]
-        known = ", ".join(siblings or data_files())
-        raise FileNotFoundError(f"no data file {ascii(name)[:80]}; there are {known}; use one of these names")
+        siblings = [names for names in data_files() if PurePosixPath(names).parent == relative.parent]
+        names = ", ".join(siblings or data_files())
+        raise FileNotFoundError(f"no data file {ascii(name)[:80]}; there are {names}; use one of these names")
     return path
 
 
@@ -90,8 +90,8 @@ def read_rows(name: str, table: str) -> dict[str, dict[str, Any]]:
     rows: dict[str, dict[str, Any]] = read_toml(name)[table]
 
     def whole(row: dict[str, Any]) -> dict[str, Any]:
-        own = {key: value for key, value in row.items() if key != "like"}
-        return whole(rows[row["like"]]) | own if "like" in row else own
+        fields = {key: value for key, value in row.items() if key != "like"}
+        return whole(rows[row["like"]]) | fields if "like" in row else fields
 
     return {name: whole(row) for name, row in rows.items()}
 
@@ -133,7 +133,7 @@ def provenance(name: str) -> str:
 
 
 @contextmanager
-def extra(name: str, asked: str) -> Iterator[None]:
+def extra(name: str, purpose: str) -> Iterator[None]:
     """Guard imports of what an extra brings; where it is missing, raise an error that names the extra.
 
     >>> with extra("lab", "a figure"):
@@ -147,24 +147,28 @@ def extra(name: str, asked: str) -> Iterator[None]:
         library = (error.name or "").partition(".")[0]
         if library == "budgetkit":
             raise
-        raise ImportError(missing(library, name, asked), name=library) from None
+        raise ImportError(missing(library, name, purpose), name=library) from None
 
 
-def missing(library: str, name: str, asked: str) -> str:
+def missing(library: str, name: str, purpose: str) -> str:
     """Say that a library is not installed, and which extra brings it."""
-    return f"{asked} needs {library}, which is not installed; run: pip install 'budgetkit[{name}]'"
+    return f"{purpose} needs {library}, which is not installed; run: pip install 'budgetkit[{name}]'"
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file beside the one that stands there, and then in its place: nobody ever reads half of it."""
-    goal = Path(path).expanduser()
+    named = Path(path).expanduser()
+    goal = named.resolve()  # a link goes on leading to its file
     beside = goal.with_name(f".{goal.name[:100]}.{os.urandom(4).hex()}")
     try:
+        if goal.is_file():
+            beside.touch(mode=0o600)
+            beside.chmod(goal.stat().st_mode & 0o777)  # who may read it stays as it was
         beside.write_bytes(content)
         os.replace(beside, goal)
     except BaseException as error:
         with suppress(OSError):
             beside.unlink()
         if isinstance(error, OSError) and error.errno:  # said with the name given, not with that of the file beside
-            raise OSError(error.errno, error.strerror, str(goal)) from None
+            raise OSError(error.errno, error.strerror, str(named)) from None
         raise

@@ -110,23 +110,23 @@ class Message:
         if role is None:
             raise ValueError(f"a message without a role; {_roleless(self.raw)}; give it one of {', '.join(ROLES)}")
         if not isinstance(role, str) or not role:
-            known = f"a role is a text; give it one of {', '.join(ROLES)}"
-            raise ValueError(f"a message whose role is {brief(role)}; {known}")
+            hint = f"a role is a text; give it one of {', '.join(ROLES)}"
+            raise ValueError(f"a message whose role is {brief(role)}; {hint}")
         self._check_content(f"{'an' if role[0] in 'aeio' else 'a'} {role} message")
 
     def _check_content(self, what: str) -> None:
         content, calls = self.raw.get("content"), self.raw.get("tool_calls")
         if content is not None and not isinstance(content, str | list | tuple):
-            known = "content is text, a list of parts or null; write it as one of these"
-            raise ValueError(f"{what} whose content is of type {type(content).__name__}; {known}")
+            hint = "content is text, a list of parts or null; write it as one of these"
+            raise ValueError(f"{what} whose content is of type {type(content).__name__}; {hint}")
         for part in content if isinstance(content, list | tuple) else ():
             if not isinstance(part, str | Mapping):
-                known = "parts are texts, or objects with a type; write it as one of these, or leave it out"
-                raise ValueError(f"{what} whose content has a part {brief(part)}; {known}")
-        listed = calls if isinstance(calls, list | tuple) else () if calls is None else (None,)
-        if not all(isinstance(call, Mapping) for call in listed):
-            known = "they are a list of objects with an id and a function; write them so, or leave them out"
-            raise ValueError(f"{what} whose tool_calls are {brief(calls)}; {known}")
+                hint = "parts are texts, or objects with a type; write it as one of these, or leave it out"
+                raise ValueError(f"{what} whose content has a part {brief(part)}; {hint}")
+        call_list = calls if isinstance(calls, list | tuple) else () if calls is None else (None,)
+        if not all(isinstance(call, Mapping) for call in call_list):
+            hint = "they are a list of objects with an id and a function; write them so, or leave them out"
+            raise ValueError(f"{what} whose tool_calls are {brief(calls)}; {hint}")
 
     @property
     def role(self) -> str:
@@ -148,8 +148,8 @@ class Message:
         refused = (refusal,) if isinstance(refusal, str) else ()
         if isinstance(content, str):
             return (content, *refused)
-        found = ((part.get(field) for field in _TEXT_FIELDS) for part in self.parts)
-        return (*(text for texts in found for text in texts if isinstance(text, str)), *refused)
+        fields = ((part.get(field) for field in _TEXT_FIELDS) for part in self.parts)
+        return (*(text for texts in fields for text in texts if isinstance(text, str)), *refused)
 
     @property
     def text(self) -> str:
@@ -184,11 +184,11 @@ class Message:
     @property
     def contexts(self) -> tuple[Passage, ...]:
         """The passages retrieved for this message."""
-        given = self.raw.get("contexts") or ()
-        if not isinstance(given, list | tuple):
-            known = "they are a list of passages, each a text or an object with 'text'; write them so"
-            raise ValueError(f"contexts of type {type(given).__name__}; {known}")
-        return tuple(Passage.of(passage) for passage in given)
+        passages = self.raw.get("contexts") or ()
+        if not isinstance(passages, list | tuple):
+            hint = "they are a list of passages, each a text or an object with 'text'; write them so"
+            raise ValueError(f"contexts of type {type(passages).__name__}; {hint}")
+        return tuple(Passage.of(passage) for passage in passages)
 
     @property
     def images(self) -> tuple[Image, ...]:
@@ -198,11 +198,11 @@ class Message:
     @property
     def uncounted(self) -> tuple[str, ...]:
         """The kinds of part whose tokens cannot be told from the message, such as sound and files."""
-        known = (*_IMAGE_PARTS, *_TEXT_FIELDS)
+        countable = (*_IMAGE_PARTS, *_TEXT_FIELDS)
         return tuple(
             str(part.get("type"))
             for part in self.parts
-            if part.get("type") not in known and not any(isinstance(part.get(field), str) for field in _TEXT_FIELDS)
+            if part.get("type") not in countable and not any(isinstance(part.get(field), str) for field in _TEXT_FIELDS)
         )
 
     def with_text(self, text: str) -> Message:

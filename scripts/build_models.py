@@ -149,7 +149,7 @@ def counted_with(name: str, stand_in: str) -> tuple[str, bool]:
 
 
 def framing(name: str) -> str:
-    """Return the name of the framing that is known for a model, as in `budgetkit.framing.FRAMINGS`."""
+    """Return the name of the framing that is known for a model, as in `budgetkit.requests.FRAMINGS`."""
     if name.startswith(("gpt-5", "o1", "o3", "o4")):
         return "openai-reasoning"
     return "openai" if name.startswith(("gpt-3.5", "gpt-4")) else ""

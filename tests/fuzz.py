@@ -24,9 +24,9 @@ import atheris  # type: ignore[import-not-found,import-untyped,unused-ignore]
 with atheris.instrument_imports(include=["budgetkit"]):
     import budgetkit as bk
     from budgetkit.budget import Budget
-    from budgetkit.endpoints.exchange import Answer
-    from budgetkit.endpoints.keys import Key
-    from budgetkit.endpoints.shapes import ENDPOINTS, tokens_in
+    from budgetkit.extras.endpoints.exchange import Answer
+    from budgetkit.extras.endpoints.keys import Key
+    from budgetkit.extras.endpoints.shapes import ENDPOINTS, tokens_in
     from budgetkit.plan import Plan
     from budgetkit.state import from_json, from_yaml, to_json, to_yaml
     from budgetkit.trace import load_traces
@@ -85,11 +85,11 @@ def read_state(text: str, load: Callable[[str], Budget | Plan]) -> None:
 def read_running(text: str) -> None:
     """Take up a conversation, and save it again."""
     try:
-        talk = bk.Conversation.from_json(text, count=len, overrun="tell")
+        talk = bk.Conversation.from_json(text, counter=len, overrun="tell")
     except ValueError as refusal:
         assert str(refusal)
         return
-    assert bk.Conversation.from_json(talk.to_json(), count=len, overrun="tell").to_json() == talk.to_json()
+    assert bk.Conversation.from_json(talk.to_json(), counter=len, overrun="tell").to_json() == talk.to_json()
 
 
 def read_answer(body: bytes) -> None:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import budgetkit as bk
-from budgetkit.framing import Framing
+from budgetkit.lab.replay import requests_of
 from budgetkit.message import Message
 from budgetkit.pruning.policies import Cut, Policy, PruningContext
-from budgetkit.replay import requests_of
+from budgetkit.requests import Framing
 from budgetkit.trace.sections import past_section, present_section
 
 ONE_A_CHARACTER = Framing()

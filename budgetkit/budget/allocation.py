@@ -123,9 +123,9 @@ class Allocation:
         of = f"of {brief(self.section)}"
         for name in ("floor", "cap", "weight", "limit_items"):
             value = getattr(self, name)
-            known = amount_of if name in ("floor", "cap") else check_tokens
+            check = amount_of if name in ("floor", "cap") else check_tokens
             if value is not None or name == "weight":
-                object.__setattr__(self, name, known(f"{name} {of}", value))
+                object.__setattr__(self, name, check(f"{name} {of}", value))
         if self.weight > MOST_WEIGHT:
             raise ValueError(
                 f"weight {of} is {self.weight:,}; weights are at most {MOST_WEIGHT:,}; divide all by the same number"
@@ -221,12 +221,12 @@ def check_all(what: str, values: Iterable[object], kind: type[T]) -> tuple[T, ..
     """
     if not isinstance(values, Iterable):
         raise TypeError(f"{what} is {brief(values)}; known is a list of {kind.__name__}; give one")
-    found = []
+    checked = []
     for value in values:
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             raise TypeError(f"{what}: {brief(value)} is a {type(value).__name__}; known is {kind.__name__}; give one")
-        found.append(value)
-    return tuple(found)
+        checked.append(value)
+    return tuple(checked)
 
 
 def check_choice(what: str, value: object, choices: tuple[str, ...]) -> None:
@@ -248,10 +248,10 @@ def line_with(line: LineT, what: str, value: object) -> LineT:
     if isinstance(value, type(line)):
         return value
     changes: dict[Any, Any] = dict(value) if isinstance(value, Mapping) else {what: value}
-    known = [each.name for each in fields(line)]
-    if unknown := [name for name in changes if name not in known]:
+    field_names = [attribute.name for attribute in fields(line)]
+    if unknown := [name for name in changes if name not in field_names]:
         raise LookupError(
-            f"no field {quoted(unknown)} in {brief(line)}; its fields are {quoted(known)}; name one of them, "
+            f"no field {quoted(unknown)} in {brief(line)}; its fields are {quoted(field_names)}; name one of them, "
             "or a new amount"
         )
     return replace(line, **changes)

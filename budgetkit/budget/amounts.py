@@ -216,9 +216,9 @@ def apportion(total: int, weights: Sequence[float]) -> tuple[int, ...]:
     ((33, 67), (4, 3, 3))
     """
     check_tokens("total", total)
-    known = [exact_number(weight) for weight in weights]
-    exact = [weight for weight in known if weight is not None]
-    if len(exact) < len(known) or any(weight < 0 for weight in exact) or not sum(exact):
+    exact_weights = [exact_number(weight) for weight in weights]
+    exact = [weight for weight in exact_weights if weight is not None]
+    if len(exact) < len(exact_weights) or any(weight < 0 for weight in exact) or not sum(exact):
         raise ValueError(f"weights are {brief(list(weights))}; they must be 0 or more with one above 0; mend the list")
     whole = sum(exact)
     return _largest_remainder([total * weight / whole for weight in exact], total)

@@ -133,8 +133,8 @@ class Budget:
     @once
     def caps(self) -> dict[str, int | None]:
         """Cap of each section in tokens, by name; None for a section without one."""
-        known = iter(self._tokens[len(self.reserves) :])
-        return {a.section: None if a.cap is None else next(known) for a in self.allocations}
+        tokens = iter(self._tokens[len(self.reserves) :])
+        return {a.section: None if a.cap is None else next(tokens) for a in self.allocations}
 
     @once
     def floors(self) -> dict[str, int]:
@@ -147,10 +147,10 @@ class Budget:
     @once
     def held(self) -> dict[str, int]:
         """Tokens that a reserve holds for one section, by section."""
-        held: dict[str, int] = {}
-        for reserve in (each for each in self.reserves if each.serves not in (None, validation.OUTPUT)):
-            held[str(reserve.serves)] = held.get(str(reserve.serves), 0) + self.sizes[reserve.name]
-        return held
+        sizes: dict[str, int] = {}
+        for reserve in (other for other in self.reserves if other.serves not in (None, validation.OUTPUT)):
+            sizes[str(reserve.serves)] = sizes.get(str(reserve.serves), 0) + self.sizes[reserve.name]
+        return sizes
 
     @once
     def reserved(self) -> int:
@@ -200,8 +200,8 @@ class Budget:
     @once
     def walked(self) -> tuple[tuple[Allocation, int | None, int, int], ...]:
         """What the walk asks about, in its order: each allocation, its cap, its floor, and what is held for it."""
-        caps, floors, held = self.caps, self.floors, self.held
-        return tuple((a, caps[a.section], floors[a.section], held.get(a.section, 0)) for a in self.asked)
+        caps, floors, held_tokens = self.caps, self.floors, self.held
+        return tuple((a, caps[a.section], floors[a.section], held_tokens.get(a.section, 0)) for a in self.asked)
 
     def cap(self, section: str) -> int:
         """Return the most that a section may count on.
@@ -229,8 +229,8 @@ class Budget:
         """
         if not isinstance(section, str) or (section not in self.caps and self.undeclared == "error"):
             raise validation.unknown_section([section], self.sections)
-        own = self.caps.get(section)
-        return self.shared_pool if own is None else own
+        cap = self.caps.get(section)
+        return self.shared_pool if cap is None else cap
 
     def __iter__(self) -> Iterator[Line]:
         for reserve in self.reserves:
@@ -273,9 +273,9 @@ class Budget:
                 "name one of them, or add an Allocation"
             )
         # What no line changes was checked when this budget was made.
-        changed, sections, own = object.__new__(type(self)), self.allocations, self.__dict__
+        changed, sections, attributes = object.__new__(type(self)), self.allocations, self.__dict__
         changed.__dict__.update(
-            {name: own[name] for name in _FIELDS},
+            {name: attributes[name] for name in _FIELDS},
             window=check_tokens("window", lines.get("window", self.window)),
             reserves=tuple([line_with(r, "size", lines[r.name]) if r.name in lines else r for r in self.reserves]),
             allocations=tuple([line_with(a, "cap", lines[a.section]) if a.section in lines else a for a in sections]),

@@ -59,8 +59,8 @@ def colour(name: str) -> str:
     >>> colour("my own section")
     '#117733'
     """
-    known = _KNOWN.get(name)
-    return known if known else _OTHERS[zlib.crc32(name.encode("utf-8", "surrogatepass")) % len(_OTHERS)]
+    fixed = _KNOWN.get(name)
+    return fixed if fixed else _OTHERS[zlib.crc32(name.encode("utf-8", "surrogatepass")) % len(_OTHERS)]
 
 
 def ink(background: str) -> str:

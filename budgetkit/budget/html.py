@@ -1,30 +1,149 @@
-r"""What a value looks like in a notebook: a bar and a table, as HTML that any text in it can do nothing to.
+r"""The one outlet for HTML and SVG: elements in which any text stands as it is written, and does nothing.
 
-Every text is escaped, and the whole is marked so that MathJax leaves it alone: a section named ``$x$`` stays that.
+Whatever is shown is put together of :func:`element` here, and by nobody else (``tests/core/test_outlet.py`` looks for
+others). A text inside an element, and any attribute, is escaped, without half characters and control characters, and
+with its dollar signs written as entities; :class:`Markup` is what was made here already and stays. What is shown in a
+notebook is besides marked by :func:`shown` so that MathJax leaves it alone: a section named ``$x$`` stays that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from typing import Any, Final
 
 from budgetkit.budget.colours import colour
 
-_LONGEST = 600  # characters of one text
-_STYLE = "padding:1px 12px 1px 0;white-space:pre-wrap;overflow-wrap:anywhere;text-align:"
-_CELL = f'<{{0}} style="{_STYLE}{{1}}">{{2}}</{{0}}>'
+_LONGEST: Final = 600  # characters of one text
+#: What XML 1.0 may not hold: control characters, halves of characters, and two that are none.
+_FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+#: With which a whole page begins.
+DOCTYPE: Final = "<!doctype html>"
+_VOID: Final = {"br", "meta"}  # elements of HTML that hold nothing
+_CELL_STYLE: Final = "padding:1px 12px 1px 0;white-space:pre-wrap;overflow-wrap:anywhere;text-align:"
 
 
-def plain(text: object) -> str:
-    r"""Return a text so that a page shows it as it is: no tag, no entity, no formula, no half character.
+class Markup(str):
+    """A piece of HTML or SVG that was made here, which is put into another as it is."""
+
+    __slots__ = ()
+
+
+NOTHING: Final = Markup()
+
+
+def safe(text: object) -> str:
+    r"""Return a text that XML can hold; what it cannot is replaced.
 
     Examples
     --------
-    >>> plain("<b>$x$</b>")
+    >>> safe("a\x00b\ud83dc") == "a\ufffdb\ufffdc"
+    True
+    """
+    return _FORBIDDEN.sub("\ufffd", str(text))
+
+
+def written(text: object) -> Markup:
+    r"""Return a text so that a page shows it as it is, whatever its length: no tag, no entity, no formula.
+
+    Examples
+    --------
+    >>> written("<b>$x$</b>")
     '&lt;b&gt;&#36;x&#36;&lt;/b&gt;'
     """
-    whole = str(text).encode("utf-8", "backslashreplace").decode()
-    return escape(whole if len(whole) <= _LONGEST else f"{whole[:_LONGEST]}…").replace("$", "&#36;")
+    if isinstance(text, Markup):
+        return text
+    whole = str(text).encode("utf-8", "backslashreplace").decode()  # half characters as they are written in Python
+    return Markup(escape(whole, quote=False).replace("$", "&#36;"))
+
+
+def plain(text: object) -> Markup:
+    """Return a text as :func:`written` does, its end left out where it is long.
+
+    Examples
+    --------
+    >>> len(plain("a" * 10_000))
+    601
+    """
+    return written(shortened(text))
+
+
+def shortened(text: object) -> str:
+    """Return a text without its end where it is long; not escaped yet."""
+    whole = str(text)
+    return whole if len(whole) <= _LONGEST else f"{whole[:_LONGEST]}…"
+
+
+def element(name: str, /, *inside: object, **attributes: object) -> Markup:
+    """Return an element of HTML.
+
+    Parameters
+    ----------
+    name : str
+        Its tag.
+    *inside : str or Markup
+        What it holds; texts are escaped.
+    **attributes
+        By name, with "_" for "-" and at the end of a word of Python's, as in ``class_``; None leaves one out.
+
+    Returns
+    -------
+    Markup
+        To be put into another.
+
+    Examples
+    --------
+    >>> element("p", "1 < 2", element("b", "$x$"), class_="bk-note", title='"')
+    '<p class="bk-note" title="&quot;">1 &lt; 2<b>&#36;x&#36;</b></p>'
+    """
+    opening = f"<{_opened(name, attributes)}>"
+    return Markup(opening if name in _VOID else f"{opening}{joined(inside)}</{name}>")
+
+
+def xml_element(name: str, /, *inside: object, **attributes: object) -> Markup:
+    """Return an element of SVG, as :func:`element` does; one that holds nothing is closed at once.
+
+    Examples
+    --------
+    >>> xml_element("rect", x=3), xml_element("text", "a < b", font_size=12)
+    ('<rect x="3"/>', '<text font-size="12">a &lt; b</text>')
+    """
+    opened = safe(_opened(name, attributes))
+    return Markup(f"<{opened}>{safe(joined(inside))}</{name}>" if inside else f"<{opened}/>")
+
+
+def _opened(name: str, attributes: Mapping[str, object]) -> str:
+    """Return a tag's name and attributes; a quotation mark would end an attribute."""
+    parts = [name]
+    for key, value in attributes.items():
+        if value is not None:
+            quoted = written(value).replace('"', "&quot;")
+            parts.append(f'{key.rstrip("_").replace("_", "-")}="{quoted}"')
+    return " ".join(parts)
+
+
+def joined(parts: Iterable[object]) -> Markup:
+    """Return pieces one after the other; texts among them are escaped.
+
+    Examples
+    --------
+    >>> joined([element("b", "a"), " & b"])
+    '<b>a</b> &amp; b'
+    """
+    return Markup("".join(written(part) for part in parts))
+
+
+def shown(*inside: object, **attributes: Any) -> Markup:
+    """Return what a notebook shows: a division that MathJax leaves alone.
+
+    Examples
+    --------
+    >>> shown("It fits.", class_="bk-still")
+    '<div class="tex2jax_ignore mathjax_ignore bk-still">It fits.</div>'
+    """
+    classes = ["tex2jax_ignore", "mathjax_ignore", *str(attributes.pop("class_", "")).split()]
+    return element("div", *inside, class_=" ".join(classes), **attributes)
 
 
 def block(title: str, parts: Iterable[tuple[str, int]], rows: Sequence[Sequence[object]], notes: Iterable[str]) -> str:
@@ -35,24 +154,46 @@ def block(title: str, parts: Iterable[tuple[str, int]], rows: Sequence[Sequence[
     >>> block("Plan", [("system", 3)], [("section", "tokens"), ("system", 3)], []).count("system")
     2
     """
-    table = "".join(_row(row, "th" if i == 0 else "td") for i, row in enumerate(rows))
-    said = "".join(f'<div style="margin-top:4px">{plain(note)}</div>' for note in notes)
-    return (
-        '<div class="tex2jax_ignore mathjax_ignore" style="max-width:46em">'
-        f"<div><b>{plain(title)}</b></div>{_bar(parts)}"
-        f'<table style="border-collapse:collapse">{table}</table>{said}</div>'
+    sentences = [element("div", plain(note), style="margin-top:4px") for note in notes]
+    return shown(
+        element("div", element("b", plain(title))),
+        _bar(parts),
+        table(rows, style="border-collapse:collapse"),
+        *sentences,
+        style="max-width:46em",
     )
 
 
-def _bar(parts: Iterable[tuple[str, int]]) -> str:
-    drawn = "".join(
-        f'<div title="{plain(name)}: {tokens:,}" style="flex:{tokens} 0 0;background:{colour(name)}"></div>'
+def table(rows: Sequence[Sequence[object]], **attributes: object) -> Markup:
+    """Return a table whose first row is its heading; whole numbers stand to the right.
+
+    Examples
+    --------
+    >>> table([("section", "tokens"), ("system", 3_000)]).count("<tr>")
+    2
+    """
+    heading, *others = rows or [()]
+    lines = [_row(heading, "th"), *(_row(row, "td") for row in others)]
+    return element("table", *lines, **attributes)
+
+
+def _row(cells: Sequence[object], name: str) -> Markup:
+    shown_cells = []
+    for cell in cells:
+        if type(cell) is int:
+            shown_cells.append(element(name, f"{cell:,}", style=f"{_CELL_STYLE}right"))
+        else:
+            shown_cells.append(element(name, plain(cell), style=f"{_CELL_STYLE}left"))
+    return element("tr", *shown_cells)
+
+
+def _bar(parts: Iterable[tuple[str, int]]) -> Markup:
+    """Return the parts side by side, each as wide as its share; nothing where none is above 0."""
+    segments = [
+        element("div", title=f"{shortened(name)}: {tokens:,}", style=f"flex:{tokens} 0 0;background:{colour(name)}")
         for name, tokens in parts
         if tokens > 0
-    )
-    return f'<div style="display:flex;height:14px;margin:4px 0;border:1px solid #8b8b8b">{drawn}</div>' if drawn else ""
-
-
-def _row(cells: Sequence[object], tag: str) -> str:
-    written = [(f"{cell:,}", "right") if type(cell) is int else (plain(cell), "left") for cell in cells]
-    return f"<tr>{''.join(_CELL.format(tag, side, text) for text, side in written)}</tr>"
+    ]
+    if not segments:
+        return NOTHING
+    return element("div", *segments, style="display:flex;height:14px;margin:4px 0;border:1px solid #8b8b8b")

@@ -44,14 +44,14 @@ def with_order(data: Any) -> Any:
     )
     try:
         old = (_FIRST[order] or _SAME[compete], pool, _SAME[compete])
-        found = [name for name, each in ORDERS.items() if each == old] or [_nearest(pool, old)]
+        names = [name for name, known_order in ORDERS.items() if known_order == old] or [_nearest(pool, old)]
     except (LookupError, TypeError):
         raise ValueError(
             f"order, pool and compete are {brief((order, pool, compete))}; known are the names of 0.1.0; "
             "write an order alone"
         ) from None
     rest = {name: value for name, value in data.items() if name not in ("order", "pool", "compete")}
-    return rest | {"order": found[0]}
+    return rest | {"order": names[0]}
 
 
 def _nearest(pool: str, old: tuple[bool, str, bool]) -> str:

@@ -26,11 +26,11 @@ def check_names(reserves: Sequence[Reserve], allocations: Sequence[Allocation], 
             f"{quoted(sorted({n for n in names if names.count(n) > 1}))} names more than one line; "
             f"the lines are window, {quoted(dict.fromkeys(names[1:]))}; rename one"
         )
-    known = {OUTPUT, *sections}
+    served = {OUTPUT, *sections}
     for reserve in reserves:
-        if reserve.serves is not None and reserve.serves not in known:
+        if reserve.serves is not None and reserve.serves not in served:
             raise ValueError(
-                f"reserve {brief(reserve.name)} serves {brief(reserve.serves)}; known are {quoted(sorted(known))}; "
+                f"reserve {brief(reserve.name)} serves {brief(reserve.serves)}; known are {quoted(sorted(served))}; "
                 "add an allocation for it or drop serves"
             )
     if remainder is not None and remainder not in sections:
@@ -63,7 +63,7 @@ or give the section a cap in tokens
     shares = {a.section: a.cap for a in allocations if isinstance(a.cap, Share)}
     for section, share in shares.items():
         if caps[section] == 0 and share.smallest_window:
-            smallest = max(each.smallest_window for each in shares.values())
+            smallest = max(one_share.smallest_window for one_share in shares.values())
             raise ValueError(
                 f"{one_line(name) or 'a budget'} at a window of {window:,} leaves {one_line(section)} 0 "
                 "tokens; its parts need "
@@ -110,7 +110,7 @@ def other_roles(tables: Iterable[object], roles: Mapping[str, str], asking: Coll
     return f"what asks was made for other roles: {', '.join(moved)}; {mend}" if moved else ""
 
 
-def unknown_section(sections: Iterable[str], known: Iterable[str]) -> LookupError:
+def unknown_section(sections: Iterable[str], names: Iterable[str]) -> LookupError:
     """Return the error for sections that a budget does not declare.
 
     Examples
@@ -119,15 +119,15 @@ def unknown_section(sections: Iterable[str], known: Iterable[str]) -> LookupErro
     no section 'memroy' in this budget; its sections are 'memory'; add an Allocation or set undeclared='pool'
     """
     return LookupError(
-        f"no section {quoted(sections)} in this budget; its sections are {quoted(known)}; "
+        f"no section {quoted(sections)} in this budget; its sections are {quoted(names)}; "
         "add an Allocation or set undeclared='pool'"
     )
 
 
-def check_competing(allocations: Iterable[Allocation], held: Mapping[str, int]) -> None:
+def check_competing(allocations: Iterable[Allocation], held_tokens: Mapping[str, int]) -> None:
     """Refuse a promise to a section whose items compete with those of others."""
     in_pool = [a for a in allocations if a.cap is None]
-    promised = [a.section for a in in_pool if a.floor or a.weight or (held.get(a.section) and not a.required)]
+    promised = [a.section for a in in_pool if a.floor or a.weight or (held_tokens.get(a.section) and not a.required)]
     if promised:
         raise ValueError(
             f"{quoted(promised)} has a floor, a weight or a reserve of its own while items compete for the pool; "
@@ -139,5 +139,5 @@ def check_texts(name: str, remainder: str | None, roles: Mapping[str, str]) -> N
     """Refuse names that are no text, or no whole text."""
     check_all("roles", [roles], Mapping)  # type: ignore[type-abstract]
     check_all("remainder", [] if remainder is None else [remainder], str)
-    for each in check_all("roles", [*roles.keys(), *roles.values(), name], str):
-        check_whole("a budget or a role is named", each)
+    for name_or_role in check_all("roles", [*roles.keys(), *roles.values(), name], str):
+        check_whole("a budget or a role is named", name_or_role)

@@ -6,27 +6,35 @@ What a message, a tool schema or a request costs beyond its text is framing, not
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from budgetkit.budget.quoting import brief, one_line
-from budgetkit.counters.calibrated import CalibratedCounter, calibrate, family_row, published
+from budgetkit.counters.basis import Basis, basis_of, interval_of, nearer_of, spread_of
+from budgetkit.counters.calibrated import CalibratedCounter, calibrate, published
 from budgetkit.counters.characters import CharacterCounter, Unit
 from budgetkit.counters.encodings import encoding_names
 from budgetkit.counters.exact import ExactCounter
 from budgetkit.counters.foreign import ForeignCounter
 from budgetkit.counters.given import FunctionCounter
 from budgetkit.counters.protocol import Counter
+from budgetkit.counters.reconstructed import ReconstructedCounter
 from budgetkit.counters.rules import RULES
+from budgetkit.counters.vocabularies import VocabularyCounter, best, from_file, vocabulary_of
 from budgetkit.models import DEFAULT_ENCODING, Model, model
+from budgetkit.models.resolved import ResolvedModel, calibration_row, resolve
+from budgetkit.plugins import load_plugin, plugin_names
 
 if TYPE_CHECKING:
     from budgetkit.counters.estimate import EstimateCounter
 
 __all__ = [
     "RULES",
+    "Basis",
     "CalibratedCounter",
     "CharacterCounter",
     "Counter",
@@ -34,10 +42,16 @@ __all__ = [
     "ExactCounter",
     "ForeignCounter",
     "FunctionCounter",
+    "ReconstructedCounter",
+    "VocabularyCounter",
+    "basis_of",
     "calibrate",
     "count_of",
     "counter",
     "encoding_names",
+    "interval_of",
+    "nearer_of",
+    "spread_of",
 ]
 
 
@@ -47,9 +61,17 @@ _RATIO = re.compile(r"(?P<unit>chars|utf16|bytes|words)/(?P<ratio>[^ ]+)(?: \((?
 _MINIMUM = re.compile(r"minimum (\d{1,20})")
 _CALIBRATED = re.compile(r"(?P<model>.+) \(calibrated estimate: .*\)")
 _STAND_IN = re.compile(r"(?P<model>.+) \((?P<encoding>\w+) stands in\)")
+_REBUILT = re.compile(r"(?P<model>.+) \(reconstructed by .*\)")
+_VOCABULARY = re.compile(r"(?P<model>.+) \((?P<vocabulary>[^()]+?)(?:, an estimate)?\)")
 
 
-def counter(name: str | Model | Count, *, unknown: str = "raise", **conventions: Any) -> Counter:
+def counter(
+    name: str | Model | ResolvedModel | Count,
+    *,
+    unknown: str = "raise",
+    tokenizer: str | os.PathLike[str] | None = None,
+    **conventions: Any,
+) -> Counter:
     """Make the counter of that name.
 
     Parameters
@@ -58,12 +80,17 @@ def counter(name: str | Model | Count, *, unknown: str = "raise", **conventions:
         A counter, which is returned, or a function from text to tokens; else by name a model (``"gpt-4o"``), an
         encoding (``"o200k_base"``), an estimate of one (``"estimate:o200k_base"``), a ratio (``"chars/4"``,
         ``"bytes/4"``, ``"utf16/3.5"``, ``"words/0.75"``), another system's rule (:data:`RULES`), a family's published
-        slope (``"calibrated:claude-4.5"``), a tokenizer that is an extra (:class:`ForeignCounter`), or the name of any
-        counter made here. A model whose own encoding is not public is counted with another, times a published slope
-        where there is one, which the counter's name says.
+        slope (``"calibrated:claude-4.5"``), a tokenizer that is an extra (:class:`ForeignCounter`), one that another
+        package adds by an entry point ``budgetkit.counters``, or the name of any counter made here. A model whose own
+        encoding is not shipped is counted with the best vocabulary that is installed; without one, with another
+        encoding, times a published slope where there is one. The counter's name and its `basis` say which: exact,
+        reconstructed or estimate.
     unknown : str
         What to do with a name that is none of these: ``"raise"`` an error, or count it with the counter named
         here, such as ``"cl100k_base"`` or ``"chars/4"``; ``"default"`` is ``"cl100k_base"``.
+    tokenizer : str or path, optional
+        A tokenizer file of that model: a tokenizer.json, a SentencePiece model or a tiktoken file. The count is exact
+        where its SHA-256 is known to be that of the maker's vocabulary, else an estimate.
     **conventions
         For a ratio: ``rounding`` ("floor", "ceil", "nearest"), ``minimum`` (in tokens), ``unit``
         ("codepoint", "utf16", "byte", "word"), as in :class:`CharacterCounter`.
@@ -90,27 +117,34 @@ def counter(name: str | Model | Count, *, unknown: str = "raise", **conventions:
     """
     if callable(name):
         return name if isinstance(name, Counter) else FunctionCounter(name)
-    if not isinstance(name, str | Model):
+    if isinstance(name, Model | ResolvedModel):
+        _refuse_conventions(name.name, conventions)
+        return _of_model(resolve(name)) if tokenizer is None else from_file(name.name, tokenizer)
+    if not isinstance(name, str):
         raise TypeError(f"a counter of {brief(name)}; counters go by name or model; give 'gpt-4o' or 'chars/4', say")
-    if isinstance(name, str) and (ratio := _RATIO.fullmatch(RULES.get(name, name))):
+    if tokenizer is not None:
+        _refuse_conventions(name, conventions)
+        return from_file(name, tokenizer)
+    if ratio := _RATIO.fullmatch(RULES.get(name, name)):
         return _by_ratio(ratio, conventions)
-    if conventions:
-        raise ValueError(
-            f"{', '.join(conventions)} given for counter {brief(name)}; conventions belong to ratios "
-            "such as 'chars/4'; leave them out"
-        )
-    if isinstance(name, Model):
-        return _of_model(name)
+    _refuse_conventions(name, conventions)
     if name in encoding_names():
         return ExactCounter(name)
+    if name in plugin_names("counters"):
+        return FunctionCounter(load_plugin("counters", name), name=name)
     if found := _by_prefix(name):
         return found
     if (noted := _STAND_IN.fullmatch(name)) and noted["encoding"] in encoding_names():
         return ExactCounter(noted["encoding"], model=noted["model"], stand_in=True)
+    if (known := _by_vocabulary(name)) is not None:
+        return known
     try:
-        return _of_model(model(name, unknown="raise"))
+        return _of_model(resolve(model(name, unknown="raise")))
     except ValueError as no_model:
-        if family_row(name)["pattern"]:
+        nearest = best(name)
+        if nearest is not None:
+            return nearest
+        if calibration_row(name)["pattern"]:
             return published(name)
         if unknown == "raise":
             raise ValueError(
@@ -122,7 +156,15 @@ def counter(name: str | Model | Count, *, unknown: str = "raise", **conventions:
     return _stand_in(name, DEFAULT_ENCODING if unknown == "default" else unknown)
 
 
-def count_of(given: str | Model | Count) -> Count:
+def _refuse_conventions(name: str, conventions: dict[str, Any]) -> None:
+    if conventions:
+        raise ValueError(
+            f"{', '.join(conventions)} given for counter {brief(name)}; conventions belong to ratios "
+            "such as 'chars/4'; leave them out"
+        )
+
+
+def count_of(given: str | Model | ResolvedModel | Count) -> Count:
     """Return what counts: a counter by its name, or any function as it is.
 
     Examples
@@ -159,6 +201,21 @@ def _by_prefix(name: str) -> Counter | None:
     return ForeignCounter(name) if kind in ("mistral", "litellm") or name.endswith(".json") else None
 
 
+def _by_vocabulary(name: str) -> Counter | None:
+    """Make a counter again whose name says which vocabulary counted; where that is gone, the best of its model."""
+    rebuilt = _REBUILT.fullmatch(name)
+    if rebuilt is not None:
+        return counter(rebuilt["model"])
+    noted = _VOCABULARY.fullmatch(name)
+    if noted is None:
+        return None
+    path = noted["vocabulary"].removeprefix("tokenizer ")
+    if path != noted["vocabulary"]:
+        return from_file(noted["model"], path) if Path(path).is_file() else counter(noted["model"])
+    row = vocabulary_of(noted["model"])
+    return counter(noted["model"]) if row is not None and row["name"] == noted["vocabulary"] else None
+
+
 def _estimate(encoding: str) -> EstimateCounter:
     """Make an estimate; only now is numpy needed, which counting characters need not wait for."""
     estimate = import_module("budgetkit.counters.estimate")
@@ -175,16 +232,16 @@ def __getattr__(name: str) -> Any:
     return import_module("budgetkit.counters.estimate").EstimateCounter
 
 
-def _of_model(model: Model) -> Counter:
-    if model.encoding not in encoding_names():
+def _of_model(model: ResolvedModel) -> Counter:
+    encoding = model.facts.encoding
+    if encoding not in encoding_names():
         raise ValueError(
-            f"{one_line(model.name)} has encoding {brief(model.encoding)}; shipped are {', '.join(encoding_names())}; "
+            f"{one_line(model.name)} has encoding {brief(encoding)}; shipped are {', '.join(encoding_names())}; "
             "give the model one of these and encoding_is_own=False"
         )
-    chosen = model.provenance == "given" or "encoding" in model.provenance  # somebody knows better than the table
-    if not (model.encoding_is_own or chosen) and family_row(model.name)["pattern"]:
-        return published(model.name)
-    return ExactCounter(model.encoding, model=model.name, stand_in=not model.encoding_is_own)
+    if model.tokenizer == "calibrated":
+        return best(model.name) or published(model.name)
+    return ExactCounter(encoding, model=model.name, stand_in=model.tokenizer == "stand-in")
 
 
 def _stand_in(name: str, instead: str) -> Counter:

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
+import os
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
@@ -26,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from budgetkit.counters import encodings
 from budgetkit.counters.batches import FEW, in_calls
+from budgetkit.counters.locks import ForkSafeLock
 from budgetkit.files import read_bytes
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ _PATTERNS: Final = {"cl100k_base": "gpt4", "o200k_base": "o200k", "o200k_harmony
 _SEPARATOR, _SEPARATES = "\uffff|\uffff", 1_000_000  # U+FFFF is no character: who writes it is counted by tiktoken
 
 CountMany = Callable[[Sequence[str]], list[int]]
+_is_usable = True
 
 
 def for_work(name: str, characters: int, ahead: int = 0) -> CountMany | None:
@@ -84,7 +87,7 @@ class _Spent:
     """What was counted of an encoding, and the faster tokenizer if it was loaded."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = ForkSafeLock()
         self.counted, self.is_loaded = 0, False
         self.faster: CountMany | None = None
 
@@ -94,11 +97,24 @@ def _spent(name: str) -> _Spent:
     return _Spent()
 
 
+def _leave_to_tiktoken() -> None:
+    """Load nothing in a forked process whose parent had loaded it: its threads and its locks are not copied whole."""
+    global _is_usable
+    _is_usable = _PACKAGE not in sys.modules
+    _spent.cache_clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_tiktoken)
+
+
 class Faster:
     """Counts of one encoding by gigatoken, in calls of one thread at a time; it serves no two at once."""
 
     def __init__(self, name: str) -> None:
-        self.name, self.lock, self.counted = name, threading.Lock(), 0
+        self.name = name
+        self.lock = ForkSafeLock()
+        self.counted = 0
         self.known = _known_characters()
         self.encode = _encode(name)
 
@@ -147,7 +163,7 @@ def _encode(name: str) -> Callable[[str], Any]:
 
 
 def _tested(name: str) -> CountMany | None:
-    if name not in _PATTERNS or find_spec(_PACKAGE) is None:
+    if not _is_usable or name not in _PATTERNS or find_spec(_PACKAGE) is None:
         return None
     try:
         faster = Faster(name)

@@ -11,17 +11,20 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from statistics import median
 
 from budgetkit.budget.quoting import brief
+from budgetkit.counters.basis import Basis
 from budgetkit.counters.exact import ExactCounter
 from budgetkit.counters.protocol import Counter
-from budgetkit.files import read_table
+from budgetkit.counters.vocabularies import nearer
+from budgetkit.models.resolved import calibration_row, calibration_rows
+from budgetkit.promise import is_controlled, range_of
 
-__all__ = ["CalibratedCounter", "calibrate", "calibrated_models", "family_row", "published"]
+__all__ = ["CalibratedCounter", "calibrate", "calibrated_models", "published"]
 
 _MARKS = re.compile(r"[^\w\s]")
+_BEYOND = 0.05  # of the next texts, on either side of the interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +42,13 @@ class CalibratedCounter:
     source : str
         Where the slope comes from, with its date.
     low, high : float, optional
-        How far below and above it nine in ten texts lay that had no part in it, as shares of it.
+        How far below and above it texts lay that had no part in it, as shares of it; `interval_words` says which.
     mark : float
         Tokens for each punctuation mark, which some tokenizers never join.
+    units : int
+        On how many projects, or single texts, the interval rests; 0 where it was published.
+    units_are : str
+        What these are.
 
     Raises
     ------
@@ -62,6 +69,8 @@ class CalibratedCounter:
     low: float | None = None
     high: float | None = None
     mark: float = 0.0
+    units: int = 0
+    units_are: str = "texts"
 
     def __post_init__(self) -> None:
         if not self.slope > 0:
@@ -75,10 +84,25 @@ class CalibratedCounter:
         return False
 
     @property
+    def basis(self) -> Basis:
+        """What its number rests on: another encoding and a measured slope."""
+        return "estimate"
+
+    @property
     def name(self) -> str:
         """The model, and how its count is estimated."""
         marks = f" + {self.mark:.4g} a punctuation mark" if self.mark else ""
         return f"{self.model} (calibrated estimate: {self.slope:.4g} x {self.counter.name}{marks}, {self.source})"
+
+    @property
+    def nearer(self) -> str:
+        """The one line that says how a count of this model would come nearer."""
+        return nearer(self.model)
+
+    @property
+    def interval_words(self) -> str:
+        """What the interval is: where nine in ten of the next texts lie, or the range that was seen."""
+        return range_of(self.units, _BEYOND, self.units_are) if self.units else ""
 
     def __call__(self, text: str) -> int:
         """Estimate one text, in tokens."""
@@ -93,7 +117,7 @@ class CalibratedCounter:
         return [round(self.slope * tokens + self.mark * of) for tokens, of in zip(counted, marks, strict=True)]
 
     def interval(self, text: str) -> tuple[int, int]:
-        """Return between which numbers nine in ten such texts lie, in tokens.
+        """Return between which numbers such texts lie, in tokens; `interval_words` says how many of them.
 
         Parameters
         ----------
@@ -133,7 +157,8 @@ def calibrate(
         The model that counted.
     projects : sequence, optional
         Where each text comes from; the interval is then that of projects which the slope was fitted without,
-        else that of single texts.
+        else that of single texts. From 19 of them on it holds for nine in ten texts of the next one; of fewer it is
+        the range that was seen.
 
     Returns
     -------
@@ -165,7 +190,17 @@ def calibrate(
     groups = list(range(len(texts))) if projects is None else list(projects)
     pairs = [(theirs / ours, ours, group) for ours, theirs, group in zip(own, counts, groups, strict=True) if ours]
     slope = _weighted_median(pairs)
-    return CalibratedCounter(model, counter, slope, f"fitted to {len(texts)} texts", *_spread(pairs))
+    low, high = _spread(pairs)
+    return CalibratedCounter(
+        model=model,
+        counter=counter,
+        slope=slope,
+        source=f"fitted to {len(texts)} texts",
+        low=low,
+        high=high,
+        units=len(set(groups)),
+        units_are="texts" if projects is None else "projects",
+    )
 
 
 def _weighted_median(pairs: Sequence[tuple[float, int, Hashable]]) -> float:
@@ -180,16 +215,31 @@ def _weighted_median(pairs: Sequence[tuple[float, int, Hashable]]) -> float:
 
 
 def _spread(pairs: Sequence[tuple[float, int, Hashable]]) -> tuple[float | None, float | None]:
-    """Return how far nine in ten texts lie below and above a slope that their group had no part in."""
+    """Return how far texts lie below and above a slope that their group had no part in.
+
+    From 19 groups on, at most one in twenty texts of the next group lies beyond either end, in the mean; of fewer
+    groups it is the range that was seen.
+    """
     groups = list(dict.fromkeys(group for _, _, group in pairs))
     if len(groups) < 2:
         return None, None
-    off = []
+    off: list[list[float]] = []
     for left_out in groups:
         slope = _weighted_median([pair for pair in pairs if pair[2] != left_out])
-        off += [own / slope - 1 for own, _, group in pairs if group == left_out]
-    ordered, cut = sorted(off), int(0.05 * len(off))
-    return ordered[cut], ordered[-1 - cut]
+        off.append([own / slope - 1 for own, _, group in pairs if group == left_out])
+    below = _end([[-each for each in of] for of in off])
+    return -below, _end(off)
+
+
+def _end(off: Sequence[Sequence[float]]) -> float:
+    """Return the least bound above which at most one in twenty of the next group lies; the highest of few groups."""
+    bound, *lower = sorted({each for of in off for each in of}, reverse=True)
+    for candidate in lower:
+        beyond = [sum(each > candidate for each in of) / len(of) for of in off]
+        if not is_controlled(beyond, _BEYOND):
+            break
+        bound = candidate
+    return bound
 
 
 def calibrated_models() -> tuple[str, ...]:
@@ -200,7 +250,7 @@ def calibrated_models() -> tuple[str, ...]:
     >>> "claude-4.5" in calibrated_models(), "gemini" in calibrated_models()
     (True, True)
     """
-    return tuple(sorted(row["family"] for row in _families() if row["pattern"]))
+    return tuple(sorted(row["family"] for row in calibration_rows() if row["pattern"]))
 
 
 def published(model: str) -> CalibratedCounter:
@@ -211,7 +261,7 @@ def published(model: str) -> CalibratedCounter:
     >>> published("claude-sonnet-4-5")("Hello world")
     2
     """
-    row = family_row(model)
+    row = calibration_row(model)
     if not row["pattern"]:
         known = ", ".join(calibrated_models())
         raise ValueError(
@@ -221,21 +271,18 @@ def published(model: str) -> CalibratedCounter:
     return _counter(model, row)
 
 
-def family_row(model: str) -> dict[str, str]:
-    """Return the row of the table for a model: the first whose pattern its name holds, whoever passes it on."""
-    name = re.sub(r"[.:_]", "-", model.casefold())
-    return next(row for row in _families() if re.search(row["pattern"], name))
-
-
 def _counter(model: str, row: dict[str, str]) -> CalibratedCounter:
-    spread = float(row["text_low"]), float(row["text_high"])
     recorded = f"{row['calls']} recorded calls of {row['projects']} public projects"
     source = f"{recorded if int(row['calls']) else row['source']}, read {row['date']}"
+    low, high = float(row["text_low"]), float(row["text_high"])
     return CalibratedCounter(
-        model, ExactCounter(row["counter"]), float(row["slope"]), source, *spread, float(row["mark"])
+        model=model,
+        counter=ExactCounter(row["counter"]),
+        slope=float(row["slope"]),
+        source=source,
+        low=low,
+        high=high,
+        mark=float(row["mark"]),
+        units=int(row["projects"]),
+        units_are="projects",
     )
-
-
-@cache
-def _families() -> list[dict[str, str]]:
-    return read_table("calibrations.csv")

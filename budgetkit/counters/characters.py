@@ -15,6 +15,7 @@ from typing import Final, Literal, get_args
 
 from budgetkit.budget.amounts import MOST_TOKENS, check_tokens, exact_number
 from budgetkit.budget.quoting import brief
+from budgetkit.counters.basis import Basis
 from budgetkit.counters.protocol import check_text
 
 __all__ = ["CharacterCounter", "Rounding", "Unit"]
@@ -91,6 +92,11 @@ class CharacterCounter:
     def exact(self) -> bool:
         """False: a ratio is a guess."""
         return False
+
+    @property
+    def basis(self) -> Basis:
+        """What its number rests on: a length."""
+        return "estimate"
 
     @property
     def name(self) -> str:

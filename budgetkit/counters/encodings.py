@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import threading
 import zlib
 from binascii import a2b_base64
 from collections.abc import Callable, Iterator
@@ -19,15 +18,25 @@ from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from budgetkit.budget.quoting import brief
+from budgetkit.counters.locks import ForkSafeLock
 from budgetkit.counters.pieces import pattern
 from budgetkit.files import data_path, read_bytes
 
 if TYPE_CHECKING:
     import tiktoken
 
-__all__ = ["counting", "encoding", "encoding_names", "pattern_of", "replace_surrogates", "tokens", "vocabulary"]
+__all__ = [
+    "counting",
+    "encoding",
+    "encoding_names",
+    "pair_encoder",
+    "pattern_of",
+    "replace_surrogates",
+    "tokens",
+    "vocabulary",
+]
 
-_BUILDING = threading.Lock()
+_BUILDING = ForkSafeLock()
 _ALL_KINDS = "Word word 12 it's?!\n\n  的 \u0301"  # of a piece that a pattern knows
 _SURROGATES = re.compile("[\ud800-\udfff]+")
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
@@ -176,6 +185,22 @@ def _made(name: str, ranks: dict[bytes, int]) -> tiktoken.Encoding:
     for times in (1, _SHORT):
         _counting_with(made)(_ALL_KINDS * times)
     return made
+
+
+def pair_encoder(ranks: dict[bytes, int]) -> Callable[[bytes], list[int]]:
+    """Return what encodes one piece of text with ranks that are not shipped.
+
+    Examples
+    --------
+    >>> encode = pair_encoder({b"a": 0, b"b": 1, b"ab": 2})
+    >>> encode(b"abb")
+    [2, 1]
+    """
+    import tiktoken
+
+    built = tiktoken.Encoding("other", pat_str=r"(?s:.+)", mergeable_ranks=ranks, special_tokens={})
+    encode: Callable[[bytes], list[int]] = built._core_bpe.encode_single_piece
+    return encode
 
 
 def vocabulary(name: str) -> bytes:

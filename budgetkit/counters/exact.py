@@ -13,6 +13,7 @@ from functools import cache, partial
 
 from budgetkit.counters import batches, encodings
 from budgetkit.counters.accelerated import LEAST, for_work
+from budgetkit.counters.basis import Basis
 from budgetkit.counters.memory import CountMemory
 from budgetkit.counters.protocol import check_text
 from budgetkit.counters.seams import LARGE, parts
@@ -76,6 +77,11 @@ class ExactCounter:
     def exact(self) -> bool:
         """Whether this is the number that the model itself would count."""
         return not self.stand_in
+
+    @property
+    def basis(self) -> Basis:
+        """What its number rests on: the maker's own encoding, or another's that stands in."""
+        return "exact" if self.exact else "estimate"
 
     @property
     def name(self) -> str:

@@ -6,18 +6,17 @@ file that you have, and mistral-common and litellm bring their tokenizers with t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
-from budgetkit.budget.quoting import brief, one_line
+from budgetkit.budget.quoting import brief
+from budgetkit.counters.basis import Basis
 from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.counters.protocol import check_text
-from budgetkit.files import extra, missing
+from budgetkit.counters.tokenizer_files import TokenizerFile, counting
+from budgetkit.files import missing
 
 __all__ = ["ForeignCounter"]
 
@@ -48,6 +47,11 @@ class ForeignCounter:
         """Whether it is what the tokenizer itself counts: always."""
         return True
 
+    @property
+    def basis(self) -> Basis:
+        """What its number rests on: the tokenizer itself."""
+        return "exact"
+
     def __call__(self, text: str) -> int:
         """Count one text, in tokens, without special tokens around it."""
         check_text(text, self)
@@ -55,41 +59,17 @@ class ForeignCounter:
 
     def many(self, texts: Sequence[str]) -> list[int]:
         """Count several texts, in tokens each; a ``tokenizer.json`` counts them on all cores."""
-        return _counting(self.name)([replace_surrogates(text) for text in texts])
+        return counting(_file(self.name))([replace_surrogates(text) for text in texts])
 
 
-@cache
-def _counting(name: str) -> Callable[[list[str]], list[int]]:
-    house, colon, file = name.partition(":")
-    if colon and house == "mistral":
-        return _mistral(_inside("mistral_common", "data", file), file)
-    if colon and house == "litellm":
-        return _huggingface(_inside("litellm", "litellm_core_utils/tokenizers", file))
-    return _huggingface(Path(name))
-
-
-def _huggingface(path: Path) -> Callable[[list[str]], list[int]]:
-    maker = _library("tokenizers").Tokenizer
-    try:
-        tokenizer = maker.from_str(path.read_text("utf-8"))
-    except OSError as error:
-        raise _unreadable(path, error.strerror or type(error).__name__) from None
-    except Exception as error:  # the library raises nothing more special
-        raise _unreadable(path, str(error)) from None
-    # Embedding models ship files that cut every text to their window, or fill it up.
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return lambda texts: [len(found) for found in tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
-
-
-def _mistral(path: Path, file: str) -> Callable[[list[str]], list[int]]:
-    _library("mistral_common")
-    kind, made = ("tekken", "Tekkenizer") if file.startswith("tekken") else ("sentencepiece", "SentencePieceTokenizer")
-    if kind == "sentencepiece":
-        _library("sentencepiece")
-    maker: Any = getattr(import_module(f"mistral_common.tokens.tokenizers.{kind}"), made)
-    tokenizer = maker.from_file(path) if kind == "tekken" else maker(path)
-    return lambda texts: [len(tokenizer.encode(text, bos=False, eos=False)) for text in texts]
+def _file(name: str) -> TokenizerFile:
+    """Return the tokenizer file that a counter's name says."""
+    library, colon, file = name.partition(":")
+    if colon and library == "mistral":
+        return TokenizerFile(str(_inside("mistral_common", "data", file)))
+    if colon and library == "litellm":
+        return TokenizerFile(str(_inside("litellm", "litellm_core_utils/tokenizers", file)))
+    return TokenizerFile(name)
 
 
 def _inside(library: str, folder: str, file: str) -> Path:
@@ -104,15 +84,3 @@ def _inside(library: str, folder: str, file: str) -> Path:
         )
         raise ValueError(f"no tokenizer {brief(file)} in {library}; it carries {known}; use one of these")
     return path
-
-
-def _library(name: str) -> Any:
-    with extra("tokenizers", "a tokenizer from elsewhere"):
-        return import_module(name)
-
-
-def _unreadable(path: Path, why: str) -> ValueError:
-    return ValueError(
-        f"asked to count with {brief(str(path))}, which is no tokenizer that can be read ({one_line(why)}); "
-        "give the path of a tokenizer.json as Hugging Face's tokenizers write it"
-    )

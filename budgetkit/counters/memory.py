@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import sys
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeVar
+
+from budgetkit.counters.locks import ForkSafeLock
 
 __all__ = ["CountMemory", "Memo"]
 
@@ -37,7 +38,7 @@ class CountMemory:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self.forget()
 
     def __len__(self) -> int:
@@ -130,7 +131,7 @@ class Memo:
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self._made: OrderedDict[Hashable, Any] = OrderedDict()
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:

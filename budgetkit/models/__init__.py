@@ -191,15 +191,19 @@ def model(name: str, unknown: Literal["default", "raise"] = "default", **overrid
         said = f"a model named {brief(name)} was asked for; names are texts such as 'gpt-4o'"
         raise ValueError(f"{said}; give one, or a window in tokens")
     name = name.strip()
-    found = found_by(name)
-    if found is None and unknown == "raise":
-        said = f"no model {brief(name)}; {len(models())} are in {_lists()}; use one of budgetkit.models.models()"
-        raise ValueError(f"{said}, or describe it: Model({brief(name)}, window=...)")
-    found = found or _by_default(name)
-    if found.ended and "ends" not in overrides:
-        said = f"{brief(name)} ended on {found.ends} ({found.source}); its numbers are those it had; take another"
-        warnings.warn(said, RetiredModelWarning, stacklevel=2)
-    return _overridden(found, overrides)
+    known = found_by(name)
+
+    # what nothing knows is refused, or a default stands in for it
+    if known is None and unknown == "raise":
+        refusal = f"no model {brief(name)}; {len(models())} are in {_lists()}; use one of budgetkit.models.models()"
+        raise ValueError(f"{refusal}, or describe it: Model({brief(name)}, window=...)")
+    if known is None:
+        warnings.warn(unknown_notice(name), UnknownModelWarning, stacklevel=2)
+        return _overridden(stand_in(name), overrides)
+
+    if known.ended and "ends" not in overrides:
+        warnings.warn(ended_notice(known, name), RetiredModelWarning, stacklevel=2)
+    return _overridden(known, overrides)
 
 
 def found_by(name: str) -> Model | None:
@@ -283,11 +287,28 @@ def _lists() -> str:
     return longer if _price_list() else f"data/models.csv; {missing('genai-prices', 'lab', 'a longer list')}"
 
 
-def _by_default(name: str) -> Model:
-    fallback = f"a window of {DEFAULT_WINDOW:,} tokens and {DEFAULT_ENCODING} stand in"
-    said = f"no model {brief(name)} in {_lists()}; {fallback}; give window= and encoding= if you know them"
-    warnings.warn(said, UnknownModelWarning, stacklevel=3)
-    return Model(name, DEFAULT_WINDOW, provenance=f"default: {fallback}")
+_FALLBACK: Final = f"a window of {DEFAULT_WINDOW:,} tokens and {DEFAULT_ENCODING} stand in"
+
+
+def stand_in(name: str) -> Model:
+    """Return the model that stands in for one that nothing knows.
+
+    Examples
+    --------
+    >>> stand_in("gtp-4o").window
+    8192
+    """
+    return Model(name, DEFAULT_WINDOW, provenance=f"default: {_FALLBACK}")
+
+
+def unknown_notice(name: str) -> str:
+    """Say that nothing knows a model, and what stands in for it."""
+    return f"no model {brief(name)} in {_lists()}; {_FALLBACK}; give window= and encoding= if you know them"
+
+
+def ended_notice(known: Model, name: str) -> str:
+    """Say when a model's provider ended it."""
+    return f"{brief(name)} ended on {known.ends} ({known.source}); its numbers are those it had; take another"
 
 
 def _overridden(found: Model, overrides: dict[str, Any]) -> Model:

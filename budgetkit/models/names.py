@@ -17,6 +17,8 @@ _BEDROCK = re.compile(rf"^{_REGION}(?:{_MAKERS})\.")
 _COPY = re.compile(r"-v\d+(?::\d+)?(?::\d+k)?$")  # which copy of a model Bedrock runs
 _TAG = re.compile(r":(?:free|beta|extended|thinking|online|nitro|floor|exacto|latest)$")  # OpenRouter's and Ollama's
 _KIND = re.compile(r"[-_:](?:instruct|chat|it|hf)\b")
+#: Who runs models of other makers, or passes requests on to them, by the first part of a name with a slash.
+_HOSTS = ("openrouter", "azure", "azure_ai", "bedrock", "vertex_ai", "groq", "together_ai", "fireworks_ai", "ollama")
 
 
 def bare(name: str) -> str:
@@ -29,6 +31,21 @@ def bare(name: str) -> str:
     """
     last = name.strip().rpartition("/")[2].casefold()
     return last.split(":")[1] if last.startswith("ft:") else last
+
+
+def host_of(name: str) -> str:
+    """Return where a model runs or who passes requests on to it, as far as its name says; nothing for its maker.
+
+    Examples
+    --------
+    >>> [host_of(name) for name in ("us.anthropic.claude-sonnet-4-5-v1:0", "openrouter/openai/gpt-4o", "openai/gpt-4o")]
+    ['bedrock', 'openrouter', '']
+    """
+    plain_name = name.strip().casefold()
+    first = plain_name.partition("/")[0]
+    if "/" in plain_name and first in _HOSTS:
+        return first
+    return "bedrock" if _BEDROCK.match(bare(name)) else ""
 
 
 def spellings(name: str) -> Iterator[str]:

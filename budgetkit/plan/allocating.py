@@ -52,17 +52,19 @@ def allocate(budget: Budget, demand: Mapping[str, int]) -> Plan:
     if type(demand) is not dict:
         check_all("demand", [demand], Mapping)  # type: ignore[type-abstract]
     budget = with_undeclared(budget, demand)
-    asked = {s: _tokens(s, demand.get(s, 0)) for s in budget.sections}
-    steps = allocate_in_order(budget, asked, TAKE)
-    return raise_if_overrun(Plan(budget, grants_of(budget, asked, steps), replan=allocate))
+    demands = {s: _tokens(s, demand.get(s, 0)) for s in budget.sections}
+    steps = allocate_in_order(budget, demands, TAKE)
+    return raise_if_overrun(Plan(budget, grants_of(budget, demands, steps), replan=allocate))
 
 
 def grants_of(
-    budget: Budget, asked: Mapping[str, int], steps: Iterable[tuple[Allocation, int, int]]
+    budget: Budget, demands: Mapping[str, int], steps: Iterable[tuple[Allocation, int, int]]
 ) -> tuple[Grant, ...]:
     """Write down each step of a walk, in the order of the prompt."""
-    found = {line.section: Grant(line.section, asked[line.section], limit, granted) for line, limit, granted in steps}
-    return tuple([found[section] for section in budget.sections])
+    grants = {
+        line.section: Grant(line.section, demands[line.section], limit, granted) for line, limit, granted in steps
+    }
+    return tuple([grants[section] for section in budget.sections])
 
 
 def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
@@ -90,10 +92,10 @@ def allocate_many(budget: Budget, demands: pd.DataFrame) -> pd.DataFrame:
     3    1  history     150    100      100   50
     """
     check_all("demands", [demands], pd.DataFrame)
-    given = {str(name): demands[name].to_numpy() for name in demands.columns}
-    if len(given) < demands.shape[1]:
+    demand_columns = {str(name): demands[name].to_numpy() for name in demands.columns}
+    if len(demand_columns) < demands.shape[1]:
         raise ValueError("two columns of demands have one name; a section has one column; add them up or rename one")
-    columns = allocate_columns(budget, given, len(demands), [demands.attrs.get("roles")])
+    columns = allocate_columns(budget, demand_columns, len(demands), [demands.attrs.get("roles")])
     index = demands.index if any(demands.index.names) else demands.index.rename("row")
     frames = [pd.DataFrame({"section": s, **columns[s]}, index=index).reset_index() for s in columns]
     if not frames:
@@ -114,21 +116,23 @@ def allocate_columns(
     """
     budget = with_undeclared(budget, demands, tables)
     rows = max((len(column) for column in demands.values()), default=rows)
-    given = {s: np.asarray(demands.get(s, np.zeros(rows, np.int64))) for s in budget.sections}
-    for section, column in given.items():
+    columns = {s: np.asarray(demands.get(s, np.zeros(rows, np.int64))) for s in budget.sections}
+    for section, column in columns.items():
         if not _all_tokens(column):
             raise ValueError(
                 f"the demand of {brief(section)} has a number that is negative, missing, not whole or too large; "
                 f"demands are tokens from 0 to {MOST_TOKENS:,}; check that column of the frame"
             )
-    asked = {section: column.astype(np.int64) for section, column in given.items()}
-    found: dict[str, dict[str, Ints]] = {}
-    steps = allocate_in_order(budget, asked, granted_by(np.minimum, np.where), least=np.minimum, most=np.maximum)
+    whole_demands = {section: column.astype(np.int64) for section, column in columns.items()}
+    grants: dict[str, dict[str, Ints]] = {}
+    steps = allocate_in_order(
+        budget, whole_demands, granted_by(np.minimum, np.where), least=np.minimum, most=np.maximum
+    )
     for allocation, limit, granted in steps:
-        demand = asked[allocation.section]
+        demand = whole_demands[allocation.section]
         limit = np.broadcast_to(np.asarray(limit, dtype=np.int64), demand.shape)
-        found[allocation.section] = {"demand": demand, "limit": limit, "granted": granted, "cut": demand - granted}
-    return {section: found[section] for section in budget.sections}
+        grants[allocation.section] = {"demand": demand, "limit": limit, "granted": granted, "cut": demand - granted}
+    return {section: grants[section] for section in budget.sections}
 
 
 def _tokens(section: str, value: object) -> int:
@@ -158,8 +162,8 @@ def with_undeclared(budget: Budget, sections: Iterable[str], tables: Iterable[ob
     """
     if not isinstance(budget, Budget):
         raise TypeError(f"budget is {brief(budget)}; known is Budget; give one, such as budgetkit.presets.chat(8_192)")
-    known = budget.caps
-    new = [s for s in sections if s not in known]
+    caps = budget.caps
+    new = [s for s in sections if s not in caps]
     if not new:
         return budget
     if moved := other_roles(tables, budget.roles, new):

@@ -53,8 +53,8 @@ class RequestBatch:
     @cached_property
     def asked(self) -> Ints:
         """What each request asks of all sections together, in tokens."""
-        found: Ints = self.demand.to_numpy().sum(axis=1)
-        return found
+        totals: Ints = self.demand.to_numpy().sum(axis=1)
+        return totals
 
     @cached_property
     def _stacks(self) -> Stacks:
@@ -93,33 +93,33 @@ class RequestBatch:
     def _by_items(self, budget: Budget) -> Columns:
         stacks, whole = self._stacks, with_undeclared(budget, self.demands, [self.demand.attrs.get("roles")])
         nothing = np.zeros(len(self.demand), dtype=np.int64)
-        asked = {section: self.demands.get(section, nothing).astype(np.int64) for section in whole.sections}
-        found: Columns = {}
+        demands = {section: self.demands.get(section, nothing).astype(np.int64) for section in whole.sections}
+        columns: Columns = {}
 
         def raised(allocation: Allocation, cap: int) -> Any:
             return cap if self._is_special(allocation) else stacks.required_cap(allocation, cap)
 
-        steps = allocate_in_order(whole, asked, stacks.take, raised, stacks.floor_of, np.minimum, np.maximum)
+        steps = allocate_in_order(whole, demands, stacks.take, raised, stacks.floor_of, np.minimum, np.maximum)
         for allocation, limit, granted in steps:
-            demand = asked[allocation.section]
+            demand = demands[allocation.section]
             limits = np.array(np.broadcast_to(np.asarray(limit, dtype=np.int64), demand.shape))
-            given = np.array(granted)  # its own: what is found one by one is written into it
-            found[allocation.section] = {"demand": demand, "limit": limits, "granted": given, "cut": demand - given}
+            tokens = np.array(granted)  # its own: what is found one by one is written into it
+            columns[allocation.section] = {"demand": demand, "limit": limits, "granted": tokens, "cut": demand - tokens}
         # Sections that nobody declared are asked in the order in which a request's items name them.
         unnamed = [a for a in whole.allocations if a.section not in budget.sections]
         special = [a for a in whole.allocations if self._is_special(a)] + (unnamed if len(unnamed) > 1 else [])
-        for row in np.flatnonzero(self._differ(whole, found, stacks.parted, special)).tolist():
+        for row in np.flatnonzero(self._differ(whole, columns, stacks.parted, special)).tolist():
             for grant in fit(budget, stacks.items[row], self.cut).grants:
-                each = found[grant.section]
-                each["limit"][row], each["granted"][row], each["cut"][row] = grant.limit, grant.granted, grant.cut
-        return {section: found[section] for section in whole.sections}
+                column = columns[grant.section]
+                column["limit"][row], column["granted"][row], column["cut"][row] = grant.limit, grant.granted, grant.cut
+        return {section: columns[section] for section in whole.sections}
 
-    def _differ(self, budget: Budget, found: Columns, parted: Flags, special: list[Allocation]) -> Flags:
+    def _differ(self, budget: Budget, columns: Columns, parted: Flags, special: list[Allocation]) -> Flags:
         """Tell which requests one search a section does not answer."""
         pooled = [a for a in budget.allocations if a.cap is None and not a.required]
         if budget.competes and len(pooled) > 1:
             return np.ones(len(self.demand), dtype=np.bool_)
-        lost = {section: each["cut"] > 0 for section, each in found.items()}
+        lost = {section: column["cut"] > 0 for section, column in columns.items()}
         # Beyond the best few, an item without tokens is dropped as well, and its group with it.
         some = any(a.limit_items is not None for a in budget.allocations)
         differ: Flags = parted & np.any([np.full_like(parted, some), *lost.values()], axis=0)
@@ -183,7 +183,7 @@ class Stacks:
 
     def __init__(self, items: Sequence[Items]) -> None:
         self.items = tuple(items)
-        self.parted: Flags = np.array([each.is_parted for each in items], dtype=np.bool_)
+        self.parted: Flags = np.array([request.is_parted for request in items], dtype=np.bool_)
         self._made: dict[tuple[object, ...], Stack] = {}
 
     def take(self, allocation: Allocation, limit: Any, cap: Any, demand: Any) -> Ints:
@@ -214,7 +214,7 @@ class Stacks:
 
     def _make(self, allocation: Allocation) -> Stack:
         order = (allocation.section,), allocation.keep, (allocation.importance,)
-        best = [each.units(*order).tokens[: allocation.limit_items] for each in self.items]
+        best = [request.units(*order).tokens[: allocation.limit_items] for request in self.items]
         sums = np.array([*accumulate(chain.from_iterable(best), initial=0)], np.int64)
         ends = np.cumsum([len(units) for units in best], dtype=np.int64)
         starts = np.concatenate(([0], ends[:-1])) if len(best) else ends

@@ -182,11 +182,12 @@ def decisions_of(
     >>> decisions_of([Item("history", 40)], [30], ["over its cap"], [0])[0].outcome
     'cut'
     """
-    said = texts or {"items": [None] * len(items), "cuts": [None] * len(cuts)}
-    if not len(items) == len(kept) == len(reasons) == len(said["items"]) or len(said["cuts"]) != len(cuts):
+    columns = texts or {"items": [None] * len(items), "cuts": [None] * len(cuts)}
+    if not len(items) == len(kept) == len(reasons) == len(columns["items"]) or len(columns["cuts"]) != len(cuts):
         raise ValueError(
-            f"plan has {len(items)} items, {len(kept)} kept, {len(reasons)} reasons, {len(said['items'])} texts; "
-            f"{len(cuts)} cuts with {len(said['cuts'])} texts; there is one of each for each; save it again"
+            f"plan has {len(items)} items, {len(kept)} kept, {len(reasons)} reasons, "
+            f"{len(columns['items'])} texts; "
+            f"{len(cuts)} cuts with {len(columns['cuts'])} texts; there is one of each for each; save it again"
         )
     if [*cuts] != sorted({*cuts} & {*range(len(items))}):
         raise ValueError(f"cuts is {brief(cuts)}; known are positions of {len(items):,} items, rising; save it again")
@@ -197,8 +198,8 @@ def decisions_of(
                 "all of them; save it again"
             )
     numbers = np.array([REASONS.index(reason) for reason in reasons], dtype=np.int8)
-    whole = Items(replace(item, payload=payload) for item, payload in zip(items, said["items"], strict=True))
-    shorter = zip(cuts, said["cuts"], strict=True)
+    whole = Items(replace(item, payload=payload) for item, payload in zip(items, columns["items"], strict=True))
+    shorter = zip(cuts, columns["cuts"], strict=True)
     return Decisions(
         whole,
         partial(_given, (np.array(kept, dtype=np.int64), numbers)),

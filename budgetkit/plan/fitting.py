@@ -3,6 +3,15 @@
 The walk asks one section after the other, and `fit` answers with the items that the section keeps. Two reasons to drop
 an item are told apart: it is over its section's cap, or the window is full. The first is solved by a higher cap, the
 second by more room.
+
+The state while the walk asks, with a worked example. A window of 100 tokens, sections system (cap 20) and history
+(newest first), items system 15, history 50, 40, 30. The walk asks system, then history with a limit of 85:
+
+    served["system"]    units [15]           reasons [FITS]                 granted 15
+    served["history"]   units [30, 40, 50]   reasons [FITS, FITS, FULL]     granted 70
+
+Units stand in the order in which the section keeps them, here from the newest. At the end the reasons are put back
+into the order of the items, and every item has one decision: 15 kept, 50 dropped (window full), 40 kept, 30 kept.
 """
 
 from __future__ import annotations
@@ -78,15 +87,20 @@ def fit(budget: Budget, items: Iterable[Item] | Items, cut: Cut | None = None) -
     if cut is not None and not callable(cut):
         raise TypeError(f"cut is {brief(cut)}; known is a function of an item, a limit and an allocation; give one")
     columns = items if isinstance(items, Items) else Items(items)
-    demand = columns.demand
-    tables = (table for each in (columns,) for table in each.roles)  # read only where a section is unknown
-    budget = with_undeclared(budget, demand, tables)
+    role_tables = (table for table in columns.roles)  # read only where a section is unknown
+    budget = with_undeclared(budget, columns.demand, role_tables)
+    demands = {section: columns.demand.get(section, 0) for section in budget.sections}
+
+    # Ask each section once; the choice notes what becomes of its units.
     choice = _Choice(budget, columns, cut)
-    asked = {s: demand.get(s, 0) for s in budget.sections}
-    steps = allocate_in_order(budget, asked, choice.take, choice.required_cap, choice.floor_of)
-    grants = grants_of(budget, asked, steps)
+    steps = allocate_in_order(budget, demands, choice.take, choice.required_cap, choice.floor_of)
+    grants = grants_of(budget, demands, steps)
+
+    # A call goes with its result, also where the two stand in different sections.
     if columns.is_grouped and choice.parts_pairs():
         grants = tuple([replace(grant, granted=choice.granted(grant.section)) for grant in grants])
+
+    # Whether the pool or the window was full is known once all have been asked.
     plan = Plan(budget, grants, Decisions(columns, choice.columns_made, choice.cuts), partial(fit, cut=cut))
     if budget.pool != "open":
         choice.settle(plan.free)
@@ -111,7 +125,9 @@ class _Choice:
     """
 
     def __init__(self, budget: Budget, columns: Items, cut: Cut | None) -> None:
-        self.budget, self.columns, self.cut = budget, columns, cut
+        self.budget = budget
+        self.columns = columns
+        self.cut = cut
         self.served: dict[str, _Served] = {}
         self.cuts: dict[int, Item] = {}
         self.pool = tuple(a for a in budget.asked if self._in_pool(a)) if budget.competes else ()
@@ -128,10 +144,11 @@ class _Choice:
         reasons = np.zeros(len(self.columns), np.int8)
         for served in self.served.values():
             reasons[self._rows(served)] = np.frombuffer(served.reasons, np.int8)[served.units.unit]
-        kept = np.where(reasons == FITS, self.columns.tokens, 0)
-        kept[[*self.cuts]] = [shorter.tokens for shorter in self.cuts.values()]
-        kept[self.parted], reasons[self.parted] = 0, PAIR
-        return kept, reasons
+        kept_tokens = np.where(reasons == FITS, self.columns.tokens, 0)
+        kept_tokens[[*self.cuts]] = [shorter.tokens for shorter in self.cuts.values()]
+        kept_tokens[self.parted] = 0
+        reasons[self.parted] = PAIR
+        return kept_tokens, reasons
 
     def _rows(self, served: _Served) -> Ints:
         return self.columns.rows(*[a.section for a in served.together])
@@ -156,30 +173,38 @@ class _Choice:
         return allocation.cap is None and not allocation.required
 
     def _units(self, together: tuple[Allocation, ...]) -> Units:
-        first, sections = together[0], tuple([a.section for a in together])
+        first = together[0]
+        sections = tuple([a.section for a in together])
         importance = tuple([a.importance for a in together])
         return self.columns.units(sections, first.keep, importance, first.fill == "knapsack")
 
     def floor_of(self, allocation: Allocation, floor: int) -> int:
+        """Return the tokens of the whole units that a floor promises."""
         return self._units((allocation,)).reaching(floor, allocation.limit_items)
 
     def required_cap(self, allocation: Allocation, cap: int) -> int:
-        # What is required never vanishes: its first item stays whole where nothing can cut it to the cap.
+        """Return the cap of a required section, raised to its first item where nothing can cut that.
+
+        What is required never vanishes.
+        """
         units = self._units((allocation,))
-        filled = (place for place, tokens in enumerate(units.tokens[: allocation.limit_items]) if tokens)
-        first = next(filled, None)
+        places_with_tokens = (place for place, tokens in enumerate(units.tokens[: allocation.limit_items]) if tokens)
+        first = next(places_with_tokens, None)
         if first is None or units.tokens[first] <= cap:
             return cap
         members = self.columns.rows(allocation.section)[units.unit == first]
         return units.tokens[first] if self._shorter(allocation, members, cap) is None else cap
 
     def take(self, allocation: Allocation, limit: int, cap: int | None, demand: int) -> int:
+        """Answer the walk: the tokens that a section takes of its limit."""
         if allocation.section not in self.served and allocation.section in self.columns.demand:
             self._serve(self.pool if allocation in self.pool else (allocation,), limit, cap)
         return self.granted(allocation.section)
 
     def _serve(self, together: tuple[Allocation, ...], limit: int, cap: int | None) -> None:
-        first, units = together[0], self._units(together)
+        """Choose the units of sections that share a limit, and cut the first that does not fit."""
+        first = together[0]
+        units = self._units(together)
         reasons, granted = _reasons(first, units, limit, cap)
         served = _Served(together, units, reasons, granted)
         for allocation in together:
@@ -190,6 +215,7 @@ class _Choice:
                 self._cut_first(first, served, limit - granted)
 
     def _cut_first(self, allocation: Allocation, served: _Served, room: int) -> None:
+        """Shorten the first unit that is gone to the room that is left."""
         first = next((place for place, why in enumerate(served.reasons) if why not in (FITS, BEYOND_BEST)), None)
         if first is None:
             return
@@ -202,7 +228,10 @@ class _Choice:
             served.granted += shorter.tokens
 
     def _shorter(self, allocation: Allocation, members: Ints, room: int) -> Item | None:
-        # A group stays or goes together, uncut, also where its other members stand in another section.
+        """Return an item cut to the room, or None where nothing of it would stay.
+
+        A group stays or goes together, uncut, also where its other members stand in another section.
+        """
         if self.cut is None or allocation.granularity == "item" or self.columns.group[members[0]] >= 0:
             return None
         shorter = self.cut(self.columns.items[int(members[0])], room, allocation)
@@ -228,6 +257,7 @@ class _Choice:
         return len(self.parted) > 0
 
     def _refuse_required(self, broken: Ints) -> None:
+        """Raise where a required section would lose an item with the rest of its group."""
         required = {a.section for a in self.budget.allocations if a.required}
         parted = sorted({self.columns.items[i].section for i in broken} & required)
         if parted:
@@ -239,7 +269,10 @@ class _Choice:
 
 def _reasons(allocation: Allocation, units: Units, limit: int, cap: int | None) -> tuple[bytearray, int]:
     """Say of each unit why it is gone, or that it fits, and how many tokens do."""
-    reasons, granted = bytearray(len(units.tokens)), units.total  # FITS is 0
+    reasons = bytearray(len(units.tokens))  # FITS is 0
+    granted = units.total
+
+    # Only so many items, then only the cap, then only what the window has left.
     best = allocation.limit_items
     if best is not None and best < len(reasons):
         reasons[best:] = bytes([BEYOND_BEST]) * (len(reasons) - best)
@@ -263,18 +296,19 @@ def _let_go(reasons: bytearray, reason: int, units: Units, limit: int, overflow:
         scores = units.scores and [units.scores[place] for place in places]
         units = Units([units.tokens[place] for place in places], scores, range(len(places)))
     front, others = select(units, limit, how)
-    found = bytearray([FITS]) * front + bytearray([reason]) * (len(places) - front)
+    fates = bytearray([FITS]) * front + bytearray([reason]) * (len(places) - front)
     for other in others:
-        found[other] = FITS
+        fates[other] = FITS
     if len(places) == len(reasons):
-        reasons[:] = found
+        reasons[:] = fates
     else:
-        for place, why in zip(places, found, strict=True):
+        for place, why in zip(places, fates, strict=True):
             reasons[place] = why
     return units.sums[front] + sum([units.tokens[other] for other in others])
 
 
 def _drops_whole(allocation: Allocation, total: int, limit: int, cap: int | None) -> bool:
+    """Say whether a section goes as a whole where it is too large, so that nothing of it is cut."""
     over_cap = cap is not None and total > cap
     wanted = total if cap is None else min(total, cap)
     return (over_cap and allocation.overflow == "drop") or (wanted > limit and allocation.when_full == "drop")

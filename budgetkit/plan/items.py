@@ -40,22 +40,24 @@ class Items:
         if type(items) is not list and not isinstance(items, Iterable):
             raise TypeError(f"items is {brief(items)}; known is an iterable of Item; give a list of them")
         self.items = tuple(items)
-        own: dict[str, list[Item]] = defaultdict(list)
+        by_section: dict[str, list[Item]] = defaultdict(list)
         self.is_grouped = False
         try:
             for item in self.items:
-                own[item.section].append(item)
+                by_section[item.section].append(item)
                 if item.group is not None:
                     self.is_grouped = True
-            self._tokens = {section: [item.tokens for item in each] for section, each in own.items()}
+            self._tokens = {
+                section: [item.tokens for item in section_items] for section, section_items in by_section.items()
+            }
             if self.is_grouped:
                 hash(tuple([item.group for item in self.items]))
         except (AttributeError, TypeError, ValueError) as error:
             raise _not_items(self.items) or error from None
         #: Tokens of each section, by name, in order of appearance.
         self.demand: Mapping[str, int] = {section: sum(tokens) for section, tokens in self._tokens.items()}
-        self.sections = tuple(own)
-        self._own = dict(own)
+        self.sections = tuple(by_section)
+        self._own = dict(by_section)
         self._units: dict[tuple[tuple[str, ...], Keep, tuple[int, ...]], Units] = {}
 
     def __len__(self) -> int:
@@ -99,10 +101,10 @@ class Items:
         >>> Items([Item("a", 1), Item("b", 1), Item("a", 1)]).rows("a").tolist()
         [0, 2]
         """
-        found = [self._rows[s] for s in sections if s in self._rows]
-        if len(found) == 1:
-            return found[0]
-        return np.sort(np.concatenate(found)) if found else np.zeros(0, np.int64)
+        places = [self._rows[s] for s in sections if s in self._rows]
+        if len(places) == 1:
+            return places[0]
+        return np.sort(np.concatenate(places)) if places else np.zeros(0, np.int64)
 
     def units(
         self, sections: tuple[str, ...], keep: Keep, importance: tuple[int, ...], with_scores: bool = False
@@ -115,40 +117,45 @@ class Items:
         [20, 30]
         """
         key = (sections, keep, importance)
-        found = self._units.get(key)
-        if found is None or (with_scores and found.scores is None):
+        units = self._units.get(key)
+        if units is None or (with_scores and units.scores is None):
             try:
-                found = self._units[key] = self._make_units(sections, keep, importance, with_scores)
+                units = self._units[key] = self._make_units(sections, keep, importance, with_scores)
             except (TypeError, ValueError, OverflowError) as error:
                 raise _not_items(self.items) or error from None
-        return found
+        return units
 
     def _make_units(
         self, sections: tuple[str, ...], keep: Keep, importance: tuple[int, ...], with_scores: bool
     ) -> Units:
         if len(sections) == 1:
-            own, tokens = self._own.get(sections[0], []), self._tokens.get(sections[0], [])
+            section_items, tokens = self._own.get(sections[0], []), self._tokens.get(sections[0], [])
         else:
-            own = [item for item in self.items if item.section in sections]
-            tokens = [item.tokens for item in own]
-        number = _unit_numbers(own) if self.is_grouped else None
+            section_items = [item for item in self.items if item.section in sections]
+            tokens = [item.tokens for item in section_items]
+        number = _unit_numbers(section_items) if self.is_grouped else None
         tokens = _by_unit(tokens, number)
-        scores = _by_unit(_floats([item.score for item in own]), number) if with_scores else None
+        scores = _by_unit(_floats([item.score for item in section_items]), number) if with_scores else None
         if keep != "best":
             step = -1 if keep == "newest" else 1
             return Units(tokens[::step], scores and scores[::step], range(len(tokens))[::step], number)
-        order = _best_first(own, number, dict(zip(sections, importance, strict=True)))
+        order = _best_first(section_items, number, dict(zip(sections, importance, strict=True)))
         return Units([tokens[unit] for unit in order], scores and [scores[unit] for unit in order], order, number)
 
 
-def _best_first(own: list[Item], number: list[int] | None, importance: dict[str, int]) -> list[int]:
+def _best_first(section_items: list[Item], number: list[int] | None, importance: dict[str, int]) -> list[int]:
     """Order units by falling importance, then falling score; the first of equals first, what is no number last."""
-    scores = _floats([item.score for item in own])
-    one = number is None and len(importance) == 1 and all(item.importance is None for item in own)
+    scores = _floats([item.score for item in section_items])
+    one = number is None and len(importance) == 1 and all(item.importance is None for item in section_items)
     if one and _have_order(scores):
         return sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
-    weights = [importance[item.section] if item.importance is None else _float(item.importance) for item in own]
-    weights = [each if each == each else importance[item.section] for each, item in zip(weights, own, strict=True)]
+    weights = [
+        importance[item.section] if item.importance is None else _float(item.importance) for item in section_items
+    ]
+    weights = [
+        own_weight if own_weight == own_weight else importance[item.section]
+        for own_weight, item in zip(weights, section_items, strict=True)
+    ]
     if number is not None:
         weights, scores = _highest(weights, number), _highest(scores, number)
     keys = [(-weight, score != score, -score) for weight, score in zip(weights, scores, strict=True)]
@@ -160,15 +167,16 @@ def _have_order(scores: list[float]) -> bool:
     return (total := sum(scores)) == total or all(score == score for score in scores)
 
 
-def _unit_numbers(own: list[Item]) -> list[int]:
+def _unit_numbers(section_items: list[Item]) -> list[int]:
     """Return the unit of each item; units are numbered by their first item, so in the order of the conversation.
 
     >>> _unit_numbers([Item("a", 1, group=group) for group in (None, 7, None, 7)])
     [0, 1, 2, 1]
     """
-    known: dict[Hashable, int] = {}
+    numbers: dict[Hashable, int] = {}
     return [
-        known.setdefault(place if item.group is None else (item.group,), len(known)) for place, item in enumerate(own)
+        numbers.setdefault(place if item.group is None else (item.group,), len(numbers))
+        for place, item in enumerate(section_items)
     ]
 
 
@@ -177,18 +185,18 @@ def _by_unit(column: list[Number], number: list[int] | None) -> list[Number]:
     if number is None:
         return column
     sums: list[Any] = [0] * (max(number, default=-1) + 1)
-    for unit, each in zip(number, column, strict=True):
-        sums[unit] += each
+    for unit, value in zip(number, column, strict=True):
+        sums[unit] += value
     return sums
 
 
 def _highest(column: Sequence[float], number: list[int]) -> list[float]:
     """Return the highest number of each unit, and nan where it has one."""
-    found: dict[int, float] = {}
-    for unit, each in zip(number, column, strict=True):
-        top = found.get(unit, each)
-        found[unit] = top if top >= each or top != top else each
-    return [*found.values()]
+    tops: dict[int, float] = {}
+    for unit, value in zip(number, column, strict=True):
+        top = tops.get(unit, value)
+        tops[unit] = top if top >= value or top != top else value
+    return [*tops.values()]
 
 
 def _not_items(items: tuple[Any, ...]) -> TypeError | None:
@@ -196,9 +204,9 @@ def _not_items(items: tuple[Any, ...]) -> TypeError | None:
     for place, item in enumerate(items):
         if not isinstance(item, Item):
             return TypeError(f"item {place} is {brief(item)}; known is Item; make one: Item('history', 40)")
-        for name, known in _KNOWN.items():
+        for name, is_valid in _KNOWN.items():
             value = getattr(item, name)
-            if not known(value):
+            if not is_valid(value):
                 kinds = "sections are texts, scores and importances numbers, groups what a dict can have as a key"
                 return TypeError(f"{name} of item {place} is {brief(value)}; {kinds}; mend that item")
     return None

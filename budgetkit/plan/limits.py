@@ -47,11 +47,11 @@ def allocate_in_order(
     floor come to where a section is made of whole items.
     """
     left = _Left(budget, demand, floor_of, least, most)
-    for allocation, own_cap, _, held in budget.walked:
+    for allocation, own_cap, _, held_tokens in budget.walked:
         cap: Any = own_cap
         asks = demand[allocation.section]
         # 1. The section may take what is left: of the room, of the shared pool, and of what is divided by weight.
-        limit = left.limit(allocation, cap, held)
+        limit = left.limit(allocation, cap, held_tokens)
         # 2. If it is required, it may take all that it asks for, whatever is left.
         if allocation.required:
             limit = most(limit, asks)
@@ -62,7 +62,7 @@ def allocate_in_order(
         limit = most(limit if cap is None else least(limit, cap), 0)
         # 4. The section answers. What was held for it is used first; only the rest is missing to those asked later.
         granted = take(allocation, limit, cap, asks)
-        left.spend(most(granted - held, 0) if held else granted, own_cap)
+        left.spend(most(granted - held_tokens, 0) if held_tokens else granted, own_cap)
         yield allocation, limit, granted
 
 
@@ -91,7 +91,9 @@ class _Left:
             a.section: least(floor_of(a, floor), self.wanted(a.section)) for a, _, floor, _ in lines if floor
         }
         self.waiting: Any = sum(self.promised.values())
-        self.waiting_uncapped: Any = sum([each for s, each in self.promised.items() if self.caps[s] is None])
+        self.waiting_uncapped: Any = sum(
+            [promised_floor for s, promised_floor in self.promised.items() if self.caps[s] is None]
+        )
         self.weighted = [a for a, *_ in lines if a.weight]
 
     def wanted(self, section: str) -> Any:
@@ -99,23 +101,23 @@ class _Left:
         cap = self.caps[section]
         return self.demand[section] if cap is None else self.least(self.demand[section], cap)
 
-    def limit(self, allocation: Allocation, cap: int | None, held: int) -> Any:
+    def limit(self, allocation: Allocation, cap: int | None, held_tokens: int) -> Any:
         """Return what a section may take before its cap is applied; from now on it waits no longer."""
-        own = self.promised.get(allocation.section, 0)
+        floor = self.promised.get(allocation.section, 0)
         # All that is left, less what is promised to those asked later; and what is held for this section alone.
-        self.waiting = self.waiting - own
-        limit = self.room - self.waiting + held
+        self.waiting = self.waiting - floor
+        limit = self.room - self.waiting + held_tokens
         # Without a cap it may take no more than the shared pool has. Where the sections without a cap share the pool
         # together, what is promised to the others of them stays in it.
         if cap is None and self.shares_pool:
-            self.waiting_uncapped = self.waiting_uncapped - own
+            self.waiting_uncapped = self.waiting_uncapped - floor
             limit = self.least(limit, self.pool - (self.waiting_uncapped if self.together else 0))
         # With a weight it may take what is its own and its part of the rest. What another weighted section does not
         # want is divided among those that want more.
         if allocation.weight:
-            limit = own + held + self._by_weight(allocation, limit - own - held)
+            limit = floor + held_tokens + self._by_weight(allocation, limit - floor - held_tokens)
         # Whatever was said so far, it may take its floor.
-        return self.most(limit, own) if allocation.section in self.promised else limit
+        return self.most(limit, floor) if allocation.section in self.promised else limit
 
     def _by_weight(self, allocation: Allocation, room: Any) -> Any:
         self.weighted.remove(allocation)
@@ -140,11 +142,11 @@ def by_weight(room: Any, weight: int, others: Sequence[tuple[int, Any]]) -> Any:
     >>> by_weight(100, 1, [(1, 10)]), by_weight(100, 1, [(1, 100)])
     (90, 50)
     """
-    left, parts = room, weight + sum(each for each, _ in others)
+    left, parts = room, weight + sum(share_weight for share_weight, _ in others)
     for _ in others:  # whoever wants less than its part takes that, which raises the level for the rest
-        satisfied = [1 * (wanted * parts <= each * left) for each, wanted in others]
+        satisfied = [1 * (wanted * parts <= share_weight * left) for share_weight, wanted in others]
         left = room - sum(wanted * yes for (_, wanted), yes in zip(others, satisfied, strict=True))
-        parts = weight + sum(each * (1 - yes) for (each, _), yes in zip(others, satisfied, strict=True))
+        parts = weight + sum(share_weight * (1 - yes) for (share_weight, _), yes in zip(others, satisfied, strict=True))
     return (2 * left * weight + parts) // (2 * parts)
 
 

@@ -46,14 +46,14 @@ def full(budget: Budget, allocation: Allocation, free: int) -> int:
 def losses(budget: Budget, grants: Iterable[Grant], decisions: Decisions, free: int) -> list[Loss]:
     """List what is lost, the most tokens first."""
     lines = {a.section: a for a in budget.allocations}
-    found: list[Loss] = []
+    section_losses: list[Loss] = []
     for grant in grants:
         allocation = lines[grant.section]
         if len(decisions):
-            found += _of_items(allocation, grant, decisions)
+            section_losses += _of_items(allocation, grant, decisions)
         elif grant.cut:
-            found += _of_numbers(allocation, grant, budget.caps[grant.section], full(budget, allocation, free))
-    return sorted(found, key=lambda loss: -loss.tokens)
+            section_losses += _of_numbers(allocation, grant, budget.caps[grant.section], full(budget, allocation, free))
+    return sorted(section_losses, key=lambda loss: -loss.tokens)
 
 
 def _of_numbers(allocation: Allocation, grant: Grant, cap: int | None, full: int) -> Iterator[Loss]:
@@ -118,7 +118,7 @@ def _idle(budget: Budget, grants: Iterable[Grant]) -> str:
     """Name the caps whose room nobody uses, the largest first."""
     left = {g.section: (budget.caps[g.section] or 0) - g.granted for g in grants}
     idle = [
-        f"{one_line(s)} ({tokens:,})" for s, tokens in sorted(left.items(), key=lambda each: -each[1]) if tokens > 0
+        f"{one_line(s)} ({tokens:,})" for s, tokens in sorted(left.items(), key=lambda entry: -entry[1]) if tokens > 0
     ]
     mend = "lower one of these caps, or give it a cap of its own" if idle else "lower a cap or a reserve"
     return f"unused under their caps stand {', '.join(idle)}; {mend}" if idle else mend
@@ -129,8 +129,8 @@ def unused_answers(budget: Budget, most: int | None) -> Iterator[tuple[str, str]
     for reserve in budget.reserves:
         size = budget.sizes[reserve.name]
         if reserve.serves == OUTPUT and most is not None and size > most:
-            told = f"{one_line(reserve.name)} holds {size:,} tokens, and the model writes at most {most:,}"
-            yield f"{told}: {size - most:,} of them are never used", f"lower it to {most:,}"
+            problem = f"{one_line(reserve.name)} holds {size:,} tokens, and the model writes at most {most:,}"
+            yield f"{problem}: {size - most:,} of them are never used", f"lower it to {most:,}"
 
 
 def overcommitted(budget: Budget) -> str:

@@ -74,8 +74,8 @@ class Plan:
     @property
     def reserved(self) -> int:
         """Tokens that reserves claim, less what their own sections took of them."""
-        held = self.budget.held
-        used = sum([min(g.granted, held.get(g.section, 0)) for g in self.grants]) if held else 0
+        held_tokens = self.budget.held
+        used = sum([min(g.granted, held_tokens.get(g.section, 0)) for g in self.grants]) if held_tokens else 0
         return self.budget.reserved - used
 
     @property
@@ -93,8 +93,8 @@ class Plan:
             If the budget names no remainder.
         """
         columns = {g.section: {"demand": g.demand, "limit": g.limit, "granted": g.granted} for g in self.grants}
-        found: int = remainder(self.budget, columns)
-        return found
+        tokens: int = remainder(self.budget, columns)
+        return tokens
 
     @property
     def is_constrained(self) -> bool:
@@ -111,11 +111,11 @@ class Plan:
     def warnings(self) -> tuple[str, ...]:
         """Sentences on what is lost, what cannot be, and what would mend it; the most tokens first."""
         lost = self.losses
-        found = [*self._overrun(lost), *(sentence(loss, self.budget, self.grants) for loss in lost)]
-        long = [f"{told}; {mend}." for told, mend in unused_answers(self.budget, self.budget.max_output)]
-        found += [*self._above_caps(), *long, *misspelt(self.budget, self.grants)]
+        sentences = [*self._overrun(lost), *(sentence(loss, self.budget, self.grants) for loss in lost)]
+        long = [f"{problem}; {mend}." for problem, mend in unused_answers(self.budget, self.budget.max_output)]
+        sentences += [*self._above_caps(), *long, *misspelt(self.budget, self.grants)]
         moved = other_roles(self.decisions.columns.roles, self.budget.roles, self.budget.sections)
-        return tuple(found + ([moved[0].upper() + moved[1:] + "."] if moved else []))
+        return tuple(sentences + ([moved[0].upper() + moved[1:] + "."] if moved else []))
 
     @cached_property
     def losses(self) -> list[Loss]:

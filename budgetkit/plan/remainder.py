@@ -35,18 +35,18 @@ def remainder(
     >>> remainder(Budget(1_000, (), sections, remainder="history"), {"system": system, "history": history})
     100
     """
-    own = budget.remainder
-    if own is None:
+    remainder_section = budget.remainder
+    if remainder_section is None:
         raise ValueError(
             f"this budget names no remainder; its sections are {quoted(budget.sections)}; pass remainder=... to Budget"
         )
-    held, floors = budget.held, budget.floors
-    asked = [allocation.section for allocation in budget.asked]
-    place = asked.index(own)
-    room: Any = budget.window - budget.reserved + held.get(own, 0)
-    for section in asked[:place]:
-        room = room - most(columns[section]["granted"] - held.get(section, 0), 0)
-    for section in asked[place + 1 :]:
+    held_tokens, floors = budget.held, budget.floors
+    sections = [allocation.section for allocation in budget.asked]
+    place = sections.index(remainder_section)
+    room: Any = budget.window - budget.reserved + held_tokens.get(remainder_section, 0)
+    for section in sections[:place]:
+        room = room - most(columns[section]["granted"] - held_tokens.get(section, 0), 0)
+    for section in sections[place + 1 :]:
         room = room - least(floors[section], columns[section]["demand"])
-    left = least(columns[own]["limit"], room)
+    left = least(columns[remainder_section]["limit"], room)
     return most(left, 0) if budget.deficit == "clamp" else left

@@ -7,6 +7,13 @@ no group. The section's `keep` puts its units in an order, and its `fill` choose
 - skip: every unit that still fits, in order;
 - knapsack: the units that fit together and have the greatest total score (exact, by dynamic programming).
 
+A worked example. Units of 800, 700, 600 and 400 tokens stand in the order of keeping, and the limit is 2,000:
+
+    sums       [0, 800, 1500, 2100, 2500]    tokens of the first 0, 1, 2, 3, 4 units
+    prefix     2 from the front (1,500)      the third would make 2,100
+    skip       2 from the front, and place 3: 400 of the 500 that are left
+    knapsack   the best total score of all that fit into 2,000, wherever they stand
+
 With prefix, a larger limit keeps all that a smaller one keeps. With skip and knapsack it may not: a large unit that
 now fits can take the room of several small ones.
 """
@@ -55,7 +62,10 @@ class Units:
     def __init__(
         self, tokens: list[int], scores: list[float] | None, order: Sequence[int], number: list[int] | None = None
     ) -> None:
-        self.tokens, self.scores, self.order, self.number = tokens, scores, order, number
+        self.tokens = tokens
+        self.scores = scores
+        self.order = order
+        self.number = number
         self.sums = [*accumulate(tokens, initial=0)]
 
     @cached_property
@@ -114,7 +124,8 @@ def select(units: Units, limit: int, how: Fill = "prefix") -> tuple[int, list[in
 
 def _skip(sizes: list[int], room: int, first: int) -> list[int]:
     """Walk on from a place, and take each unit that still fits, until not even the smallest does."""
-    stays, left = [], sizes[first:]
+    stays = []
+    left = sizes[first:]
     smallest = min(left)
     for place, size in enumerate(left, first):
         if size <= room:
@@ -126,14 +137,19 @@ def _skip(sizes: list[int], room: int, first: int) -> list[int]:
 
 
 def _knapsack(units: Units, limit: int) -> list[int]:
-    # One row a unit: whether it belongs to the best choice among those up to it, for each room.
+    """Choose the units with the greatest total score: the table of the 0/1 knapsack, and the way back through it.
+
+    `best[room]` is the greatest score that the units so far can have within a room. One row of bits a unit says for
+    each room whether the unit belongs to that choice.
+    """
     limit = max(0, min(limit, units.total))
     if len(units.tokens) * (limit + 1) > KNAPSACK_CELLS:
         raise ValueError(
             f"knapsack over {len(units.tokens):,} units and {limit:,} tokens is too large to solve exactly; "
             f"units times tokens may be {KNAPSACK_CELLS:,}; use fill='skip' or lower limit_items"
         )
-    best, taken = np.zeros(limit + 1), []
+    best = np.zeros(limit + 1)
+    taken = []
     for size, score in zip(units.tokens, units.scores or [0.0] * len(units.tokens), strict=True):
         with_it = np.full(limit + 1, -np.inf)
         with_it[size:] = best[: max(0, limit + 1 - size)] + score
@@ -144,13 +160,18 @@ def _knapsack(units: Units, limit: int) -> list[int]:
 
 
 def _traced_back(units: Units, room: int, taken: list[NDArray[np.uint8]]) -> list[int]:
+    """Read off, from the last unit to the first, which belong to the best choice for a room."""
     stays = []
-    for i in range(len(taken) - 1, -1, -1):
-        if taken[i][room >> 3] >> (7 - (room & 7)) & 1:
-            stays.append(i)
-            room -= units.tokens[i]
-    for i in sorted({*range(len(taken))} - {*stays}):  # what adds no score may still use the room
-        if units.tokens[i] <= room:
-            stays.append(i)
-            room -= units.tokens[i]
+    for place in reversed(range(len(taken))):
+        byte = taken[place][room >> 3]
+        belongs = byte >> (7 - (room & 7)) & 1
+        if belongs:
+            stays.append(place)
+            room -= units.tokens[place]
+
+    # What adds no score may still use the room.
+    for place in sorted({*range(len(taken))} - {*stays}):
+        if units.tokens[place] <= room:
+            stays.append(place)
+            room -= units.tokens[place]
     return stays

@@ -14,7 +14,7 @@ from budgetkit.budget import Budget
 from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.amounts import Amount
 from budgetkit.budget.quoting import quoted
-from budgetkit.plan.allocating import allocate_columns
+from budgetkit.plan.allocating import allocate_columns, with_undeclared
 
 Demand = Mapping[str, int] | pd.DataFrame
 #: Where a sweep's table keeps the names of the lines that were moved, in `DataFrame.attrs`.
@@ -78,23 +78,25 @@ def sweep(budget: Budget, demand: Demand, **lines: Iterable[Amount]) -> pd.DataF
 
 
 def _planned(budget: Budget, demand: Demand, point: Mapping[str, Any]) -> pd.DataFrame:
-    changed = replace(budget, deficit="signed").assign(**point)
+    changed = replace(with_undeclared(budget, ()), deficit="signed").assign(**point)
     frame = demand if isinstance(demand, pd.DataFrame) else pd.DataFrame([demand])
-    given = {str(name): frame[name].to_numpy() for name in frame.columns}
-    columns = allocate_columns(changed, given, len(frame), [frame.attrs.get("roles")])
+    demand_columns = {str(name): frame[name].to_numpy() for name in frame.columns}
+    columns = allocate_columns(changed, demand_columns, len(frame), [frame.attrs.get("roles")])
     index = _index(demand, frame)
     sizes = _sizes(changed, point)
-    held = changed.held
-    used = sum((np.maximum(c["granted"] - held.get(s, 0), 0) for s, c in columns.items()), np.zeros(len(frame), int))
+    held_tokens = changed.held
+    used = sum(
+        (np.maximum(c["granted"] - held_tokens.get(s, 0), 0) for s, c in columns.items()), np.zeros(len(frame), int)
+    )
     free = changed.usable - used
     tidy = [
         index.assign(section=section, **column, free=free, shared_pool=changed.unclaimed)
         for section, column in columns.items()
     ]
-    found = pd.concat(tidy, ignore_index=True)
+    rows = pd.concat(tidy, ignore_index=True)
     for place, (name, size) in enumerate(sizes.items()):
-        found.insert(place, name, size)
-    return found
+        rows.insert(place, name, size)
+    return rows
 
 
 def _index(demand: Demand, frame: pd.DataFrame) -> pd.DataFrame:
@@ -149,8 +151,8 @@ def cut_share(swept: pd.DataFrame, by: str | list[str], of: Unit = "turns") -> p
     whole = swept.groupby([*keys, *rows], sort=False, as_index=False)["cut"].sum().assign(section="any")
     both = pd.concat([whole, swept[[*keys, *rows, "section", "cut"]]])
     if of == "conversations":
-        each = [*keys, *(name for name in rows if name != "turn"), "section"]
-        both = both.groupby(each, sort=False, as_index=False)["cut"].max()
+        keys_of_a_row = [*keys, *(name for name in rows if name != "turn"), "section"]
+        both = both.groupby(keys_of_a_row, sort=False, as_index=False)["cut"].max()
     grouped = both.assign(is_cut=both["cut"] > 0).groupby([*keys, "section"], sort=True)
     shares: pd.DataFrame = grouped.agg(cut_share=("is_cut", "mean"), cut=("cut", "mean")).reset_index()
     return shares

@@ -6,13 +6,16 @@ the item and the second does not. No formula could say it, because what one sect
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import ceil
 from typing import Any
 
 import numpy as np
 
-from budgetkit.budget import Allocation, Budget
+from budgetkit.budget import Allocation, Budget, Share
+from budgetkit.budget.amounts import MOST_TOKENS, Amount, exact_number
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.budget.validation import unknown_section
 from budgetkit.plan.item import Item
@@ -29,7 +32,8 @@ class Mend:
     Parameters
     ----------
     line : str
-        What changes: "window", a reserve, a section, "importance" of a section or an item, or "tokens" of the item.
+        What changes: "window", a reserve, a section, "importance" of a section or an item, "limit_items" of a section,
+        or "tokens" of the item.
     before : int
         Its value now, in tokens or importance.
     after : int
@@ -62,7 +66,10 @@ class Why:
     reasons : tuple of str
         The reasons in order, from the section's limit down to the item.
     mends : tuple of Mend
-        The smallest single changes that would keep all of it, each verified by planning again.
+        The smallest changes that would keep all of it, each verified by planning again: of one line; where no line
+        alone would do, of a cap and the window together.
+    unmended : str
+        Where something was lost and no change keeps it: why; else empty.
 
     Examples
     --------
@@ -81,10 +88,15 @@ class Why:
     kept: int
     reasons: tuple[str, ...]
     mends: tuple[Mend, ...]
+    unmended: str = ""
 
     def __str__(self) -> str:
-        mends = [f"- {mend.sentence}" for mend in self.mends]
-        return "\n".join([*self.reasons, *(["What would keep it:", *mends] if mends else [])])
+        lines = [*self.reasons]
+        if self.mends:
+            lines += ["What would keep it:", *(f"- {mend.sentence}" for mend in self.mends)]
+        if self.unmended:
+            lines.append(self.unmended)
+        return "\n".join(lines)
 
 
 def explain(plan: Plan, of: int | Item | str, replan: Replan) -> Why:
@@ -111,8 +123,16 @@ def _of_section(plan: Plan, section: str, replan: Replan) -> Why:
     grant = plan[section]
     what: Any = plan.decisions.columns if len(plan.decisions) else {g.section: g.demand for g in plan.grants}
     lost = _Lost(plan, section, replan, what, lambda other: other[section].cut == 0)
-    mends = tuple(lost.by_budget()) if grant.cut else ()
-    return Why(section, grant.demand, grant.granted, tuple(_limits(plan, section)), mends)
+    mends = lost.mends() if grant.cut else ()
+    unmended = lost.unmended() if grant.cut and not mends else ""
+    return Why(
+        section=section,
+        wanted=grant.demand,
+        kept=grant.granted,
+        reasons=tuple(_limits(plan, section)),
+        mends=mends,
+        unmended=unmended,
+    )
 
 
 def _of_item(plan: Plan, row: int, replan: Replan) -> Why:
@@ -121,8 +141,17 @@ def _of_item(plan: Plan, row: int, replan: Replan) -> Why:
     lost = _Lost(
         plan, item.section, replan, decisions.columns, lambda other: int(other.decisions.kept[row]) >= item.tokens
     )
-    mends = (*lost.by_budget(), *lost.by_item(row)) if kept < item.tokens else ()
-    return Why(item.section, item.tokens, kept, (*_limits(plan, item.section), *_among(plan, row)), mends)
+    is_lost = kept < item.tokens
+    mends = lost.mends(row) if is_lost else ()
+    unmended = lost.unmended(row) if is_lost and not mends else ""
+    return Why(
+        section=item.section,
+        wanted=item.tokens,
+        kept=kept,
+        reasons=(*_limits(plan, item.section), *_among(plan, row)),
+        mends=mends,
+        unmended=unmended,
+    )
 
 
 def _limits(plan: Plan, section: str) -> Iterator[str]:
@@ -157,7 +186,71 @@ class _Lost:
     def __init__(self, plan: Plan, section: str, replan: Replan, what: Any, keeps: Callable[[Plan], bool]) -> None:
         self.plan, self.section, self.what, self.keeps = plan, section, what, keeps
         self._replan = replan
-        self._asked = max(sum(g.demand for g in plan.grants), plan.budget.window)
+        needs = {grant.section: grant.demand for grant in plan.grants}
+        self._settled = max(settled_window(plan.budget, needs), plan.budget.window)
+
+    def mends(self, row: int | None = None) -> tuple[Mend, ...]:
+        """Return the changes that keep it: of one line or of the item, else of a cap and the window together."""
+        mends = [*self.by_budget()]
+        if not any(mend.line == self.section for mend in mends):
+            mends += self.by_cap_and_window()
+        if row is not None:
+            mends += self.by_item(row)
+        return tuple(mends)
+
+    def unmended(self, row: int | None = None) -> str:
+        """Say what becomes of it in a window so large that no larger one changes anything."""
+        budget = self._changed({"window": self._settled})
+        if budget is None:
+            return f"Nothing keeps it: in a window of {self._settled:,} tokens the lines still claim too much."
+        other = self._replan(budget, self.what)
+        grant = other[self.section]
+        place = f"Nothing that was tried keeps it: in a window of {self._settled:,} tokens {one_line(self.section)}"
+        got = f"{place} gets {grant.granted:,} of {grant.demand:,} tokens"
+        if row is None:
+            return f"{got}."
+        decision = other.decisions[row]
+        return f"{got}, and this item is {decision.outcome}: {decision.reason}."
+
+    def by_cap_and_window(self) -> Iterator[Mend]:
+        """Raise the own cap to what is needed, in a window that holds it."""
+        budget, name = self.plan.budget, one_line(self.section)
+        cap = budget.caps[self.section]
+        if cap is None:
+            return
+        most = max(cap, self.plan[self.section].demand)
+        needs = {grant.section: grant.demand for grant in self.plan.grants}
+        roomy = self._changed({self.section: most})
+        window = max(budget.window, settled_window(roomy or budget, needs))
+        needed = nearest(lambda n: self._kept_by(self._changed({self.section: n, "window": window})), cap, most)
+        if needed is None:
+            return
+        said = f"Raise the cap of {name} from {cap:,} to {needed:,} tokens, and take a larger window:"
+        yield from self._mend(
+            "window",
+            budget.window,
+            window,
+            said,
+            " from {:,} to {:,} tokens.",
+            lambda n: {self.section: needed, "window": n},
+        )
+
+    def _by_many(self) -> Iterator[Mend]:
+        """Let the section keep more items, where it keeps so many at most."""
+        now = _allocation(self.plan.budget, self.section).limit_items
+        if now is None or not len(self.plan.decisions):
+            return
+        most = len(self.plan.decisions.columns.rows(self.section))
+        said = f"Keep more items of {one_line(self.section)}:"
+        end = " {} until now, {} are needed."
+        yield from self._mend(
+            "limit_items",
+            now,
+            max(now, most),
+            said,
+            end,
+            lambda n: {self.section: {"limit_items": n}},
+        )
 
     def by_budget(self) -> Iterator[Mend]:
         """Change a line of the budget: the own cap, reserves, caps of others, the importance, the window."""
@@ -172,11 +265,12 @@ class _Lost:
             other = budget.caps[grant.section]
             if other is not None and grant.section != self.section and 0 < grant.granted <= other:
                 yield from self._line(grant.section, other, 1, f"Lower the cap of {one_line(grant.section)}")
+        yield from self._by_many()
         own = _allocation(budget, self.section)
         if not own.required:
             said, most = f"Raise the importance of {name}", max(own.importance + 1, _MOST_IMPORTANT)
             yield from self._mend("importance", own.importance, most, said, " from {} to {}.", self._weighing)
-        yield from self._line("window", budget.window, budget.reserved + self._asked, "Take a larger window:")
+        yield from self._line("window", budget.window, self._settled, "Take a larger window:")
 
     def by_item(self, row: int) -> Iterator[Mend]:
         """Change the item itself: how much it matters, and how long it is."""
@@ -199,10 +293,18 @@ class _Lost:
     def _mend(
         self, line: str, now: int, far: int, said: str, end: str, changes: Callable[[int], dict[str, Any]]
     ) -> Iterator[Mend]:
-        found = None if far == now else nearest(lambda n: self._kept_by(self._changed(changes(n))), now, far)
-        budget = None if found is None else self._valid(self._changed(changes(found)))
-        if found is not None and budget is not None:
-            yield Mend(line, now, found, said + end.format(now, found), budget)
+        if far == now:
+            return
+        size = nearest(lambda n: self._kept_by(self._changed(changes(n))), now, far)
+        if size is None:
+            return
+        budget = self._valid(self._changed(changes(size)))
+        if budget is None:
+            # It is kept there, but the claims exceed the window: farther on they may not.
+            size = nearest(lambda n: self._kept_by(self._valid(self._changed(changes(n)))), size, far)
+            budget = None if size is None else self._valid(self._changed(changes(size)))
+        if size is not None and budget is not None:
+            yield Mend(line=line, before=now, after=size, sentence=said + end.format(now, size), budget=budget)
 
     def _changed(self, changes: dict[str, Any]) -> Budget | None:
         try:
@@ -255,3 +357,75 @@ def nearest(keeps: Callable[[int], bool], near: int, far: int) -> int | None:
         else:
             near = middle
     return far
+
+
+def settled_window(budget: Budget, needs: Mapping[str, int]) -> int:
+    """Return a window beyond which no larger one grants more to sections that ask for no more than this.
+
+    In that window each share is as large as it is needed, or as its `at_most` lets it become, and what the reserves
+    leave holds all that is asked for. Where reserves are shares of the whole, no window leaves anything; then it is
+    the one in which all else is settled.
+
+    Parameters
+    ----------
+    budget : Budget
+        The lines; its own window does not count.
+    needs : mapping of str to int
+        The most that each section asks for, in tokens.
+
+    Returns
+    -------
+    int
+        In tokens, at most `MOST_TOKENS`.
+
+    Examples
+    --------
+    A tenth of the window is 500 tokens in one of 5,000.
+
+    >>> budget = Budget(1_000, [], [Allocation("a", cap=Share(0.1)), Allocation("b")])
+    >>> settled_window(budget, {"a": 500, "b": 100})
+    5010
+    """
+    reserves = [reserve.size for reserve in budget.reserves]
+    caps = [allocation.cap for allocation in budget.allocations if allocation.cap is not None]
+    floors = [allocation.floor for allocation in budget.allocations]
+    lines = [*reserves, *caps, *floors]
+    rounding = len(lines) + 1
+
+    # What the lines that do not grow claim, and what those that do leave of each token more.
+    fixed = sum(_fixed(size) for size in (*reserves, *caps)) + sum(needs.values()) + rounding
+    by_reserves = sum((_growth(size) for size in reserves), Fraction(0))
+    by_caps = sum((_growth(cap) for cap in caps), Fraction(0))
+    windows = [Fraction(fixed)]
+    windows += [fixed / left for left in (1 - by_reserves - by_caps, 1 - by_reserves) if left > 0][:1]
+
+    # Where each share is as large as it is needed, or can become.
+    most = max([0, *needs.values()])
+    for allocation in budget.allocations:
+        need = needs.get(allocation.section, most)
+        windows += [_window_of(size, need) for size in (allocation.cap, allocation.floor)]
+    windows += [_window_of(size, 0) for size in reserves]
+    return max(1, min(MOST_TOKENS, ceil(max(windows))))
+
+
+def _growth(amount: Amount) -> Fraction:
+    """Return what part of each token more of the window an amount takes, however large the window is."""
+    if not isinstance(amount, Share) or amount.at_most is not None:
+        return Fraction(0)
+    return exact_number(amount.ratio) or Fraction(0)
+
+
+def _fixed(amount: Amount) -> int:
+    """Return the most that an amount takes beside what grows with the window."""
+    if not isinstance(amount, Share):
+        return amount
+    return amount.at_least if amount.at_most is None else amount.at_most
+
+
+def _window_of(amount: Amount | None, tokens: int) -> Fraction:
+    """Return the window in which a share comes to so many tokens, or to the most that it can."""
+    if not isinstance(amount, Share):
+        return Fraction(0)
+    ratio = exact_number(amount.ratio) or Fraction(0)
+    enough = tokens + 1 if amount.at_most is None else amount.at_most
+    return enough / ratio if ratio else Fraction(0)

@@ -107,31 +107,33 @@ def _inner(configuration: object) -> object:
     if "agent" in outer and "context_budget" not in outer:
         outer = _mapping("agent", outer["agent"])
         if "context_budget" not in outer:
-            told = f"agent has {quoted(outer)}; its budget stands under context_budget"
-            raise ValueError(f"{told}; add it, or leave this configuration out")
+            problem = f"agent has {quoted(outer)}; its budget stands under context_budget"
+            raise ValueError(f"{problem}; add it, or leave this configuration out")
     return outer.get("context_budget", outer)
 
 
 def _rule(section: object, rule: object) -> dict[str, Any]:
-    given = _mapping(f"section {brief(section)}", rule)
-    cap = {"max_tokens": given["max_tokens"]} if "max_tokens" in given else {}  # None is no cap, not nothing said
-    return _given(f"section {brief(section)}", given, {"max_tokens", "priority", "enabled"}) | cap
+    rule_fields = _mapping(f"section {brief(section)}", rule)
+    cap = (
+        {"max_tokens": rule_fields["max_tokens"]} if "max_tokens" in rule_fields else {}
+    )  # None is no cap, not nothing said
+    return _given(f"section {brief(section)}", rule_fields, {"max_tokens", "priority", "enabled"}) | cap
 
 
-def _given(what: str, mapping: object, known: set[str]) -> dict[str, Any]:
-    given = _mapping(what, mapping)
-    unknown = sorted(str(key) for key in given if key not in known)
+def _given(what: str, mapping: object, names: set[str]) -> dict[str, Any]:
+    fields = _mapping(what, mapping)
+    unknown = sorted(str(key) for key in fields if key not in names)
     if unknown:
-        raise ValueError(f"{what} has {quoted(unknown)}; known are {', '.join(sorted(known))}; remove or rename it")
-    return {key: value for key, value in given.items() if value is not None}
+        raise ValueError(f"{what} has {quoted(unknown)}; known are {', '.join(sorted(names))}; remove or rename it")
+    return {key: value for key, value in fields.items() if value is not None}
 
 
 def _mapping(what: str, value: object) -> dict[Any, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        known = "known is a mapping, such as {'sections': {'rag_memories': {'max_tokens': 600}}}"
-        raise ValueError(f"{what} is {brief(value)}; {known}; write one, or leave it empty")
+        hint = "known is a mapping, such as {'sections': {'rag_memories': {'max_tokens': 600}}}"
+        raise ValueError(f"{what} is {brief(value)}; {hint}; write one, or leave it empty")
     return dict(value)
 
 
@@ -170,5 +172,5 @@ def _percent(what: str, number: str) -> Share:
     try:
         return Share(Decimal(number if exact is not None else "none") / 100)
     except (InvalidOperation, ValueError):
-        told = f"{what} is {brief(f'{number}%')}; a percentage lies between 0% and 100%"
-        raise ValueError(f"{told}; write it like '12.5%'") from None
+        problem = f"{what} is {brief(f'{number}%')}; a percentage lies between 0% and 100%"
+        raise ValueError(f"{problem}; write it like '12.5%'") from None

@@ -144,12 +144,12 @@ def _application(name: str, window: Window, output: Amount | float, fill: Fill, 
 
 
 def with_pool(
-    name: str, reserve: Reserve, sections: Sequence[Allocation], own: Mapping[str, Any], changes: Mapping[str, Any]
+    name: str, reserve: Reserve, sections: Sequence[Allocation], shares: Mapping[str, Any], changes: Mapping[str, Any]
 ) -> Budget:
     """Return anchor's kind of budget: sources without a cap share the pool, item by item."""
     if unknown := [field for field in changes if field not in _SETTINGS]:
-        known = f"it has output, fill, {', '.join(_SETTINGS)}; name one of them, or change a line with assign"
-        raise TypeError(f"{name} has no setting {quoted(unknown)}; {known}")
+        hint = f"it has output, fill, {', '.join(_SETTINGS)}; name one of them, or change a line with assign"
+        raise TypeError(f"{name} has no setting {quoted(unknown)}; {hint}")
     settings: dict[str, Any] = {"order": "pool by item", "deficit": "raise", "undeclared": "pool", "name": name}
-    settings |= {"remainder": "conversation", "roles": ROLES, **own, **changes}
+    settings |= {"remainder": "conversation", "roles": ROLES, **shares, **changes}
     return Budget(reserves=[reserve], allocations=sections, **settings)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from budgetkit.budget import Budget
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.files import Table, read_toml
+from budgetkit.plugins import load_plugin, plugin_names
 from budgetkit.presets.agent_prompt import agent_prompt
 from budgetkit.presets.application import agent, chat, rag
 from budgetkit.presets.memory import memory_engine, working_memory
@@ -64,7 +65,7 @@ _APPLICATION = Table(lambda: {name: TYPICAL[like] for name, like in _LIKE.items(
 _PROMPT = Table(lambda: read_toml("presets.toml")["agent_prompt"]["demand"])
 _MEMORY = Table(lambda: {name: TYPICAL[like] for name, like in _LIKE_MEMORY.items()})
 
-PRESETS = {
+_SHIPPED = {
     preset.name: preset
     for preset in (
         Preset("chat", chat, "Chat with some retrieval", _APPLICATION),
@@ -75,6 +76,26 @@ PRESETS = {
         Preset("agent_prompt", agent_prompt, "Agent prompt with priority classes", _PROMPT),
     )
 }
+
+
+def _with_plugins() -> dict[str, Preset]:
+    """Add the presets of other packages; each is imported when it first writes a budget."""
+
+    def added(name: str) -> Preset:
+        def make(*arguments: object, **settings: object) -> Budget:
+            budget = load_plugin("presets", name)(*arguments, **settings)
+            if isinstance(budget, Budget):
+                return budget
+            problem = f"it returns a {type(budget).__name__}, and a Budget is wanted"
+            raise TypeError(f"preset {brief(name)} of another package: {problem}; mend or remove it")
+
+        return Preset(name, make, f"{name} (of another package)")
+
+    return {name: added(name) for name in plugin_names("presets")} | _SHIPPED
+
+
+#: All presets by name: those shipped, and those that other packages add by an entry point ``budgetkit.presets``.
+PRESETS: Mapping[str, Preset] = Table(_with_plugins)
 
 
 def preset(name: str) -> Preset:

@@ -62,34 +62,34 @@ def token_budget(
     2992
     """
     _within("total_tokens", total_tokens, 1)
-    given = [_rule(each) for each in allocations]
-    twice = [a.section for a in given if [b.section for b in given].count(a.section) > 1]
+    lines = [_rule(row) for row in allocations]
+    twice = [a.section for a in lines if [b.section for b in lines].count(a.section) > 1]
     if twice:
-        told = f"{quoted(dict.fromkeys(twice))} is allocated twice"
-        raise ValueError(f"{told}; one allocation a source; keep one of them")
-    by_source = {"user": Allocation("user", required=True, importance=9)} | {a.section: a for a in given}
+        problem = f"{quoted(dict.fromkeys(twice))} is allocated twice"
+        raise ValueError(f"{problem}; one allocation a source; keep one of them")
+    by_source = {"user": Allocation("user", required=True, importance=9)} | {a.section: a for a in lines}
     sections = [replace(by_source[source], fill=fill) for source in SECTIONS if source in by_source]
-    own = {
+    settings = {
         "window": total_tokens,
         "roles": {**ROLES, **(TOOL_ROLES if "tool" in by_source else {})},
         "remainder": "conversation" if "conversation" in by_source else None,
     }
     reserve = Reserve("output", check_tokens("reserve_tokens", reserve_tokens), serves="output")
-    return with_pool("token_budget", reserve, sections, own, changes)
+    return with_pool("token_budget", reserve, sections, settings, changes)
 
 
-def _rule(given: Mapping[str, Any]) -> Allocation:
-    unknown = sorted(str(key) for key in given if key not in FIELDS) if isinstance(given, Mapping) else [brief(given)]
-    if unknown or not {"source", "max_tokens"} <= set(given):
-        known = "it has a source and max_tokens, and may have priority and overflow_strategy; write these"
-        raise ValueError(f"an allocation is {brief(given)}; {known}")
-    source, strategy = given["source"], given.get("overflow_strategy", "truncate")
+def _rule(row: Mapping[str, Any]) -> Allocation:
+    unknown = sorted(str(key) for key in row if key not in FIELDS) if isinstance(row, Mapping) else [brief(row)]
+    if unknown or not {"source", "max_tokens"} <= set(row):
+        hint = "it has a source and max_tokens, and may have priority and overflow_strategy; write these"
+        raise ValueError(f"an allocation is {brief(row)}; {hint}")
+    source, strategy = row["source"], row.get("overflow_strategy", "truncate")
     check_choice("source", source, tuple(SECTIONS))
     check_choice(f"overflow_strategy of {source}", strategy, STRATEGIES)
     return Allocation(
         source,
-        _within(f"max_tokens of {source}", given["max_tokens"], 1),
-        importance=_within(f"priority of {source}", given.get("priority", 5), 1, 10),
+        _within(f"max_tokens of {source}", row["max_tokens"], 1),
+        importance=_within(f"priority of {source}", row.get("priority", 5), 1, 10),
         overflow=strategy,
         keep=SECTIONS[source].get("keep", "first"),
         required=SECTIONS[source].get("required", False) and strategy == "truncate",
@@ -97,8 +97,8 @@ def _rule(given: Mapping[str, Any]) -> Allocation:
 
 
 def _within(what: str, number: object, least: int, most: int | None = None) -> int:
-    found = check_tokens(what, number)
-    if found < least or (most is not None and found > most):
-        known = f"above {least - 1}" if most is None else f"from {least} to {most}"
-        raise ValueError(f"{what} is {found:,}; anchor's document has it {known}; give such a number")
-    return found
+    tokens = check_tokens(what, number)
+    if tokens < least or (most is not None and tokens > most):
+        range_text = f"above {least - 1}" if most is None else f"from {least} to {most}"
+        raise ValueError(f"{what} is {tokens:,}; anchor's document has it {range_text}; give such a number")
+    return tokens

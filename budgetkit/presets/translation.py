@@ -116,8 +116,8 @@ def translate(given: Budget | Mapping[str, Any], system: str) -> Translation:
     renamed = _renamed(given, names)
     config = write(renamed)
     there, _ = read(config)
-    told = [f"{ours}: called {theirs} there" for ours, theirs in names.items()]
-    return Translation(there, config, (*told, *_differences(renamed, there), *_DONE.get(system, ())))
+    notes = [f"{ours}: called {theirs} there" for ours, theirs in names.items()]
+    return Translation(there, config, (*notes, *_differences(renamed, there), *_DONE.get(system, ())))
 
 
 def trimmed(max_tokens: int) -> Budget:
@@ -138,19 +138,19 @@ def trimmed(max_tokens: int) -> Budget:
 
 def _names(budget: Budget, roles: Mapping[str, str]) -> dict[str, str]:
     """Find what the sections are called by those who put the same messages into them."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for role, theirs in roles.items():
         ours = budget.roles.get(role)
-        if ours in budget.sections and theirs not in {*budget.sections, *found.values()}:
-            found.setdefault(str(ours), theirs)
-    return found
+        if ours in budget.sections and theirs not in {*budget.sections, *names.values()}:
+            names.setdefault(str(ours), theirs)
+    return names
 
 
 def _renamed(budget: Budget, names: Mapping[str, str]) -> Budget:
     lines = [replace(a, section=names.get(a.section, a.section)) for a in budget.allocations]
-    held = [replace(r, serves=names.get(r.serves, r.serves) if r.serves else None) for r in budget.reserves]
+    reserves = [replace(r, serves=names.get(r.serves, r.serves) if r.serves else None) for r in budget.reserves]
     last = names.get(budget.remainder, budget.remainder) if budget.remainder else None
-    return replace(budget, allocations=lines, reserves=held, remainder=last)
+    return replace(budget, allocations=lines, reserves=reserves, remainder=last)
 
 
 def _differences(ours: Budget, theirs: Budget) -> Iterator[str]:
@@ -162,17 +162,17 @@ def _differences(ours: Budget, theirs: Budget) -> Iterator[str]:
     for name in here | there:
         if name in here and name in there:
             for what in fields(here[name]):
-                both = (getattr(each[name], what.name) for each in (here, there))
+                both = (getattr(line[name], what.name) for line in (here, there))
                 yield from _differing(f"{name}.{what.name}", *both)
         else:
             yield f"{name}: {f'not there, {brief(here[name])}' if name in here else 'only there'}"
-    places = [", ".join(name for name in each if name in here and name in there) for each in (here, there)]
+    places = [", ".join(name for name in line if name in here and name in there) for line in (here, there)]
     yield from _differing("order", *places)
 
 
 def _lines(budget: Budget) -> dict[str, Any]:
-    held = {f"reserve {line.name}": line for line in budget.reserves}
-    return held | {line.section: line for line in budget.allocations}
+    lines = {f"reserve {line.name}": line for line in budget.reserves}
+    return lines | {line.section: line for line in budget.allocations}
 
 
 def _differing(what: str, ours: object, theirs: object) -> Iterator[str]:
@@ -195,9 +195,9 @@ def _to_anchor(budget: Budget) -> dict[str, Any]:
 
 
 def _from_anchor(config: Mapping[str, Any]) -> tuple[Budget, dict[str, Any]]:
-    known, others = _parted(config, {"total_tokens", "allocations", "reserve_tokens"}, "total_tokens")
-    check_tokens("total_tokens", known["total_tokens"])
-    budget = token_budget(**known, fill="skip", order="open by item")
+    settings, others = _parted(config, {"total_tokens", "allocations", "reserve_tokens"}, "total_tokens")
+    check_tokens("total_tokens", settings["total_tokens"])
+    budget = token_budget(**settings, fill="skip", order="open by item")
     lines = [*budget.allocations, *(Allocation(s, fill="skip") for s in SECTIONS if s not in budget.sections)]
     return replace(budget, allocations=[replace(line, keep="best") for line in lines]), others
 
@@ -215,8 +215,8 @@ def _to_octopus(budget: Budget) -> dict[str, Any]:
 
 def _from_octopus(config: Mapping[str, Any]) -> tuple[Budget, dict[str, Any]]:
     named = {name.lower(): name for name in _OCTOPUS}  # JSON may write them in camel case
-    known, others = _parted({named.get(str(key).lower(), key): config[key] for key in config}, set(_OCTOPUS))
-    sizes: dict[str, Any] = {_OCTOPUS[name]: check_tokens(name, value) for name, value in known.items()}
+    settings, others = _parted({named.get(str(key).lower(), key): config[key] for key in config}, set(_OCTOPUS))
+    sizes: dict[str, Any] = {_OCTOPUS[name]: check_tokens(name, value) for name, value in settings.items()}
     return working_memory(**sizes), others
 
 
@@ -249,16 +249,18 @@ def _to_langchain(budget: Budget) -> dict[str, Any]:
 
 
 def _from_langchain(config: Mapping[str, Any]) -> tuple[Budget, dict[str, Any]]:
-    known, others = _parted(config, {"max_tokens"}, "max_tokens")
+    settings, others = _parted(config, {"max_tokens"}, "max_tokens")
     others = {"include_system": False} | others
-    return trimmed(**known), {name: value for name, value in others.items() if (name, value) not in _LANGCHAIN.items()}
+    return trimmed(**settings), {
+        name: value for name, value in others.items() if (name, value) not in _LANGCHAIN.items()
+    }
 
 
-def _parted(config: Mapping[str, Any], known: set[str], needed: str = "") -> tuple[dict[str, Any], dict[str, Any]]:
+def _parted(config: Mapping[str, Any], names: set[str], needed: str = "") -> tuple[dict[str, Any], dict[str, Any]]:
     """Part the fields that are known from the others."""
     if needed and needed not in config:
         raise ValueError(f"a configuration without {needed}; it has {quoted(config)}; add it")
-    return ({n: config[n] for n in config if n in known}, {str(n): config[n] for n in config if n not in known})
+    return ({n: config[n] for n in config if n in names}, {str(n): config[n] for n in config if n not in names})
 
 
 _Write = Callable[[Budget], dict[str, Any]]

@@ -20,7 +20,7 @@ def window_of(window: Window) -> dict[str, Any]:
     >>> window_of("gpt-4o")
     {'window': 128000, 'kind': 'shared', 'max_output': 16384}
     """
-    known = model(window) if isinstance(window, str) else window
-    if isinstance(known, Model):
-        return {"window": known.window, "kind": known.kind, "max_output": known.max_output}
-    return {"window": check_tokens("window", known)}
+    resolved = model(window) if isinstance(window, str) else window
+    if isinstance(resolved, Model):
+        return {"window": resolved.window, "kind": resolved.kind, "max_output": resolved.max_output}
+    return {"window": check_tokens("window", resolved)}

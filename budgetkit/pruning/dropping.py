@@ -5,16 +5,33 @@ the history is then still over its limit, more messages leave until it fits. For
 the request at which it entered, and the one at which it was gone. Two numbers are enough, because a message that has
 left does not come back: a running system no longer has it, and a summary cannot be undone. So n messages take about
 n log n steps.
+
+What the history knows, oldest first, with room for 12 tokens, of three messages of 5, 7 and 6 tokens:
+
+    request    state                        tokens    gone
+    0          WHOLE    WAITING  WAITING         5    -1 -1 -1
+    1          WHOLE    WHOLE    WAITING        12    -1 -1 -1
+    2          DROPPED  DROPPED  WHOLE           6     2  2 -1     18 are too many, and so are 13
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from budgetkit.budget.amounts import Share
 from budgetkit.pruning.history import DROPPED, SUMMARISED, History, Slots
-from budgetkit.pruning.policies import Cut, Policy, PruningContext, SummaryRule
+from budgetkit.pruning.policies import Compaction, Cut, Policy, PruningContext, SummaryRule
+
+#: Whose message a request begins with, after the system messages: some providers refuse all but the user's.
+StartOn = Literal["user", "any"]
+
+
+def summary_role(start_on: StartOn) -> str:
+    """Return the role under which a summary is sent: the assistant's, unless requests begin with the user's message."""
+    return "assistant" if start_on == "any" else start_on
+
 
 Measure = Callable[[list[int]], int | None]
 Asked = Generator[list[int], int | None, None]
@@ -44,13 +61,21 @@ class Kept:
     summary_output: list[int] = field(default_factory=list)
     equal_to: list[int] = field(default_factory=list)
     equal: list[int] = field(default_factory=list)
+    units: list[int] = field(default_factory=list)
     state: list[int] = field(default_factory=list)
     shrunk: list[int] = field(default_factory=list)
     gone: list[int] = field(default_factory=list)
     written: list[tuple[int, int, int, tuple[int, ...]]] = field(default_factory=list)
+    dropped_summaries: list[tuple[int, int]] = field(default_factory=list)
 
 
-def retain(slots: Slots, visits: Sequence[Visit], policy: Policy, measure: Measure | None = None) -> Kept:
+def retain(
+    slots: Slots,
+    visits: Sequence[Visit],
+    policy: Policy,
+    measure: Measure | None = None,
+    start_on: StartOn = "any",
+) -> Kept:
     """Carry a policy out over a conversation.
 
     Examples
@@ -66,11 +91,16 @@ def retain(slots: Slots, visits: Sequence[Visit], policy: Policy, measure: Measu
     written: list[tuple[int, int, int, tuple[int, ...]]] = []
     for request, visit in enumerate(visits):
         history.begin(request)
-        calls = _finished(prune(history, policy, visit.room, visit.entering, visit.leaving), measure)
+        steps = prune(history, policy, visit.room, visit.entering, visit.leaving, start_on)
+        calls = _finished(steps, measure)
         written += [(request, *each) for each in calls.written]
         rows.append(_row(history, visit, calls))
     kept = Kept(*map(list, zip(*rows, strict=True)))
-    kept.state[:], kept.shrunk[:], kept.gone[:], kept.written[:] = history.state, history.shrunk, history.gone, written
+    kept.state[:] = history.state
+    kept.shrunk[:] = history.shrunk
+    kept.gone[:] = history.gone
+    kept.written[:] = written
+    kept.dropped_summaries[:] = history.dropped_summaries
     return kept
 
 
@@ -88,12 +118,20 @@ Steps = Generator[list[int], int | None, Summaries]
 
 
 def prune(
-    history: History, policy: Policy, room: PruningContext, entering: Sequence[int], leaving: Sequence[int] = ()
+    history: History,
+    policy: Policy,
+    room: PruningContext,
+    entering: Sequence[int],
+    leaving: Sequence[int] = (),
+    start_on: StartOn = "any",
 ) -> Steps:
-    """Visit a history at one request: the one walk of a replay and of a running conversation.
+    """Visit a history at one request: the one step of a replay and of a running conversation.
 
     A generator: it gives the messages to be summarised, and is sent the tokens of their summary, or None where its
     length goes by the rule. What it returns is the request's summaries.
+
+    With `start_on` "user" the history begins with a message of the user or with a summary, whatever the policy's floor
+    says: a provider that asks for it refuses any other request.
 
     Examples
     --------
@@ -114,6 +152,8 @@ def prune(
         if room.tokens != history.tokens:
             room = _now(room, history)
     yield from _carry_out(policy.last_resort(room), history, policy, summaries)
+    if start_on != "any":
+        history.begin_with(start_on)
     _refuse(history, room, policy)
     return summaries
 
@@ -129,12 +169,24 @@ def _finished(steps: Steps, measure: Measure | None) -> Summaries:
 
 
 def _now(room: PruningContext, history: History) -> PruningContext:
-    return PruningContext(history.tokens, room.limit, room.others, room.usable, room.window, room.turn)
+    return PruningContext(
+        tokens=history.tokens,
+        limit=room.limit,
+        others=room.others,
+        usable=room.usable,
+        window=room.window,
+        turn=room.turn,
+        messages=history.messages,
+    )
 
 
 def _carry_out(cut: Cut, history: History, policy: Policy, summaries: Summaries) -> Asked | tuple[()]:
     """Make a cut; only one that summarises asks for something on the way."""
-    if cut.order == "results":
+    if cut.compaction is not None:
+        return _compact(cut.compaction, history, summaries)
+    if cut.order == "results" and (cut.intact_tokens or cut.least_gain):
+        _clear_results(cut, history)
+    elif cut.order == "results":
         _shrink_results(cut, history)
     elif cut.rounds is None:
         _drop(cut, history, policy)
@@ -158,6 +210,78 @@ def _shrink_results(cut: Cut, history: History) -> None:
     while history.tokens > cut.down_to and (slot := history.next_result(cut.intact)) is not None:
         if history.size[slot] > cut.placeholder:
             history.shrink(slot, cut.placeholder)
+
+
+def _clear_results(cut: Cut, history: History) -> None:
+    """Shrink all tool results but the newest; none where that gains too little."""
+    if history.whole_tokens - cut.intact_tokens < max(1, cut.least_gain):
+        return
+    going: list[int] = []
+    gain = room = 0
+    for place, slot in enumerate(sorted(history.whole_results, reverse=True)):
+        size = history.size[slot]
+        room += size
+        if place < cut.intact or room <= cut.intact_tokens:
+            continue
+        if size <= cut.placeholder:
+            history.leave_whole(slot)
+            continue
+        going.append(slot)
+        gain += size - cut.placeholder
+    if gain >= cut.least_gain:
+        for slot in reversed(going):
+            history.leave_whole(slot)
+            history.shrink(slot, cut.placeholder)
+
+
+def _compact(compaction: Compaction, history: History, summaries: Summaries) -> Asked:
+    """Replace all but what stays by one summary; nothing where the summary would save nothing."""
+    going = _going(compaction, history)
+    if not any(unit not in history.summaries for unit in going):
+        return
+    read = sum(history.size[slot] for unit in going for slot in history.members[unit])
+    size = compaction.size.of(read) if isinstance(compaction.size, Share) else compaction.size
+    if size + compaction.reattached >= read:
+        return
+
+    replaced = [slot for unit in going for slot in sorted(history.members[unit])]
+    last_turn = max(history.last_turn(unit) for unit in going)
+    for unit in going:
+        history.drop(unit, SUMMARISED)
+    counted = yield replaced
+    wrote = size if counted is None else counted
+    # Where only some of the newest messages stay, the summary stands behind them, else before what stays.
+    place = replaced[-1] if compaction.important_only else replaced[0]
+    history.place_summary(place, wrote + compaction.reattached, last_turn)
+    summaries.made += 1
+    summaries.read += read
+    summaries.wrote += wrote
+    summaries.written.append((place, wrote, tuple(replaced)))
+
+
+def _going(compaction: Compaction, history: History) -> list[int]:
+    """List the units that a compaction takes, oldest first: all between the head and the tail, and of the tail some."""
+    units = sorted(history.members)
+    messages = {unit: 0 if unit in history.summaries else len(history.members[unit]) for unit in units}
+
+    first, head = 0, 0
+    while first < len(units) and head + messages[units[first]] <= compaction.keep_head:
+        head += messages[units[first]]
+        first += 1
+
+    # Walk from the newest to the oldest; the newest message stays whatever it holds.
+    stays: set[int] = set()
+    number = tokens = 0
+    for unit in reversed(units[first:]):
+        if compaction.important_only and stays and not history.rank.get(unit):
+            continue
+        size = sum(history.size[slot] for slot in history.members[unit])
+        if number >= max(1, compaction.keep_messages) and tokens + size > compaction.keep_tail:
+            break
+        stays.add(unit)
+        number += messages[unit]
+        tokens += size
+    return [unit for unit in units[first:] if unit not in stays]
 
 
 def _summarise(cut: Cut, rounds: SummaryRule, history: History, policy: Policy, summaries: Summaries) -> Asked:
@@ -215,4 +339,5 @@ def _row(history: History, visit: Visit, calls: Summaries) -> tuple[int, ...]:
     equal_to = min(visit.boundary, history.first_change)
     over = max(0, history.tokens - max(0, visit.room.limit))
     dropped = history.dropped_tokens, history.dropped_messages, history.shrunk_messages
-    return history.tokens, over, *dropped, calls.made, calls.read, calls.wrote, equal_to, history.before(equal_to)
+    wrote = calls.made, calls.read, calls.wrote
+    return history.tokens, over, *dropped, *wrote, equal_to, history.before(equal_to), len(history.members)

@@ -9,10 +9,11 @@ are pruned. A message that has left never comes back; each slot remembers when i
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any
 
+from budgetkit.message import SYSTEM_ROLES
 from budgetkit.pruning.policies import Floor
 
 NEVER = -1
@@ -22,24 +23,26 @@ _Heap = list[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """A conversation as numbers, one a message."""
+    """A conversation as numbers, one a message, and who speaks, where a request has to begin with somebody."""
 
     tokens: list[int]
     unit: list[int]
     turn: list[int]
     is_result: list[bool]
     importance: list[int]
+    role: list[str] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.tokens)
 
-    def add(self, tokens: int, unit: int, turn: int, is_result: bool, importance: int) -> None:
+    def add(self, tokens: int, unit: int, turn: int, is_result: bool, importance: int, role: str) -> None:
         """Append one message, as a running conversation does."""
         self.tokens.append(tokens)
         self.unit.append(unit)
         self.turn.append(turn)
         self.is_result.append(is_result)
         self.importance.append(importance)
+        self.role.append(role)
 
 
 class History:
@@ -80,8 +83,12 @@ class History:
         self.rank: dict[int, int] = {}  # of each unit, the importance of its most important message so far
         self.results: list[int] = []
         self.whole_results: set[int] = set()
+        self.whole_tokens = 0  # what the whole results hold together
         self.closed: set[int] = set()
         self._small, self._large = [0] * ((count >> 6) + 1), [0] * ((count >> 12) + 1)
+        self.dropped_summaries: list[tuple[int, int]] = []  # the request, and the slot where the summary stood
+        self._looked_at = 0  # below here, messages of other sections were looked for
+        self._outside: list[int] = []  # those that were found, of the role that a request begins with
         self.begin(0)
 
     def begin(self, request: int) -> None:
@@ -115,6 +122,7 @@ class History:
         if slots.is_result[slot]:
             heappush(self.results, slot)
             self.whole_results.add(slot)
+            self.whole_tokens += self.size[slot]
         if (held := self.members.get(unit)) is None:
             heappush(self.oldest, (unit, unit))
         self.members[unit] = [slot] if held is None else [*held, slot]
@@ -141,6 +149,7 @@ class History:
             self.gone[slot] = self.request
         self.state, self.closed = list(state), set(closed)
         self.whole_results = set(whole_results)
+        self.whole_tokens = sum(self.size[slot] for slot in self.whole_results)
 
     def saved(self) -> dict[str, Any]:
         """Return all that changes, to go back to where something fails on the way."""
@@ -178,6 +187,36 @@ class History:
             heappush(self.oldest, entry)
         return unit, tokens
 
+    def begin_with(self, role: str) -> None:
+        """Drop what stands before the first message of a role, so that a request begins with it.
+
+        A summary can begin a request too, and system messages stand before everything. Where a message of that role
+        stands before the history in another section, nothing has to leave.
+        """
+        instructions: _Heap = []
+        while (unit := self.next_unit()) is not None and unit not in self.summaries:
+            first = min(self.members[unit])
+            speaker = self.slots.role[first]
+            if speaker == role or self._waits_before(first, role):
+                break
+            if speaker in SYSTEM_ROLES:
+                instructions.append(heappop(self.oldest))
+            else:
+                self.drop(unit, DROPPED)
+        for entry in instructions:
+            heappush(self.oldest, entry)
+
+    def _waits_before(self, slot: int, role: str) -> bool:
+        """Say whether a message of a role stands before a slot without being part of this history."""
+        # A slot that is in the history never waits again, so each is looked at once; one that waits may still enter.
+        for earlier in range(self._looked_at, slot):
+            if self.state[earlier] == WAITING and self.slots.role[earlier] == role:
+                self._outside.append(earlier)
+        self._looked_at = max(self._looked_at, slot)
+        while self._outside and self.state[self._outside[0]] != WAITING:
+            del self._outside[0]
+        return bool(self._outside)
+
     def may_leave(self, unit: int, floor: Floor, besides: int = 0) -> bool:
         """Say whether a floor lets a unit go, when some tokens besides it go as well."""
         members = self.members[unit]
@@ -196,6 +235,8 @@ class History:
         if unit in self.summaries:
             del self.summaries[unit]
             self.resize(unit, 0)
+            if how == DROPPED:
+                self.dropped_summaries.append((self.request, unit))
         else:
             for slot in self.members[unit]:
                 self._remove(slot, how)
@@ -238,8 +279,15 @@ class History:
             heappop(self.results)
         if not self.results or len(self.whole_results) <= intact:
             return None
-        self.whole_results.remove(self.results[0])
-        return heappop(self.results)
+        slot = heappop(self.results)
+        self.leave_whole(slot)
+        return slot
+
+    def leave_whole(self, slot: int) -> None:
+        """Take a tool result, if it is one, from those that are whole."""
+        if slot in self.whole_results:
+            self.whole_results.remove(slot)
+            self.whole_tokens -= self.size[slot]
 
     def _rank(self, unit: int, importance: int) -> None:
         self.rank[unit] = importance
@@ -251,7 +299,7 @@ class History:
         return sum(self.in_turn[turn] == turns.count(turn) for turn in set(turns))
 
     def _remove(self, slot: int, how: int) -> None:
-        self.whole_results.discard(slot)
+        self.leave_whole(slot)
         self.resize(slot, 0)
         self.state[slot], self.gone[slot] = how, self.request
         self.changed.append(slot)

@@ -98,6 +98,12 @@ def chosen(
     return tuple(sorted(found))
 
 
+def beginning_with(found: tuple[int, ...], role: str, slots: Slots) -> tuple[int, ...]:
+    """Leave out what stands before the first message of a role, where these messages begin a request."""
+    first = next((place for place, slot in enumerate(found) if slots.role[slot] == role), len(found))
+    return found[first:]
+
+
 def units_of(slots: Slots) -> dict[int, list[int]]:
     """List the slots of each unit."""
     beside: dict[int, list[int]] = {}

@@ -87,15 +87,15 @@ def from_dict(data: object) -> Budget | Plan:
     Budget(window=8192, shared_pool=8192)
     """
     if isinstance(data, Mapping) and "budgetkit" not in data:
-        told = f"no saved state: it has {quoted(data) or 'nothing'}; a saved one says its version under 'budgetkit'"
-        raise ValueError(f"{told}, and has 'budget' or 'plan'; give one that to_json or to_yaml wrote")
+        problem = f"no saved state: it has {quoted(data) or 'nothing'}; a saved one says its version under 'budgetkit'"
+        raise ValueError(f"{problem}, and has 'budget' or 'plan'; give one that to_json or to_yaml wrote")
     version = data["budgetkit"] if isinstance(data, Mapping) else VERSION
     if type(version) is not int or version != VERSION:  # true == 1, and is no version
         raise ValueError(
             f"saved state has version {brief(version)}; this budgetkit reads {VERSION}; save it again with this version"
         )
-    found: Budget | Plan = read(reader(), data)
-    return found
+    value: Budget | Plan = read(reader(), data)
+    return value
 
 
 def to_json(value: Budget | Plan, texts: bool = False) -> str:

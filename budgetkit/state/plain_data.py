@@ -56,11 +56,11 @@ def plain(value: object, where: str, depth: int = 0) -> Any:
     if isinstance(value, str) and not value.isascii() and _HALF.search(value):
         raise ValueError(f"{where} holds {brief(value)}, with half a character in it; files hold whole ones; mend it")
     if isinstance(value, list | tuple):
-        return [plain(each, where, depth + 1) for each in value]
+        return [plain(entry, where, depth + 1) for entry in value]
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         # A place of three names is enough to find it by.
         inside = {key: f"{one_line(key)} of {where}" if depth < 3 else where for key in value}
-        return {plain(key, where): plain(each, inside[key], depth + 1) for key, each in value.items()}
+        return {plain(key, where): plain(entry, inside[key], depth + 1) for key, entry in value.items()}
     if value is None or isinstance(value, bool):
         return value
     for kind, exactly in _EXACTLY.items():
@@ -102,16 +102,16 @@ class _Reader(yaml.SafeLoader):
     def compose_node(self, parent: Any, index: Any) -> Any:
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
         if isinstance(event, yaml.AliasEvent):
-            known = "known are values written out; write what it stands for in its place"
-            raise _RefusedError(f"the alias *{one_line(str(event.anchor))}; {known}")
+            hint = "known are values written out; write what it stands for in its place"
+            raise _RefusedError(f"the alias *{one_line(str(event.anchor))}; {hint}")
         if event.tag is not None:
             raise _RefusedError(f"the tag {one_line(event.tag)}; known are plain values; remove the tag")
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
-        if len(pairs := node.value) > len(found := super().construct_mapping(node, deep=deep)):
+        if len(pairs := node.value) > len(mapping := super().construct_mapping(node, deep=deep)):
             _once([(self.construct_object(key, deep=True), value) for key, value in pairs])
-        return found
+        return mapping
 
 
 # Less than YAML 1.1 takes for a number, a truth value or null: what its writer leaves bare is read back as it was.
@@ -127,12 +127,12 @@ for _kind, _pattern in {
 
 def _once(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
     """Make a mapping, if no key stands twice."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for i, name in enumerate(names) if name in names[:i])
         raise _RefusedError(f"{brief(twice)} twice in one mapping; each key is known once; remove one of them")
-    return found
+    return mapping
 
 
 def _parsed(language: str, parse: Callable[[], object]) -> object:
@@ -155,13 +155,13 @@ def changed(value: Any) -> Any:
     {'window': 8192, 'reserves': [{'name': 'output', 'size': {'ratio': '0.15'}}]}
     """
     if isinstance(value, tuple):
-        return [changed(each) for each in value]
+        return [changed(entry) for entry in value]
     if isinstance(value, type) or not is_dataclass(value):
         return value
     kind: Any = type(value)
     now = ((name, getattr(value, name), usual) for name, usual in _usual(kind))
-    found = {name: changed(field) for name, field, usual in now if field != usual}
-    return found | ({"ratio": str(Decimal(str(value.ratio)))} if isinstance(value, Share) else {})
+    fields_set = {name: changed(field) for name, field, usual in now if field != usual}
+    return fields_set | ({"ratio": str(Decimal(str(value.ratio)))} if isinstance(value, Share) else {})
 
 
 @cache
@@ -189,14 +189,14 @@ def _types() -> dict[Any, Any]:
     return simple | {Amount: amount, Amount | None: amount | None, Mapping[str, str]: dict[str, TEXT]}
 
 
-def shape_of(kind: type, make: Callable[..., Any] | None = None, **given: Any) -> Any:
+def shape_of(kind: type, make: Callable[..., Any] | None = None, **overrides: Any) -> Any:
     """Return the type of a mapping that is read into a dataclass.
 
     `given` is the type of a field by its name, where it is not what the dataclass says; None is a field no file has.
     """
-    own, types = get_type_hints(kind), _types()
-    init = [f for f in fields(kind) if f.init and given.get(f.name, f) is not None]
-    keys = {f.name: given.get(f.name, types.get(own[f.name], own[f.name])) for f in init}
+    hints, types = get_type_hints(kind), _types()
+    init = [f for f in fields(kind) if f.init and overrides.get(f.name, f) is not None]
+    keys = {f.name: overrides.get(f.name, types.get(hints[f.name], hints[f.name])) for f in init}
     optional = {f.name for f in init if f.default is not MISSING or f.default_factory is not MISSING}
     return shape(kind.__name__.lower(), keys, make or kind, optional)
 
@@ -218,24 +218,24 @@ def shape(name: str, keys: Mapping[str, Any], make: Callable[..., Any], optional
     ]
 
 
-def list_of(each: Any) -> Any:
+def list_of(entry_shape: Any) -> Any:
     """Return the type of a list, of which the first wrong element is told and no other."""
-    return Annotated[list[each], FailFast()]
+    return Annotated[list[entry_shape], FailFast()]
 
 
-def _keyed(name: str, known: list[str], needed: list[str], data: object) -> dict[str, Any]:
+def _keyed(name: str, names: list[str], needed: list[str], data: object) -> dict[str, Any]:
     if not isinstance(data, Mapping):
-        raise ValueError(f"{name} is a {type(data).__name__}; it has keys {quoted(known)}; write a mapping")
-    if unknown := sorted(str(key) for key in data if key not in known):
-        raise ValueError(f"{name} has unknown {quoted(unknown)}; known are {quoted(known)}; remove them")
+        raise ValueError(f"{name} is a {type(data).__name__}; it has keys {quoted(names)}; write a mapping")
+    if unknown := sorted(str(key) for key in data if key not in names):
+        raise ValueError(f"{name} has unknown {quoted(unknown)}; known are {quoted(names)}; remove them")
     if lacking := [key for key in needed if key not in data]:
         raise ValueError(f"{name} lacks {quoted(lacking)}; it has {quoted(needed)}; save it again")
     return dict(data)
 
 
-def _made(make: Callable[..., Any], found: dict[str, Any]) -> Any:
+def _made(make: Callable[..., Any], fields: dict[str, Any]) -> Any:
     try:
-        return make(**found)
+        return make(**fields)
     except (TypeError, AttributeError, ArithmeticError) as error:
         raise ValueError(str(error)) from None
 
@@ -275,5 +275,5 @@ def _told(problem: ValidationError) -> str:
         return f"{where}: {context['error']}" if len(first["loc"]) > 1 else str(context["error"])
     if first["type"] == "literal_error":
         return f"{where} is {brief(first['input'])}; known are {context['expected']}; choose one of them"
-    known = _KINDS.get(first["type"].removesuffix("_type"), first["msg"])
-    return f"{where} is {brief(first['input'])}; known is {known}; write one"
+    sentence = _KINDS.get(first["type"].removesuffix("_type"), first["msg"])
+    return f"{where} is {brief(first['input'])}; known is {sentence}; write one"

@@ -60,7 +60,7 @@ def reader() -> TypeAdapter[Any]:
     kinds = {"type": ["string", "number", "boolean", "null", "array"]}
     group = Annotated[Any, PlainValidator(_group), WithJsonSchema(kinds)]
     item = shape_of(Item, _item, importance=int | None, score=number, group=group, payload=None, roles=None)
-    said = list_of(shape("text", {"message": dict[str, Any], "value": Any}, _payload, ("message", "value")))
+    texts = list_of(shape("text", {"message": dict[str, Any], "value": Any}, _payload, ("message", "value")))
     plan = {
         "budget": budget,
         "grants": list_of(shape_of(Grant)),
@@ -69,16 +69,16 @@ def reader() -> TypeAdapter[Any]:
         "reasons": list_of(Literal[REASONS]),
         "cuts": list_of(TOKENS),
         "roles": shape("roles", {"tables": list_of(dict[str, TEXT]), "items": list_of(TOKENS | None)}, dict),
-        "texts": shape("texts", {"items": said, "cuts": said}, dict),
+        "texts": shape("texts", {"items": texts, "cuts": texts}, dict),
     }
     whole = {"budgetkit": Literal[VERSION], "budget": budget, "plan": shape("plan", plan, _plan, ("texts", "roles"))}
     return TypeAdapter(shape("saved state", whole, _one, ("budget", "plan")))
 
 
-def _one(budgetkit: int, **found: Budget | Plan) -> Budget | Plan:
-    if len(found) != 1:
+def _one(budgetkit: int, **values: Budget | Plan) -> Budget | Plan:
+    if len(values) != 1:
         raise ValueError("saved state holds both or none of 'budget' and 'plan'; one is known; keep one of them")
-    return next(iter(found.values()))
+    return next(iter(values.values()))
 
 
 def _item(score: object = 0.0, **rest: Any) -> Item:
@@ -97,10 +97,10 @@ def _group(group: Any) -> Any:
     return group
 
 
-def _payload(**found: Any) -> object:
-    if len(found) != 1:
+def _payload(**fields: Any) -> object:
+    if len(fields) != 1:
         raise ValueError("text of an item holds both or none of 'message' and 'value'; one is known; keep one of them")
-    return Message(found["message"]) if "message" in found else found["value"]
+    return Message(fields["message"]) if "message" in fields else fields["value"]
 
 
 def _plan(
@@ -133,5 +133,5 @@ def with_roles(items: list[Item], roles: Mapping[str, Any] | None) -> list[Item]
             f"roles have {len(tables)} tables and {len(places)} items; the plan has {len(items)} items, each with the "
             "place of its table or null; save it again"
         )
-    given = (None if place is None else tables[place] for place in places)
-    return [replace(item, roles=table) for item, table in zip(items, given, strict=True)]
+    item_roles = (None if place is None else tables[place] for place in places)
+    return [replace(item, roles=table) for item, table in zip(items, item_roles, strict=True)]

@@ -8,10 +8,9 @@ from budgetkit.trace.ledger import Ledger
 from budgetkit.trace.loading import iter_traces, list_traces, load_trace, load_traces, shipped_traces
 from budgetkit.trace.objects import messages_of
 from budgetkit.trace.provider_usage import readings, unpaired, usage_frame
-from budgetkit.trace.redacting import redact
 from budgetkit.trace.sections import DEFAULT_ROLES
 from budgetkit.trace.turns import Turn
 
 __all__ = ["DEFAULT_ROLES", "Ledger", "Message", "Trace", "Turn", "iter_traces", "list_traces", "load_trace"]
-__all__ += ["load_traces", "messages_of", "near_duplicates", "readings", "redact", "shipped_traces"]
+__all__ += ["load_traces", "messages_of", "near_duplicates", "readings", "shipped_traces"]
 __all__ += ["to_line", "unpaired", "usage_frame"]

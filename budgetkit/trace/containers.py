@@ -1,7 +1,8 @@
 """Containers: what a file is by its first bytes, and the JSON values, rows or texts in it.
 
 gzip, bzip2, xz, zip and zstandard are opened, UTF-16 is read as UTF-8, and text that is no JSON is tried as a table, as
-YAML and as a conversation written by speakers.
+YAML and as a conversation written by speakers. What holds no conversation is called by its name and refused. What comes
+out of a container is counted and bounded (`outflow.py`).
 """
 
 from __future__ import annotations
@@ -10,63 +11,122 @@ import bz2
 import gzip
 import io
 import lzma
+import os
+import re
 import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO, Final, TypeVar
 
 from budgetkit.files import extra
 from budgetkit.trace import tables, transcripts
 from budgetkit.trace.jsonl import LONGEST_LINE, Numbered, Progress, values
+from budgetkit.trace.kinds import kind_of, kind_of_archive, kind_of_text
+from budgetkit.trace.outflow import MOST_MEMBERS, Outflow, XzStream, buffered, measure
 
 #: A name for errors, and the numbered values of one file in a container.
 Part = tuple[str, Iterator[Numbered]]
 _MEMBERS = (".json", ".jsonl", ".ndjson", ".chat", ".traj", ".md", ".txt", ".csv", ".tsv", ".yaml", ".yml", ".gz")
-_JSON_STARTS = b'{["'
+_JSON_NAMES = (".json", ".jsonl", ".ndjson")
+# A link of Markdown begins with a bracket too, and a CSV file with a quotation mark.
+_JSON_START = re.compile(rb"""\{|\[\s*[\[{"\]]|"[^"\n]*"\s*$|(null|true|false|-?[0-9.]+)\s*$""", re.MULTILINE)
 Made = TypeVar("Made")
 _PEEK = 4096
 _DEEPEST = 3
 
 
 def opened(
-    stream: BinaryIO, name: str, progress: Progress | None = None, columns: Any = None, depth: int = 0
+    stream: BinaryIO,
+    name: str,
+    progress: Progress | None = None,
+    columns: Any = None,
+    depth: int = 0,
+    outflow: Outflow | None = None,
 ) -> Iterator[Part]:
     """Open a stream and give each file in it: its name, and its JSON values with their line numbers."""
     head = _head(stream)
     unpack = next((unpack for magic, unpack in _PACKED.items() if head.startswith(magic)), None)
-    if unpack is not None and depth < _DEEPEST:
-        inner = io.BufferedReader(unpack(stream, name))
-        yield from _unpacked(opened(inner, name.removesuffix(".gz"), None, columns, depth + 1), name)
-    elif head.startswith(b"PK\x03\x04") and depth < _DEEPEST:
-        yield from _members(stream, name, columns, depth)
+    is_zip = head.startswith(b"PK\x03\x04")
+    if depth == _DEEPEST and (unpack is not None or is_zip):
+        raise ValueError(f"{name}: a container within {_DEEPEST} others; a conversation needs one; unpack it")
+
+    if unpack is not None or is_zip:
+        stream = stream if stream.seekable() else io.BytesIO(_whole(stream, name))
+        outflow = outflow or Outflow(name, _size(stream))
+        if unpack is None:
+            yield from _members(stream, name, columns, depth, outflow)
+            return
+        start = stream.tell()
+        yield from _told(_measured(unpack(stream, name), outflow), name)
+        stream.seek(start)
+        inner = buffered(unpack(stream, name))
+        yield from _unpacked(opened(inner, name.removesuffix(".gz"), None, columns, depth + 1, outflow), name)
     elif kind := tables.kind(head, name):
-        yield name, tables.rows(_whole(stream, name), kind, name, columns)
+        written = _whole(stream, name)
+        yield name, tables.rows(written, kind, name, columns, outflow or Outflow(name, len(written)))
     elif encoding := _wide(head):
         text = _whole(stream, name).decode(encoding, "replace")
-        yield from opened(io.BytesIO(text.encode("utf-8", "replace")), name, None, columns, depth + 1)
+        yield from opened(io.BytesIO(text.encode("utf-8", "replace")), name, None, columns, depth, outflow)
+    elif foreign := kind_of(head):
+        raise ValueError(f"{name} is {foreign}")
     else:
         yield name, _text(stream, head, name, progress, columns)
 
 
+def _measured(stream: Any, outflow: Outflow) -> Iterator[Any]:
+    """Count what comes out of a stream; gives nothing."""
+    measure(stream, outflow)
+    yield from ()
+
+
+def _size(stream: BinaryIO) -> int:
+    """Return how many bytes a container has."""
+    here = stream.tell()
+    size = stream.seek(0, os.SEEK_END)
+    stream.seek(here)
+    return size
+
+
 def _text(stream: BinaryIO, head: bytes, name: str, progress: Progress | None, columns: Any) -> Iterator[Numbered]:
-    """Read UTF-8 text as lines of JSON; other text is first tried as a table and as a transcript."""
-    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
-    if start and start not in _JSON_STARTS and not _is_json_word(head) and PurePosixPath(name).suffix != ".jsonl":
-        written = _whole(stream, name)
-        with suppress(UnicodeDecodeError):
-            text = written.decode("utf-8-sig")
-            found = tables.text_rows(text, name, columns) or transcripts.read(text, name)
-            if found is not None:
-                return iter(found)
-        stream = io.BytesIO(written)
-    return values(stream, name, progress)
+    """Read text as lines of JSON where it begins like JSON, else as a table or as a transcript."""
+    if _is_json(head, PurePosixPath(name).suffix.lower()):
+        return values(stream, name, progress)
+    text, note = _decoded(_whole(stream, name), name)
+    numbered = tables.text_rows(text, name, columns) or transcripts.read(text, name)
+    if numbered is None:
+        raise ValueError(f"{name} is {kind_of_text(name)}")
+    return iter([(line, _noted(value, note)) for line, value in numbered])
 
 
-def _is_json_word(head: bytes) -> bool:
-    return head.lstrip()[:1].isdigit() or head.lstrip().startswith((b"null", b"true", b"false", b"-"))
+def _is_json(head: bytes, suffix: str) -> bool:
+    """Say whether a text is to be read as JSON: by its name, or by what it begins with."""
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    return not start or suffix in _JSON_NAMES or _JSON_START.match(start) is not None
+
+
+def _decoded(written: bytes, name: str) -> tuple[str, str]:
+    """Read text as UTF-8, else as Windows-1252, and return it with what is to be said about that."""
+    try:
+        return written.decode("utf-8-sig"), ""
+    except UnicodeDecodeError as error:
+        line = written.count(b"\n", 0, error.start) + 1
+        byte = written[error.start]
+    try:
+        text = written.decode("cp1252")
+    except UnicodeDecodeError:
+        told = f"{name}, line {line}: neither UTF-8 nor Windows-1252; byte 0x{byte:02x} cannot stand there"
+        raise ValueError(f"{told}; save the file as UTF-8") from None
+    note = f"the text is not UTF-8 and was read as Windows-1252, first on line {line:,}; if letters look wrong"
+    return text, f"{note}, save it as UTF-8"
+
+
+def _noted(value: Any, note: str) -> Any:
+    """Add a note to the warnings of a conversation."""
+    if not note or not isinstance(value, dict) or "messages" not in value:
+        return value
+    return {**value, "warnings": [*value.get("warnings", ()), note]}
 
 
 def _head(stream: BinaryIO) -> bytes:
@@ -96,32 +156,42 @@ def _wide(head: bytes) -> str:
     return "utf-16-be" if len(head) >= 4 and head[0] == head[2] == 0 and head[1] else ""
 
 
-def _members(stream: BinaryIO, name: str, columns: Any, depth: int) -> Iterator[Part]:
+def _members(stream: BinaryIO, name: str, columns: Any, depth: int, outflow: Outflow) -> Iterator[Part]:
     """Give the files of a zip that can hold conversations; of a chat export only the files that are named so."""
     try:
         archive = zipfile.ZipFile(stream)
     except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
         raise ValueError(f"{name}: no zip that can be read; {error}; pack it again") from None
-    members = (each for each in archive.infolist() if not each.is_dir())
-    listed = [each for each in members if not each.filename.startswith(("__MACOSX", "."))]
-    if any(each.filename == "xl/workbook.xml" for each in listed):
+    members = [member for member in archive.infolist() if not member.is_dir()]
+    if len(members) > MOST_MEMBERS:
+        raise outflow.exceeded(f"{MOST_MEMBERS:,} files come")
+    visible = [member for member in members if not member.filename.startswith(("__MACOSX", "."))]
+    if any(member.filename == "xl/workbook.xml" for member in visible):
         stream.seek(0)
-        yield name, tables.rows(_whole(stream, name), "excel", name, columns)
+        yield name, tables.rows(_whole(stream, name), "excel", name, columns, outflow)
         return
-    named = [each for each in listed if PurePosixPath(each.filename).name.startswith("conversations")]
-    for member in named or [each for each in listed if PurePosixPath(each.filename).suffix in _MEMBERS]:
-        try:
-            inside: Any = archive.open(member)
-            path = f"{name}/{member.filename}"
-            yield from _unpacked(opened(io.BufferedReader(inside), path, None, columns, depth + 1), name)
-        except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
-            raise ValueError(f"{name}/{member.filename}: cannot be unpacked; {error}; pack it again") from None
+    if foreign := kind_of_archive(member.filename for member in visible):
+        raise ValueError(f"{name} is {foreign}")
+
+    # An export names its conversations; its other files are settings and pictures.
+    chosen = [member for member in visible if PurePosixPath(member.filename).name.startswith("conversations")]
+    chosen = chosen or [member for member in visible if PurePosixPath(member.filename).suffix in _MEMBERS]
+    try:
+        for member in chosen:
+            yield from _told(_measured(archive.open(member), outflow), name)
+        for member in chosen:
+            inside = opened(
+                buffered(archive.open(member)), f"{name}/{member.filename}", None, columns, depth + 1, outflow
+            )
+            yield from _unpacked(inside, name)
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+        raise ValueError(f"{name}/{member.filename}: cannot be unpacked; {error}; pack it again") from None
 
 
 def _zstandard(stream: BinaryIO, name: str) -> Any:
     with extra("files", name):
         import zstandard
-    return zstandard.ZstdDecompressor().stream_reader(stream)
+    return zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True, closefd=False)
 
 
 def _unpacked(parts: Iterable[Part], name: str) -> Iterator[Part]:
@@ -141,6 +211,6 @@ def _told(parts: Iterable[Made], name: str) -> Iterator[Made]:
 _PACKED: Final[dict[bytes, Callable[[BinaryIO, str], Any]]] = {
     b"\x1f\x8b": lambda stream, _: gzip.GzipFile(fileobj=stream),
     b"BZh": lambda stream, _: bz2.BZ2File(stream),
-    b"\xfd7zXZ\x00": lambda stream, _: lzma.LZMAFile(stream),  # noqa: SIM115
+    b"\xfd7zXZ\x00": lambda stream, _: XzStream(stream),
     b"\x28\xb5\x2f\xfd": _zstandard,
 }

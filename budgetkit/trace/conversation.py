@@ -11,14 +11,16 @@ import numpy.typing as npt
 import pandas as pd
 
 from budgetkit.budget.html import block
+from budgetkit.budget.old_names import renamed
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.counters import count_of
 from budgetkit.counters.memory import Made, Memo
-from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.message import RESULT_ROLES, Message, Passage
 from budgetkit.models import Model
+from budgetkit.models.resolved import resolve
 from budgetkit.plan.item import Item
-from budgetkit.trace.importers.formats import label
+from budgetkit.requests import DEFAULT_FRAMING, Framing, framing_for, framing_of, read_tools
+from budgetkit.requests.formats import label
 from budgetkit.trace.ledger import Counted, Ledger, count_all, gone, ledger, unwritable
 from budgetkit.trace.objects import messages_of
 from budgetkit.trace.sections import DEFAULT_ROLES, Roles, roles_key
@@ -45,7 +47,7 @@ class Trace:
         In order, at least one: messages, dictionaries in OpenAI's chat format, or objects of OpenAI's SDK or of
         LangChain. They are kept as a tuple of Message.
     tools : tuple of Mapping
-        Schemas of the tools the assistant may call.
+        Schemas of the tools the assistant may call, in any form that :mod:`budgetkit.requests.tools` reads.
     contexts : Mapping
         From the index of a message to the passages retrieved for it.
     meta : Mapping
@@ -115,6 +117,7 @@ class Trace:
         given = tuple(self.messages)
         own = all(isinstance(message, Message) for message in given)
         object.__setattr__(self, "messages", given if own else messages_of(given))
+        object.__setattr__(self, "tools", read_tools(self.tools).listed)
         if not self.messages:
             said = f"an empty trace, {brief(self.id)}; a trace has at least one message with a role"
             raise ValueError(f"{said}; look whether its messages stand under 'messages'")
@@ -129,6 +132,22 @@ class Trace:
         """What people call it: the title that an export gives it, in one line, else its id."""
         named = (self.fields.get(key) for key in ("title", "name"))
         return one_line(next((name for name in named if isinstance(name, str) and name.strip()), self.id))
+
+    @property
+    def model(self) -> str | None:
+        """The model that it was held with, where the file says so; of several the last that is known."""
+        return self._memo.once("model", lambda: _model_of(self.fields, self.meta))
+
+    @property
+    def framing(self) -> Framing:
+        """What its messages cost beyond their texts: as its own model bills them, or as gpt-4o where none is named."""
+        return DEFAULT_FRAMING if self.model is None else framing_for(self.model)
+
+    def framing_of(self, count: object, framing: Framing | None = None) -> Framing:
+        """Return the framing it is counted with: the one that is given, its own model's, or that of the counter's."""
+        if framing is None and self.model is not None:
+            return self.framing
+        return framing_of(count, framing)
 
     @property
     def format(self) -> str:
@@ -169,33 +188,38 @@ class Trace:
     @property
     def uncounted(self) -> tuple[str, ...]:
         """The kinds of content in it whose tokens nobody can tell from the outside, such as sound and files."""
-        return self._memo.once(
-            "uncounted", lambda: tuple(sorted({kind for m in self.messages for kind in m.uncounted}))
-        )
 
-    def counts(self, count: Counts, framing: Framing | None = None) -> npt.NDArray[np.int64]:
+        def kinds() -> tuple[str, ...]:
+            parts = {kind for message in self.messages for kind in message.uncounted}
+            return tuple(sorted(parts.union(read_tools(self.tools).uncounted)))
+
+        return self._memo.once("uncounted", kinds)
+
+    @renamed(count="counter")
+    def counts(self, counter: Counts, framing: Framing | None = None) -> npt.NDArray[np.int64]:
         """Count every message once; asked again, the same counts come from memory.
 
         Parameters
         ----------
-        count : callable or str
+        counter : callable or str
             From text to tokens, or the name of a counter.
         framing : Framing, optional
-            What a message costs beyond its text; OpenAI's when left out.
+            What a message costs beyond its text; that of its own model when left out.
 
         Returns
         -------
         numpy.ndarray
             Of shape (messages,), int64, in tokens; not to be written to.
         """
-        return self._counted(count_of(count), framing or DEFAULT_FRAMING).messages
+        return self._counted(count_of(counter), self.framing_of(counter, framing)).messages
 
-    def answers(self, count: Counts, framing: Framing | None = None) -> npt.NDArray[np.int64]:
+    @renamed(count="counter")
+    def answers(self, counter: Counts, framing: Framing | None = None) -> npt.NDArray[np.int64]:
         """Count what each answer bills as output, once; asked again, the same counts come from memory.
 
         Parameters
         ----------
-        count, framing
+        counter, framing
             As in :meth:`counts`.
 
         Returns
@@ -203,7 +227,8 @@ class Trace:
         numpy.ndarray
             Of shape (messages,), int64, in tokens; 0 for messages that are no answers. Not to be written to.
         """
-        count, framing = count_of(count), framing or DEFAULT_FRAMING
+        framing = self.framing_of(counter, framing)
+        count = count_of(counter)
 
         def counted() -> npt.NDArray[np.int64]:
             if framing.rules is not None:
@@ -213,17 +238,18 @@ class Trace:
 
         return self._memo.once(("answers", count, framing), counted)
 
-    def demand(self, count: Counts, roles: Roles | None = None, framing: Framing | None = None) -> pd.DataFrame:
+    @renamed(count="counter")
+    def demand(self, counter: Counts, roles: Roles | None = None, framing: Framing | None = None) -> pd.DataFrame:
         """Say what every turn's request asks of each section.
 
         Parameters
         ----------
-        count : callable or str
+        counter : callable or str
             From text to tokens, or the name of a counter.
         roles : mapping or callable, optional
             A role table (see :mod:`budgetkit.trace.sections`), or a function from a message to its section.
         framing : Framing, optional
-            What a message costs beyond its text; OpenAI's when left out.
+            What a message costs beyond its text; that of its own model when left out.
 
         Returns
         -------
@@ -233,18 +259,21 @@ class Trace:
         """
         roles = DEFAULT_ROLES if roles is None else roles
         sections = [] if callable(roles) else list(roles.values())
-        found = self.ledger(count, roles, framing).demand(self.turns, sections)
+        found = self.ledger(counter, roles, framing).demand(self.turns, sections)
         found.attrs["roles"] = None if callable(roles) else dict(roles)
         return found
 
-    def items(self, turn: int, count: Counts, roles: Roles | None = None, framing: Framing | None = None) -> list[Item]:
+    @renamed(count="counter")
+    def items(
+        self, turn: int, counter: Counts, roles: Roles | None = None, framing: Framing | None = None
+    ) -> list[Item]:
         """List what stands to be kept or cut at one turn.
 
         Parameters
         ----------
         turn : int
             From 1 to the number of turns.
-        count, roles, framing
+        counter, roles, framing
             As in :meth:`demand`.
 
         Returns
@@ -259,19 +288,20 @@ class Trace:
         ValueError
             If the conversation has no such turn.
         """
-        return self.ledger(count, roles, framing).items(self._turn(turn))
+        return self.ledger(counter, roles, framing).items(self._turn(turn))
 
     def request(self, turn: int) -> tuple[Message, ...]:
         """Return the messages of one turn's last request in order, passages left out; turns are numbered from 1."""
         sent = self._turn(turn).sent
         return tuple(m for m, last in zip(self.messages[:sent], self.gone[:sent].tolist(), strict=True) if last >= sent)
 
-    def ledger(self, count: Counts, roles: Roles | None = None, framing: Framing | None = None) -> Ledger:
+    @renamed(count="counter")
+    def ledger(self, counter: Counts, roles: Roles | None = None, framing: Framing | None = None) -> Ledger:
         """Place every message in its section, counted once, for those who walk through all turns.
 
         Parameters
         ----------
-        count, roles, framing
+        counter, roles, framing
             As in :meth:`demand`.
 
         Returns
@@ -281,7 +311,8 @@ class Trace:
             same object when asked again.
         """
         roles = DEFAULT_ROLES if roles is None else roles
-        count, framing = count_of(count), framing or DEFAULT_FRAMING
+        framing = self.framing_of(counter, framing)
+        count = count_of(counter)
         return self._memo.once(
             ("ledger", count, framing, roles_key(roles)),
             lambda: ledger(self.messages, self.contexts, self.tools, self._counted(count, framing), roles, self.gone),
@@ -302,6 +333,16 @@ class Trace:
             return count_all(self.messages, self.contexts, self.tools, count, framing)
 
         return self._memo.once(("counted", count, framing), made)
+
+
+def _model_of(fields: Mapping[str, Any], meta: Mapping[str, Any]) -> str | None:
+    """Return the model that answered last, else the one that the file or its description names."""
+    usage = fields.get("usage")
+    answers = [row.get("model") for row in usage if isinstance(row, Mapping)] if isinstance(usage, list | tuple) else []
+    named = [*reversed(answers), fields.get("model"), meta.get("model")]
+    names = list(dict.fromkeys(name for name in named if isinstance(name, str) and name.strip()))
+    # an answer that a program made itself, as of an error, is under a name such as "<synthetic>"
+    return next((name for name in names if resolve(name).is_known), names[0] if names else None)
 
 
 def _says(message: Message) -> bool:

@@ -15,8 +15,9 @@ from warnings import warn
 from budgetkit.budget.allocation import check_whole
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.message import Message, Passage
+from budgetkit.requests.located import placed
+from budgetkit.requests.tools import read_tools
 from budgetkit.trace.conversation import Trace
-from budgetkit.trace.jsonl import placed
 from budgetkit.trace.turns import last_user
 
 _BESIDE = {"id", "messages", "tools", "functions", "contexts", "meta"}
@@ -76,11 +77,10 @@ def _refuse_orphans(messages: tuple[Message, ...], places: list[str]) -> None:
 def _tools(value: Mapping[str, Any], where: str) -> tuple[Mapping[str, Any], ...]:
     listed: list[Mapping[str, Any]] = []
     for name in ("tools", "functions"):  # a body has both while it moves from the older form to the newer one
-        tools = value.get(name) or []
-        if not isinstance(tools, list) or not all(isinstance(tool, Mapping) for tool in tools):
-            told = f"{where}: {name} of type {type(tools).__name__}"
-            raise ValueError(f"{told}; {name} are a list of schemas, each an object; write them so")
-        listed += tools
+        try:
+            listed += read_tools(value.get(name) or None).listed
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from None
     return tuple(listed)
 
 

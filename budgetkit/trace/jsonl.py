@@ -29,25 +29,36 @@ _OPENERS = ("{", "[", "[{")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-class LocatedMessage:
-    """Hold a message together with its line in the file, for error messages."""
+class BrokenLine:
+    """A line that cannot be read as JSON, with the error that says why.
 
-    def __init__(self, line: int, value: Any) -> None:
-        self.line, self.value = line, value
+    A file of sessions, to which several programs may write at once, is read without it; any other file is refused.
+    """
 
-
-def placed(record: Any) -> tuple[int | None, Any]:
-    """Return a record's line and the record itself; the line is None where none is known."""
-    return (record.line, record.value) if isinstance(record, LocatedMessage) else (None, record)
+    def __init__(self, error: ValueError) -> None:
+        self.error = error
 
 
-def located(line: int | None, message: Any) -> Any:
-    """Attach a line to a message, if there is one."""
-    return message if line is None else LocatedMessage(line, message)
+def unbroken(numbered: Iterator[Numbered]) -> Iterator[Numbered]:
+    """Pass values on, and raise the error of the first line that cannot be read."""
+    for line, value in numbered:
+        if isinstance(value, BrokenLine):
+            raise value.error
+        yield line, value
+
+
+def broken_lines(places: list[int]) -> str:
+    """Say which lines of a file were left out, since they cannot be read.
+
+    >>> broken_lines([2, 7])
+    'lines that cannot be read as JSON are left out: 2, line 2, 7'
+    """
+    listed = ", ".join(f"{line:,}" for line in places[:5])
+    return f"lines that cannot be read as JSON are left out: {len(places):,}, line {listed}"
 
 
 def values(stream: BinaryIO, name: str, progress: Progress | None = None) -> Iterator[Numbered]:
-    r"""Read a file's JSON values one after the other.
+    r"""Read a file's JSON values one after the other; a later line that cannot be read is a :class:`BrokenLine`.
 
     Examples
     --------
@@ -66,15 +77,21 @@ def values(stream: BinaryIO, name: str, progress: Progress | None = None) -> Ite
                 raise ValueError(f"{told}; look what wrote it, or leave them out")
             continue
         blank = 0
-        text = _decoded(line, name, number)
         try:
+            text = _decoded(line, name, number)
             value = _parsed(text.rstrip("\r\n"), name, number)
         except json.JSONDecodeError as error:
             if not first:
-                raise _broken(name, number, error) from None
+                yield number, BrokenLine(_broken(name, number, error))
+                continue
             rest = _decoded(_refuse_long(stream.read(LONGEST_LINE + 1), name, number), name, number + 1)
             yield number, _whole(text, rest, name, number, error)
             return
+        except ValueError as error:
+            if first:
+                raise
+            yield number, BrokenLine(error)
+            continue
         yield number, value
         first = False
 

@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budgetkit.framing import Framing
 from budgetkit.message import SYSTEM_ROLES, Message, Passage
 from budgetkit.plan.item import Item
+from budgetkit.requests import Framing
 from budgetkit.trace.sections import Roles, past_section, present_section
 from budgetkit.trace.turns import Turn, opening
 

@@ -21,12 +21,14 @@ import pandas as pd
 
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.files import data_files, data_path
+from budgetkit.requests.formats import label
+from budgetkit.requests.located import placed
 from budgetkit.trace.containers import Part, opened
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.door import made_trace
-from budgetkit.trace.importers.formats import label
-from budgetkit.trace.jsonl import Progress, placed
+from budgetkit.trace.jsonl import Progress
 from budgetkit.trace.objects import plain
+from budgetkit.trace.outflow import OutflowError
 from budgetkit.trace.shapes import conversations
 from budgetkit.trace.tables import frame_rows
 
@@ -46,7 +48,7 @@ def shipped_traces() -> tuple[str, ...]:
     Examples
     --------
     >>> shipped_traces()
-    ('coding-agent', 'made-up-chats', 'mixed-language', 'support-chat')
+    ('coding-agent', 'made-up-chats', 'made-up-session', 'mixed-language', 'support-chat')
     """
     files = map(PurePosixPath, data_files("traces"))
     return tuple(sorted(file.stem for file in files if file.suffix == ".jsonl"))
@@ -197,6 +199,8 @@ def _named(source: Source, progress: Progress | None, columns: Any) -> Iterator[
                         continue
                     place = next(places)
                     yield stem if place == 0 else f"{stem}-{place + 1}", value, where
+            except OutflowError:
+                raise
             except ValueError as error:
                 if name == _name(source) or not hasattr(stream, "read"):
                     raise

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from budgetkit.framing import DEFAULT_FRAMING, Framing
+from budgetkit.budget.old_names import renamed
 from budgetkit.message import SYSTEM_ROLES
+from budgetkit.requests import Framing
 from budgetkit.trace.conversation import Trace
 
-_COLUMNS = ["message_index", "model", "input_tokens", "output_tokens"]
-_COLUMNS += ["cache_read_tokens", "cache_write_tokens", "context_tokens"]
+_TOKENS = ["input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"]
+_LIVES = ["cache_write_5m_tokens", "cache_write_1h_tokens"]
+_TIMES = ["time", "started"]
+_MARKS = ["side_chain", "left", "is_summary"]
+_COLUMNS = ["message_index", "model", *_TOKENS, "context_tokens", "fresh_tokens", *_LIVES, *_TIMES, *_MARKS]
+_MOST = 1 << 53
+_LATEST = 1e15  # in the year 33,658, in milliseconds; a number beyond it is no time
 
 
 def usage_frame(trace: Trace) -> pd.DataFrame:
@@ -27,8 +34,12 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row an answer. Columns message_index (of the answer), model, input_tokens, output_tokens,
-        cache_read_tokens, cache_write_tokens and context_tokens: the whole prompt.
+        One row a request, in order. Columns message_index (of the answer; missing where it is not among the messages,
+        as on a branch that was left), model, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens,
+        context_tokens (the whole prompt), fresh_tokens (what was neither read from a cache nor written to one),
+        cache_write_5m_tokens and cache_write_1h_tokens (what was written to live so long; missing where nobody says),
+        time and started (when the answer was written, and the newest thing that was sent; UTC), side_chain (a
+        sub-agent's request), left (on a branch that was left) and is_summary (it wrote a summary).
 
     Examples
     --------
@@ -38,13 +49,47 @@ def usage_frame(trace: Trace) -> pd.DataFrame:
     """
     listed = trace.fields.get("usage")
     rows = [row for row in listed if _is_reading(row, len(trace.messages))] if isinstance(listed, list | tuple) else []
-    return pd.DataFrame([{name: row.get(name) for name in _COLUMNS} for row in rows], columns=_COLUMNS)
+    frame = pd.DataFrame([{name: row.get(name) for name in _COLUMNS} for row in rows], columns=_COLUMNS)
+    frame["fresh_tokens"] = [_fresh(row) for row in rows]
+    for name in ("message_index", *_LIVES):
+        numbers = [row.get(name) for row in rows]
+        frame[name] = pd.array([number if type(number) is int else None for number in numbers], dtype="Int64")
+    for name in _TIMES:
+        times = [seconds(row.get(name)) for row in rows]
+        frame[name] = pd.to_datetime(times, unit="s", utc=True, errors="coerce")
+    for name in _MARKS:
+        frame[name] = [row.get(name) is True for row in rows]
+    return frame
 
 
 def _is_reading(row: Any, messages: int) -> bool:
-    """Say whether a usage record gives the prompt's size for a message of this conversation."""
-    index, context = map(row.get, ("message_index", "context_tokens")) if isinstance(row, Mapping) else (None, None)
-    return type(index) is int and type(context) is int and 0 <= index < messages and 0 <= context < 1 << 53
+    """Say whether a usage record gives a prompt's size, for a message of this conversation or for one that was left."""
+    if not isinstance(row, Mapping):
+        return False
+    index, context = row.get("message_index"), row.get("context_tokens")
+    is_placed = index is None or (type(index) is int and 0 <= index < messages)
+    return is_placed and type(context) is int and 0 <= context < _MOST
+
+
+def _fresh(row: Mapping[str, Any]) -> int:
+    """Return what of a prompt was neither read from a cache nor written to one."""
+    cached = [row.get(name) for name in ("cache_read_tokens", "cache_write_tokens")]
+    context: int = row["context_tokens"]
+    return max(0, context - sum(tokens for tokens in cached if type(tokens) is int))
+
+
+def seconds(stamp: Any) -> float:
+    """Return the seconds since 1970 of a time as a log writes it; NaN where it is none.
+
+    >>> seconds("2026-01-01T00:00:00Z") == seconds(1767225600000)
+    True
+    """
+    if isinstance(stamp, int | float) and not isinstance(stamp, bool) and abs(stamp) < _LATEST:
+        return stamp / 1000 if stamp > 1e11 else float(stamp)
+    try:
+        return datetime.fromisoformat(str(stamp)).timestamp()
+    except ValueError:
+        return float("nan")
 
 
 def unpaired(trace: Trace) -> list[int]:
@@ -90,17 +135,18 @@ def unpaired(trace: Trace) -> list[int]:
     return sorted((broken - {-1}) | {index for index, caller in results if caller in broken})
 
 
-def readings(trace: Trace, count: Callable[[str], int], framing: Framing | None = None) -> pd.DataFrame:
+@renamed(count="counter")
+def readings(trace: Trace, counter: Callable[[str], int], framing: Framing | None = None) -> pd.DataFrame:
     """Set what the provider counted beside what is counted here.
 
     Parameters
     ----------
     trace : Trace
         A conversation that tells its provider's usage.
-    count : callable
+    counter : callable
         From text to tokens.
     framing : Framing, optional
-        What a message costs beyond its text; OpenAI's when left out.
+        What a message costs beyond its text; that of the trace's own model when left out.
 
     Returns
     -------
@@ -114,12 +160,15 @@ def readings(trace: Trace, count: Callable[[str], int], framing: Framing | None 
     >>> readings(bk.load_trace("support-chat"), len).columns.tolist()
     ['message_index', 'counted', 'billed']
     """
-    framing = DEFAULT_FRAMING if framing is None else framing
-    tokens = trace.counts(count, framing).copy()
+    framing = trace.framing_of(counter, framing)
+    tokens = trace.counts(counter, framing).copy()
     tokens[unpaired(trace)] = 0
     taken = np.bincount(np.minimum(trace.gone, len(tokens)), tokens, len(tokens) + 1)[: len(tokens)].astype(np.int64)
     before = np.concatenate(([0], np.cumsum(tokens - taken)))
     system = [message for message in trace.messages if message.role in SYSTEM_ROLES][:1]
-    fixed = framing.priming + framing.schemas(trace.tools, count, system)
-    index, billed = (usage_frame(trace)[name].to_numpy(dtype=np.int64) for name in ("message_index", "context_tokens"))
+    fixed = framing.priming + framing.schemas(trace.tools, counter, system)
+    usage = usage_frame(trace)
+    usage = usage[usage["message_index"].notna()]
+    index = usage["message_index"].to_numpy(dtype=np.int64)
+    billed = usage["context_tokens"].to_numpy(dtype=np.int64)
     return pd.DataFrame({"message_index": index, "counted": before[index] + fixed, "billed": billed})

@@ -9,7 +9,9 @@ from __future__ import annotations
 import csv
 import io
 import math
+import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -17,14 +19,37 @@ import yaml
 
 from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.files import extra
-from budgetkit.framing.paths import filled, unpacked
-from budgetkit.trace.importers.formats import table as format_table
-from budgetkit.trace.importers.records import read_records
+from budgetkit.requests.formats import row_of
+from budgetkit.requests.formats import table as format_table
+from budgetkit.requests.paths import filled, unpacked
+from budgetkit.requests.records import is_record, read_records
 from budgetkit.trace.jsonl import Numbered
+from budgetkit.trace.outflow import Outflow, OutflowError, marks
 
 Columns = Mapping[str, str] | None
+_LONGEST_CELL = 1 << 30  # in characters
 _STREAM = b"\xff\xff\xff\xff"
+_FRAMES = (b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18")  # zstandard, LZ4
+_LARGEST_BUFFER = 1 << 42  # bytes
+_ROWS = 1_024  # rows that become values at a time
+_BLOCK = 1 << 16
 _MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"FEA1": "arrow", _STREAM: "arrow", b"\xd0\xcf\x11\xe0": "xls"}
+
+
+class UnknownColumns(ValueError):
+    """Say that a table does not say by its columns who speaks and what is said.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Those that it has, to choose among.
+    """
+
+    def __init__(self, name: str, columns: Iterable[str]) -> None:
+        self.columns = tuple(columns)
+        known = f"a table whose columns are not known: {quoted(self.columns)}"
+        wanted = 'columns={"role": ..., "content": ...}'
+        super().__init__(f"{name} is {known}; say which holds who speaks and which what is said, with {wanted}")
 
 
 def kind(head: bytes, name: str) -> str:
@@ -32,17 +57,36 @@ def kind(head: bytes, name: str) -> str:
     return next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), "")
 
 
-def rows(written: bytes, kind: str, name: str, columns: Columns) -> Iterator[Numbered]:
-    """Read a binary table."""
+def rows(written: bytes, kind: str, name: str, columns: Columns, outflow: Outflow | None = None) -> Iterator[Numbered]:
+    """Read a binary table; what comes out of it is counted before it becomes values."""
     if kind == "xls":
         raise ValueError(f"{name}: a spreadsheet of the kind before 2007; only the newer one is read; save it as .xlsx")
+    outflow = outflow or Outflow(name, len(written))
+    read = _excel if kind == "excel" else partial(_arrow, kind=kind)
+    yield from conversations(
+        _counted(_readable(read(written, name=name, outflow=outflow), name), outflow), name, columns
+    )
+
+
+def _readable(table: Iterator[dict[str, Any]], name: str) -> Iterator[dict[str, Any]]:
+    """Pass rows on; what a library says of a broken file becomes one sentence."""
     try:
-        table = _excel(written, name) if kind == "excel" else _arrow(written, kind, name)
-    except ImportError:
+        yield from table
+    except (ImportError, OutflowError):
         raise
+    except MemoryError:
+        raise ValueError(f"{name}: a table that does not fit into the memory; give a part of it") from None
     except Exception as error:  # each library has its own for a broken file
         raise ValueError(f"{name}: no table that can be read; {one_line(str(error))}; save it again") from None
-    yield from conversations(table, name, columns)
+
+
+def _counted(table: Iterator[dict[str, Any]], outflow: Outflow) -> Iterator[dict[str, Any]]:
+    """Pass rows on, and count what stands as JSON in their cells, which becomes values too."""
+    for row in table:
+        for cell in row.values():
+            if isinstance(cell, str) and cell.startswith(("[", "{")):
+                outflow.add(values=marks(cell.encode("utf-8", "replace")))
+        yield row
 
 
 def frame_rows(frame: Any, columns: Columns) -> Iterator[Numbered]:
@@ -61,12 +105,17 @@ def text_rows(text: str, name: str, columns: Columns) -> list[Numbered] | None:
     usual = format_table("columns")
     if suffix not in (".csv", ".tsv") and not (cells & {*usual["role"]} and cells & {*usual["content"]}):
         return None
-    csv.field_size_limit(1 << 30)
     try:
-        table = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
+        table = list(text_table(text, delimiter))
     except csv.Error as error:
         raise ValueError(f"{name}: no table that can be read; {error}; save it again") from None
     return list(conversations(table, name, columns))
+
+
+def text_table(text: str, delimiter: str) -> csv.DictReader[str]:
+    """Read the rows of a table as text, however long a cell is; the limit is that of the whole process."""
+    csv.field_size_limit(_LONGEST_CELL)
+    return csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
 
 
 def conversations(table: Iterable[Mapping[Any, Any]], name: str, columns: Columns) -> Iterator[Numbered]:
@@ -78,7 +127,10 @@ def conversations(table: Iterable[Mapping[Any, Any]], name: str, columns: Column
         cells = {str(key): _cell(each) for key, each in row.items() if key is not None}
         chosen = _chosen(cells, columns, name) if chosen is None else chosen
         if chosen["role"] is None:
-            yield number, {key: unpacked(each) for key, each in cells.items() if each not in (None, "")}
+            document = {key: unpacked(value) for key, value in cells.items() if value not in (None, "")}
+            if columns is None and number == 2 and not _is_document(document):
+                raise UnknownColumns(name, cells)
+            yield number, document
             continue
         role, content, key = (cells.get(chosen[what] or "") for what in ("role", "content", "conversation"))
         rest = {key: each for key, each in cells.items() if key not in chosen.values() and each not in (None, "")}
@@ -88,6 +140,11 @@ def conversations(table: Iterable[Mapping[Any, Any]], name: str, columns: Column
         read = read_records(messages)
         named = filled(warnings=_alone(messages) if len(said) == 1 else []) if key == "None" else {"id": key}
         yield where[key], {**named, "messages": read.messages, "format": "table"}
+
+
+def _is_document(row: Mapping[str, Any]) -> bool:
+    """Say whether a row is a conversation by itself, in a form that is known."""
+    return "messages" in row or row_of(row) is not None or is_record(row)
 
 
 def _alone(messages: list[dict[str, Any]]) -> list[str]:
@@ -134,22 +191,140 @@ def _cell(value: Any) -> Any:
     return _cell(value.tolist()) if hasattr(value, "tolist") else str(value)
 
 
-def _excel(written: bytes, name: str) -> Any:
+def _excel(written: bytes, name: str, outflow: Outflow) -> Iterator[dict[str, Any]]:
+    """Give the rows of a spreadsheet's first sheet, looked over before any of it is held."""
     with extra("files", name):
-        import openpyxl  # type: ignore[import-untyped] # noqa: F401 - what pandas reads it with
+        import openpyxl  # type: ignore[import-untyped]
     import pandas as pd
 
-    return pd.read_excel(io.BytesIO(written), dtype=str, na_filter=False).to_dict("records")
+    _check_excel_files(written, outflow)
+
+    # A cell far down and far to the right is a few bytes of the file, and a row of blanks for each row above it.
+    book = openpyxl.load_workbook(io.BytesIO(written), read_only=True, data_only=True)
+    try:
+        sheet = book.worksheets[0]
+        sheet.reset_dimensions()  # what the file says of its size need not be so
+        for row in sheet.iter_rows(values_only=True):
+            outflow.add(size=sum(len(cell) for cell in row if isinstance(cell, str)), values=1 + len(row))
+    finally:
+        book.close()
+    frame = pd.read_excel(io.BytesIO(written), dtype=str, na_filter=False)
+    for row in frame.to_dict("records"):
+        yield {str(column): cell for column, cell in row.items()}
 
 
-def _arrow(written: bytes, kind: str, name: str) -> Any:
+def _check_excel_files(written: bytes, outflow: Outflow) -> None:
+    """Count what the files of a spreadsheet unpack to, its cells and its other elements."""
+    with zipfile.ZipFile(io.BytesIO(written)) as archive:
+        for member in archive.infolist():
+            mark = b"<c" if member.filename.startswith("xl/worksheets/") else b"<"
+            elements = 0
+            with archive.open(member) as stream:
+                while block := stream.read(_BLOCK):
+                    outflow.add(size=len(block))
+                    elements += block.count(mark)
+                    if elements > outflow.most_values:
+                        raise outflow.exceeded(f"{outflow.most_values:,} elements of {member.filename} come")
+
+
+def _arrow(written: bytes, kind: str, name: str, outflow: Outflow) -> Iterator[dict[str, Any]]:
+    """Give the rows of a parquet or arrow file, a few at a time."""
     with extra("files", name):
         import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
-        from pyarrow import feather, parquet  # type: ignore[import-not-found,import-untyped,unused-ignore]
-    source = io.BytesIO(written)
-    if written.startswith(_STREAM):
-        return pa.ipc.open_stream(source).read_all().to_pylist()
-    return (parquet if kind == "parquet" else feather).read_table(source).to_pylist()
+    batches = _parquet(written, outflow) if kind == "parquet" else _feather(written, outflow)
+    for batch in batches:
+        for column in batch.columns:
+            values, size = _weight(column, pa)
+            outflow.add(size=size, values=values)
+        yield from batch.to_pylist()
+
+
+def _parquet(written: bytes, outflow: Outflow) -> Iterator[Any]:
+    """Give a parquet file in batches, texts by the dictionaries that they are stored with."""
+    from pyarrow import parquet  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+    meta = parquet.ParquetFile(io.BytesIO(written)).metadata
+    for group in range(meta.num_row_groups):
+        for place in range(meta.num_columns):
+            chunk = meta.row_group(group).column(place)
+            outflow.check(size=chunk.total_uncompressed_size, values=chunk.num_values)
+    leaves = [meta.schema.column(place) for place in range(meta.num_columns)]
+    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+    file = parquet.ParquetFile(io.BytesIO(written), read_dictionary=texts, pre_buffer=False)
+    yield from file.iter_batches(batch_size=_ROWS, use_threads=False)
+
+
+def _feather(written: bytes, outflow: Outflow) -> Iterator[Any]:
+    """Give an arrow file, or a stream of one, in batches."""
+    import pyarrow as pa  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+    outflow.check(size=_unpacked_size(written))
+    opened = pa.ipc.open_stream if written.startswith(_STREAM) else pa.ipc.open_file
+    if written.startswith(b"FEA1"):
+        from pyarrow import feather  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+        yield from feather.read_table(io.BytesIO(written)).to_batches(max_chunksize=_ROWS)
+        return
+    yield from opened(io.BytesIO(written)).read_all().to_batches(max_chunksize=_ROWS)
+
+
+def _unpacked_size(written: bytes) -> int:
+    """Return what the packed buffers of an arrow file say they unpack to, in bytes.
+
+    Each begins with its unpacked size, in eight bytes, and the first bytes of zstandard or LZ4. A size that no machine
+    has is a chance hit in a text.
+    """
+    size = 0
+    for frame in _FRAMES:
+        place = written.find(frame)
+        while place >= 0:
+            buffer = int.from_bytes(written[max(0, place - 8) : place], "little")
+            size += buffer if buffer < _LARGEST_BUFFER else 0
+            place = written.find(frame, place + 1)
+    return size
+
+
+def _weight(array: Any, pa: Any) -> tuple[int, int]:
+    """Return how many values an arrow array becomes in Python, and how many bytes of text."""
+    from pyarrow import compute  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+    kinds, kind, length = pa.types, array.type, len(array)
+    if kinds.is_struct(kind):
+        inside = [_weight(field, pa) for field in array.flatten()]
+        return length + sum(values for values, _ in inside), sum(size for _, size in inside)
+    if kinds.is_map(kind):
+        first, last = array.offsets[0].as_py(), array.offsets[-1].as_py()
+        inside = [_weight(part.slice(first, last - first), pa) for part in (array.keys, array.items)]
+        return length + sum(values for values, _ in inside), sum(size for _, size in inside)
+    if kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind):
+        values, size = _weight(array.flatten(), pa)
+        return length + values, size
+    if kinds.is_dictionary(kind):
+        # Each row repeats an entry: what one is at most, as often as there are rows; exactly so for texts.
+        entries = array.dictionary
+        if _is_text(entries.type, kinds):
+            lengths = compute.binary_length(entries).cast(pa.int64())
+            return length, compute.sum(compute.take(lengths, array.indices)).as_py() or 0
+        values, size = _weight(entries, pa)
+        return length * (1 + values), length * size
+    if _is_text(kind, kinds):
+        return length, compute.sum(compute.binary_length(array).cast(pa.int64())).as_py() or 0
+    if kinds.is_string_view(kind) or kinds.is_binary_view(kind):
+        # A view is sixteen bytes, of which the first four are its length; many may show the same text.
+        views = memoryview(array.buffers()[1])[16 * array.offset : 16 * (array.offset + length)]
+        return length, sum(int.from_bytes(views[at : at + 4], "little") for at in range(0, len(views), 16))
+    if kinds.is_primitive(kind) or kinds.is_null(kind) or kinds.is_boolean(kind) or kinds.is_decimal(kind):
+        return length, 8 * length
+    if kinds.is_fixed_size_binary(kind):
+        return length, length * int(kind.byte_width)
+    raise ValueError(f"a column of type {kind}, which no conversation needs")
+
+
+def _is_text(kind: Any, kinds: Any) -> bool:
+    """Say whether a column holds texts or bytes of any length."""
+    return any(
+        is_kind(kind) for is_kind in (kinds.is_string, kinds.is_large_string, kinds.is_binary, kinds.is_large_binary)
+    )
 
 
 class _Plain(yaml.SafeLoader):

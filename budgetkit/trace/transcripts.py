@@ -1,23 +1,37 @@
-"""Conversations written as text: "User:" lines, Aider's chat history, exports of Cursor."""
+"""Conversations written as text: lines such as "User:", headings such as "## User", Aider's history, Cursor's exports.
+
+A text is read in one style, that of its first speaker: where headings say who speaks, a line "User:" below one of them
+is part of what is said.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-from budgetkit.framing.paths import filled
+from budgetkit.requests.paths import filled
 from budgetkit.trace.jsonl import Numbered
 
 _AIDER = re.compile(r"^# aider chat started at (.*)$", re.MULTILINE)
 _CURSOR = re.compile(r"^_Exported on .* from Cursor.*_\s*$", re.MULTILINE)
 _CURSOR_TURN = re.compile(r"^(?:---\s*\n+)?\*\*(User|Cursor)\*\*[ \t]*$", re.MULTILINE)
+
+_USERS = "user|human|you|me|customer"
+_NAMES = f"{_USERS}|assistant|ai|bot|agent|chatgpt|gpt|claude|gemini|codex|(?:github )?copilot|model|system"
 _SPEAKER = re.compile(
-    r"^[ \t]*(?:#{1,6}[ \t]+|\*\*|__)?"
-    r"(user|human|you|me|customer|assistant|ai|bot|agent|chatgpt|gpt|claude|gemini|copilot|model|system)"
-    r"(?:\*\*|__)?[ \t]*(?::(?:\*\*|__)?|(?<=\*\*)$|(?<=__)$)[ \t]*",
+    rf"^[ \t]*(?:#{{1,6}}[ \t]+|\*\*|__)?({_NAMES})(?:\*\*|__)?[ \t]*(?::(?:\*\*|__)?|(?<=\*\*)$|(?<=__)$)[ \t]*",
     re.MULTILINE | re.IGNORECASE,
 )
-_ROLES = {"system": "system"} | dict.fromkeys(("user", "human", "you", "me", "customer"), "user")  # others assist
+# A whole line; what stands in brackets behind the name is a model or a time.
+_HEADING = re.compile(
+    rf"^#{{1,6}}[ \t]+(?:\*\*|__)?({_NAMES}|prompt|response)(?:\*\*|__)?"
+    r"[ \t]*(?:[(\[][^\n]*[)\]])?[ \t]*:?(?:\*\*|__)?[ \t]*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+# What VS Code copies of a whole chat: the name of its user, and Copilot's.
+_COPILOT = re.compile(r"^GitHub Copilot: ", re.MULTILINE)
+_FIRST_NAME = re.compile(r"\s*([^\s:][^:\n]{0,60}): ")
+_ROLES = {"system": "system"} | dict.fromkeys((*_USERS.split("|"), "prompt"), "user")  # others assist
 
 
 def read(text: str, name: str) -> list[Numbered] | None:
@@ -25,22 +39,43 @@ def read(text: str, name: str) -> list[Numbered] | None:
     if _AIDER.match(text.lstrip()):
         return _aider(text)
     if (exported := _CURSOR.search(text, 0, 2_000)) is not None:
-        said = _said(text[exported.end() :], _CURSOR_TURN, "cursor")
-        return [(1, {"title": text.splitlines()[0].strip("# "), **said})]
-    first = _SPEAKER.search(text)
-    if first is None or text[: first.start()].strip():
+        conversation = _said(text[exported.end() :], _CURSOR_TURN, "cursor")
+        return [(1, {"title": text.splitlines()[0].strip("# "), **conversation})]
+    if (copied := _copied_from_copilot(text)) is not None:
+        return [(1, copied)]
+
+    speaker, heading = _SPEAKER.search(text), _HEADING.search(text)
+    if heading is not None and (speaker is None or heading.start() <= speaker.start()):
+        conversation = _said(text, _HEADING, "transcript")
+        roles = {message["role"] for message in conversation["messages"]}
+        # a page of documentation may have one heading of that name; a chat has two people
+        if len(roles) > 1 or not text[: heading.start()].strip():
+            return [(1, conversation)]
+    if speaker is None or text[: speaker.start()].strip():
         return None
     return [(1, _said(text, _SPEAKER, "transcript"))]
 
 
-def _said(text: str, turn: re.Pattern[str], format: str) -> dict[str, Any]:
+def _copied_from_copilot(text: str) -> dict[str, Any] | None:
+    """Read what VS Code copies of a chat, where the user goes by a name of their own."""
+    user = _FIRST_NAME.match(text)
+    if user is None or _COPILOT.search(text) is None or _SPEAKER.match(text) is not None:
+        return None
+    turn = re.compile(rf"^({re.escape(user[1])}|GitHub Copilot): ", re.MULTILINE)
+    return _said(text, turn, "transcript", user=user[1].lower())
+
+
+def _said(text: str, turn: re.Pattern[str], format: str, user: str = "") -> dict[str, Any]:
     """Split a text at its speakers; text before the first speaker is left out, and a warning says so."""
-    found = list(turn.finditer(text))
-    ends = [each.start() for each in found[1:]] + [len(text)]
-    texts = [text[each.end() : end].strip().removesuffix("\n---") for each, end in zip(found, ends, strict=True)]
-    roles = [_ROLES.get(each[1].lower(), "assistant") for each in found]
-    messages = [{"role": role, "content": said.strip()} for role, said in zip(roles, texts, strict=True)]
-    before = text[: found[0].start()].strip(" \n-") if found else ""
+    turns = list(turn.finditer(text))
+    ends = [following.start() for following in turns[1:]] + [len(text)]
+    messages: list[dict[str, str]] = []
+    for speaker, end in zip(turns, ends, strict=True):
+        name = speaker[1].lower()
+        role = "user" if name == user else _ROLES.get(name, "assistant")
+        content = text[speaker.end() : end].strip().removesuffix("\n---")
+        messages.append({"role": role, "content": content.strip()})
+    before = text[: turns[0].start()].strip(" \n-") if turns else ""
     warnings = [f"{len(before):,} characters before the first speaker are left out"] if before else []
     return {"messages": messages, "format": format, **filled(warnings=warnings)}
 

@@ -80,8 +80,8 @@ class Boundaries:
         if by == "token":
             return self._around(place)[0]
         # A newline is left out, so that a marker after the cut has not to wonder whether there is one.
-        found = self.text.rfind("\n", 0, place + 1) if by == "line" else self._sentence_end(place)
-        return self._around(found)[0] if found > 0 else 0  # \r\n is one character
+        boundary = self.text.rfind("\n", 0, place + 1) if by == "line" else self._sentence_end(place)
+        return self._around(boundary)[0] if boundary > 0 else 0  # \r\n is one character
 
     def start(self, by: By, place: int) -> int:
         """Return the first place from the given one on where kept text may begin."""
@@ -91,8 +91,8 @@ class Boundaries:
         if by == "line":
             newline = self.text.find("\n", place - 1)
             return size if newline < 0 else newline + 1
-        found = place if by == "token" else self._sentence_start(place)
-        return self._around(found)[1] if found < size else size
+        boundary = place if by == "token" else self._sentence_start(place)
+        return self._around(boundary)[1] if boundary < size else size
 
     def _around(self, place: int) -> tuple[int, int]:
         """Return the last edge of a cluster up to a place and the first from it on; within the text."""
@@ -104,7 +104,11 @@ class Boundaries:
         sure = self._sure(place)
         if sure == place:
             return place, place
-        begun = [known for known in self._stretches if known.edges[0] <= sure <= known.edges[-1]]
+        begun = [
+            known_stretch
+            for known_stretch in self._stretches
+            if known_stretch.edges[0] <= sure <= known_stretch.edges[-1]
+        ]
         stretch = begun[0] if begun else _Stretch([sure], _CLUSTER.finditer(self.text, sure))
         stretch.read_to(place)
         if not begun and stretch.edges[-1] - sure > _FAR:
@@ -114,8 +118,8 @@ class Boundaries:
     def _sure(self, place: int) -> int:
         """Return a place up to the given one that is certainly between two clusters."""
         for begin in (max(0, place - _NEAR), 0):
-            found = _SURE.search(self.text, begin, place + 1)
-            sure = max(found.start() if found else 0, self._flag(begin, place))
+            match = _SURE.search(self.text, begin, place + 1)
+            sure = max(match.start() if match else 0, self._flag(begin, place))
             if sure:
                 return sure
         return 0
@@ -129,15 +133,15 @@ class Boundaries:
     def _sentence_end(self, place: int) -> int:
         """Return the last end of a sentence up to a place, or 0; what was looked through is remembered by chunks."""
         chunk = place // _CHUNK
-        found = _SENTENCE_END.search(self.text, max(0, chunk * _CHUNK - _LOOK_BACK), place)
-        if found:
-            return found.end()
+        match = _SENTENCE_END.search(self.text, max(0, chunk * _CHUNK - _LOOK_BACK), place)
+        if match:
+            return match.end()
         while chunk > 0:
             chunk -= 1
             if chunk not in self._ends:
                 begin, end = max(0, chunk * _CHUNK - _LOOK_BACK), (chunk + 1) * _CHUNK
-                found = _SENTENCE_END.search(self.text, begin, end)
-                self._ends[chunk] = found.end() if found else 0
+                match = _SENTENCE_END.search(self.text, begin, end)
+                self._ends[chunk] = match.end() if match else 0
             if self._ends[chunk]:
                 return self._ends[chunk]
         return 0
@@ -155,10 +159,10 @@ class Boundaries:
             if first <= at <= begin:
                 return end
         ahead = min((first for first, _, _ in self._gaps if first > at), default=len(self.text))
-        found = _SENTENCE_START.search(self.text, at, ahead + _LOOK_BACK)
-        if found and found.start() < ahead:
-            gap = _SENTENCE_START.match(self.text, found.start())
-            begin, end = gap.span() if gap else found.span()
+        match = _SENTENCE_START.search(self.text, at, ahead + _LOOK_BACK)
+        if match and match.start() < ahead:
+            gap = _SENTENCE_START.match(self.text, match.start())
+            begin, end = gap.span() if gap else match.span()
         else:
             begin, end = next(((b, e) for first, b, e in self._gaps if first == ahead), (len(self.text),) * 2)
         self._gaps.append((at, begin, end))

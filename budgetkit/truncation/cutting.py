@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final, Literal, NamedTuple, get_args
 
+from budgetkit.budget.old_names import renamed
 from budgetkit.budget.quoting import brief
 from budgetkit.counters import count_of
 from budgetkit.models import Model
@@ -34,10 +35,11 @@ _FURTHER = (24, 16, 12, 8, 6, 4, 3, 2)
 _FAR = 8  # tokens; to shorten a text by a character frees one or two
 
 
+@renamed(count="counter")
 def truncate(
     text: str,
     limit: int,
-    count: Counts,
+    counter: Counts,
     keep: Keep = "head",
     by: By = "token",
     marker: str | None = None,
@@ -52,7 +54,7 @@ def truncate(
         Any string. One that fits is returned as it is, without a marker.
     limit : int
         Most tokens that `count` may find in the result, at least 0. Only ``""`` is there for a limit of 0.
-    count : callable or str
+    counter : callable or str
         From text to tokens: any counter, exact or not, or its name.
     keep : {"head", "tail", "middle"}
         What stays: the beginning, the end, or as much of both with the middle left out.
@@ -87,7 +89,7 @@ def truncate(
     '[...]\nsecond line\nthird line'
     """
     _check(limit, keep, by, marker_at)
-    count = count_of(count)
+    count = count_of(counter)
     measure = measured(text, count)
     if measure.fits(limit, keep != "tail", keep != "head"):
         return text
@@ -108,9 +110,9 @@ def truncate(
 def _marked_at_the_end(text: str, limit: int, count: Count, keep: Keep, by: By, marker: str) -> str:
     """Cut without a marker to what the marker leaves, and a token or two less where the two grow together."""
     for room in range(limit - count(marker), 0, -1):
-        kept = truncate(text, room, count, keep, by, "")
-        if count(kept + marker) <= limit:
-            return kept + marker
+        head = truncate(text, room, count, keep, by, "")
+        if count(head + marker) <= limit:
+            return head + marker
     return truncate(text, limit, count, keep, by, "")
 
 
@@ -137,16 +139,16 @@ class _Cut(NamedTuple):
         text = self.measure.text
         return f"{text[:head]}{self.marker}{text[tail:]}" if head or tail < len(text) else ""
 
-    def _edges(self, kept: int) -> tuple[int, int]:
+    def _edges(self, tokens: int) -> tuple[int, int]:
         """Return where the kept beginning ends and the kept end begins, for that many code points at most."""
         text = self.measure.text
-        front = {"head": kept, "tail": 0, "middle": kept - kept // 2}[self.keep]
-        back = kept - front
+        front = {"head": tokens, "tail": 0, "middle": tokens - tokens // 2}[self.keep]
+        back = tokens - front
         head = self.boundaries.end(self.by, front) if front else 0
         return head, self.boundaries.start(self.by, len(text) - back) if back else len(text)
 
-    def _cost(self, kept: int) -> int:
-        head, tail = self._edges(kept)
+    def _cost(self, tokens: int) -> int:
+        head, tail = self._edges(tokens)
         return self.measure.cost(head, self.marker, tail)
 
     def _grown(self, fits: int, top: int) -> int:
@@ -196,8 +198,8 @@ def _check(limit: int, keep: str, by: str, marker_at: str) -> None:
         raise ValueError(
             f"a limit of {brief(limit)} tokens was asked for; a limit is a whole number of at least 0; give one"
         )
-    for (parameter, known), value in zip(_CHOICES.items(), (keep, by, marker_at), strict=True):
-        if value not in known:
+    for (parameter, choices), value in zip(_CHOICES.items(), (keep, by, marker_at), strict=True):
+        if value not in choices:
             raise ValueError(
-                f"{parameter} {brief(value)} was asked for; known are {', '.join(known)}; use one of these"
+                f"{parameter} {brief(value)} was asked for; known are {', '.join(choices)}; use one of these"
             )

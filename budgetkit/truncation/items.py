@@ -7,10 +7,11 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
+from budgetkit.budget.old_names import renamed
 from budgetkit.counters import count_of
-from budgetkit.framing import DEFAULT_FRAMING, Framing
 from budgetkit.message import Message
 from budgetkit.plan.item import Item
+from budgetkit.requests import Framing, framing_of
 from budgetkit.truncation.boundaries import By
 from budgetkit.truncation.cutting import Counts, Keep, MarkerAt, truncate
 
@@ -43,8 +44,9 @@ class Cutting(Protocol):
         ...
 
 
+@renamed(count="counter")
 def cutter(
-    count: Counts, framing: Framing | None = None, markers: Mapping[str, str] = MARKERS, marker_at: MarkerAt = "cut"
+    counter: Counts, framing: Framing | None = None, markers: Mapping[str, str] = MARKERS, marker_at: MarkerAt = "cut"
 ) -> Callable[[Item, int, Cutting], Item | None]:
     r"""Return a function that cuts one item to a number of tokens.
 
@@ -52,7 +54,7 @@ def cutter(
 
     Parameters
     ----------
-    count : callable or str
+    counter : callable or str
         From text to tokens, or the name of a counter; the one that the items were counted with.
     framing : Framing, optional
         What a message costs beyond its text; the one that the items were counted with, OpenAI's when left out.
@@ -77,20 +79,23 @@ def cutter(
     >>> shorter.tokens, shorter.payload.text
     (6, '[...]\n four five')
     """
-    count, framing = count_of(count), DEFAULT_FRAMING if framing is None else framing
+    framing = framing_of(counter, framing)
+    count = count_of(counter)
 
     def cut(item: Item, limit: int, allocation: Cutting) -> Item | None:
         holder = _holder(item.payload, count, framing)
         if holder is None or allocation.granularity == "item" or limit < 1:
             return None
-        text, cost, held = holder
+        text, cost, count_so_far = holder
         by: By = "line" if allocation.granularity == "line" else "token"
         keep, marker = _STAYS[allocation.keep], markers[allocation.keep]
-        kept = _truncated(text, limit, count, cost, keep, by, marker, marker_at)
+        text_left = _truncated(text, limit, count, cost, keep, by, marker, marker_at)
         at_start = keep == "tail" and marker_at == "cut"
-        if not kept or not (kept == text or (kept.startswith if at_start else kept.endswith)(marker)):
+        if not text_left or not (
+            text_left == text or (text_left.startswith if at_start else text_left.endswith)(marker)
+        ):
             return None
-        return replace(item, tokens=cost(kept), payload=held(kept))
+        return replace(item, tokens=cost(text_left), payload=count_so_far(text_left))
 
     return cut
 
@@ -99,9 +104,9 @@ def _truncated(text: str, limit: int, count: Count, cost: Count, keep: Keep, by:
     """Cut a text by its own tokens where what surrounds it always costs the same, else by what both cost."""
     around = cost(marker) - count(marker)
     if around < limit and hasattr(count, "fresh"):
-        kept = truncate(text, limit - around, count, keep, by, marker, marker_at=at)
-        if cost(kept) <= limit:
-            return kept
+        cut_text = truncate(text, limit - around, count, keep, by, marker, marker_at=at)
+        if cost(cut_text) <= limit:
+            return cut_text
     return truncate(text, limit, cost, keep, by, marker, marker_at=at)
 
 

@@ -111,8 +111,8 @@ class SeamMeasure(Measure):
         """Return about how much of both ends together has so many tokens, as much of each."""
         half = 0
         for _ in range(_GUESSES):
-            known = [side.known(half) for side in self.sides if half]
-            tokens = sum(tokens + (half - place) / self.rate for place, tokens in known)
+            sides_known = [side.known(half) for side in self.sides if half]
+            tokens = sum(tokens + (half - place) / self.rate for place, tokens in sides_known)
             aimed, half = half, min(len(self.text) // 2, half + int((room - tokens) * self.rate / 2))
             if abs(half - aimed) < _ASIDE:
                 break
@@ -126,12 +126,12 @@ class _Side:
         self.text, self.count, self.backwards = text, count, backwards
         self.places, self.tokens = [0], [0]
 
-    def known(self, kept: int) -> tuple[int, int]:
+    def known(self, tokens: int) -> tuple[int, int]:
         """Return a seam little before the inner end of what is kept, and the tokens up to it."""
-        before = max(0, bisect_left(self.places, kept) - 1)
-        if kept - self.places[before] > _NEAR:
-            found = self._seam(max(self.places[before], kept - _SEAMLESS) + 1, kept - 1, last=True)
-            before = before if found is None else self._insert(before, found)
+        before = max(0, bisect_left(self.places, tokens) - 1)
+        if tokens - self.places[before] > _NEAR:
+            seam = self._seam(max(self.places[before], tokens - _SEAMLESS) + 1, tokens - 1, last=True)
+            before = before if seam is None else self._insert(before, seam)
         return self.places[before], self.tokens[before]
 
     def go_beyond(self, limit: int) -> None:
@@ -140,10 +140,10 @@ class _Side:
             rate = min(_MOST_RATE, start / self.tokens[-1]) if self.tokens[-1] else _FIRST_RATE
             left = rate * (limit - self.tokens[-1])
             end = start + int(_MOST_OF_THE_WAY * left if left > _FEW else left / _MOST_OF_THE_WAY + _ASIDE)
-            found = self._seam(end, end + _SEAMLESS)
-            if found is None:
+            seam = self._seam(end, end + _SEAMLESS)
+            if seam is None:
                 return
-            self._insert(len(self.places) - 1, found)
+            self._insert(len(self.places) - 1, seam)
 
     def know_around(self, low: int, high: int) -> None:
         """Know all seams from the last with at most `low` tokens to the first with more than `high`."""
@@ -157,10 +157,10 @@ class _Side:
             behind = int((self.tokens[last] - high) * rate) - _ASIDE
             if max(ahead, behind) < 2 * _ASIDE:
                 break
-            found = self._seam(start + ahead if ahead > behind else end - behind, end - 1)
-            if found is None or found == end:
+            seam = self._seam(start + ahead if ahead > behind else end - behind, end - 1)
+            if seam is None or seam == end:
                 break
-            self._insert(bisect_left(self.places, found) - 1, found)
+            self._insert(bisect_left(self.places, seam) - 1, seam)
         if end - start > _SEAMLESS:
             return
         size = len(self.text)
@@ -192,13 +192,13 @@ class _Side:
             return size
         low, high = (max(0, size - stop), size - start) if self.backwards else (start, min(size, stop))
         if self.backwards == last:
-            found = next_seam(self.text, low, high)
+            seam = next_seam(self.text, low, high)
         else:
-            found = next_seam(self.text, max(low, high - _ASIDE), high) or last_seam(self.text, low, high + 1)
-            found = found if found > low else None
-        if found is None:
+            seam = next_seam(self.text, max(low, high - _ASIDE), high) or last_seam(self.text, low, high + 1)
+            seam = seam if seam > low else None
+        if seam is None:
             return size if self.backwards and low == 0 and not last else None
-        return size - found if self.backwards else found
+        return size - seam if self.backwards else seam
 
     def _between(self, start: int, end: int) -> int:
         size = len(self.text)

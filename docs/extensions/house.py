@@ -1,4 +1,4 @@
-"""The picture of the house, drawn from the tables that tests/test_api.py holds the imports to."""
+"""The picture of the house, drawn from the tables that tests/core/test_api.py holds the imports to."""
 
 import ast
 import textwrap
@@ -8,9 +8,9 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-TABLES = {"CORE", "WINGS", "FACES", "FLOORS", "SHOWN", "DOORS"}
-WIDTH, HEIGHT, GAP, ROW, LEFT, TOP = 118, 36, 10, 84, 70, 12
-FILLS = {"core": "#0072B2", "wing": "#8A5A00", "face": "#00694B"}
+TABLES = {"KIT", "LAB", "EXTRAS", "FLOORS", "SHOWN", "DOORS"}
+WIDTH, HEIGHT, GAP, ROW, LEFT, TOP = 138, 36, 10, 84, 70, 12
+FILLS = {"kit": "#0072B2", "lab": "#8A5A00", "extras": "#00694B"}
 
 
 def tables(path: Path) -> dict[str, Any]:
@@ -25,19 +25,17 @@ def tables(path: Path) -> dict[str, Any]:
 
 def picture(rooms: dict[str, Any]) -> str:
     """Draw the floors from the ground up, each room in the colour of its kind, with its doors to the outside."""
-    kinds = {
-        room: kind for kind, name in (("core", "CORE"), ("wing", "WINGS"), ("face", "FACES")) for room in rooms[name]
-    }
+    kinds = {room: kind for kind in FILLS for room in rooms[kind.upper()]}
     doors: dict[str, list[str]] = {}
     for world, through in rooms["DOORS"].items():
-        for room in sorted({place.split(".")[0] for place in through}):
+        for room in sorted(through):
             doors.setdefault(room, []).append(world.removeprefix("importlib."))
     floors: list[set[str]] = rooms["FLOORS"]
     wide = max(map(len, floors)) * (WIDTH + GAP) + LEFT
     high = len(floors) * ROW + TOP + 30
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" role="img" font-family="sans-serif">',
-        "<title>The rooms of budgetkit, floor by floor: core, wings and faces, and their doors to the outside</title>",
+        "<title>The rooms of budgetkit, floor by floor, and their doors to the outside</title>",
         f'<rect width="{wide}" height="{high}" fill="#ffffff"/>',
     ]
     for number, floor in enumerate(floors):
@@ -66,7 +64,7 @@ def _text(x: float, y: float, text: str, size: int, fill: str, anchor: str = "st
 def draw_house(app: Sphinx, config: object) -> None:
     """Write the picture beside the page that shows it."""
     source = Path(app.srcdir)
-    text = picture(tables(source.parent / "tests" / "test_api.py"))
+    text = picture(tables(source.parent / "tests" / "core" / "test_api.py"))
     page = source / "images" / "house.svg"
     if not page.exists() or page.read_text(encoding="utf-8") != text:
         page.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The API reference: a page for every public name, found in the stub that declares them."""
+"""The API reference: a page for every public name, found where the package lists them."""
 
 import inspect
 from collections.abc import Iterator
@@ -25,12 +25,14 @@ def groups() -> Iterator[tuple[str, str, list[str]]]:
     """Give each room with public names, what is in it, and those names; then each public module."""
     rooms: dict[str, list[str]] = {}
     modules: dict[str, ModuleType] = {}
-    for name, home in budgetkit.homes(budgetkit).items():
+    for name in budgetkit.__all__:
         value = getattr(budgetkit, name)
         if isinstance(value, ModuleType):
             modules[name] = value
-        else:
-            rooms.setdefault(home.split(".")[1], []).append(name)
+            continue
+        room = budgetkit._MODULE_OF[name].removeprefix("budgetkit.").split(".")
+        depth = 2 if room[0] in ("lab", "extras") else 1
+        rooms.setdefault(".".join(room[:depth]), []).append(name)
     for room, names in sorted(rooms.items()):
         yield room, _first_line(import_module(f"budgetkit.{room}")), [f"budgetkit.{name}" for name in sorted(names)]
     for name, module in sorted(modules.items()):
@@ -40,7 +42,7 @@ def groups() -> Iterator[tuple[str, str, list[str]]]:
 def _question(name: str) -> str:
     """Return what a figure asks; nothing of what is no figure."""
     home, _, inner = name.rpartition(".")
-    return str(getattr(getattr(import_module(home), inner), "title", "")) if home == "budgetkit.figures" else ""
+    return str(getattr(getattr(import_module(home), inner), "title", "")) if home == "budgetkit.lab.figures" else ""
 
 
 def _first_line(module: ModuleType) -> str:
@@ -54,7 +56,7 @@ def write_reference(app: Sphinx, config: object) -> None:
         asked = [name for name in names if _question(name)]
         lines += ["", title, "-" * len(title), "", said, "", ".. autosummary::", "   :toctree: api", ""]
         lines += [f"   {name}" for name in names if name not in asked]
-        lines += ["", *(f"- ``bk.{name.removeprefix('budgetkit.')}``: {_question(name)}" for name in asked)]
+        lines += ["", *(f"- ``bk.figures.{name.rpartition('.')[2]}``: {_question(name)}" for name in asked)]
     for page in (Path(app.srcdir) / "api").glob("*.rst"):  # pages of names that have gone
         if f"   {page.stem}" not in lines:
             page.unlink()

@@ -1,7 +1,7 @@
 """Scripts that fail on a page, and whose they are.
 
 What no script caught is known by its stack, in which the explorers' own script has a name (see
-``budgetkit.explorer.view``). What ipywidgets and anywidget caught is a line on the page's console.
+``budgetkit.lab.explorers.view``). What ipywidgets and anywidget caught is a line on the page's console.
 """
 
 import re
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from playwright.sync_api import ConsoleMessage, Error, Page
 
-from budgetkit.explorer.view import SCRIPT
+from budgetkit.lab.explorers.view import SCRIPT
 
 PLACE = re.compile(r"(?P<script>https?://[^\s()]+):(?P<line>\d+):(?P<column>\d+)\)?$")
 # ipywidgets, packages/base/src/widget.ts, WidgetModel.set_state: of what fails in a control the message alone is left.

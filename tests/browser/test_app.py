@@ -4,7 +4,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import PATIENCE, Server, end, lab_environment, opened_tab
 from tests.browser.explored import expect_kpi
+from tests.lab.test_serving import printed_token
 
 OWN = '{"messages": [{"role": "user", "content": "Where is it?"}, {"role": "assistant", "content": "On its way."}]}'
 
@@ -26,31 +26,21 @@ def served(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
-    command = [sys.executable, "-m", "budgetkit.app", "mine.jsonl", "--no-browser", f"--port={port}"]
+    command = [sys.executable, "-m", "budgetkit.lab.app", "mine.jsonl", "--no-browser", f"--port={port}"]
     environment = lab_environment(home) | {"PYTHONPATH": str(Path(__file__).parents[2])}
     with (home / "log").open("w") as log:
         process = subprocess.Popen(command, env=environment, cwd=home, stdout=log, stderr=log)
     try:
-        wait_for(port, process, home / "log")
-        yield Server(f"http://127.0.0.1:{port}/", "", home)
+        token = printed_token(process, home / "log")
+        yield Server(f"http://127.0.0.1:{port}/", token, home)
     finally:
         end(process)
-
-
-def wait_for(port: int, process: "subprocess.Popen[bytes]", log: Path, seconds: float = PATIENCE) -> None:
-    end = time.monotonic() + seconds
-    while True:
-        try:
-            return socket.create_connection(("127.0.0.1", port), 1).close()
-        except OSError:
-            assert process.poll() is None and time.monotonic() < end, log.read_text()
-            time.sleep(0.1)
 
 
 @pytest.fixture(scope="module")
 def app(served: Server, chromium: Browser) -> Iterator[Page]:
     with opened_tab(chromium, served) as page:
-        page.goto(served.address)
+        page.goto(f"{served.address}?token={served.token}")
         expect(page.locator(".bk-bar .bk-segment").first).to_be_visible()
         yield page
 
@@ -76,7 +66,7 @@ def test_what_is_set_in_one_tab_is_there_in_the_next(app: Page) -> None:
 
 def test_a_file_that_cannot_be_read_is_told_before_anything_is_served(tmp_path: Path) -> None:
     (tmp_path / "none.jsonl").write_text("{}")
-    command = [sys.executable, "-m", "budgetkit.app", str(tmp_path / "none.jsonl"), "--no-browser"]
+    command = [sys.executable, "-m", "budgetkit.lab.app", str(tmp_path / "none.jsonl"), "--no-browser"]
     root = {"PYTHONPATH": str(Path(__file__).parents[2])}
     run = subprocess.run(command, capture_output=True, text=True, env=os.environ | root, timeout=PATIENCE)
     assert run.returncode == 1

@@ -31,6 +31,16 @@ CUT_ENDS = """() => new Promise(answer => requestAnimationFrame(() => requestAni
     answer(data.some((_, i) => !(i % 4) && data[i] === 213 && data[i + 1] === 94 && data[i + 2] === 0));
 })))"""
 
+#: What runs out of the page, or out of its own box.
+OVERFLOWING = """() => {
+    const runsOut = (node) => {
+        const { left, right } = node.getBoundingClientRect();
+        return right > innerWidth || left < 0 || (node.clientWidth && node.scrollWidth > node.clientWidth + 1);
+    };
+    const boxes = [...document.querySelectorAll("main, .bk-kpi, .bk-kpi *, .bk-card, .bk-strip-table *")];
+    return boxes.filter(runsOut).map((node) => node.outerHTML.slice(0, 80));
+}"""
+
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -38,6 +48,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
     policies = ["oldest first", "summarise", "tool results first"]
     bk.ConversationExplorer("coding-agent", window=16_000, policies=policies).save(folder / "conversation.html")
     bk.BudgetExplorer("chat", "support-chat", window=8_192).save(folder / "budget.html")
+    bk.DesignCard("chat", "mixed-language", window=8_192).save(folder / "card.html")
     odd = "</script><img src=x onerror=alert(1)> $x^2$ \x00\u202e <b>"
     said = [{"role": ("user", "assistant")[i % 2], "content": odd * (i + 1), "name": odd} for i in range(12)]
     trace = bk.Trace(odd, tuple(map(bk.Message, said)))
@@ -187,3 +198,18 @@ def test_a_figure_is_saved_as_a_png_of_two_pixels_for_one(tmp_path: Path) -> Non
     width, height = int.from_bytes(content[16:20]), int.from_bytes(content[20:24])
     assert f'width="{width // 2}" height="{height // 2}"' in bk.figures.waterfall.svg(budget)
     assert len(content) > 10_000, "something is drawn"
+
+
+@pytest.mark.parametrize("width", [390, 1_200])
+def test_a_card_keeps_its_errors_as_a_picture_and_no_box_overflows(
+    opened: Callable[..., AbstractContextManager[Page]], width: int
+) -> None:
+    """On 0.2.0 the saved card had a folded table for them, and boxes ran out of a page of 390 pixels."""
+    with opened("card", width) as page:
+        card = page.locator(".bk-errors")
+        expect(card.locator("h2")).to_have_text("How far off is chars/4?")
+        expect(card.locator(".bk-strip-table tbody tr")).to_have_count(6)
+        bars = card.locator(".bk-reach")
+        assert all(bar.bounding_box()["width"] > 100 for bar in bars.all())  # type: ignore[index]
+        expect(card.locator("tbody tr").first).to_contain_text("277 from the pool")
+        assert page.evaluate(OVERFLOWING) == []

@@ -17,6 +17,7 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
+from budgetkit.counters.basis import Basis
 from budgetkit.counters.estimate.table import SCALE, table
 from budgetkit.counters.estimate.units import (
     STRETCH,
@@ -57,6 +58,11 @@ class EstimateCounter:
     def exact(self) -> bool:
         """False: an estimate is a guess, though a good one."""
         return False
+
+    @property
+    def basis(self) -> Basis:
+        """What its number rests on: a table."""
+        return "estimate"
 
     @property
     def name(self) -> str:

@@ -1,6 +1,15 @@
 """Pruning policies: which messages leave a history that has grown too large, and to what size it is cut."""
 
-from budgetkit.pruning.policies.policy import Cut, Floor, Policy, PruningContext, SummaryRule
+from budgetkit.pruning.policies.compaction import CapResults, ClearResults, Compact, Trigger
+from budgetkit.pruning.policies.policy import (
+    Compaction,
+    Cut,
+    Floor,
+    Policy,
+    PruningContext,
+    SummaryCall,
+    SummaryRule,
+)
 from budgetkit.pruning.policies.pruners import (
     Chain,
     Importance,
@@ -11,14 +20,20 @@ from budgetkit.pruning.policies.pruners import (
     TriggerTarget,
 )
 from budgetkit.pruning.policies.returning import BringBack
+from budgetkit.pruning.policies.system import SYSTEMS, System, system
 from budgetkit.pruning.policies.systems import NAMED, POLICIES, agent_framework, haystack, octopus, prompt_poet
 from budgetkit.pruning.policies.tool_results import DropToolResults
 
 __all__ = [
     "NAMED",
     "POLICIES",
+    "SYSTEMS",
     "BringBack",
+    "CapResults",
     "Chain",
+    "ClearResults",
+    "Compact",
+    "Compaction",
     "Cut",
     "DropToolResults",
     "Floor",
@@ -26,7 +41,10 @@ __all__ = [
     "OldestFirst",
     "Policy",
     "PruningContext",
+    "SummaryCall",
     "SummaryRule",
+    "System",
+    "Trigger",
     "SlidingWindow",
     "Step",
     "Summarise",
@@ -35,4 +53,5 @@ __all__ = [
     "haystack",
     "octopus",
     "prompt_poet",
+    "system",
 ]

@@ -19,6 +19,7 @@ Unit = Literal["message", "turn"]
 Order = Literal["oldest", "importance", "results"]
 FloorUnit = Literal["tokens", "turns", "messages"]
 Conflict = Literal["exceed", "raise", "shrink"]
+Prefix = Literal["own", "shared"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,8 @@ class PruningContext:
         The budget's usable window, and its whole window.
     turn : int
         The turn that is being answered, from 1.
+    messages : int
+        How many messages the history holds.
 
     Examples
     --------
@@ -87,6 +90,7 @@ class PruningContext:
     usable: int = 0
     window: int = 0
     turn: int = 1
+    messages: int = 0
 
     def used(self, of: Base) -> int:
         """Return what is used of a base.
@@ -161,6 +165,73 @@ class SummaryRule:
 
 
 @dataclass(frozen=True, slots=True)
+class SummaryCall:
+    """What the call that writes a summary sends.
+
+    Parameters
+    ----------
+    prefix : {"own", "shared"}
+        A prompt of its own, which no cache knows, or the session's own prompt with an instruction at its end, most of
+        which is read from the cache.
+    calls : int, default 1
+        How many calls one summary takes; a second one reads the prompt of the first from the cache.
+    instruction : int, default 500
+        Length of the instruction, in tokens.
+    input_cap : int, optional
+        The most that is sent of what is summarised, in tokens.
+    cache_write : bool, default False
+        Whether a prompt of its own is written to the cache, where nobody reads it again.
+
+    Examples
+    --------
+    >>> SummaryCall("shared")
+    SummaryCall(prefix='shared', calls=1, instruction=500, input_cap=None, cache_write=False)
+    """
+
+    prefix: Prefix = "own"
+    calls: int = 1
+    instruction: int = 500
+    input_cap: int | None = None
+    cache_write: bool = False
+
+    def __post_init__(self) -> None:
+        check_choice("prefix of the summary's call", self.prefix, get_args(Prefix))
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """Say what stays when one summary takes the place of all else.
+
+    Parameters
+    ----------
+    keep_tail : int, default 0
+        The newest tokens that stay.
+    keep_messages : int, default 0
+        The newest messages that stay in any case.
+    keep_head : int, default 0
+        The first messages that stay.
+    important_only : bool, default False
+        Whether of the tail only messages stay that the policy calls important.
+    size : int or Share, default 2,500
+        Length of the summary, in tokens, or as a share of what it replaces.
+    reattached : int, default 0
+        What is put back behind the summary, in tokens.
+
+    Examples
+    --------
+    >>> Compaction(keep_tail=20_000)
+    Compaction(keep_tail=20000, keep_messages=0, keep_head=0, important_only=False, size=2500, reattached=0)
+    """
+
+    keep_tail: int = 0
+    keep_messages: int = 0
+    keep_head: int = 0
+    important_only: bool = False
+    size: Amount = 2_500
+    reattached: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Cut:
     """Ask for a smaller history.
 
@@ -179,11 +250,17 @@ class Cut:
         Size of what is left of a tool result, in tokens.
     intact : int, default 0
         How many of the newest tool results are left alone.
+    intact_tokens : int, default 0
+        How many tokens of the newest tool results are left alone.
+    least_gain : int, default 0
+        No tool result is touched unless so many tokens are freed.
+    compaction : Compaction, optional
+        All but what it names becomes one summary.
 
     Examples
     --------
-    >>> Cut(1_000)
-    Cut(down_to=1000, order='oldest', before_turn=None, rounds=None, placeholder=0, intact=0)
+    >>> Cut(1_000).order, Cut(1_000).compaction
+    ('oldest', None)
     """
 
     down_to: int
@@ -192,6 +269,9 @@ class Cut:
     rounds: SummaryRule | None = None
     placeholder: int = 0
     intact: int = 0
+    intact_tokens: int = 0
+    least_gain: int = 0
+    compaction: Compaction | None = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -255,6 +335,28 @@ class Policy:
             The oldest go, unless a policy says otherwise.
         """
         return Cut(room.limit)
+
+    @property
+    def summary_call(self) -> SummaryCall | None:
+        """What the call that writes a summary sends; None where only what it summarises is counted."""
+        return None
+
+    def arriving(self, tokens: int, is_result: bool) -> int:
+        """Return what a message holds once it has arrived; some policies cut what a tool answers at once.
+
+        Parameters
+        ----------
+        tokens : int
+            Its size.
+        is_result : bool
+            Whether a tool has answered it.
+
+        Returns
+        -------
+        int
+            In tokens.
+        """
+        return tokens
 
     def importance(self, payload: Any) -> int:
         """Return how important a message is; higher survives.

@@ -15,7 +15,7 @@ from typing import Any, get_args
 from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.amounts import Amount, Share, check_tokens
 from budgetkit.budget.quoting import brief
-from budgetkit.pruning.policies.policy import Base, Cut, Policy, PruningContext, SummaryRule
+from budgetkit.pruning.policies.policy import Base, Cut, Policy, PruningContext, SummaryCall, SummaryRule
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -242,6 +242,18 @@ class Chain(Policy):
     def last_resort(self, room: PruningContext) -> Cut:
         """Come down to the limit as the last of them would."""
         return self.policies[-1].last_resort(room) if self.policies else super().last_resort(room)
+
+    @property
+    def summary_call(self) -> SummaryCall | None:
+        """The call of the first of them that summarises."""
+        calls = (policy.summary_call for policy in self.policies)
+        return next((call for call in calls if call is not None), None)
+
+    def arriving(self, tokens: int, is_result: bool) -> int:
+        """Let each of them cut what arrives."""
+        for policy in self.policies:
+            tokens = policy.arriving(tokens, is_result)
+        return tokens
 
     def importance(self, payload: Any) -> int:
         """Ask all of them; most have no opinion."""

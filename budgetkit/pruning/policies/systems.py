@@ -13,9 +13,11 @@ from typing import Final, Literal
 from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.amounts import Share
 from budgetkit.budget.quoting import brief, quoted
+from budgetkit.files import Table
 from budgetkit.pruning.policies.policy import Floor, Policy
 from budgetkit.pruning.policies.pruners import Chain, OldestFirst, SlidingWindow, Step, Summarise, TriggerTarget
 from budgetkit.pruning.policies.returning import BringBack
+from budgetkit.pruning.policies.system import makers
 from budgetkit.pruning.policies.tool_results import DropToolResults
 
 
@@ -126,9 +128,9 @@ POLICIES: Final[Mapping[str, Callable[[], Policy]]] = MappingProxyType(
     {"octopus": octopus, "agent-framework": agent_framework, "haystack": haystack, "prompt-poet": prompt_poet}
 )
 
-#: Every policy that goes by a name: those of this kit at usual numbers, then those of systems.
-NAMED: Final[Mapping[str, Callable[[], Policy]]] = MappingProxyType(
-    {
+#: Every policy that goes by a name: those of this kit at usual numbers, those of systems, the rows of systems.toml.
+NAMED: Final[Mapping[str, Callable[[], Policy]]] = Table(
+    lambda: {
         "oldest first": OldestFirst,
         "last turns": SlidingWindow,
         "in blocks": partial(Step, 2_000),
@@ -137,6 +139,7 @@ NAMED: Final[Mapping[str, Callable[[], Policy]]] = MappingProxyType(
         "tool results first": DropToolResults,
         "bring back": BringBack,
         **POLICIES,
+        **makers(),
     }
 )
 
@@ -151,9 +154,22 @@ def policy_of(given: Policy | str) -> Policy:
     """
     if isinstance(given, Policy):
         return given
-    if not isinstance(given, str) or given not in NAMED:
+    name = known_name(given) if isinstance(given, str) else ""
+    if name not in NAMED:
         raise LookupError(
             f"no policy {brief(given)}; known by name are {quoted(NAMED)}; "
             "name one, or write it, as in SlidingWindow(5)"
         )
-    return NAMED[given]()
+    return NAMED[name]()
+
+
+def known_name(name: str) -> str:
+    """Return a policy's name as it is listed; a hyphen may stand for a blank, as in a shell.
+
+    Examples
+    --------
+    >>> known_name("last-turns"), known_name("prompt-poet")
+    ('last turns', 'prompt-poet')
+    """
+    spaced = name.replace("-", " ")
+    return spaced if name not in NAMED and spaced in NAMED else name

@@ -6,20 +6,35 @@ was made of under ``native``. What could not be taken over is said under ``warni
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
 
-from budgetkit.framing.paths import filled, found, holds, nested, unpacked
+from budgetkit.requests.formats import Format, names, row_of, row_of_lines, table
+from budgetkit.requests.located import placed
+from budgetkit.requests.pairing import paired
+from budgetkit.requests.parts import is_item
+from budgetkit.requests.paths import filled, found, holds, nested, unpacked
+from budgetkit.requests.records import is_record, read_records, system_messages
+from budgetkit.requests.tools import read_tools
+from budgetkit.requests.usage import usage_of
+from budgetkit.trace.importers import agents_traces, cline, copilot, gemini_cli, opencode, pydantic_ai
 from budgetkit.trace.importers.answers import answered, model_of
-from budgetkit.trace.importers.formats import Format, names, row_of, table
-from budgetkit.trace.importers.pairing import paired
-from budgetkit.trace.importers.parts import is_item
-from budgetkit.trace.importers.records import is_record, read_records
-from budgetkit.trace.importers.usage import usage_of
-from budgetkit.trace.jsonl import placed
 
 Conversation = dict[str, Any]
-_STRICT = ("anthropic", "session")
+_STRICT = ("anthropic",)
+#: Formats whose records need a reader of their own, by the name of their row.
+_READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Conversation]]] = {
+    "cline-ui": lambda value: cline.conversation(value["messages"]),
+    "opencode": opencode.conversation,
+}
+#: Formats whose documents are first brought into the form that the rest of their row describes.
+_DOCUMENTS: Final[Mapping[str, Callable[[Mapping[str, Any]], list[Conversation]]]] = {
+    "copilot-chat": copilot.chats,
+    "copilot-cli": copilot.sessions,
+    "gemini-cli": gemini_cli.documents,
+    "openai-agents": agents_traces.documents,
+    "pydantic-ai": pydantic_ai.documents,
+}
 _ROOM = 12
 
 
@@ -34,15 +49,39 @@ def converted(value: Any, depth: int = 0) -> list[Conversation] | None:
     >>> converted(body)[0]["messages"][0]["content"]
     'Hello world'
     """
+    if isinstance(value, list) and value:
+        row = row_of_lines(placed(value[0])[1])
+        if row is not None:
+            return converted_lines([placed(record)[1] for record in value], row)
     value = _as_document(value)
-    if not isinstance(value, Mapping) or ("messages" in value and value.get("format") in names()):
+    if not isinstance(value, Mapping) or ("messages" in value and str(value.get("format")) in names()):
         return None
     row = row_of(value)
     if row is None:
         return _plainly(value) if isinstance(value.get("messages"), list) else None
+    if row.name in _READERS:
+        return [_READERS[row.name](value)]
     if row.refuse:
         raise ValueError(f"{row.label}; {row.refuse}")
+    if row.name in _DOCUMENTS:
+        return _by_document(value, row)
     return _inner(value, row, depth) if row.each else _by_row(value, row, depth)
+
+
+def converted_lines(lines: list[Any], row: Format) -> list[Conversation]:
+    """Read the values of a file whose lines are the records of one document."""
+    return _by_document({"lines": lines}, row)
+
+
+def _by_document(value: Mapping[str, Any], row: Format) -> list[Conversation]:
+    """Read a document that is first brought into the form that its row describes."""
+    conversations: list[Conversation] = []
+    for document in _DOCUMENTS[row.name](value):
+        notes = document.pop("warnings", [])
+        for conversation in _by_row(document, row, depth=0):
+            warnings = [*notes, *conversation.get("warnings", ())]
+            conversations.append({**conversation, **filled(warnings=warnings)})
+    return conversations or [{"messages": [], "format": row.name}]
 
 
 def _as_document(value: Any) -> Any:
@@ -52,6 +91,8 @@ def _as_document(value: Any) -> Any:
         if raw and all(isinstance(each, Mapping) and _is_block(each) for each in raw):
             return {"messages": [{"role": "assistant", "content": raw}]}
         first = next((each for each in raw if isinstance(each, Mapping)), None)
+        if first is not None and first.get("type") in ("say", "ask") and "ts" in first:
+            return {"messages": value}  # what Cline's window shows
         return {"messages": value} if first is not None and (is_record(first) or is_item(first)) else value
     if not isinstance(value, Mapping):
         return value
@@ -111,7 +152,7 @@ def _plainly(value: Mapping[str, Any]) -> list[Conversation] | None:
 def _by_row(value: Mapping[str, Any], row: Format, depth: int) -> list[Conversation]:
     """Read a document whose messages, system text and answers stand where its row says."""
     notes: list[str] = []
-    model, system, body = _at(value, row.model), _system(value, row), _body(value, row, depth, notes)
+    model, system, body = _at(value, row.model), system_messages(value, row), _body(value, row, depth, notes)
     messages = [*system, *body["messages"]]
     usage = [{**told, "message_index": told["message_index"] + len(system)} for told in _told(body.get("usage"))]
     answers = [(path, answer) for path in row.answers if (answer := _at(value, path)) is not None]
@@ -240,32 +281,9 @@ def _speaks(node: Mapping[str, Any]) -> bool:
     return bool(parts) and parts != [""] if not isinstance(content, Mapping) or "parts" in content else True
 
 
-def _system(value: Mapping[str, Any], row: Format) -> list[dict[str, Any]]:
-    """Make a system message of the instructions that stand beside the messages."""
-    system = unpacked(_at(value, row.system)) if row.system else None
-    if isinstance(system, list) and system and all(is_record(each) and "role" in each for each in system):
-        return read_records(system).messages
-    if not system or not isinstance(system, str | list | Mapping):
-        return []
-    return [{**read_records([{"role": "system", "content": system}]).messages[0], "native": system}]
-
-
 def _tools(tools: Any) -> Any:
-    """List the functions that tools declare in OpenAI's form; other tools stay as they are."""
+    """List tools as a request can carry them; logs store them, or each of them, as JSON text."""
     tools = unpacked(tools)
-    if not isinstance(tools, list):
-        return [] if tools is None else tools
-    listed: list[Any] = []
-    for tool in map(unpacked, tools):
-        inside = _at(tool, "functionDeclarations|function_declarations") if isinstance(tool, Mapping) else None
-        listed += [_schema(each) for each in (inside if isinstance(inside, list) else [tool])]
-    return listed
-
-
-def _schema(tool: Any) -> Any:
-    if not isinstance(tool, Mapping):
-        return tool
-    if isinstance(spec := tool.get("toolSpec"), Mapping):
-        return {**{k: v for k, v in spec.items() if k != "inputSchema"}, "input_schema": _at(spec, "inputSchema.json")}
-    schema = _at(tool, "parametersJsonSchema|parameters_json_schema")
-    return {**tool, "parameters": schema} if isinstance(schema, Mapping) and "parameters" not in tool else tool
+    if isinstance(tools, list):
+        tools = [unpacked(tool) for tool in tools]
+    return list(read_tools(tools).listed)

@@ -1,0 +1,189 @@
+"""Promises of the next one, beside what comes true: gains of noise, windows, reserves, means; with widths and n.
+
+A row is one promise: what was promised, what was observed on others, how wide it had to be, and on how many units. A
+promise that always holds and is as wide as a barn door tells nothing, so both stand side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+import budgetkit as bk
+from budgetkit import accuracy
+from budgetkit.lab.deciding.answers import answer_reserve, recorded_lengths
+from budgetkit.lab.deciding.gain import Floats, gain_of
+from budgetkit.promise import needed, upper
+
+RISK = 0.05
+HELD_OUT = (8, 15, 30)
+SETTINGS = 20
+MOST_CLAIMS, LEAST_COVERED, LEAST_SEEN = 0.033, 0.93, 0.85
+LEAST_MEANS = 0.68
+ROUNDS = 60  # splits of the conversations of a folder
+SLACK = 1.2  # times the risk: what a mean over few splits may differ by
+
+
+@dataclass(frozen=True)
+class Promised:
+    """One promise beside what came true."""
+
+    promise: str
+    promised: str
+    observed: float
+    width: str
+    n: int
+    is_kept: bool
+
+    def row(self) -> dict[str, object]:
+        """Return it as a row of a table."""
+        return {
+            "promise": self.promise,
+            "promised": self.promised,
+            "observed": f"{100 * self.observed:.1f} %",
+            "width": self.width,
+            "n": self.n,
+            "kept": "yes" if self.is_kept else "no",
+        }
+
+
+def gains(runs: int) -> Iterator[Promised]:
+    """Tune on noise, and on a true gain of 30 %: what is claimed, what the intervals hold, what is seen."""
+    for held_out in HELD_OUT:
+        random = np.random.default_rng(held_out)
+        noise = []
+        true = []
+        for run in range(runs):
+            present, other = noisy(random, held_out)
+            noise.append(gain_of(present, other, seed=run))
+            true.append(gain_of(present, 0.7 * other, seed=run))
+        claims = float(np.mean([gain.holds for gain in noise]))
+        covered = float(np.mean([gain.low <= 0 <= gain.high for gain in noise]))
+        seen = float(np.mean([gain.holds for gain in true]))
+        wide = float(np.median([gain.high - gain.low for gain in noise]))
+        width = f"{100 * wide:.0f} points"
+        where = f"{held_out} conversations held out"
+        yield Promised(
+            promise=f"tune, noise only, {where}: a gain is claimed",
+            promised=f"at most {100 * MOST_CLAIMS:g} %",
+            observed=claims,
+            width=width,
+            n=runs,
+            is_kept=claims <= MOST_CLAIMS,
+        )
+        yield Promised(
+            promise=f"tune, noise only, {where}: the interval holds",
+            promised=f"at least {100 * LEAST_COVERED:g} %",
+            observed=covered,
+            width=width,
+            n=runs,
+            is_kept=covered >= LEAST_COVERED,
+        )
+        if held_out != max(HELD_OUT):
+            continue
+        yield Promised(
+            promise=f"tune, a true gain of 30 %, {where}: it is seen",
+            promised=f"at least {100 * LEAST_SEEN:g} %",
+            observed=seen,
+            width=width,
+            n=runs,
+            is_kept=seen >= LEAST_SEEN,
+        )
+
+
+def noisy(random: np.random.Generator, held_out: int) -> tuple[Floats, Floats]:
+    """Return an objective at present and of the best of many settings that are no better, chosen on another half."""
+    sizes = random.lognormal(0, 0.7, 2 * held_out)
+    present = sizes * random.lognormal(0, 0.3, 2 * held_out)
+    others = sizes[:, None] * random.lognormal(0, 0.3, (2 * held_out, SETTINGS))
+    best = int(others[:held_out].mean(axis=0).argmin())
+    return present[held_out:], others[held_out:, best]
+
+
+def windows(sources: Mapping[str, Sequence[bk.Trace]]) -> Iterator[Promised]:
+    """Ask a part of the conversations for a window that cuts one in twenty of the next, and count the others."""
+    count = bk.counter("o200k_base")
+    sizes = np.array([int(trace.counts(count).sum()) for traces in sources.values() for trace in traces])
+    for seen in (19, 20, 40):
+        if len(sizes) < seen + 20:
+            continue
+        cut, wide = [], []
+        for split in range(ROUNDS):
+            order = np.random.default_rng(split).permutation(sizes)
+            found = _window(order[:seen])
+            cut.append(float((order[seen:] > found).mean()))
+            wide.append(found / max(1.0, float(np.quantile(order[seen:], 1 - RISK))))
+        yield Promised(
+            promise=f"solve on {seen} conversations: others are cut",
+            promised=f"at most {100 * RISK:g} %",
+            observed=float(np.mean(cut)),
+            width=f"{np.median(wide):.2f} x what they need",
+            n=ROUNDS,
+            is_kept=float(np.mean(cut)) <= SLACK * RISK,
+        )
+
+
+def _window(sizes: Floats) -> int:
+    """Return the smallest window that is promised to cut one in twenty of the next conversations."""
+    budget = bk.Budget(1_000, [], [bk.Allocation("history")])
+    demands = [pd.DataFrame({"history": [int(size)]}) for size in sizes]
+    solution = bk.solve(demands, budget, "window", bk.deciding.cut_at_most(RISK))
+    assert solution.value is not None and solution.value == upper(sizes.tolist(), RISK)
+    return solution.value
+
+
+def reserves(sources: Mapping[str, Sequence[bk.Trace]]) -> Iterator[Promised]:
+    """Ask half of a file's conversations for the reserve of an answer, and measure the others' answers."""
+    count = bk.counter("o200k_base")
+    longer, wide, files = [], [], 0
+    for traces in sources.values():
+        answering = [trace for trace in traces if recorded_lengths([trace], count)]
+        if len(answering) < 2 * needed(RISK):
+            continue
+        files += 1
+        for split in range(ROUNDS // 6):
+            order = np.random.default_rng(split).permutation(len(answering))
+            half = len(order) // 2
+            found = answer_reserve([answering[place] for place in order[:half]], count, RISK)
+            others = recorded_lengths([answering[place] for place in order[half:]], count)
+            longer.append(float(np.mean([(answers > found.tokens).mean() for answers in others])))
+            wide.append(found.tokens / max(1.0, float(np.quantile(np.concatenate(others), 1 - RISK))))
+    if longer:
+        yield Promised(
+            promise=f"answer_reserve in {files} files: others' answers are longer",
+            promised=f"at most {100 * RISK:g} %",
+            observed=float(np.mean(longer)),
+            width=f"{np.median(wide):.2f} x what they need",
+            n=len(longer),
+            is_kept=float(np.mean(longer)) <= SLACK * RISK,
+        )
+
+
+def means(errors: pd.DataFrame) -> Iterator[Promised]:
+    """Ask half of the sources for the interval of a mean error, and look whether the other half's lies in it."""
+    held, wide = [], []
+    sources = errors["source"].unique()
+    for split in range(ROUNDS):
+        random = np.random.default_rng(split)
+        taken = set(random.permutation(sources)[: len(sources) // 2])
+        is_mine = errors["source"].isin(taken)
+        table = accuracy.summary(errors[is_mine], ["counter"], seed=split).set_index("counter")
+        for name, rows in errors[~is_mine].groupby("counter", sort=False):
+            low, high = table.at[name, "mape_low"], table.at[name, "mape_high"]
+            if np.isnan(low):
+                continue
+            mean = float(rows["error"].abs().mean())
+            held.append(low <= mean <= high)
+            wide.append((high - low) / max(mean, 1e-9))
+    if held:
+        yield Promised(
+            promise="summary: other sources' mean error lies in the interval",
+            promised=f"at least {100 * LEAST_MEANS:g} %",
+            observed=float(np.mean(held)),
+            width=f"{100 * float(np.median(wide)):.0f} % of the mean",
+            n=len(held),
+            is_kept=float(np.mean(held)) >= LEAST_MEANS,
+        )

@@ -1,0 +1,223 @@
+"""A plan as the messages to send, and as a text that a model may be shown about its own budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from budgetkit.budget.old_names import renamed
+from budgetkit.budget.quoting import brief
+from budgetkit.counters import count_of
+from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message
+from budgetkit.plan import Plan
+from budgetkit.plan.item import Item
+from budgetkit.requests import Framing, framing_of
+
+SPOKEN = frozenset({"user", "assistant", *RESULT_ROLES})
+NEAR_LIMIT = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """How a plan is told to a model.
+
+    Parameters
+    ----------
+    title : str
+        The heading.
+    near : str
+        What stands beside a section near its limit.
+    thousands : str
+        What parts thousands: "," or nothing.
+
+    Examples
+    --------
+    >>> PLAN_195.near
+    'near limit!'
+    """
+
+    title: str = "Context budget"
+    near: str = "near its limit"
+    thousands: str = ","
+
+
+BUDGETKIT = Wording()
+#: As Plan #195 (document 003) writes it.
+PLAN_195 = Wording("Context Budget", "near limit!", "")
+
+
+def messages(plan: Plan, context_role: str = "system", question_last: bool = False) -> list[dict[str, Any]]:
+    """Return the messages to send, in the order of the sections.
+
+    What was said stays in the order in which it was said: all messages of users, assistants and tools stand
+    together where the first of their sections stands, so that a tool's result never parts from its call; the last
+    message of a user, with what follows it, stands where its own section does. Tool schemas are no messages; they go
+    into the request beside them, see `tools`.
+
+    Parameters
+    ----------
+    plan : Plan
+        As `budgetkit.fit` made it, of items whose payload is a Message, a mapping with a role, or a text.
+    context_role : str, default "system"
+        Role under which texts and retrieved passages are sent; chat formats have none of their own for them.
+    question_last : bool, default False
+        Whether the last message of a user, with what follows it, stands at the end wherever its section does.
+
+    Returns
+    -------
+    list of dict
+        Messages in OpenAI's chat format; fields that the source had are kept, except the passages retrieved
+        for a message, which are items of their own.
+
+    Raises
+    ------
+    ValueError
+        If an item has no payload, as those of a plan that was saved without its texts, or the plan has no items.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> budget = bk.Budget(100, (), [bk.Allocation("system"), bk.Allocation("user")])
+    >>> asked = bk.Item("user", 2, payload={"role": "user", "content": "Hello world"})
+    >>> messages(bk.fit(budget, [asked, bk.Item("system", 3, payload="Be brief.")]))
+    [{'role': 'system', 'content': 'Be brief.'}, {'role': 'user', 'content': 'Hello world'}]
+    """
+    kept = plan.decisions.items
+    if not kept and plan.used:
+        raise ValueError(
+            "this plan was made of numbers; only a plan made of items has texts; use budgetkit.fit(budget, items)"
+        )
+    written = [(item, _written(item, context_role)) for item in kept]
+    place = {section: i for i, section in enumerate(plan.budget.sections)}
+    said = [i for i, (_, message) in enumerate(written) if message["role"] in SPOKEN]
+    first = min((place[written[i][0].section] for i in said), default=0)
+    asked = max((i for i in said if written[i][1]["role"] == "user"), default=len(written))
+    places = [place[item.section] for item, _ in written]
+    for i in said:
+        if i < asked:
+            places[i] = first
+        elif question_last:
+            places[i] = len(place)
+        else:
+            places[i] = max(first, places[asked])
+    ordered = sorted(range(len(written)), key=places.__getitem__)
+    return [written[i][1] for i in ordered if written[i][1]["role"] != "tools"]
+
+
+def tools(plan: Plan) -> list[dict[str, Any]]:
+    """Return the tool schemas that the plan kept.
+
+    Parameters
+    ----------
+    plan : Plan
+        As `budgetkit.fit` made it of a trace's items.
+
+    Returns
+    -------
+    list of dict
+        The schemas, for the request's ``tools``.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> tools(bk.allocate(bk.Budget(100), {}))
+    []
+    """
+    found = [item.payload.raw for item in plan.decisions.items if isinstance(item.payload, Message)]
+    return [dict(schema) for raw in found if raw.get("role") == "tools" for schema in raw["tools"]]
+
+
+def _written(item: Item, context_role: str) -> dict[str, Any]:
+    payload = item.payload.raw if isinstance(item.payload, Message) else item.payload
+    if payload is None:
+        raise ValueError(
+            f"an item of section {brief(item.section)} has no text; items have what is passed as payload=..., "
+            "and a plan "
+            "saved without texts=True has none; pass it to Item, save the plan with its texts, or fit its budget again"
+        )
+    if isinstance(payload, str):
+        return {"role": context_role, "content": payload}
+    if not isinstance(payload, Mapping) or "role" not in payload:
+        raise ValueError(
+            f"an item of section {brief(item.section)} has the payload {type(payload).__name__}; "
+            "known are a Message, a mapping with a role, and a text; pass payload=... to Item"
+        )
+    if payload["role"] in SPOKEN or payload["role"] in (*SYSTEM_ROLES, "tools"):
+        # Passages are items of their own: beside the message they came with they would be sent twice, or unplanned.
+        return {name: field for name, field in payload.items() if name != "contexts"}
+    return {"role": context_role, "content": payload.get("content", "")}
+
+
+@renamed(count="counter")
+def describe(
+    plan: Plan,
+    counter: Callable[[str], int] | str,
+    title: str | None = None,
+    framing: Framing | None = None,
+    wording: Wording = BUDGETKIT,
+) -> str:
+    """Return the text that tells a model how its context is used, its own tokens counted in.
+
+    The first line sums up against the whole window; a section above 90 % of its cap, or of its limit where it
+    has none, is marked. The number of used tokens contains this text as a system message of its own, and is never
+    below the truth.
+
+    Parameters
+    ----------
+    plan : Plan
+        What was granted.
+    counter : callable or str
+        Text to tokens, or the name of a counter.
+    title : str, optional
+        The heading, where it is another than the wording's.
+    framing : Framing, optional
+        What the message costs beyond its text, OpenAI's unless given; ``FRAMINGS["text"]`` for a text that
+        joins a message which is sent anyway.
+    wording : Wording
+        How it is said: `BUDGETKIT`, or `PLAN_195` as the document says it, which some prompts refer to.
+
+    Returns
+    -------
+    str
+        The text, or an empty one where the plan has no room left for the message.
+
+    Notes
+    -----
+    After Plan #195, "Budget Visibility" (document 003), which shows 3,200 of 4,000 as 80 %.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> budget = bk.Budget(4_000, (), [bk.Allocation("system", 500), bk.Allocation("memory", 800)])
+    >>> plan = bk.allocate(budget, {"system": 450, "memory": 780})
+    >>> print(describe(plan, counter=lambda text: 0, framing=bk.FRAMINGS["text"]))
+    ## Context budget
+    Using 1,230/4,000 tokens (31%)
+    - system: 450/500
+    - memory: 780/800 (near its limit)
+    """
+    count, used, text = count_of(counter), plan.used, ""
+    for _ in range(len(str(plan.budget.window)) + 8):  # it settles when the number's width does
+        text = _text(plan, used, title or wording.title, wording)
+        needed = plan.used + _sent(text, count, framing)
+        if needed <= used:
+            break
+        used = needed
+    return text if _sent(text, count, framing) <= max(0, plan.free) else ""
+
+
+def _sent(text: str, count: Callable[[str], int], framing: Framing | None) -> int:
+    return framing_of(count, framing).message({"role": "system", "content": text}, count)
+
+
+def _text(plan: Plan, used: int, title: str, wording: Wording) -> str:
+    window, number = plan.budget.window, f"{{:{wording.thousands}}}".format
+    share = round(100 * used / max(1, window))
+    lines = [f"## {title}", f"Using {number(used)}/{number(window)} tokens ({share}%)"]
+    for grant in plan.grants:
+        cap = plan.budget.caps[grant.section]
+        limit = grant.limit if cap is None else cap
+        near = f" ({wording.near})" if grant.granted > NEAR_LIMIT * limit else ""
+        lines.append(f"- {grant.section}: {number(grant.granted)}/{number(limit)}{near}")
+    return "\n".join(lines)

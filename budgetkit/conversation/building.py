@@ -1,0 +1,285 @@
+"""build(): a whole request in one call, from what each section is to hold to the messages that are sent.
+
+What Octopus' manager does for every turn and anchor's pipeline for every query: size each part, prune the history to
+what the others leave, keep the best passages, cut what may be cut, and put all of it in order.
+"""
+
+from __future__ import annotations
+
+import inspect
+from asyncio import gather
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any
+
+from budgetkit.budget import Allocation, Budget
+from budgetkit.budget.old_names import renamed
+from budgetkit.budget.quoting import brief
+from budgetkit.budget.validation import unknown_section
+from budgetkit.conversation.assembly import messages
+from budgetkit.conversation.conversation import Conversation
+from budgetkit.conversation.running_ledger import Count
+from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
+from budgetkit.inputs.passages import piece_of
+from budgetkit.inputs.policies import policy_of
+from budgetkit.message import Message
+from budgetkit.plan import Item, Plan, fit
+from budgetkit.pruning.policies import Policy
+from budgetkit.requests import Framing
+from budgetkit.trace import DEFAULT_ROLES
+from budgetkit.truncation import cutter
+
+#: Names by which `build` takes the question, whatever the budget calls its section.
+QUESTION_NAMES = ("question", "query", "user", "current")
+#: Roles whose sections instruct the model: their texts are sent as system messages.
+_INSTRUCT = ("system", "procedure")
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """Hold one request, ready to send.
+
+    Parameters
+    ----------
+    messages : list of dict
+        In OpenAI's chat format, in the order of the sections.
+    plan : Plan
+        What each section was granted, what was cut or dropped, and why.
+    """
+
+    messages: list[dict[str, Any]]
+    plan: Plan
+
+
+@renamed(count="counter")
+def build(
+    budget: AnyBudget,
+    counter: AnyCounter | None = None,
+    *,
+    policy: Policy | str | None = None,
+    context_role: str = "system",
+    framing: Framing | None = None,
+    model: AnyModel | None = None,
+    window: int | None = None,
+    **sections: Any,
+) -> Built:
+    """Build a request from what its sections are to hold.
+
+    Parameters
+    ----------
+    budget : Budget, str, Path or callable
+        The window and its lines, or a preset or its name.
+    counter : str, Model or callable, optional
+        From text to tokens: a counter, or the name of one or of a model; that of `model`, else o200k_base, when left
+        out.
+    policy : Policy or str, optional
+        What prunes the section of the history to what the others leave; its own `keep` when left out.
+    context_role : str, default "system"
+        Role under which retrieved texts are sent, where the chat format has one of its own for them.
+    framing : Framing, optional
+        What a message costs beyond its text; that of `model` or of the counter's model when left out.
+    model : str or Model, optional
+        The model that answers: its window for a preset, its counter and its framing.
+    window : int, optional
+        Another window, in tokens.
+    **sections
+        By section: a text, a message, a passage (an object with text, content or page_content, a Document of
+        LangChain, an Item), a pair of one of these and its score, or a list of them; None for nothing. Texts of
+        the sections of system and procedure are system messages. The question is given by the name of its section, or
+        as ``question=``, ``query=``, ``user=`` or ``current=``; it is the user's, and comes last.
+
+    Returns
+    -------
+    Built
+        The messages and the plan. What is too large is cut inside where its section lets it.
+
+    Raises
+    ------
+    LookupError
+        If the budget has no such section.
+    ValueError
+        If a section is given what is no text, message or passage, or the question is given twice or as somebody
+        else's than the user's.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> built = build(
+    ...     bk.presets.working_memory(2_000, output=200, history_floor=0),
+    ...     "gpt-4o",
+    ...     policy=bk.policies.SlidingWindow(1),
+    ...     system="Be brief.",
+    ...     procedure="Ask for the order's number.",
+    ...     knowledge=[("Refunds take five days.", 0.9)],
+    ...     history=[{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hello."}],
+    ...     current="Where is my refund?",
+    ... )
+    >>> [message["role"] for message in built.messages], built.messages[-1]["content"]
+    (['system', 'system', 'system', 'user', 'assistant', 'user'], 'Where is my refund?')
+    >>> built.plan.used
+    51
+    """
+    setup = setup_of(budget, counter, framing, model, window)
+    budget, count, framing = setup.budget, setup.counter, setup.framing
+    policy = None if policy is None else policy_of(policy)
+    roles = dict(budget.roles or DEFAULT_ROLES)
+    question_section = _question_section(budget, roles)
+    history = roles.get("user")
+    cut = cutter(count)
+
+    # Each section is counted by itself; the question may share one with the history.
+    parts: dict[str, list[Item]] = {}
+    question: list[Item] = []
+    for keyword, value in sections.items():
+        section, is_question = _section_of(keyword, budget, roles, question_section)
+        speaks = "user" if is_question else _speaker(section, roles, question_section)
+        found = _items(section, _listed(value), speaks, count, framing)
+        if is_question and question:
+            raise ValueError(f"the question was given twice, once as {brief(keyword)}; give it once")
+        if is_question:
+            _check_question(found)
+            question = found
+        else:
+            parts[section] = found
+
+    # What every request costs beside its messages is paid by the last of them.
+    place = {section: number for number, section in enumerate(budget.sections)}
+    order = sorted(parts, key=lambda section: place.get(section, len(place)))
+    filled = [section for section in order if parts[section]]
+    last = None
+    if question:
+        question = _primed(question, framing)
+    elif filled:
+        last = question_section if question_section in filled else filled[-1]
+        parts[last] = _primed(parts[last], framing)
+
+    # A policy prunes the history to what the other sections, and the question, leave for it.
+    if policy is not None and history in parts:
+        others = [item for section in order if section != history for item in parts[section]] + question
+        plan = fit(budget, others, cut)
+        room = plan[history].limit if history in place else plan.free
+        room -= sum(item.tokens for item in question if item.section == history)
+        room -= framing.priming if last == history else 0
+        pruned = _pruned(parts[history], room, policy, count, framing)
+        parts[history] = _primed(pruned, framing) if last == history else pruned
+
+    items = [item for section in order for item in parts[section]]
+    plan = fit(budget, [*items, *question], cut)
+    return Built(messages(plan, context_role, question_last=bool(question)), plan)
+
+
+def _question_section(budget: Budget, roles: Mapping[str, str]) -> str:
+    """Return the section that holds the question: that of the role table, else one that is called so."""
+    named = roles.get("current", "current")
+    if named in budget.sections:
+        return named
+    return next((name for name in QUESTION_NAMES if name in budget.sections), named)
+
+
+def _section_of(keyword: str, budget: Budget, roles: Mapping[str, str], question: str) -> tuple[str, bool]:
+    """Return the section that a keyword names, and whether what it brings is the question."""
+    is_question = keyword in QUESTION_NAMES or (keyword == question and keyword != roles.get("user"))
+    if keyword in budget.sections:
+        return keyword, is_question
+    if is_question:
+        return question, True
+    if keyword in roles.values() and budget.undeclared == "pool":
+        return keyword, False
+    unknown = unknown_section([keyword], budget.sections)
+    history = f"; the history is {brief(roles['user'])}" if "user" in roles else ""
+    raise LookupError(f"{unknown.args[0]}{history}; the question is question=")
+
+
+def _speaker(section: str, roles: Mapping[str, str], question: str) -> str:
+    """Return who says a bare text of a section."""
+    if section in map(roles.get, _INSTRUCT):
+        return "system"
+    return "user" if section == question else "context"
+
+
+def _check_question(items: list[Item]) -> None:
+    """Refuse a question of somebody else's; what the model did about it, calls and results, may follow it."""
+    if items and items[0].payload.role != "user":
+        raise ValueError(
+            f"the question was given as a message of {brief(items[0].payload.role)}; it is the user's; give its text, "
+            "or a message whose role is user"
+        )
+
+
+@renamed(count="counter")
+async def build_async(budget: AnyBudget, counter: AnyCounter | None = None, **given: Any) -> Built:
+    """Build a request whose sections are fetched at the same time, as from stores.
+
+    Parameters
+    ----------
+    budget, counter
+        As for `build`.
+    **given
+        As for `build`; a section may be an awaitable of what it is to hold.
+
+    Returns
+    -------
+    Built
+        As `build` returns it.
+
+    Examples
+    --------
+    >>> import asyncio
+    >>> import budgetkit as bk
+    >>> async def find(): return [("Refunds take five days.", 0.9)]
+    >>> made = asyncio.run(build_async(bk.presets.rag(4_000), "gpt-4o", retrieval=find(), user="My refund?"))
+    >>> [message["content"] for message in made.messages]
+    ['Refunds take five days.', 'My refund?']
+    """
+    waiting = {name: value for name, value in given.items() if inspect.isawaitable(value)}
+    found = dict(zip(waiting, await gather(*waiting.values()), strict=True))
+    return build(budget, counter, **{**given, **found})
+
+
+def _listed(value: Any) -> list[Any]:
+    """List what a section was given; a pair of a text and a number is one thing."""
+    if value is None or (isinstance(value, str) and not value):
+        return []
+    is_pair = isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], Real)
+    # the object of a library, such as a passage, may be iterable over its own fields
+    is_several = isinstance(value, Iterable) and not hasattr(value, "model_dump") and not hasattr(value, "page_content")
+    if is_pair or isinstance(value, str | bytes | Mapping | Message | Item) or not is_several:
+        return [value]
+    return [*value]
+
+
+def _items(section: str, values: list[Any], speaks: str, count: Count, framing: Framing) -> list[Item]:
+    """Count what a section was given."""
+    where = f"section {brief(section)}"
+    pieces = [piece_of(value, speaks, where) for value in values if value is not None]
+    sizes = framing.messages([piece.message for piece in pieces], count)
+    groups = _groups([piece.message for piece in pieces], section)
+    return [
+        Item(section, size, score=piece.score, payload=piece.message, group=group)
+        for piece, size, group in zip(pieces, sizes, groups, strict=True)
+    ]
+
+
+def _groups(said: list[Message], section: str) -> list[Any]:
+    """Keep a tool call and its results together."""
+    owner = {call.id: (section, place) for place, message in enumerate(said) for call in message.tool_calls}
+    return [owner.get(m.tool_calls[0].id if m.tool_calls else m.tool_call_id or "") for m in said]
+
+
+def _primed(items: list[Item], framing: Framing) -> list[Item]:
+    """Add to the last message what every request costs."""
+    return [*items[:-1], *(replace(item, tokens=item.tokens + framing.priming) for item in items[-1:])]
+
+
+def _pruned(items: list[Item], room: int, policy: Policy, count: Count, framing: Framing) -> list[Item]:
+    """Prune a history to the room that the others leave, by the engine of a running conversation at its next turn."""
+    if not items:
+        return []
+    section, turn = items[0].section, Message({"role": "user", "content": ""})
+    window = max(0, room) + framing.priming + framing.message(turn, count)
+    roles = dict.fromkeys((*DEFAULT_ROLES, "current", "step"), section)
+    alone = Budget(window, (), [Allocation(section)], deficit="signed")
+    talk = Conversation(alone, policy, count, roles=roles, framing=framing, section=section, overrun="tell")
+    talk.add([*(item.payload for item in items), turn])
+    return _items(section, list(talk.request().messages[:-1]), "context", count, framing)

@@ -1,0 +1,374 @@
+"""Conversation: a running conversation, of which each next request is ready to send.
+
+It is the engine of :func:`budgetkit.replay` (:func:`budgetkit.pruning.dropping.prune`), asked one request at a time:
+what a policy did to a recorded conversation it does to the same one while it runs.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import time
+from asyncio import sleep
+from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
+from threading import get_ident
+from typing import Any, get_args
+
+from budgetkit.budget.allocation import check_choice
+from budgetkit.budget.old_names import renamed
+from budgetkit.budget.quoting import brief, one_line
+from budgetkit.conversation.engine import Asks, Engine, Overrun
+from budgetkit.conversation.reading import read
+from budgetkit.conversation.request import Request
+from budgetkit.conversation.returning import Archive
+from budgetkit.conversation.running_ledger import Rules, RunningLedger
+from budgetkit.conversation.saving import refused, restored, saved
+from budgetkit.conversation.shortening import placeholder
+from budgetkit.counters.locks import ForkSafeLock
+from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
+from budgetkit.inputs.policies import policy_of
+from budgetkit.message import ROLES, Message
+from budgetkit.pruning.dropping import StartOn
+from budgetkit.pruning.policies import BringBack, DropToolResults, OldestFirst, Policy, Summarise
+from budgetkit.requests import Framing, read_tools
+from budgetkit.trace import DEFAULT_ROLES
+from budgetkit.trace.sections import Roles, past_section
+
+Write = Callable[[list[Any]], "str | Awaitable[str]"]
+#: What is said where a request would wait for itself.
+UNDER_WAY = (
+    "a request of this conversation was asked for while another one is under way in the same thread; it would wait for "
+    "itself; await arequest() in a task of its own, and ask for no request while its summary is written"
+)
+#: The conversations for which this task writes a summary.
+_SUMMARISED: ContextVar[frozenset[int]] = ContextVar("summarised", default=frozenset())
+
+
+class Conversation:
+    """Keep a running conversation within its budget, and give the messages of its next request.
+
+    Parameters
+    ----------
+    budget : Budget, str, Path or callable
+        The window and its lines, or a preset or its name.
+    policy : Policy or str, optional
+        What leaves the history, and when, or its name; the oldest first when left out.
+    counter : str, Model or callable, optional
+        From text to tokens: a counter, or the name of one or of a model; that of `model`, else o200k_base, when left
+        out.
+    model : str or Model, optional
+        The model that answers: its window for a preset, its counter and its framing.
+    window : int, optional
+        Another window, in tokens.
+    tools : list of Mapping, or the answer of an MCP server
+        Tool schemas in any form, see :mod:`budgetkit.requests.tools`; counted in and given back with every request.
+    summarise : callable, optional
+        From the list of messages that a summary replaces to its text; may be an ``async`` function. The policy's own
+        when left out.
+    tell : bool, default False
+        Whether the last message of a request tells the model how its window is used, see
+        :func:`budgetkit.assembly.describe`.
+    shorten : bool, default True
+        Whether tool results too large for the window are cut inside.
+    roles, framing, section
+        As for :func:`budgetkit.replay`.
+    overrun : {"warn", "raise", "tell"}
+        What is done where nothing more may leave and the window is overrun all the same: a warning, an error, or the
+        request alone tells it. A budget whose deficit is "raise" raises in place of a warning.
+
+    start_on : {"user", "any"}
+        Whose message a request begins with, after the system messages; a summary that begins one is sent in that role.
+        Some providers refuse a request that begins with the assistant's.
+
+    Notes
+    -----
+    What was sent stays as it was until the policy cuts, so that a prompt cache holds it. What has left is forgotten: it
+    takes no memory, unless the policy is :class:`budgetkit.policies.BringBack`, which may bring it back. Threads and
+    tasks may share a conversation; requests wait for one another.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> talk = Conversation(bk.presets.working_memory(4_000, output=500), bk.policies.SlidingWindow(2), "gpt-4o")
+    >>> for turn in range(4):
+    ...     talk.add({"role": "user", "content": f"Question {turn}"})
+    ...     request = talk.request()
+    ...     talk.add({"role": "assistant", "content": f"Answer {turn}"})
+    >>> [message["content"] for message in request.messages]
+    ['Question 1', 'Answer 1', 'Question 2', 'Answer 2', 'Question 3']
+    >>> [(left.message["content"], left.why) for left in request.left]
+    [('Question 0', 'dropped'), ('Answer 0', 'dropped')]
+    """
+
+    @renamed(count="counter")
+    def __init__(
+        self,
+        budget: AnyBudget,
+        policy: Policy | str | None = None,
+        counter: AnyCounter | None = None,
+        *,
+        model: AnyModel | None = None,
+        window: int | None = None,
+        tools: Any = (),
+        summarise: Write | None = None,
+        tell: bool = False,
+        shorten: bool = True,
+        roles: Roles | None = None,
+        framing: Framing | None = None,
+        section: str | None = None,
+        overrun: Overrun = "warn",
+        start_on: StartOn = "any",
+    ) -> None:
+        check_choice("overrun", overrun, get_args(Overrun))
+        check_choice("start_on", start_on, get_args(StartOn))
+        setup = setup_of(budget, counter, framing, model, window)
+        budget = self.budget = setup.budget
+        self.policy = OldestFirst() if policy is None else policy_of(policy)
+        table = (budget.roles or DEFAULT_ROLES) if roles is None else roles
+        history = section or past_section(Message({"role": "user"}), table)
+        rules = Rules(
+            setup.counter,
+            setup.framing,
+            table,
+            history,
+            self.policy.unit == "turn",
+            self.policy.importance,
+        )
+        self._write = self._writer(summarise)
+        for stage in self._stages:
+            if isinstance(stage, DropToolResults):  # an error now, not after a hundred turns
+                placeholder(Message({"role": "tool", "content": ""}), stage.placeholder, rules)
+        archive = Archive() if isinstance(self.policy, BringBack) else None
+        schemas = [dict(schema) for schema in read_tools(tools).listed]
+        ledger = RunningLedger(rules, schemas, archive=archive)
+        self._engine = Engine(budget, self.policy, ledger, tell, shorten, overrun, start_on)
+        self._inbox: list[Message] = []
+        self._lock = ForkSafeLock()
+        self._busy = ForkSafeLock()
+        self._busy_thread: int | None = None
+        #: The conversation as it was before the request that is under way, where that may wait for a summary.
+        self._before: dict[str, Any] | None = None
+
+    def add(self, *messages: Any) -> None:
+        """Add what was said.
+
+        Parameters
+        ----------
+        *messages
+            Dictionaries in any format that :func:`budgetkit.load_trace` reads, Messages, or an SDK's objects; or lists
+            of them.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If one is no message, or holds what no request and no file takes; then none is added.
+        """
+        said = read(messages)
+        self._check_roles(said)
+        _check_saveable(said)
+        with self._lock:
+            self._inbox += said
+
+    def _check_roles(self, said: Sequence[Message]) -> None:
+        """Refuse a role that the budget has no room for, before the conversation holds it."""
+        budget, roles = self.budget, self._engine.ledger.rules.roles
+        for message in said if budget.undeclared == "error" else ():
+            if message.role not in ROLES and past_section(message, roles) not in budget.sections:
+                told = f"a message whose role is {brief(message.role)}, and this budget has no section for it"
+                raise ValueError(f"{told}; known are {', '.join(ROLES)}; correct it, or name its section in roles=")
+
+    def request(self) -> Request:
+        """Return the next request.
+
+        Returns
+        -------
+        Request
+            Its messages, tool schemas, plan and tokens, and what left and why.
+
+        Raises
+        ------
+        ValueError
+            If the window is overrun and the budget's deficit is "raise", or the policy's floor does not fit and its
+            conflict is "raise"; asked again, it tells the same.
+        TypeError
+            If the summaries are written by an ``async`` function; await :meth:`arequest`.
+        RuntimeError
+            If a request of this conversation is under way in the same thread, such as by whoever writes its summary.
+        """
+        if self._busy_thread == get_ident():
+            raise RuntimeError(UNDER_WAY)
+        with self._busy:
+            try:
+                self._busy_thread = get_ident()
+                return _answered(self._next(), self._write_now)
+            finally:
+                self._end_request()
+
+    async def arequest(self) -> Request:
+        """Return the next request, summaries written by an ``async`` function.
+
+        Returns
+        -------
+        Request
+            As :meth:`request` gives it.
+
+        Raises
+        ------
+        RuntimeError
+            If it is awaited by whoever writes a summary for this conversation.
+        """
+        if id(self) in _SUMMARISED.get():
+            raise RuntimeError(UNDER_WAY)
+        while not self._busy.acquire(blocking=False):  # held over an await: by this loop, another, or a thread
+            await sleep(0.001)
+        mark = _SUMMARISED.set(_SUMMARISED.get() | {id(self)})
+        try:
+            self._busy_thread = get_ident()
+            asks = self._next()
+            try:
+                replaced = next(asks)
+                while True:
+                    text = self._write(replaced)
+                    replaced = asks.send(await text if inspect.isawaitable(text) else text)
+            except StopIteration as stop:
+                request: Request = stop.value
+                return request
+            finally:
+                asks.close()
+        finally:
+            _SUMMARISED.reset(mark)
+            self._end_request()
+            self._busy.release()
+
+    def to_json(self) -> str:
+        """Save the conversation between two requests.
+
+        It never waits for a summary: while a request waits for one, what is saved is the conversation before that
+        request, with all that was added since.
+
+        Returns
+        -------
+        str
+            JSON: its budget, its messages and what has become of them. Policy, counter and summariser are code and
+            are given again.
+        """
+        while True:
+            with self._lock:
+                if self._before is not None:
+                    return json.dumps({**self._before, "inbox": [message.raw for message in self._inbox]})
+                if self._busy.acquire(blocking=False):
+                    try:
+                        return json.dumps(self._saved())
+                    finally:
+                        self._busy.release()
+            time.sleep(0.0005)  # a request that waits for nobody is under way in another thread
+
+    def _saved(self) -> dict[str, Any]:
+        engine = self._engine
+        return saved(self.budget, engine.ledger, engine.standing, self._inbox, engine.sent, engine.requests)
+
+    def _end_request(self) -> None:
+        with self._lock:
+            self._busy_thread = None
+            self._before = None
+
+    @classmethod
+    @renamed(count="counter")
+    def from_json(
+        cls, text: str, policy: Policy | str | None = None, counter: AnyCounter | None = None, **more: Any
+    ) -> Conversation:
+        """Take up a saved conversation.
+
+        Parameters
+        ----------
+        text : str
+            As :meth:`to_json` made it.
+        policy, counter, **more
+            As for the conversation that was saved; budget and tools are in the text.
+
+        Returns
+        -------
+        Conversation
+            Whose next request is that of the one that was saved.
+
+        Raises
+        ------
+        ValueError
+            If the text is no saved conversation.
+
+        Examples
+        --------
+        >>> from budgetkit import Budget, Allocation
+        >>> talk = Conversation(Budget(100, (), [Allocation("history"), Allocation("current")]))
+        >>> talk.add({"role": "user", "content": "Hello world"})
+        >>> Conversation.from_json(talk.to_json()).request().tokens == talk.request().tokens
+        True
+        """
+        budget, fill = restored(text)
+        try:
+            made = cls(budget, policy, counter, **more)
+        except LookupError as error:
+            raise refused(error) from error
+        engine = made._engine
+        engine.standing, made._inbox, engine.sent, engine.requests = fill(engine.ledger)
+        return made
+
+    @property
+    def _stages(self) -> tuple[Policy, ...]:
+        return (self.policy.policy if isinstance(self.policy, BringBack) else self.policy).stages
+
+    def _next(self) -> Asks:
+        with self._lock:
+            if self._inbox:
+                self._engine.ledger.take(self._inbox)
+                self._inbox = []
+            if any(isinstance(stage, Summarise) for stage in self._stages):
+                self._before = self._saved()
+        return self._engine.next()
+
+    def _writer(self, summarise: Write | None) -> Write:
+        if summarise is not None:
+            return summarise
+        if any(isinstance(stage, Summarise) and stage.text is None for stage in self._stages):
+            raise ValueError(
+                f"{brief(self.policy)} writes summaries, and nobody says how; a replay models their length, "
+                "a conversation sends them; pass summarise=, a function from messages to a text"
+            )
+        return lambda messages: str(self.policy.write(messages))
+
+    def _write_now(self, messages: list[Message]) -> str:
+        text = self._write(messages)
+        if isinstance(text, str):
+            return text
+        if inspect.iscoroutine(text):
+            text.close()
+        raise TypeError(
+            f"a summary of type {type(text).__name__}; request() takes texts; await arequest(), or return a text"
+        )
+
+
+def _answered(asks: Asks, write: Callable[[list[Message]], str]) -> Request:
+    try:
+        replaced = next(asks)
+        while True:
+            replaced = asks.send(write(replaced))
+    except StopIteration as stop:
+        request: Request = stop.value
+        return request
+    finally:
+        asks.close()
+
+
+def _check_saveable(said: Sequence[Message]) -> None:
+    """Refuse what a later request, or a saved conversation, would fail on."""
+    for message in said:
+        what = f"a message of {brief(message.role)}"
+        try:
+            _ = message.contexts, message.tool_calls, message.images
+            json.dumps(message.raw)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ValueError(
+                f"{what} cannot be kept: {one_line(str(error))}; a message is texts, numbers, lists and objects, as "
+                "JSON has them; write it so"
+            ) from None

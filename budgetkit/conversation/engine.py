@@ -1,0 +1,221 @@
+"""Engine: one request after the other, pruned, planned and written; :class:`Conversation` says who may ask when."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Generator
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+from zlib import crc32
+
+from budgetkit.budget import Budget
+from budgetkit.budget.quoting import brief
+from budgetkit.conversation.assembly import describe
+from budgetkit.conversation.request import Left, Request
+from budgetkit.conversation.running_ledger import Line, RunningLedger
+from budgetkit.conversation.saving import packed, unpack
+from budgetkit.conversation.shortening import fewer_passages, placeholder, shorten_results
+from budgetkit.message import Message
+from budgetkit.plan import Plan, allocate
+from budgetkit.plan.allocating import with_undeclared
+from budgetkit.plan.item import Item
+from budgetkit.pruning.dropping import StartOn, Steps, prune, summary_role
+from budgetkit.pruning.history import SHRUNK, SUMMARISED
+from budgetkit.pruning.policies import BringBack, Policy, PruningContext
+
+Overrun = Literal["warn", "raise", "tell"]
+Asks = Generator[list[Message], str, Request]
+_ROOM = 256  # slots that what has left may take up
+_BACK = 1 << 40  # beyond the stamps of messages that never left
+
+
+@dataclass
+class Engine:
+    """Hold a running conversation between two requests."""
+
+    budget: Budget
+    policy: Policy
+    ledger: RunningLedger
+    tell: bool
+    shorten: bool
+    overrun: Overrun
+    start_on: StartOn = "any"
+    standing: dict[int, Line] = field(default_factory=dict)
+    sent: list[int] = field(default_factory=list)
+    requests: int = 0
+    back: list[Line] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.open = with_undeclared(replace(self.budget, deficit="signed"), [self.ledger.rules.section])
+
+    def next(self) -> Asks:
+        """Give the next request; asks for the texts of summaries on the way."""
+        ledger, history, section = self.ledger, self.ledger.history, self.ledger.rules.section
+        demand = ledger.demand()
+        self.open = with_undeclared(self.open, demand)
+        plan = allocate(self.open, demand)
+        entering = ledger.entering()
+        entered = ledger.entered + sum(history.slots.tokens[slot] for slot in entering)
+        pinned = demand[section] - entered
+        others = sum(g.granted for g in plan.grants if g.section != section) + pinned
+        limit = plan[section].limit - pinned
+        room = PruningContext(0, limit, others, self.open.usable, self.open.window, ledger.turn)
+        before, standing = history.saved(), dict(self.standing)
+        history.begin(self.requests)
+        try:
+            texts = yield from self._summarised(prune(history, self.policy, room, entering, start_on=self.start_on))
+        except BaseException:
+            history.go_back(before)
+            self.standing = standing
+            raise
+        self.requests += 1
+        ledger.enter(entering)
+        left = [*self._settled()]
+        self.back = self._brought(limit)
+        return self._fitted(plan, demand, pinned, left, texts)
+
+    def _summarised(self, steps: Steps) -> Generator[list[Message], str, list[str]]:
+        """Put a summary wherever one is asked for; returns those that are shorter than what they replace."""
+        rules, lines = self.ledger.rules, self.ledger.lines
+        asked: list[tuple[int, int, str]] = []
+        try:
+            replaced = next(steps)
+            while True:
+                text = yield [(self.standing.get(slot) or lines[slot]).message for slot in replaced]
+                message = Message({"role": summary_role(self.start_on), "content": text})
+                tokens = rules.framing.message(message, rules.count)
+                self.ledger.stamps += 1
+                self.standing[replaced[0]] = Line(message, tokens, rules.section, rules.section, self.ledger.stamps)
+                asked.append((replaced[0], tokens, text))
+                replaced = steps.send(tokens)
+        except StopIteration as stop:
+            placed = [(place, tokens) for place, tokens, _ in stop.value.written]
+            return [text for place, tokens, text in asked if (place, tokens) in placed]
+
+    def _settled(self) -> Generator[Left, None, None]:
+        """Forget what left, and write placeholders."""
+        ledger, history = self.ledger, self.ledger.history
+        self.standing = {place: line for place, line in self.standing.items() if place in history.summaries}
+        for slot in sorted({*history.changed}):
+            was = ledger.lines[slot].message.raw
+            if history.gone[slot] >= 0:
+                del ledger.lines[slot]
+                yield Left(was, "summarised" if history.state[slot] == SUMMARISED else "dropped")
+            elif history.state[slot] == SHRUNK:
+                message = placeholder(ledger.lines[slot].message, history.size[slot], ledger.rules)
+                ledger.restamp(slot, message, history.size[slot])
+                yield Left(was, "shrunk")
+
+    def _fitted(self, plan: Plan, demand: Counter[str], pinned: int, left: list[Left], texts: list[str]) -> Request:
+        """Plan what is left, and cut inside what the window still has no room for."""
+        ledger, section = self.ledger, self.ledger.rules.section
+        pinned += sum(line.tokens for line in self.back)
+
+        def again() -> Plan:
+            now = ledger.demand()
+            return self._planned(now, pinned + now[section] - demand[section])
+
+        if ledger.history.tokens + pinned != demand[section] or plan[section].cut:
+            plan = self._planned(demand, pinned)
+        cut = [grant for grant in plan.grants if grant.cut and grant.section != section]
+        if self.shorten and (cut or _missing(plan) > 0):
+            for grant in cut:
+                kept = fewer_passages(ledger, self.budget, grant)
+                left += [Left(each.payload.raw, "dropped") for each in ledger.passages if each not in kept]
+                ledger.passages = kept
+                left += shorten_results(ledger, ledger.demand()[grant.section] - grant.granted, grant.section)
+            plan = again()
+            if (missing := _missing(plan)) > 0:
+                left += shorten_results(ledger, missing)
+                plan = again()
+        return self._made(plan, left, texts)
+
+    def _brought(self, limit: int) -> list[Line]:
+        """Bring back for this request what its question asks for, as it was."""
+        ledger, policy = self.ledger, self.policy
+        if ledger.archive is None or not isinstance(policy, BringBack):
+            return []
+        found = ledger.archive.returns(ledger.history, policy, limit, ledger.start, self.start_on)
+        tokens, said = ledger.history.slots.tokens, ledger.archive.messages
+        return [Line(said[slot], tokens[slot], "", "", _BACK + slot) for slot in found]
+
+    def _planned(self, demand: Counter[str], pinned: int) -> Plan:
+        section, history = self.ledger.rules.section, self.ledger.history
+        asked = dict(demand) | {section: max(0, history.tokens + pinned)}
+        if self.policy.floor.conflict == "shrink" and allocate(self.open, asked)[section].cut:
+            return allocate(with_promise(self.open, section, asked[section]), asked)
+        return allocate(self.open, asked)
+
+    def _made(self, plan: Plan, left: list[Left], texts: list[str]) -> Request:
+        ledger = self.ledger
+        tokens, missing = sum(grant.demand for grant in plan.grants), _missing(plan)
+        told = self._told(plan, tokens, missing)
+        lines = self._lines()
+        stable = self._stable([line.stamp for line in lines])
+        messages: list[dict[str, Any]] = [line.message.raw for line in lines]  # type: ignore[misc]  # read as dicts
+        if self.tell and (text := describe(plan, ledger.rules.count, framing=ledger.rules.framing)):
+            messages.append({"role": "system", "content": text})
+            tokens += ledger.rules.framing.message(messages[-1], ledger.rules.count)
+        waits = [Left(ledger.lines[slot].message.raw, "unanswered") for slot in sorted(ledger.apart)]
+        tools = [dict(each) for each in ledger.tools]
+        if ledger.archive is None and len(ledger.history.slots) > _ROOM + 2 * len(ledger.lines):
+            self.standing = unpack(ledger, packed(ledger, self.standing))
+        return Request(messages, tools, plan, tokens, max(0, missing), (*left, *waits), tuple(texts), stable, told)
+
+    def _told(self, plan: Plan, tokens: int, missing: int) -> tuple[str, ...]:
+        """Say what is above its limit; a request that is too large is warned of or raises, as was asked for."""
+        told = (
+            f"section {brief(g.section)} holds {g.demand:,} tokens, {g.cut:,} above its limit of {g.limit:,}; it is "
+            "sent whole; raise the limit, or shorten the texts"
+            for g in plan.grants
+            if g.cut
+        )
+        if missing <= 0:
+            return tuple(told)
+        over = (
+            f"a request of {tokens:,} tokens exceeds what the window has for it by {missing:,}; nothing more may "
+            "leave: shorten the question or the system message, lower the floor, or take a larger window"
+        )
+        if self.overrun == "raise" or (self.overrun == "warn" and self.budget.deficit == "raise"):
+            raise ValueError(over)
+        if self.overrun == "warn":
+            warnings.warn(over, stacklevel=6)
+        return over, *told
+
+    def _stable(self, stamps: list[int]) -> int:
+        """Return how many messages at the beginning are those of the last request."""
+        pairs = enumerate(zip(self.sent, stamps, strict=False))
+        stable = next((i for i, (old, new) in pairs if old != new), min(len(self.sent), len(stamps)))
+        self.sent = stamps
+        return stable
+
+    def _lines(self) -> list[Line]:
+        """List what is sent in order: earlier turns and their summaries, passages, this turn."""
+        ledger = self.ledger
+        lines = ledger.lines if not self.standing else ledger.lines | self.standing
+        slots = sorted(lines.keys() - ledger.apart) if ledger.apart else sorted(lines)
+        found = [lines[slot] for slot in slots]
+        if ledger.passages or self.back:
+            edge = sum(slot < ledger.start for slot in slots)
+            found[edge:edge] = [*self.back, *(_passage(item, ledger.turn) for item in ledger.passages)]
+        return found
+
+
+def with_promise(budget: Budget, section: str, floor: int) -> Budget:
+    """Return the budget in which one section gives up nothing, and the others shrink for it."""
+    cap = budget.caps[section]
+    return budget.assign(
+        **{section: {"floor": floor, "importance": 5, "cap": None if cap is None else max(cap, floor)}}
+    )
+
+
+def _passage(item: Item, turn: int) -> Line:
+    """Write a passage as a message; in another turn it is another one."""
+    message = Message({"role": "system", "content": item.payload.text})
+    return Line(message, item.tokens, "", "", ~crc32(f"{turn} {message.text}".encode("utf-8", "replace")))
+
+
+def _missing(plan: Plan) -> int:
+    """Return how far what is sent exceeds the window; what a section asks for is sent whole."""
+    return sum(grant.cut for grant in plan.grants) - plan.free

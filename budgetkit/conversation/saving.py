@@ -1,0 +1,471 @@
+"""A running conversation as plain data and back: only what is still there, numbered anew, so that it stays small.
+
+    {"budgetkit": 2, "budget": {...}, "section": "history", "tools": [...], "inbox": [...], "sent": [...],
+     "requests": 3,
+     "conversation": {
+         "slots":  [{"unit": 0, "tokens": 9, "turn": 1, "is_result": false, "importance": 0, "size": 9, "state": 1,
+                     "role": "user"}, ...],
+         "lines":  [{"slot": 0, "message": {"role": "user", "content": "Hello world"}, "tokens": 9, "past": "history",
+                     "present": "current", "stamp": 1, "sent": true}, ...], ...}}
+
+A slot is a message's place in the conversation; a line is a message that is or will be sent. Every field has its name.
+Version 1, which 0.2.0 wrote, had rows without names; it is read as well.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final, TypeVar
+
+from budgetkit import state
+from budgetkit.budget import Budget
+from budgetkit.budget.amounts import MOST_TOKENS
+from budgetkit.budget.quoting import brief, one_line
+from budgetkit.conversation.returning import Archive
+from budgetkit.conversation.running_ledger import Line, RunningLedger
+from budgetkit.message import Message
+from budgetkit.plan.allocating import with_undeclared
+from budgetkit.plan.item import Item
+from budgetkit.pruning.history import NEVER, SHRUNK, WAITING, WHOLE, History, Slots
+
+VERSION: Final = 2
+#: Of the budget inside, which has a version of its own.
+BUDGET_VERSION: Final = 1
+Raw = dict[str, Any]
+Standing = dict[int, Line]
+Filled = tuple[Standing, list[Message], list[int], int]
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True)
+class SavedSlot:
+    """A message's place: what goes with it, what it holds, and what has become of it."""
+
+    unit: int  # the first slot of those that leave together
+    tokens: int  # of the message as it came
+    turn: int
+    is_result: bool
+    importance: int
+    size: int  # what the history holds of it now, in tokens
+    state: int  # see budgetkit.pruning.history
+    role: str = ""
+
+
+@dataclass(frozen=True)
+class SavedLine:
+    """A message that is or will be sent, and the sections that it counts in."""
+
+    slot: int
+    message: Raw
+    tokens: int
+    past: str  # its section once its turn has passed
+    present: str  # its section while its turn lasts
+    stamp: int  # a number that changes with its text
+    sent: bool
+
+
+@dataclass(frozen=True)
+class SavedSummary:
+    """A summary stands in a slot and covers all turns up to one."""
+
+    slot: int
+    last_turn: int
+
+
+@dataclass(frozen=True)
+class SavedDemand:
+    """What a message of this turn asks of the section that it will count in later."""
+
+    slot: int
+    section: str
+    tokens: int
+
+
+@dataclass(frozen=True)
+class SavedCall:
+    """A message with calls that have no result yet, by their ids."""
+
+    slot: int
+    calls: list[str]
+
+
+@dataclass(frozen=True)
+class SavedAnswers:
+    """The results that wait until all calls of a message have theirs."""
+
+    slot: int
+    results: list[int]
+
+
+@dataclass(frozen=True)
+class SavedPassage:
+    """A passage that was retrieved for this turn."""
+
+    section: str
+    tokens: int
+    score: float
+    passage: Raw
+
+
+@dataclass(frozen=True)
+class SavedState:
+    """All that a conversation remembers between two requests."""
+
+    slots: list[SavedSlot]
+    gone: list[int]
+    closed: list[int]
+    results: list[int]  # the tool results that are still whole
+    summaries: list[SavedSummary]
+    lines: list[SavedLine]
+    standing: list[SavedLine]  # the summaries, as they are sent
+    this_turn: list[SavedDemand]
+    waiting: list[int]
+    callers: dict[str, int]
+    unanswered: list[SavedCall]
+    answers: list[SavedAnswers]
+    passages: list[SavedPassage]
+    system: list[Raw]
+    past: dict[str, int]
+    present: dict[str, int]
+    start: int
+    turn: int
+    entered: int
+    stamps: int
+    carrier: str
+    archive: list[Raw] = field(default_factory=list)
+
+
+_PLAIN: Final = ("turn", "entered", "stamps", "carrier")
+# Rows of version 1, by part: the names of what stood in them.
+_FIRST_VERSION: Final[Mapping[str, type]] = {
+    "slots": SavedSlot,
+    "summaries": SavedSummary,
+    "lines": SavedLine,
+    "standing": SavedLine,
+    "this_turn": SavedDemand,
+    "unanswered": SavedCall,
+    "answers": SavedAnswers,
+    "passages": SavedPassage,
+}
+
+
+def saved(
+    budget: Budget, ledger: RunningLedger, standing: Standing, inbox: Sequence[Message], sent: list[int], requests: int
+) -> dict[str, Any]:
+    """Return a conversation as plain data."""
+    conversation = {name: _written(part) for name, part in vars(packed(ledger, standing)).items()}
+    if ledger.archive is None:
+        del conversation["archive"]
+    return {
+        "budgetkit": VERSION,
+        "budget": state.to_dict(budget)["budget"],
+        "section": ledger.rules.section,
+        "tools": list(ledger.tools),
+        "conversation": conversation,
+        "inbox": [message.raw for message in inbox],
+        "sent": sent,
+        "requests": requests,
+    }
+
+
+def _written(part: Any) -> Any:
+    """Write the rows of a part as objects."""
+    return [vars(row) if type(row) in _ROWS else row for row in part] if isinstance(part, list) else part
+
+
+def restored(text: str) -> tuple[Budget, Callable[[RunningLedger], Filled]]:
+    """Return the budget of a saved conversation, and a function that fills a ledger with what was said."""
+    try:
+        data = json.loads(text)
+        version = data["budgetkit"]
+        budget = state.from_dict({"budgetkit": BUDGET_VERSION, "budget": data["budget"]})
+        if version not in (1, VERSION) or isinstance(version, bool) or not isinstance(budget, Budget):
+            raise ValueError(f"version {brief(version)} is not known, {VERSION} is")
+    except (ValueError, TypeError, LookupError) as error:
+        raise refused(error) from error
+
+    def fill(ledger: RunningLedger) -> Filled:
+        if ledger.rules.section != data.get("section"):
+            raise ValueError(
+                f"the saved conversation prunes {brief(data.get('section'))}, this one {brief(ledger.rules.section)}; "
+                "give the roles and the section that it had"
+            )
+        try:
+            written = data["conversation"] if version == VERSION else _named(data["conversation"])
+            saved_state = _read(SavedState, written, "its conversation")
+            sent = _whole_numbers(data["sent"], "its stamps")
+            (requests,) = _whole_numbers([data["requests"]], "its number of requests")
+            ledger.tools = list(data["tools"])
+            standing = unpack(ledger, saved_state)
+            _refuse_strangers(ledger, standing, saved_state)
+            with_undeclared(replace(budget, deficit="signed"), _sections(ledger, standing))
+            ledger.count_schemas()
+            inbox = [Message(raw) for raw in data["inbox"]]
+        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
+            raise refused(error) from error
+        return standing, inbox, sent, requests
+
+    return budget, fill
+
+
+def _named(conversation: Mapping[str, Any]) -> dict[str, Any]:
+    """Give names to the rows of version 1, which were lists; who speaks in a slot stands in its line alone."""
+    named = dict(conversation)
+    for part, kind in _FIRST_VERSION.items():
+        names = [each.name for each in fields(kind)]
+        named[part] = [dict(zip(names, row, strict=False)) for row in conversation[part]]
+    for line in (*named["standing"], *named["lines"]):
+        named["slots"][line["slot"]]["role"] = str(line["message"]["role"])
+    return named
+
+
+def _whole_numbers(value: Any, what: str) -> list[int]:
+    """Return a list of whole numbers; what comes back is stamped beyond the greatest number of tokens."""
+    for number in value if isinstance(value, list) else [value]:
+        if type(number) is not int or not -MOST_TOKENS <= number <= 2 * MOST_TOKENS:
+            raise ValueError(f"{what} hold {brief(number)}, which is no whole number of that size")
+    if not isinstance(value, list):
+        raise ValueError(f"{what} are {brief(value)}, which is no list")
+    return value
+
+
+def _read(kind: type[Row], value: Any, what: str) -> Row:
+    """Read a row whose fields all have the types that its class gives them."""
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{what} is {brief(value)}, which is no object with names")
+    read: dict[str, Any] = {}
+    for each in fields(kind):  # type: ignore[arg-type] # a dataclass
+        if each.name not in value and each.name in _OPTIONAL:
+            continue
+        if each.name not in value:
+            raise ValueError(f"{what} has no {each.name}")
+        read[each.name] = _READERS[str(each.type)](value[each.name], f"{each.name} of {what}")
+    return kind(**read)
+
+
+def _texts(value: Any, what: str) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise ValueError(f"{what} is {brief(value)}, which is no list of texts")
+    return value
+
+
+def _plain(kind: type | tuple[type, ...], known: str) -> Callable[[Any, str], Any]:
+    """Return what reads a value of one type."""
+
+    def read(value: Any, what: str) -> Any:
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise ValueError(f"{what} is {brief(value)}, which is no {known}")
+        return value
+
+    return read
+
+
+def _row_of(kind: type[Row]) -> Callable[[Any, str], Row]:
+    """Return what reads a row of one kind."""
+    return lambda value, what: _read(kind, value, what)
+
+
+def _list_of(read: Callable[[Any, str], Any]) -> Callable[[Any, str], list[Any]]:
+    """Return what reads a list of values of one kind."""
+
+    def read_list(value: Any, what: str) -> list[Any]:
+        if not isinstance(value, list):
+            raise ValueError(f"{what} is {brief(value)}, which is no list")
+        return [read(each, f"an entry of {what}") for each in value]
+
+    return read_list
+
+
+def _numbers_by_name(value: Any, what: str) -> dict[str, int]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{what} is {brief(value)}, which is no object with names")
+    _whole_numbers([*value.values()], what)
+    return value
+
+
+def _whole(value: Any, what: str) -> int:
+    return _whole_numbers([value], what)[0]
+
+
+_ROWS: Final = {*_FIRST_VERSION.values()}
+_OPTIONAL: Final = ("archive", "role")
+#: What reads a field, by the type that its class gives it.
+_READERS: Final[Mapping[str, Callable[[Any, str], Any]]] = {
+    "int": _whole,
+    "bool": _plain(bool, "truth value"),
+    "str": _plain(str, "text"),
+    "float": _plain((int, float), "number"),
+    "Raw": _plain(dict, "object"),
+    "list[int]": _whole_numbers,
+    "list[str]": _texts,
+    "list[Raw]": _list_of(_plain(dict, "object")),
+    "dict[str, int]": _numbers_by_name,
+    **{f"list[{kind.__name__}]": _list_of(_row_of(kind)) for kind in _ROWS},
+}
+
+
+def _refuse_strangers(ledger: RunningLedger, standing: Standing, state: SavedState) -> None:
+    """Refuse parts that name messages which the other parts do not have: a request would fail on them, or hang."""
+    history, lines = ledger.history, ledger.lines
+    slots = range(len(history.slots))
+    inside = [slot for slot in slots if history.state[slot] in (WHOLE, SHRUNK)]
+    waits = [slot for slot in slots if history.state[slot] == WAITING]
+    left = [slot for slot in slots if history.state[slot] > SHRUNK]
+    answers = [slot for found in ledger.results.values() for slot in found]
+    numbers = [*lines, *standing, *ledger.this_turn, *ledger.callers.values(), *ledger.unanswered, *ledger.results]
+    parts: list[tuple[str, Collection[int], Container[int]]] = [
+        ("its parts name", {*numbers, *history.slots.unit, *history.closed, *history.whole_results}, slots),
+        ("its summaries stand for", [summary.slot for summary in state.summaries], standing.keys() - {*inside}),
+        ("its history holds", inside, lines),
+        ("its history waits for", ledger.waiting, lines.keys() & {*waits}),
+        ("its calls wait for", answers, ledger.apart),
+        ("its history lost", state.gone, left),
+    ]
+    for what, named, known in parts:
+        strange = [slot for slot, times in Counter(named).items() if times > 1 or slot not in known]
+        if strange:
+            raise ValueError(f"{what} message {strange[0]}, which the other parts do not have, or not so")
+    if not 0 <= ledger.start <= len(slots) or (ledger.archive and len(ledger.archive.messages) != len(slots)):
+        raise ValueError(f"it begins a turn or keeps an archive for other messages than its {len(slots)}")
+
+
+def _sections(ledger: RunningLedger, standing: Standing) -> list[str]:
+    """List each section that the next requests may ask for."""
+    lines = [name for line in (*ledger.lines.values(), *standing.values()) for name in (line.past, line.present)]
+    turn = (past for past, _ in ledger.this_turn.values())
+    return [*dict.fromkeys([*ledger.demand(), *ledger.past, *ledger.present, *lines, *turn])]
+
+
+def refused(error: Exception) -> ValueError:
+    """Say why a text is no saved conversation."""
+    said = one_line(str(error) if isinstance(error, ValueError) else f"{type(error).__name__} {error}")
+    return ValueError(f"no saved conversation: {said}; give the whole text that to_json made")
+
+
+def packed(ledger: RunningLedger, standing: Standing) -> SavedState:
+    """Return what is still there as rows with names, its messages numbered from 0 on."""
+    history, slots = ledger.history, ledger.history.slots
+
+    # what is still there: everything where it may come back, else what is sent and what that goes with
+    kept = {*ledger.lines, *standing, *ledger.this_turn, *([ledger.start] if ledger.start < len(slots) else [])}
+    kept |= {slots.unit[slot] for slot in kept} if ledger.archive is None else {*range(len(slots))}
+    order = sorted(kept)
+    new = {slot: number for number, slot in enumerate(order)}
+
+    rows = [
+        SavedSlot(
+            unit=new[slots.unit[slot]],
+            tokens=slots.tokens[slot],
+            turn=slots.turn[slot],
+            is_result=slots.is_result[slot],
+            importance=slots.importance[slot],
+            size=history.size[slot],
+            state=history.state[slot],
+            role=slots.role[slot],
+        )
+        for slot in order
+    ]
+    passages = [
+        SavedPassage(section=item.section, tokens=item.tokens, score=item.score, passage=dict(item.payload.raw))
+        for item in ledger.passages
+    ]
+    return SavedState(
+        slots=rows,
+        gone=[new[slot] for slot in order if history.gone[slot] != NEVER],
+        closed=[new[slot] for slot in order if slot in history.closed],
+        results=[new[slot] for slot in order if slot in history.whole_results],
+        summaries=[SavedSummary(new[place], turn) for place, turn in history.summaries.items()],
+        lines=[_saved_line(new[slot], line) for slot, line in ledger.lines.items()],
+        standing=[_saved_line(new[slot], line) for slot, line in standing.items()],
+        this_turn=[SavedDemand(new[slot], section, tokens) for slot, (section, tokens) in ledger.this_turn.items()],
+        waiting=[new[slot] for slot in ledger.waiting],
+        callers={id: new[slot] for id, slot in ledger.callers.items() if slot in new},
+        unanswered=[SavedCall(new[slot], sorted(ids)) for slot, ids in ledger.unanswered.items() if slot in new],
+        answers=[
+            SavedAnswers(new[slot], [new[result] for result in results]) for slot, results in ledger.results.items()
+        ],
+        passages=passages,
+        system=[dict(message.raw) for message in ledger.system],
+        past=dict(ledger.past),
+        present=dict(ledger.present),
+        start=bisect_left(order, ledger.start),
+        turn=ledger.turn,
+        entered=ledger.entered,
+        stamps=ledger.stamps,
+        carrier=ledger.carrier,
+        archive=[] if ledger.archive is None else [dict(message.raw) for message in ledger.archive.messages],
+    )
+
+
+def unpack(ledger: RunningLedger, state: SavedState) -> Standing:
+    """Fill a ledger with what `packed` returned; the summaries that stand are returned."""
+    rows = state.slots
+    slots = Slots(
+        tokens=[row.tokens for row in rows],
+        unit=[row.unit for row in rows],
+        turn=[row.turn for row in rows],
+        is_result=[row.is_result for row in rows],
+        importance=[row.importance for row in rows],
+        role=[row.role for row in rows],
+    )
+    history = ledger.history = History(slots)
+    history.take_up(
+        size=[row.size for row in rows],
+        state=[row.state for row in rows],
+        gone=state.gone,
+        summaries={summary.slot: summary.last_turn for summary in state.summaries},
+        closed=state.closed,
+        whole_results=state.results,
+    )
+    ledger.lines = {line.slot: _line(line) for line in state.lines}
+    ledger.apart = {slot for slot, line in ledger.lines.items() if not line.sent}
+    ledger.this_turn = {demand.slot: (demand.section, demand.tokens) for demand in state.this_turn}
+    ledger.waiting = list(state.waiting)
+    ledger.callers = dict(state.callers)
+    ledger.unanswered = {call.slot: set(call.calls) for call in state.unanswered}
+    ledger.results = {answers.slot: list(answers.results) for answers in state.answers}
+    ledger.passages = [
+        Item(row.section, row.tokens, score=row.score, payload=Message(row.passage)) for row in state.passages
+    ]
+    ledger.past = Counter(state.past)
+    ledger.present = Counter(state.present)
+    ledger.start = state.start
+    ledger.system = tuple(map(Message, state.system))
+    for name in _PLAIN:
+        setattr(ledger, name, getattr(state, name))
+    if ledger.archive is not None:
+        ledger.archive = Archive(map(Message, state.archive or _forgotten(ledger)))
+    return {line.slot: _line(line) for line in state.standing}
+
+
+def _forgotten(ledger: RunningLedger) -> list[Mapping[str, Any]]:
+    """Stand in for what another policy forgot: it has no words to be found by."""
+    lines, slots = ledger.lines, range(len(ledger.history.slots))
+    return [lines[slot].message.raw if slot in lines else {"role": "assistant", "content": ""} for slot in slots]
+
+
+def _saved_line(slot: int, line: Line) -> SavedLine:
+    return SavedLine(
+        slot=slot,
+        message=dict(line.message.raw),
+        tokens=line.tokens,
+        past=line.past,
+        present=line.present,
+        stamp=line.stamp,
+        sent=line.sent,
+    )
+
+
+def _line(row: SavedLine) -> Line:
+    return Line(
+        message=Message(row.message),
+        tokens=row.tokens,
+        past=row.past,
+        present=row.present,
+        stamp=row.stamp,
+        sent=row.sent,
+    )

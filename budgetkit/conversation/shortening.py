@@ -1,0 +1,61 @@
+"""Messages cut inside: placeholders of tool results, results too large for the window, fewer passages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from budgetkit.budget import Allocation, Budget
+from budgetkit.conversation.request import Left
+from budgetkit.conversation.running_ledger import Rules, RunningLedger
+from budgetkit.message import RESULT_ROLES, Message
+from budgetkit.plan import Grant, fit
+from budgetkit.plan.item import Item
+from budgetkit.truncation import cutter, truncate
+
+PLACEHOLDER = "[tool result left out]"
+LEAST = 32  # tokens of a result that is cut: its marker, and a line of it
+_INSIDE = Allocation("result", granularity="token", keep="first")
+
+
+def placeholder(result: Message, limit: int, rules: Rules) -> Message:
+    """Return what is left of a tool result, of at most so many tokens."""
+
+    def cost(text: str) -> int:
+        return rules.framing.message(result.with_text(text), rules.count)
+
+    if cost("") > limit:
+        raise ValueError(
+            f"a placeholder of {limit:,} tokens was asked for; an empty tool result has {cost(''):,}; "
+            "give at least these"
+        )
+    return result.with_text(truncate(PLACEHOLDER, limit, cost))
+
+
+def shorten_results(ledger: RunningLedger, excess: int, section: str | None = None) -> Iterator[Left]:
+    """Cut tool results inside, the largest first, until so many tokens are saved; of one section, or of all."""
+    cut = cutter(ledger.rules.count, ledger.rules.framing)
+    found = [
+        (line.tokens, slot) for slot, line in ledger.lines.items() if line.sent and line.message.role in RESULT_ROLES
+    ]
+    for tokens, slot in sorted(found, key=lambda each: (-each[0], each[1])):
+        line = ledger.lines[slot]
+        if excess <= 0 or tokens <= LEAST:
+            return
+        if section is not None and section != (line.present if slot in ledger.this_turn else line.past):
+            continue
+        shorter = cut(Item("result", tokens, payload=line.message), max(LEAST, tokens - excess), _INSIDE)
+        if shorter is not None and shorter.tokens < tokens:
+            ledger.rewrite(slot, shorter.payload, shorter.tokens)
+            excess -= tokens - shorter.tokens
+            yield Left(line.message.raw, "shortened")
+
+
+def fewer_passages(ledger: RunningLedger, budget: Budget, grant: Grant) -> list[Item]:
+    """Keep of a section's passages what its grant has room for, as its allocation chooses."""
+    own = [item for item in ledger.passages if item.section == grant.section]
+    room = max(0, grant.granted - ledger.demand()[grant.section] + sum(item.tokens for item in own))
+    line = next((a for a in budget.allocations if a.section == grant.section), Allocation(grant.section))
+    alone = Budget(room, (), [replace(line, cap=None, floor=0, weight=0, required=False)], deficit="signed")
+    kept = {id(decision.item) for decision in fit(alone, own).decisions if decision.kept}
+    return [item for item in ledger.passages if item.section != grant.section or id(item) in kept]

@@ -1,0 +1,427 @@
+"""Claude's tokens by ctok, a rebuilt tokenizer of Claude's: the one door to that package.
+
+ctok (MIT, the extra ``claude``) is unofficial. Its author rebuilt it from the public
+endpoint that counts tokens. Nothing of it is copied here. It writes a text as a stream of words with marks at their
+borders, and looks for the fewest pieces of its vocabulary that cover the stream::
+
+    "Hello, world"  ->  ^hello$ ,$ ^world$  ->  3 pieces         (^ a word begins, $ a word ends)
+
+Two facts make it fast enough for sliders. No piece holds white space together with anything else, and none goes on
+after a word's end or begins before a word's begin. So a text falls apart at white space, and what a chunk costs
+depends only on the chunk and on the blanks beside it: it is remembered. Both facts are tested when a vocabulary is
+loaded. Where they do not hold, or ctok has changed inside, its public function counts instead.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import groupby, pairwise
+from typing import Any, Final
+
+from budgetkit.budget.quoting import brief
+from budgetkit.counters.basis import Basis
+from budgetkit.counters.locks import ForkSafeLock
+from budgetkit.counters.memory import CountMemory
+from budgetkit.counters.protocol import check_text
+
+__all__ = ["CTOK", "ReconstructedCounter", "rebuilt"]
+
+CTOK: Final = "ctok"
+_MEMORY_BYTES: Final = 32 * 2**20  # of whole texts
+_MOST_CHUNKS: Final = 200_000  # remembered in one generation; two are kept
+_LONG_CHUNK: Final = 200  # characters; a longer one hardly comes twice
+_LONG_STREAM: Final = 20_000  # characters: from here on long runs are shortened, which is exact (see `_shortened`)
+
+_BLANKS: Final = " \t\n\u3000"  # all white space that is left in a normalised text
+_SEAM: Final = re.compile(f"(?<=[^{_BLANKS}]) (?=[^{_BLANKS}])")
+_BLANK_RUN: Final = re.compile(f"([{_BLANKS}]+)")
+_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
+_PLAIN_WORD: Final = re.compile(r"([A-Z]?)([a-z]+)([,.?!:;]?)")
+_WORD_ENDS: Final = re.compile(r"(?<=[A-Za-z])(?=[0-9!-&(-/:-@\[-`{-~])")
+
+# What stands to the left of a chunk.
+_OTHER, _BLANK, _MESSAGE = 0, 1, 2
+
+# A text that meets many of ctok's rules; chunk by chunk it must count as ctok's public function does.
+_PROBE: Final = (
+    "Hello, world! it's 12,345 of 'em \u2014 NASA\u2019s  caf\u00e9 na\u0308ive\n\n\t\u5b57\u5178\u3002 x=\"y\"; "
+    "\u0661\u0662 \u00bd \u0e01\u0e33 \u2163 \U0001f600 \ufdd0 end \n\n\n"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReconstructedCounter:
+    """Count a Claude model's tokens with the tokenizer that ctok rebuilt.
+
+    Made by :func:`budgetkit.counter` where the extra ``claude`` is installed.
+
+    Parameters
+    ----------
+    model : str
+        The model that is counted for.
+    family : str
+        ctok's version of the vocabulary: ``"3.0"``, ``"4.7"`` or ``"4.8"``.
+
+    Examples
+    --------
+    >>> ReconstructedCounter("claude-sonnet-4-5", "3.0").basis
+    'reconstructed'
+    """
+
+    model: str
+    family: str
+
+    @property
+    def exact(self) -> bool:
+        """False: the vocabulary is not the maker's own."""
+        return False
+
+    @property
+    def basis(self) -> Basis:
+        """What its number rests on: a tokenizer that was rebuilt."""
+        return "reconstructed"
+
+    @property
+    def name(self) -> str:
+        """The model, and what it is counted with."""
+        return f"{self.model} (reconstructed by ctok, family {self.family})"
+
+    def __call__(self, text: str) -> int:
+        """Count one text, in tokens; a text counted before is remembered."""
+        check_text(text, self)
+        return _memory(self.family).count(text, rebuilt(self.family))
+
+    def many(self, texts: Sequence[str]) -> list[int]:
+        """Count several texts, in tokens each."""
+        for text in texts:
+            check_text(text, self)
+        count = rebuilt(self.family)
+        return _memory(self.family).count_many(texts, lambda new: [count(text) for text in new])
+
+
+@cache
+def _memory(family: str) -> CountMemory:
+    return CountMemory(_MEMORY_BYTES)
+
+
+@cache
+def rebuilt(family: str) -> Callable[[str], int]:
+    """Return what counts with one family: chunk by chunk, or ctok's public function where that cannot be trusted.
+
+    Raises
+    ------
+    ImportError
+        If ctok is not installed, or does not count what its 1.3.0 counts.
+    """
+    ctok = import_module(CTOK)
+    frame = ctok.tokenize("", family).count("\u27e8pad\u27e9")
+
+    def public(text: str) -> int:
+        return int(ctok.token_count(text, family)) - frame if text else 0
+
+    try:
+        tiling = _Tiling(family)
+        probes = [_PROBE, *(_PROBE[start:] for start in range(0, len(_PROBE), 7))]
+        agrees = all(tiling.count(probe) == public(probe) for probe in probes)
+    except Exception:  # whatever has changed inside ctok
+        agrees = False
+    return tiling.count if agrees else public
+
+
+@cache
+def is_usable() -> bool:
+    """Whether ctok is installed and counts what its documentation says that it counts."""
+    if find_spec(CTOK) is None:
+        return False
+    try:
+        counts = [import_module(CTOK).token_count("hello, world", family) for family in ("3.0", "4.7", "4.8")]
+    except Exception:  # another version, another Python: an estimate stands in, whatever it is
+        return False
+    return counts == [10, 15, 10]
+
+
+class _Tiling:
+    """Count chunk by chunk with the vocabulary and the stream of one of ctok's families.
+
+    What is remembered of a chunk is one number: its pieces times 4, plus 2 where its stream begins with a word's
+    begin, plus 1 where it ends with a word's end. A single blank between an end and a begin costs nothing.
+    """
+
+    def __init__(self, family: str) -> None:
+        main = import_module(f"{CTOK}.main")
+        constants = import_module(f"{CTOK}.constants")
+        normalize = import_module(f"{CTOK}.normalize")
+        model = main._model(main._family(family))
+
+        self._begin = constants.BOW_G
+        self._end = constants.EOW_G
+        self._shift = constants.SHIFT_G
+        self._cases = frozenset({constants.SHIFT_G, constants.CAPS_G})
+        self._marks = constants.MARKER_GLYPHS
+
+        self._normalized = normalize.nfc
+        self._stream = normalize.stream_norm
+        self._character_cost = import_module(f"{CTOK}.engine").char_cost
+        self._model = model
+        self._vocabulary = model.vocab
+        self._backwards = model.trie.root  # from a piece's last character to its first
+        self._complete = model.trie._END
+        self._frame_begins_word = bool(model.frame_bow)
+        self._longest = max(map(len, model.vocab))
+        self._check()
+
+        self._seamed: dict[str, int] = {}  # what stands between two single blanks
+        self._seamed_before: dict[str, int] = {}
+        self._parts: dict[tuple[str, int, bool], int] = {}
+        self._words: dict[str, int] = {}
+        self._lock = ForkSafeLock()
+
+    def _check(self) -> None:
+        """Raise where a piece goes over the places at which a text is taken apart."""
+        blanks = frozenset(_BLANKS)
+        for piece in self._vocabulary:
+            mixed = not blanks.isdisjoint(piece) and bool(piece.strip(_BLANKS))
+            begin = piece.find(self._begin)
+            inner_begin = begin > 0 and not self._cases.issuperset(piece[:begin])
+            if mixed or self._end in piece[:-1] or inner_begin:
+                raise ValueError(f"a piece {brief(piece)} that goes over a seam")
+
+    def count(self, text: str) -> int:
+        """Count one text, in tokens, without the frame of a message."""
+        if not text:
+            return 0
+        normal = self._normal(text)
+        body = normal.rstrip("\n")
+
+        # The frame ends in two line breaks of its own, which pieces join with those of the text.
+        breaks = len(normal) - len(body)
+        total = self._tokens("\n" * (breaks + 2)) - 1 if breaks else 0
+
+        # The frame's last mark takes a single leading blank in; before what begins no word it is a token of its own.
+        if self._frame_begins_word:
+            if text[0] == " " and body[:1] == " " and body[1:2] != " ":
+                body = body[1:]
+            if not body or body[0] in _BLANKS[1:]:
+                total += 1
+        if not body:
+            return total
+
+        units = _SEAM.split(body)
+        first = self._unit(units[0], _MESSAGE, right=len(units) > 1)
+        total += first >> 2
+        ends = first & 1
+        seamed = self._seamed
+        for unit in units[1:-1]:
+            cost = seamed.get(unit)
+            if cost is None:
+                cost = self._remembered(unit)
+            total += cost >> 2
+            if not (ends and cost & 2):
+                total += 1
+            ends = cost & 1
+        if len(units) > 1:
+            last = self._unit(units[-1], _BLANK, right=False)
+            total += last >> 2
+            if not (ends and last & 2):
+                total += 1
+        return total
+
+    def _normal(self, text: str) -> str:
+        """Normalise a text as ctok does, line by line, and only the lines that are not plain ASCII."""
+        if text.isascii() and _CONTROL.search(text) is None:
+            return text
+        fold = self._model.fold_quotes
+        lines = text.split("\n")
+        for index, line in enumerate(lines):
+            if not line.isascii() or _CONTROL.search(line) is not None:
+                lines[index] = self._normalized(_sorted_marks(line), fold_quotes=fold)
+        return "\n".join(lines)
+
+    def _remembered(self, unit: str) -> int:
+        """Recall what a unit between two blanks costs, or count it; when one generation is full the other goes."""
+        cost = self._seamed_before.get(unit)
+        if cost is None:
+            cost = self._unit(unit, _BLANK, right=True)
+        if len(unit) <= _LONG_CHUNK:
+            with self._lock:
+                if len(self._seamed) >= _MOST_CHUNKS:
+                    self._seamed_before = dict(self._seamed)
+                    self._seamed.clear()
+                self._seamed[unit] = cost
+        return cost
+
+    def _unit(self, unit: str, left: int, right: bool) -> int:
+        """Count chunks and the runs of blanks between them."""
+        parts = _BLANK_RUN.split(unit)
+        if len(parts) == 1:
+            return self._chunk(unit, left, right)
+
+        # Chunks stand at even places, runs of blanks at odd ones.
+        tokens = 0
+        begins = 0
+        ends = 0
+        for place in range(0, len(parts), 2):
+            chunk = parts[place]
+            if place:
+                run = parts[place - 1]
+                tokens += self._tokens(run)
+                left = _BLANK if run[-1] == " " else _OTHER
+            ends = 0
+            if not chunk:
+                continue
+            before_blank = right
+            if place + 1 < len(parts):
+                run = parts[place + 1]
+                before_blank = run[0] == " " and run[1:2] != " "
+            cost = self._chunk(chunk, left, before_blank)
+            tokens += cost >> 2
+            ends = cost & 1
+            if place == 0:
+                begins = cost & 2
+        return tokens << 2 | begins | ends
+
+    def _chunk(self, chunk: str, left: int, right: bool) -> int:
+        """Recall what a chunk without blanks costs, or count it."""
+        if len(chunk) > _LONG_CHUNK:
+            return self._long_chunk(chunk, left, right)
+        key = (chunk, left, right)
+        cost = self._parts.get(key)
+        if cost is None:
+            cost = self._counted(chunk, left, right)
+            if len(self._parts) >= _MOST_CHUNKS:
+                self._parts.clear()
+            self._parts[key] = cost
+        return cost
+
+    def _long_chunk(self, chunk: str, left: int, right: bool) -> int:
+        """Count a long chunk in parts, cut where a word ends before a digit or a sign."""
+        cuts = [0]
+        while (found := _WORD_ENDS.search(chunk, cuts[-1] + _LONG_STREAM)) is not None:
+            cuts.append(found.end())
+        cuts.append(len(chunk))
+
+        costs = []
+        for start, stop in pairwise(cuts):
+            beside_left = left if start == 0 else _OTHER
+            beside_right = right and stop == len(chunk)
+            costs.append(self._counted(chunk[start:stop], beside_left, beside_right))
+        tokens = sum(cost >> 2 for cost in costs)
+        return tokens << 2 | costs[0] & 2 | costs[-1] & 1
+
+    def _counted(self, chunk: str, left: int, right: bool) -> int:
+        """Count a chunk without blanks by its stream."""
+        plain = _PLAIN_WORD.fullmatch(chunk)
+        if plain is not None:
+            capital, small, sign = plain.groups()
+            tokens = self._word(f"{self._shift if capital else ''}{self._begin}{capital.lower()}{small}{self._end}")
+            if not sign:
+                return tokens << 2 | 3
+            tokens += self._word(sign + self._end if right else sign)
+            return tokens << 2 | 2 | right
+
+        # A tab beside the chunk keeps ctok from taking it for the begin of a message; it is cut off again.
+        before = {_OTHER: "\t", _BLANK: "\t ", _MESSAGE: ""}[left]
+        after = " \t" if right else ""
+        stream = self._stream(before + chunk + after, self._model, raw_head_space=False)
+        written_before = len(before) + (1 if before and self._frame_begins_word else 0)
+        stream = stream[written_before : len(stream) - len(after)]
+        opening = stream.lstrip("".join(self._cases))[:1]
+        begins = 2 if opening == self._begin else 0
+        ends = 1 if stream[-1:] == self._end else 0
+        return self._tokens(stream) << 2 | begins | ends
+
+    def _word(self, stream: str) -> int:
+        """Recall what a word or a sign costs, or count it."""
+        tokens = self._words.get(stream)
+        if tokens is None:
+            tokens = self._tokens(stream)
+            if len(self._words) >= _MOST_CHUNKS:
+                self._words.clear()
+            self._words[stream] = tokens
+        return tokens
+
+    def _tokens(self, stream: str) -> int:
+        """Return the fewest pieces that cover a stream."""
+        if stream in self._vocabulary:
+            return 1
+        saved = 0
+        if len(stream) > _LONG_STREAM:
+            stream, saved = self._shortened(stream)
+
+        # fewest[i] covers the first i characters. Of "ab" with pieces a, b, ab: [0], [0, 1], [0, 1, 1].
+        fewest = [0]
+        complete = self._complete
+        for end, character in enumerate(stream):
+            node = self._backwards.get(character)
+            is_piece = node is not None and complete in node
+            least = fewest[end] + (1 if is_piece else self._alone(character))
+            start = end - 1
+            while node is not None and start >= 0:
+                node = node.get(stream[start])
+                if node is None:
+                    break
+                if complete in node and fewest[start] + 1 < least:
+                    least = fewest[start] + 1
+                start -= 1
+            fewest.append(least)
+        return saved + fewest[-1]
+
+    def _alone(self, character: str) -> int:
+        """Return what a character costs that no piece covers."""
+        return 1 if character in self._marks else int(self._character_cost(self._model, character))
+
+    def _shortened(self, stream: str) -> tuple[str, int]:
+        """Take whole pieces out of long runs of one character; return the stream and the pieces taken out.
+
+        Let m be the longest piece of that character alone. Of m other pieces of it some neighbours' lengths add up to
+        a multiple of m, so pieces of length m do as well: fewer than m others are needed, and a run longer than
+        m x m and a piece at either edge holds one of length m. Without it the rest is covered by one piece less.
+        """
+        parts = []
+        taken = 0
+        for character, members in groupby(stream):
+            length = sum(1 for _ in members)
+            unit = self._longest_run(character)
+            edge = unit * unit + 2 * self._longest
+            if length > edge + unit:
+                pieces = (length - edge) // unit
+                length -= pieces * unit
+                taken += pieces * (1 if unit > 1 else self._tokens(character))
+            parts.append(character * length)
+        return "".join(parts), taken
+
+    def _longest_run(self, character: str) -> int:
+        """Return the length of the longest piece that is one character again and again; 1 where there is none."""
+        lengths = (length for length in range(self._longest, 1, -1) if character * length in self._vocabulary)
+        return next(lengths, 1)
+
+
+def _sorted_marks(text: str) -> str:
+    """Sort long rows of marks as normalising would, which takes quadratic time for it."""
+    return str(_many_marks().sub(lambda row: _sorted_row(row[0]), text))
+
+
+@cache
+def _many_marks() -> Any:
+    """Return the pattern of a long row of combining marks; its library is imported when a text is first counted."""
+    import regex  # 20 ms that making a counter need not pay
+
+    return regex.compile(r"\p{M}{64,}")
+
+
+def _sorted_row(row: str) -> str:
+    marks: list[str] = []
+    pending: list[str] = []
+    for mark in "".join(unicodedata.normalize("NFD", mark) for mark in row):
+        if unicodedata.combining(mark) == 0:
+            marks += [*sorted(pending, key=unicodedata.combining), mark]
+            pending = []
+        else:
+            pending.append(mark)
+    return "".join([*marks, *sorted(pending, key=unicodedata.combining)])

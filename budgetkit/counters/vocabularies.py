@@ -1,0 +1,236 @@
+"""Vocabularies that are not shipped: which one counts a model, where it lies on this machine, and a counter of it.
+
+``data/vocabularies.toml`` holds a row for each. A vocabulary comes with an extra (Claude's, DeepSeek's, Qwen's), or it
+is a file that the user has (Gemini's). Files are looked for in the folders of ``$BUDGETKIT_TOKENIZERS``, in the cache
+of Google's SDK and in Hugging Face's, always without a network, and one is taken only if its SHA-256 stands in the
+table.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from budgetkit.budget.quoting import brief
+from budgetkit.counters import reconstructed
+from budgetkit.counters.basis import Basis
+from budgetkit.counters.encodings import replace_surrogates
+from budgetkit.counters.protocol import Counter, check_text
+from budgetkit.counters.tokenizer_files import TokenizerFile, counting
+from budgetkit.files import read_toml
+
+__all__ = ["FOLDERS", "VocabularyCounter", "best", "from_file", "nearer", "vocabulary_of"]
+
+#: The environment variable that names folders with tokenizer files, divided as in PATH.
+FOLDERS = "BUDGETKIT_TOKENIZERS"
+_CTOK_PYTHON = (3, 12)  # the first that ctok supports
+_LARGEST = 64 * 2**20  # bytes of a file that is compared with a digest
+
+
+@dataclass(frozen=True, slots=True)
+class VocabularyCounter:
+    """Count a model's tokens with a tokenizer file that is not shipped.
+
+    Made by :func:`budgetkit.counter`. Nothing is loaded before the first count.
+
+    Parameters
+    ----------
+    model : str
+        The model that is counted for.
+    vocabulary : str
+        What the file is called beside a count: a name of ``data/vocabularies.toml``, or ``"tokenizer PATH"``.
+    file : TokenizerFile
+        Where the vocabulary lies, and how it is read.
+    basis : {"exact", "estimate"}
+        ``"exact"`` where the file is known to be the vocabulary of the model's maker.
+
+    Examples
+    --------
+    >>> counter = VocabularyCounter("gemini-2.5-pro", "gemma3", TokenizerFile("tokenizer.json"), "exact")
+    >>> counter.name, counter.exact
+    ('gemini-2.5-pro (gemma3)', True)
+    """
+
+    model: str
+    vocabulary: str
+    file: TokenizerFile
+    basis: Basis
+
+    @property
+    def exact(self) -> bool:
+        """Whether this is the number that the model itself would count."""
+        return self.basis == "exact"
+
+    @property
+    def name(self) -> str:
+        """The model, and which file counted."""
+        note = "" if self.exact else ", an estimate"
+        return f"{self.model} ({self.vocabulary}{note})"
+
+    def __call__(self, text: str) -> int:
+        """Count one text, in tokens, without special tokens around it."""
+        return self.many([text])[0]
+
+    def many(self, texts: Sequence[str]) -> list[int]:
+        """Count several texts, in tokens each."""
+        for text in texts:
+            check_text(text, self)
+        return counting(self.file)([replace_surrogates(text) for text in texts])
+
+
+def vocabulary_of(model: str) -> dict[str, Any] | None:
+    """Return the row of the table that counts a model, or None.
+
+    Examples
+    --------
+    >>> vocabulary_of("anthropic/claude-sonnet-4.5")["name"], vocabulary_of("gpt-4o")
+    ('ctok 3.0', None)
+    """
+    name = _spelled(model)
+    rows: list[dict[str, Any]] = read_toml("vocabularies.toml")["vocabulary"]
+    return next((row for row in rows if re.search(row["models"], name)), None)
+
+
+def best(model: str) -> Counter | None:
+    """Make the counter of a model whose vocabulary is on this machine; None where it is not, or there is none."""
+    row = vocabulary_of(model)
+    if row is None:
+        return None
+    if row["kind"] == "ctok":
+        return reconstructed.ReconstructedCounter(model, row["family"]) if reconstructed.is_usable() else None
+    return _of_file(model, os.environ.get(FOLDERS, ""))
+
+
+@lru_cache(maxsize=256)
+def _of_file(model: str, folders: str) -> VocabularyCounter | None:
+    """Make the counter of a model whose vocabulary is a file, where there is one and what reads it is installed."""
+    row = vocabulary_of(model) or {}
+    path = _package_file(row) if row["kind"] == "package" else _cached_file(row["name"], folders)
+    if path is None:
+        return None
+    file = TokenizerFile(str(path), row.get("pattern", ""), row.get("normal_form", ""))
+    if not file.is_readable:
+        return None
+    return VocabularyCounter(model=model, vocabulary=row["name"], file=file, basis=_basis(row, model))
+
+
+def from_file(model: str, path: str | os.PathLike[str]) -> VocabularyCounter:
+    """Make the counter of a model from a tokenizer file of the user's.
+
+    Raises
+    ------
+    ValueError
+        If there is no such file.
+    """
+    place = Path(path).expanduser()
+    if not place.is_file():
+        raise ValueError(
+            f"tokenizer={brief(str(path))} is no file; a tokenizer is a tokenizer.json, a SentencePiece .model, "
+            "or a tiktoken file; give the path of one"
+        )
+    row = vocabulary_of(model) or {}
+    file = TokenizerFile(str(place), row.get("pattern", ""), row.get("normal_form", ""))
+    if "sha256" in row and _digest(place) in row["sha256"]:
+        return VocabularyCounter(model=model, vocabulary=row["name"], file=file, basis=_basis(row, model))
+    return VocabularyCounter(model=model, vocabulary=f"tokenizer {place}", file=file, basis="estimate")
+
+
+def nearer(model: str) -> str:
+    """Say in one line how a model's count would come nearer; empty where nothing would bring it nearer.
+
+    Examples
+    --------
+    >>> nearer("gpt-4o")
+    ''
+    """
+    row = vocabulary_of(model)
+    if row is None or best(model) is not None:
+        return ""
+    if row["kind"] == "file":
+        return (
+            f"counted nearer with {row['name']}'s tokenizer file: give tokenizer=PATH, or lay it into a folder "
+            f"that ${FOLDERS} names"
+        )
+    command = f"pip install 'budgetkit[{row['extra']}]'"
+    if row["kind"] != "ctok":
+        return f"counted exactly after {command}"
+    python = "" if sys.version_info[:2] >= _CTOK_PYTHON else " on Python 3.12 or later"
+    return f"counted nearly exactly{python} after {command} (ctok, unofficial)"
+
+
+def _spelled(model: str) -> str:
+    """Write a model's name as the table's patterns have it."""
+    return re.sub(r"[.:_]", "-", model.casefold())
+
+
+def _basis(row: dict[str, Any], model: str) -> Basis:
+    confirmed = re.search(row.get("exact_for", ""), _spelled(model)) is not None
+    return "exact" if row["basis"] == "exact" and confirmed else "estimate"
+
+
+def _package_file(row: dict[str, Any]) -> Path | None:
+    """Find a file that a library carries, without importing the library."""
+    library = find_spec(row["package"])
+    if library is None or library.origin is None:
+        return None
+    path = Path(library.origin).parent / row["file"]
+    return path if path.is_file() else None
+
+
+@cache
+def _cached_file(vocabulary: str, folders: str) -> Path | None:
+    """Find a vocabulary's file by its digest, in the user's folders first."""
+    rows: list[dict[str, Any]] = read_toml("vocabularies.toml")["vocabulary"]
+    row = next(row for row in rows if row["name"] == vocabulary)
+    return next((path for path in _candidates(row, folders) if _digest(path) in row["sha256"]), None)
+
+
+def _candidates(row: dict[str, Any], folders: str) -> Iterator[Path]:
+    """List the files that may be a vocabulary: first the user's, then those in the caches of other tools."""
+    for folder in filter(None, folders.split(os.pathsep)):
+        place = Path(folder).expanduser()
+        if place.is_file():
+            yield place
+        elif place.is_dir():
+            yield from sorted(path for path in place.rglob("*") if path.suffix in (".json", ".model"))
+
+    temporary = Path(tempfile.gettempdir())
+    home = os.environ.get("HF_HOME") or str(Path("~/.cache/huggingface").expanduser())
+    hub = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE") or str(Path(home) / "hub")
+    for cached in row["caches"]:
+        root, _, pattern = cached.partition("/")
+        if root == "{temporary}":
+            yield from (path for path in sorted(temporary.glob(pattern)) if _is_own(path))
+        elif Path(hub).is_dir():
+            yield from sorted(Path(hub).glob(pattern))
+
+
+def _is_own(path: Path) -> bool:
+    """Whether a file in a folder that all users share, and its own folder, are this user's and nobody else's."""
+    if not hasattr(os, "getuid"):  # Windows: the temporary folder is the user's own
+        return True
+    try:
+        owners = {path.lstat().st_uid, path.parent.lstat().st_uid}
+    except OSError:
+        return False
+    return owners == {os.getuid()} and not path.is_symlink()
+
+
+@cache
+def _digest(path: Path) -> str:
+    """Return a file's SHA-256; empty for what cannot be read, or is too large for a vocabulary."""
+    try:
+        if not path.is_file() or path.stat().st_size > _LARGEST:
+            return ""
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""

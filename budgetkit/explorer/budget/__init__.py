@@ -1,5 +1,0 @@
-"""The budget on sliders, its split drawn, and what it cuts from a conversation."""
-
-from budgetkit.explorer.budget.explorer import BudgetExplorer
-
-__all__ = ["BudgetExplorer"]

@@ -1,0 +1,128 @@
+"""Keeper: what all adapters share: messages of a framework in, those that fit out, each with the object it was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from itertools import count as counting
+from typing import Any
+
+from budgetkit.budget.old_names import renamed
+from budgetkit.conversation.conversation import Conversation
+from budgetkit.conversation.request import Request
+from budgetkit.conversation.trimming import budget_of, trim
+from budgetkit.counters.locks import ForkSafeLock
+from budgetkit.inputs.budgets import AnyBudget, AnyCounter
+from budgetkit.inputs.policies import policy_of
+from budgetkit.message import Message
+from budgetkit.pruning.policies import BringBack, Policy
+
+#: The field of a message that holds the framework's own object.
+NATIVE = "native"
+Raw = dict[str, Any]
+Numbers = list[int | None]
+Owned = dict[int | None, Raw]
+
+
+class Keeper:
+    """Keep the conversations of a framework within a budget.
+
+    Parameters
+    ----------
+    budget : int or Budget
+        Most tokens of a request, or a budget.
+    policy : Policy, optional
+        What leaves, and when. Without one each request is trimmed by itself, as by :func:`budgetkit.trim`. With one
+        a conversation goes on where its last request left it, known by everything that was said in it. What a
+        framework no longer gives is never sent, not even by :class:`budgetkit.policies.BringBack`, unless it
+        `goes_on`.
+    counter : str, Model or callable, optional
+        From text to tokens: a counter, or the name of one or of a model; o200k_base when left out.
+    tools : sequence of Mapping
+        Tool schemas that the framework sends, counted in, where it does not tell them itself.
+    conversations : int, default 256
+        How many are remembered; one that is forgotten is pruned again from all its messages.
+    goes_on : bool, default False
+        Whether the framework goes on with what it was given, and so gives no more what has left.
+    **more
+        As for :class:`budgetkit.Conversation`, with a policy; ``framing`` without one too.
+
+    Examples
+    --------
+    >>> said = [Message({"role": role, "content": "four"}) for role in ("user", "assistant", "user")]
+    >>> [each["role"] for each in Keeper(16).fit(said)]
+    ['assistant', 'user']
+    """
+
+    @renamed(count="counter")
+    def __init__(
+        self,
+        budget: int | AnyBudget,
+        policy: Policy | str | None = None,
+        counter: AnyCounter | None = None,
+        *,
+        tools: Sequence[Mapping[str, Any]] = (),
+        conversations: int = 256,
+        goes_on: bool = False,
+        **more: Any,
+    ) -> None:
+        policy = None if policy is None else policy_of(policy)
+        self.returns = goes_on and isinstance(policy, BringBack)
+        self.budget, self.policy, self.counter, self.tools, self.more = budget, policy, counter, tuple(tools), more
+        self.conversations = conversations
+        self._talks: dict[int | None, tuple[Conversation, set[int], Numbers, Owned]] = {}
+        self._numbers = counting()
+        self._lock = ForkSafeLock()
+
+    def fit(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()) -> list[Raw]:
+        """Return the messages of the next request."""
+        if self.policy is None:
+            return trim(messages, self.budget, self.counter, tools=tools or self.tools, **self.more)
+        talk, numbers, owned = self._talk(messages, tools)
+        return self._remembered(talk, messages, numbers, owned, talk.request())
+
+    async def afit(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()) -> list[Raw]:
+        """Return the messages of the next request, whose summaries an ``async`` function may write."""
+        if self.policy is None:
+            return self.fit(messages, tools)
+        talk, numbers, owned = self._talk(messages, tools)
+        return self._remembered(talk, messages, numbers, owned, await talk.arequest())
+
+    def _talk(
+        self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]
+    ) -> tuple[Conversation, Numbers, Owned]:
+        """Go on with the conversation that said this before, or begin one; with its number for each message."""
+        keys = _keys(messages)
+        with self._lock:
+            known = next((n for n in range(len(messages), 0, -1) if keys[n] in self._talks), 0)
+            talk, others, numbers, owned = self._talks.get(keys[known] if known else None, (None, (), (), {}))
+            for key in others:  # what was said up to here is found no more: said again, it begins a new conversation
+                self._talks.pop(key, None)
+        if talk is None:
+            talk = Conversation(budget_of(self.budget), self.policy, self.counter, **self.more)
+        talk._engine.ledger.count_schemas(tools or self.tools)
+        new = [Message({**m.raw, NATIVE: next(self._numbers)}) for m in messages[known:]]
+        talk.add(new)
+        return talk, [*numbers, *(m.raw[NATIVE] for m in new)], owned
+
+    def _remembered(
+        self, talk: Conversation, messages: Sequence[Message], numbers: Numbers, owned: Owned, to: Request
+    ) -> list[Raw]:
+        """Remember it by what it was given and by what it gave, which some frameworks go on with."""
+        own = [{NATIVE: m.raw[NATIVE]} if NATIVE in m.raw else {} for m in messages]
+        now: Owned = owned | dict(zip(numbers, own, strict=True)) | {None: {}}  # None: summaries
+        sent = [raw for raw in to.messages if raw.get(NATIVE) in now]
+        found = [{name: each for name, each in raw.items() if name != NATIVE} | now[raw.get(NATIVE)] for raw in sent]
+        given = {_keys(messages)[-1]: numbers, _keys([*map(Message, found)])[-1]: [raw.get(NATIVE) for raw in sent]}
+        with self._lock:
+            owned = now if self.returns else {}
+            self._talks |= {key: (talk, {*given}, each, owned) for key, each in given.items()}
+            while len(self._talks) > 2 * self.conversations:
+                del self._talks[next(iter(self._talks))]
+        return found
+
+
+def _keys(messages: Sequence[Message]) -> list[int]:
+    """Give each beginning of a conversation a number, by all that its messages hold."""
+    written = (repr(sorted((name, value) for name, value in m.raw.items() if name != NATIVE)) for m in messages)
+    return [*accumulate(written, lambda before, this: hash((before, this)), initial=0)]

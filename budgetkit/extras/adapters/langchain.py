@@ -1,0 +1,127 @@
+"""LangChain and LangGraph: a runnable, a hook before the model, and a middleware for agents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from budgetkit.extras.adapters.keeper import NATIVE, Keeper
+from budgetkit.files import extra
+from budgetkit.message import Message
+
+_ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
+
+
+def kept(keeper: Keeper, messages: Sequence[Any], tools: Sequence[Any] = ()) -> list[Any]:
+    """Return LangChain's messages that fit; a result too large for the window is a copy, cut inside."""
+    return [_native(raw) for raw in keeper.fit([*map(_message, messages)], _schemas(tools))]
+
+
+async def akept(keeper: Keeper, messages: Sequence[Any], tools: Sequence[Any] = ()) -> list[Any]:
+    """Return what `kept` does, summaries awaited."""
+    return [_native(raw) for raw in await keeper.afit([*map(_message, messages)], _schemas(tools))]
+
+
+def runnable(*budget: Any, **more: Any) -> Any:
+    """Return a runnable from messages to those that fit, to stand before a model: ``runnable(8_000) | model``.
+
+    Parameters
+    ----------
+    *budget, **more
+        As for :class:`budgetkit.extras.adapters.keeper.Keeper`.
+
+    Returns
+    -------
+    langchain_core.runnables.RunnableLambda
+        Sync and async.
+    """
+    with extra("langchain", "a runnable"):
+        from langchain_core.runnables import RunnableLambda
+
+    keeper = Keeper(*budget, **more)
+
+    async def awaited(messages: Sequence[Any]) -> list[Any]:
+        return await akept(keeper, messages)
+
+    return RunnableLambda(lambda messages: kept(keeper, messages), awaited, "budget")
+
+
+def pre_model_hook(*budget: Any, **more: Any) -> Any:
+    """Return a node for LangGraph that gives the model what fits and leaves the state as it is.
+
+    Parameters
+    ----------
+    *budget, **more
+        As for :class:`budgetkit.extras.adapters.keeper.Keeper`.
+
+    Returns
+    -------
+    langchain_core.runnables.Runnable
+        From a state with ``messages`` to ``llm_input_messages``.
+    """
+    fitting = runnable(*budget, **more)
+    return (lambda state: state["messages"]) | fitting | (lambda found: {"llm_input_messages": found})
+
+
+def middleware(*budget: Any, **more: Any) -> Any:
+    """Return a middleware for ``create_agent``; its system message and tool schemas are counted in.
+
+    Parameters
+    ----------
+    *budget, **more
+        As for :class:`budgetkit.extras.adapters.keeper.Keeper`.
+
+    Returns
+    -------
+    langchain.agents.middleware.AgentMiddleware
+        Sync and async.
+    """
+    with extra("langchain", "a middleware"):
+        from langchain.agents.middleware import AgentMiddleware
+
+    keeper = Keeper(*budget, **more)
+
+    def asked(request: Any) -> tuple[list[Any], Sequence[Any]]:
+        return [*([request.system_message] if request.system_message else []), *request.messages], request.tools
+
+    def answered(request: Any, found: list[Any]) -> Any:
+        return request.override(messages=[each for each in found if each is not request.system_message])
+
+    class BudgetMiddleware(AgentMiddleware):  # type: ignore[misc, unused-ignore]  # not everywhere
+        def wrap_model_call(self, request: Any, handler: Any) -> Any:
+            return handler(answered(request, kept(keeper, *asked(request))))
+
+        async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+            return await handler(answered(request, await akept(keeper, *asked(request))))
+
+    return BudgetMiddleware()
+
+
+def _message(native: Any) -> Message:
+    role = _ROLES.get(native.type)
+    plain = isinstance(native.content, str) and not native.name and not getattr(native, "tool_calls", ())
+    if plain and role in ("user", "assistant", "system"):
+        return Message({"role": role, "content": native.content, NATIVE: native})
+    from langchain_core.messages import convert_to_openai_messages
+
+    return Message({**convert_to_openai_messages(native), NATIVE: native})
+
+
+def _native(raw: Mapping[str, Any]) -> Any:
+    from langchain_core.messages import AIMessage
+
+    native = raw.get(NATIVE)
+    if native is None:
+        return AIMessage(raw["content"])  # a summary
+    shortened = native.type == "tool" and raw["content"] != _message(native).raw["content"]
+    return native.model_copy(update={"content": raw["content"]}) if shortened else native
+
+
+def _schemas(tools: Sequence[Any]) -> list[Mapping[str, Any]]:
+    """Write tools as schemas; those that run at the provider have none."""
+    functions = [tool for tool in tools if not isinstance(tool, Mapping) or "function" in tool or "parameters" in tool]
+    if not functions:
+        return []
+    from langchain_core.utils.function_calling import convert_to_openai_tool
+
+    return [*map(convert_to_openai_tool, functions)]

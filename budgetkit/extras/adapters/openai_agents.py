@@ -1,0 +1,105 @@
+"""OpenAI's Agents SDK: a filter of the model's input, for ``RunConfig(call_model_input_filter=...)``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import Any
+
+from budgetkit.extras.adapters.keeper import NATIVE, Keeper
+from budgetkit.message import Message
+
+Filter = Callable[[Any], Coroutine[Any, Any, Any]]
+_INSTRUCTIONS = object()
+
+
+def input_filter(*budget: Any, **more: Any) -> Filter:
+    """Return a filter that gives the model what fits; instructions and the agent's own tools are counted in.
+
+    Parameters
+    ----------
+    *budget, **more
+        As for :class:`budgetkit.extras.adapters.keeper.Keeper`.
+
+    Returns
+    -------
+    callable
+        For ``RunConfig(call_model_input_filter=...)``. A session keeps everything; only the request is smaller.
+        What a model said in one go, reasoning included, stays together; of reasoning is counted what can be read.
+    """
+    keeper = Keeper(*budget, **more)
+
+    async def fitted(data: Any) -> Any:
+        model_data = data.model_data
+        messages = (
+            [Message({"role": "system", "content": model_data.instructions, NATIVE: ()})]
+            if model_data.instructions
+            else []
+        )
+        messages += _messages(model_data.input)
+        request_items = await keeper.afit(
+            messages, [_schema(t) for t in data.agent.tools if hasattr(t, "params_json_schema")]
+        )
+        return replace(model_data, input=[item for raw in request_items for item in _items(raw)])
+
+    return fitted
+
+
+def _messages(items: Sequence[Any]) -> list[Message]:
+    """Read items as messages: what a model said in one go is one, each tool's output another."""
+    messages = []
+    for is_message, group in groupby(items, _is_said):
+        run = [*group]
+        parts = [(_said(run), run)] if is_message else [(_given(item), [item]) for item in run]
+        messages += [Message({**raw, NATIVE: tuple(own)}) for raw, own in parts]
+    return messages
+
+
+def _is_said(item: Mapping[str, Any]) -> bool:
+    return item.get("role", "assistant") == "assistant" and not str(item.get("type")).endswith("_output")
+
+
+def _said(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    called = [
+        (item, {"name": item.get("name", item.get("type")), "arguments": item.get("arguments")}) for item in items
+    ]
+    calls = [{"id": item["call_id"], "function": function} for item, function in called if "call_id" in item]
+    texts = [item.get(name) for item in items for name in ("summary", "content")]
+    text = "\n".join(_text(part) for part in texts if part)
+    return {"role": "assistant", "content": text or None, **({"tool_calls": calls} if calls else {})}
+
+
+def _given(item: Mapping[str, Any]) -> dict[str, Any]:
+    if "role" in item:
+        return {"role": item["role"], "content": _parts(item["content"])}
+    return {"role": "tool", "tool_call_id": item.get("call_id"), "content": _parts(item.get("output"))}
+
+
+def _parts(content: Any) -> str | list[Any]:
+    """Leave parts as they are, so that images among them are counted."""
+    return content if isinstance(content, str) else [content] if isinstance(content, Mapping) else [*(content or ())]
+
+
+def _text(content: Any) -> str:
+    parts = [content] if isinstance(content, str) else content or []
+    return "\n".join(part if isinstance(part, str) else str(part.get("text") or "") for part in parts)
+
+
+def _items(raw: Mapping[str, Any]) -> Sequence[Any]:
+    if NATIVE not in raw:
+        return [{"role": "assistant", "content": raw["content"]}]  # a summary
+    natives: Sequence[Any] = raw[NATIVE]
+    if raw["role"] == "tool" and raw["content"] != _parts(natives[0].get("output")):
+        return [{**natives[0], "output": _output(raw["content"])}]
+    return natives
+
+
+def _output(content: Any) -> Any:
+    """Write the text of a shortened output as the SDK's own kind of part."""
+    return content if isinstance(content, str) else [{**p, "type": "input_text"} if "text" in p else p for p in content]
+
+
+def _schema(tool: Any) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.params_json_schema}
+    return {"type": "function", "function": function}

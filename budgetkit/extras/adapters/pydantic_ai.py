@@ -1,0 +1,101 @@
+"""pydantic-ai: a processor of the message history, for ``ProcessHistory`` or ``history_processors``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import Any
+
+from budgetkit.extras.adapters.keeper import NATIVE, Keeper
+from budgetkit.message import Message
+
+Processor = Callable[[list[Any]], Coroutine[Any, Any, list[Any]]]
+
+
+def history_processor(*budget: Any, **more: Any) -> Processor:
+    """Return a processor that leaves in the history what fits; the last request's instructions are counted in.
+
+    Parameters
+    ----------
+    *budget, **more
+        As for :class:`budgetkit.extras.adapters.keeper.Keeper`; tool schemas as ``tools``, which processors do not see.
+
+    Returns
+    -------
+    callable
+        From a list of ModelMessage to those that fit, some with fewer parts.
+    """
+    keeper = Keeper(*budget, **more, goes_on=True)
+
+    async def processed(messages: list[Any]) -> list[Any]:
+        request_messages = await keeper.afit([*_instructions(messages), *(each for m in messages for each in _read(m))])
+        natives = [raw for raw in request_messages if raw.get(NATIVE) != ()]
+        return [_written([*raws]) for _, raws in groupby(natives, lambda raw: id(raw.get(NATIVE, (None,))[0]))]
+
+    return processed
+
+
+def _instructions(messages: Sequence[Any]) -> Iterator[Message]:
+    text = next((m.instructions for m in reversed(messages) if getattr(m, "instructions", None)), None)
+    if text:
+        yield Message({"role": "system", "content": text, NATIVE: ()})
+
+
+def _read(native: Any) -> Iterator[Message]:
+    """Read an answer as one message, and each part of a request as one."""
+    if native.kind == "request":
+        yield from (Message({**_part(part), NATIVE: (native, part)}) for part in native.parts)
+        return
+    calls = [
+        {"id": part.tool_call_id, "function": {"name": part.tool_name, "arguments": part.args_as_json_str()}}
+        for part in native.parts
+        if part.part_kind == "tool-call"
+    ]
+    text = "\n".join(part.content for part in native.parts if part.part_kind == "text")
+    called = {"tool_calls": calls} if calls else {}
+    yield Message({"role": "assistant", "content": text or None, **called, NATIVE: (native, None)})
+
+
+def _part(part: Any) -> dict[str, Any]:
+    if part.part_kind == "user-prompt":
+        content = part.content if isinstance(part.content, str) else [*map(_shown, part.content)]
+        return {"role": "user", "content": content}
+    if (result := _result(part)) is not None:
+        return {"role": "tool", "tool_call_id": part.tool_call_id, "content": result}
+    if part.part_kind.startswith("retry"):  # goes like what was said; the question that it serves stays
+        return {"role": "assistant", "content": part.model_response()}
+    return {"role": "system", "content": str(getattr(part, "content", ""))}
+
+
+def _result(part: Any) -> str | None:
+    """Return the text of what answers a call."""
+    if part.part_kind == "tool-return":
+        return str(part.model_response_str())
+    return str(part.model_response()) if part.part_kind == "retry-prompt" and part.tool_name else None
+
+
+def _shown(content: Any) -> str | dict[str, Any]:
+    if isinstance(content, str):
+        return content
+    kind = f"{content.kind} {getattr(content, 'media_type', '')}"
+    shown = {"type": "image_url", "image_url": {}} if "image" in kind else {"type": content.kind}
+    return {**shown, "hash": hash(repr(content))}  # tells one picture from another
+
+
+def _written(raws: Sequence[Mapping[str, Any]]) -> Any:
+    if NATIVE not in raws[0]:
+        from pydantic_ai.messages import ModelResponse, TextPart
+
+        return ModelResponse([TextPart(raw["content"]) for raw in raws])  # summaries
+    native = raws[0][NATIVE][0]
+    if native.kind == "response":
+        return native
+    parts = [_cut(raw) for raw in raws]
+    same = [*map(id, parts)] == [*map(id, native.parts)]
+    return native if same else replace(native, parts=parts)
+
+
+def _cut(raw: Mapping[str, Any]) -> Any:
+    part = raw[NATIVE][1]
+    return replace(part, content=raw["content"]) if raw["role"] == "tool" and raw["content"] != _result(part) else part

@@ -1,0 +1,156 @@
+"""Counts that providers gave, kept on disk, so that nobody is asked twice; and what happens when the disk will not.
+
+A count is kept under a checksum of what was asked, made with a secret of the file's own. So neither a text nor whether
+a certain text was asked about can be read from a file that somebody else gets hold of, and only its owner may open it.
+A file that cannot be read is moved aside and begun anew; counting goes on without one that can be written. Both are
+said.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+import sqlite3
+import threading
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from budgetkit.counters.locks import ForkSafeLock
+
+#: No request has more tokens; an answer that says so is none.
+MOST_TOKENS: Final = 10**9
+_WAIT: Final = 30.0  # seconds for another process that writes
+_BROKEN: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+_ERROR: Final = 0xFF  # the bits of SQLite's codes that name the error; the others go into detail
+_MENDING = ForkSafeLock(threading.RLock)
+
+
+def cache_file() -> Path:
+    """Return where answers are kept when nobody says otherwise: in the user's cache folder."""
+    folder = os.environ.get("LOCALAPPDATA") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(folder) / "budgetkit" / "provider-counts.sqlite"
+
+
+def is_count(tokens: object) -> bool:
+    """Tell whether something is a whole number from 0 to MOST_TOKENS.
+
+    >>> [is_count(tokens) for tokens in (0, 10**9, -1, 2.0, True, "3", None)]
+    [True, True, False, False, False, False, False]
+    """
+    return type(tokens) is int and 0 <= tokens <= MOST_TOKENS
+
+
+class KeptCounts:
+    """Counts in a file; in memory alone from when the file fails."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.notes: list[str] = []
+        self.salt = os.urandom(32)
+        try:
+            self.opened = _opened(path)
+        except (OSError, sqlite3.Error) as error:
+            self._fail(error)
+        self.salt = self.opened.execute("SELECT value FROM salt").fetchone()[0]
+
+    def name(self, url: str, model: str, body: Mapping[str, Any]) -> bytes:
+        """Return the checksum of a request; what was asked cannot be read back from it."""
+        request = json.dumps([url, model, body], sort_keys=True, ensure_ascii=False)
+        return hmac.digest(self.salt, request.encode("utf-8", "surrogatepass"), "sha256")
+
+    def known(self, names: Sequence[bytes]) -> dict[bytes, int]:
+        """Return what is kept under names, without what can be no count."""
+        look_up = "SELECT tokens FROM kept WHERE name = ?"
+        try:
+            rows = {name: self.opened.execute(look_up, (name,)).fetchone() for name in names}
+        except sqlite3.Error as error:
+            self._fail(error)
+            return {}
+        return {name: row[0] for name, row in rows.items() if row and is_count(row[0])}
+
+    def keep(self, name: bytes, tokens: int) -> None:
+        """Keep one count; it stays even if the next one is never answered."""
+        try:
+            with self.opened:
+                self.opened.execute("INSERT OR REPLACE INTO kept VALUES (?, ?)", (name, tokens))
+        except sqlite3.Error as error:
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        """Begin a file anew where it is broken; go on in memory where there can be none."""
+        try:
+            if not isinstance(error, sqlite3.Error) or not _is_broken(error):
+                raise error
+            with _MENDING:  # until the new file stands: who comes next finds it whole, and not just begun
+                self.notes += _moved_aside(self.path, error)
+                self.opened = _opened(self.path, self.salt)
+        except (OSError, sqlite3.Error) as lasting:
+            self.notes.append(
+                f"counts cannot be kept in {self.path} ({lasting}); they are right, and will be asked for again; "
+                "make room, make the file writable, or give another cache="
+            )
+            self.opened = _with_tables(sqlite3.connect(":memory:", check_same_thread=False), self.salt)
+
+
+@contextmanager
+def kept_counts(path: Path) -> Iterator[KeptCounts]:
+    """Open the counts in a file, making it where it is missing; at the end, warn of what went wrong with it."""
+    store = KeptCounts(path)
+    try:
+        yield store
+    finally:
+        store.opened.close()
+        for note in store.notes:
+            warnings.warn(note, RuntimeWarning, stacklevel=4)
+
+
+def _opened(path: Path, salt: bytes | None = None) -> sqlite3.Connection:
+    """Open a file that its owner alone may read."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    if os.name == "posix" and path.stat().st_mode & 0o077:
+        path.chmod(0o600)
+    return _with_tables(sqlite3.connect(path, timeout=_WAIT, check_same_thread=False), salt)
+
+
+def _with_tables(opened: sqlite3.Connection, salt: bytes | None) -> sqlite3.Connection:
+    """Make the tables that are missing; that of 0.1.0, whose checksums had no secret, is wiped."""
+    try:
+        with opened:
+            opened.execute("PRAGMA secure_delete = ON")
+            opened.execute("BEGIN IMMEDIATE")
+            opened.execute("CREATE TABLE IF NOT EXISTS salt (one INTEGER PRIMARY KEY, value BLOB NOT NULL)")
+            opened.execute("CREATE TABLE IF NOT EXISTS kept (name BLOB PRIMARY KEY, tokens INTEGER NOT NULL)")
+            opened.execute("INSERT OR IGNORE INTO salt VALUES (1, ?)", (salt or os.urandom(32),))
+            opened.execute("DROP TABLE IF EXISTS counts")
+            if not isinstance(opened.execute("SELECT value FROM salt").fetchone()[0], bytes):
+                raise sqlite3.DatabaseError("its secret is none")
+        opened.execute("SELECT name, tokens FROM kept LIMIT 1").fetchone()
+    except BaseException:
+        opened.close()
+        raise
+    return opened
+
+
+def _is_broken(error: sqlite3.Error) -> bool:
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & _ERROR in _BROKEN
+
+
+def _moved_aside(path: Path, error: Exception) -> list[str]:
+    """Rename a broken file, unless another thread did so meanwhile; return what is to be said."""
+    with _MENDING:
+        try:
+            with closing(_opened(path)) as opened:
+                if opened.execute("PRAGMA quick_check(1)").fetchone() == ("ok",):
+                    return []
+        except sqlite3.Error:
+            pass
+        os.replace(path, path.with_name(f"{path.name}.broken"))
+    return [
+        f"the counts kept in {path} cannot be read ({error}); the file is now {path.name}.broken, "
+        "and a new one is begun; every text is asked for once more"
+    ]

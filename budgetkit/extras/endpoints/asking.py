@@ -1,0 +1,196 @@
+"""ProviderCounter: texts and requests counted by asking a provider, a few at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from budgetkit.budget.quoting import brief
+from budgetkit.extras.endpoints.answers import cache_file, kept_counts
+from budgetkit.extras.endpoints.exchange import Answer, Asking, ask_all
+from budgetkit.extras.endpoints.keys import Key, key_from_environment
+from budgetkit.extras.endpoints.shapes import ENDPOINTS, Endpoint, EndpointError, tokens_in
+
+_ALONE = "a"
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderCounter:
+    """Count by asking a provider.
+
+    Parameters
+    ----------
+    model : str
+        The model's name as the provider writes it.
+    endpoint : Endpoint
+        Whom to ask.
+    cache : Path
+        File that keeps the answers.
+    timeout : float
+        Seconds to wait for one whole answer.
+    """
+
+    model: str
+    endpoint: Endpoint
+    cache: Path
+    timeout: float = 30.0
+    exact: bool = field(default=True, init=False)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.timeout < inf:
+            raise ValueError(f"a timeout of {brief(self.timeout)}; an answer takes seconds; give some, such as 30")
+
+    @property
+    def name(self) -> str:
+        """The model, and that its provider counts."""
+        return f"{self.model} (counted by {self.endpoint.provider})"
+
+    def __call__(self, text: str) -> int:
+        """Count one text, in tokens."""
+        return self.many([text])[0]
+
+    def many(self, texts: Sequence[str]) -> list[int]:
+        """Count several texts, a few at once, each of them only if it was never asked about.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Any texts; an empty one is 0 tokens, and nobody is asked.
+
+        Returns
+        -------
+        list of int
+            In tokens each.
+
+        Raises
+        ------
+        EndpointError
+            If there is no key, or the provider refuses, limits, fails, does not answer in time, or answers with
+            what can be no count.
+        """
+        different = list(dict.fromkeys(text for text in texts if text))
+        if not different:
+            return [0] * len(texts)
+        bodies = [self.endpoint.body(self.model, text) for text in (_ALONE, *different)]
+        alone, *sizes = self.requests(bodies)
+        tokens = dict(zip(different, (size - alone + 1 for size in sizes), strict=True))
+        if min(tokens.values()) < 0:
+            raise self._error(f"it counts fewer tokens for a text than for {brief(_ALONE)} ({alone}); count without it")
+        return [tokens[text] if text else 0 for text in texts]
+
+    def request(self, body: Mapping[str, Any]) -> int:
+        """Count one whole request.
+
+        Parameters
+        ----------
+        body : Mapping
+            In the provider's own shape, tools and system text included.
+
+        Returns
+        -------
+        int
+            What the provider would bill, in tokens.
+
+        Raises
+        ------
+        EndpointError
+            As `many`.
+        """
+        return self.requests([body])[0]
+
+    def requests(self, bodies: Sequence[Mapping[str, Any]]) -> list[int]:
+        """Count several whole requests; see `request`.
+
+        Parameters
+        ----------
+        bodies : sequence of Mapping
+            In the provider's own shape.
+
+        Returns
+        -------
+        list of int
+            In tokens each.
+        """
+        with kept_counts(self.cache) as store:
+            names = [store.name(self.endpoint.url, self.model, body) for body in bodies]
+            answers = store.known([*dict.fromkeys(names)])
+            open_requests = {name: body for name, body in zip(names, bodies, strict=True) if name not in answers}
+            answers |= self._ask(open_requests, store.keep)
+        return [answers[name] for name in names]
+
+    def _ask(self, requests: Mapping[bytes, Mapping[str, Any]], keep: Callable[[bytes, int], None]) -> dict[bytes, int]:
+        """Ask about requests by name, and keep each count as it comes: it stays if a later answer fails."""
+        if not requests:
+            return {}
+        key, counts, refused = self._key(), dict[bytes, int](), list[str]()
+
+        def answered(name: bytes, answer: Answer | str) -> bool:
+            counted = answer if isinstance(answer, str) else tokens_in(answer, self.endpoint, key)
+            if isinstance(counted, str):
+                refused.append(counted)
+                return False
+            counts[name] = counted
+            keep(name, counted)
+            return True
+
+        url = self.endpoint.url.replace("{model}", quote(self.model.encode("utf-8", "replace")))
+        ask_all(Asking(url, key, self.timeout), requests, answered)
+        if refused:  # raised here, where nothing of others hangs on it
+            raise self._error(refused[0])
+        return counts
+
+    def _key(self) -> Key:
+        try:
+            return key_from_environment(self.endpoint.key, self.endpoint.headers)
+        except ValueError as error:
+            message = str(error)
+        raise self._error(message)
+
+    def _error(self, what: str) -> EndpointError:
+        return EndpointError(f"{self.endpoint.provider} was asked to count for {self.model:.80}; {what}")
+
+
+def provider_counter(
+    provider: str, model: str, *, cache: str | os.PathLike[str] | None = None, timeout: float = 30.0
+) -> ProviderCounter:
+    """Make a counter that asks a provider; every text and request that it counts is sent there.
+
+    Parameters
+    ----------
+    provider : str
+        "openai", "anthropic" or "gemini".
+    model : str
+        The model's name as the provider writes it.
+    cache : path, optional
+        File that keeps the answers, by a checksum of what was asked; in the user's cache folder when left out.
+    timeout : float
+        Seconds to wait for one whole answer.
+
+    Returns
+    -------
+    ProviderCounter
+        Nothing is sent before it is called.
+
+    Raises
+    ------
+    ValueError
+        If the provider is unknown, or no time is given.
+
+    Warns
+    -----
+    RuntimeWarning
+        When it counts, if the file of answers is broken and begun anew, or cannot be written.
+
+    Examples
+    --------
+    >>> provider_counter("anthropic", "claude-sonnet-4-5").name
+    'claude-sonnet-4-5 (counted by Anthropic)'
+    """
+    if provider not in ENDPOINTS:
+        raise ValueError(f"no count endpoint of {brief(provider)}; known are {', '.join(ENDPOINTS)}; use one of these")
+    return ProviderCounter(model, ENDPOINTS[provider], Path(cache) if cache else cache_file(), timeout)

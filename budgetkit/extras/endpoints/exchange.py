@@ -1,0 +1,136 @@
+"""One request and its answer, bounded in size and in time; several at once, on a thread of their own.
+
+An answer is a number with some words, so more than 64 KiB are not read, and nothing is unpacked. The time is that of
+the whole answer: a provider that sends a byte now and then is not waited for longer than one that sends none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final, TypeVar
+
+import anyio
+import anyio.from_thread
+import httpx
+
+from budgetkit.extras.endpoints.keys import Key
+
+#: More of an answer is not read.
+MOST_BYTES: Final = 1 << 16
+#: Requests under way at a time.
+AT_ONCE: Final = 4
+_HEADERS: Final = {"content-type": "application/json", "accept-encoding": "identity"}
+
+Name = TypeVar("Name")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back: the status, its standard words, seconds to wait if it says so, and the body."""
+
+    status: int
+    reason: str
+    wait: str
+    body: bytes
+
+    def document(self) -> Any:
+        """Read the body as JSON; None where it is none."""
+        try:
+            return json.loads(self.body)
+        except (ValueError, RecursionError):
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Whom is asked, with which key, and how long: seconds for a whole answer."""
+
+    url: str
+    key: Key
+    timeout: float
+
+    async def answer(self, client: httpx.AsyncClient, body: Mapping[str, Any]) -> Answer | str:
+        """Ask once; return the answer, or half a sentence about why there is none."""
+        try:
+            with anyio.fail_after(self.timeout):
+                return await self._exchange(client, body)
+        except (TimeoutError, httpx.TimeoutException):
+            return f"no answer within {self.timeout:g} seconds; try again, or give a longer timeout="
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, UnicodeError) as error:
+            problem = self.key.hidden_in(str(error) or type(error).__name__)
+            return f"it cannot be reached ({problem}); look at the network, or count without it"
+
+    async def _exchange(self, client: httpx.AsyncClient, body: Mapping[str, Any]) -> Answer | str:
+        content = _as_json(body)
+        async with client.stream("POST", self.url, content=content, headers=_HEADERS, auth=self.key) as response:
+            read = b""
+            async for chunk in response.aiter_raw():
+                read += chunk
+                if len(read) > MOST_BYTES:
+                    return f"its answer is longer than {MOST_BYTES >> 10} KiB, and no count is; is the address right?"
+            wait = response.headers.get("retry-after", "")
+            return Answer(response.status_code, response.reason_phrase, wait, read)
+
+
+def ask_all(
+    asking: Asking, requests: Mapping[Name, Mapping[str, Any]], answered: Callable[[Name, Answer | str], bool]
+) -> None:
+    """Ask for everything, a few at once, until an answer is not accepted; an interrupt ends all that is under way.
+
+    The loop runs on a thread of its own, for the caller's thread may have one already, as Jupyter's has.
+    """
+
+    async def ask() -> None:
+        limiter = anyio.CapacityLimiter(AT_ONCE)
+        async with (
+            httpx.AsyncClient(timeout=asking.timeout, verify=_trusted()) as client,
+            anyio.create_task_group() as group,
+        ):
+
+            async def one(name: Name, body: Mapping[str, Any]) -> None:
+                async with limiter:
+                    if not answered(name, await asking.answer(client, body)):
+                        group.cancel_scope.cancel()
+
+            for name, body in requests.items():
+                group.start_soon(one, name, body)
+
+    with anyio.from_thread.start_blocking_portal(backend_options={"loop_factory": _Loop}) as portal:
+        portal.call(ask)
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    """A loop that ends though a host is still being looked up, for which the system sets no deadline."""
+
+    async def getaddrinfo(self, *query: Any, **more: Any) -> Any:
+        """Look up a host on a thread that nobody waits for, not even the program as it ends."""
+        addresses: Future[Any] = Future()
+        addresses.set_running_or_notify_cancel()
+
+        def look_up() -> None:
+            try:
+                addresses.set_result(socket.getaddrinfo(*query, **more))
+            except Exception as error:
+                addresses.set_exception(error)
+
+        threading.Thread(target=look_up, daemon=True).start()
+        return await asyncio.wrap_future(addresses, loop=self)
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    return httpx.create_ssl_context()  # reading the list of authorities takes longer than asking
+
+
+def _as_json(body: Mapping[str, Any]) -> bytes:
+    """Write a request; half a character is written as the replacement character, for UTF-8 has none."""
+    written = json.dumps(dict(body), ensure_ascii=False, separators=(",", ":"))
+    return written.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()

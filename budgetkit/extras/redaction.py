@@ -1,0 +1,245 @@
+"""redact(): a conversation that can be shown to others, with filler in place of its words and every size as it was.
+
+Names of tools, of their parameters and of JSON fields get names of their own, the same wherever they stand. What no
+figure is made of (metadata, ids, thoughts, the bytes of pictures, unknown fields) is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache
+from typing import Any, Final
+
+from budgetkit.budget.old_names import renamed
+from budgetkit.counters import CalibratedCounter, EstimateCounter, count_of
+from budgetkit.files import read_toml
+from budgetkit.message import ROLES, Message, Passage
+from budgetkit.models import Model
+from budgetkit.requests.formats import names, table
+from budgetkit.requests.images import sized
+from budgetkit.trace.conversation import Trace
+from budgetkit.trace.filler import Filler, alike
+from budgetkit.trace.provider_usage import usage_frame
+
+Count = Callable[[str], int]
+_NAMED: Final = ("properties", "patternProperties", "dependentRequired", "$defs", "definitions")
+_VALUES: Final = ("default", "const", "enum", "example", "examples")
+
+
+@renamed(count="counter")
+def redact(trace: Trace, counter: str | Model | Count) -> Trace:
+    """Replace everything that was said by filler of the same size, so that a conversation can be shared.
+
+    Every text, and each part of it between two signs, keeps its number of tokens under the counter named here, so that
+    demand, plans and replays by that counter give the same figures. What reads words does not: the proxy for evidence
+    (marks are kept, as indices), a policy that brings back by words or weighs them, another counter.
+
+    Parameters
+    ----------
+    trace : Trace
+        The conversation.
+    counter : str, Model or callable
+        What the figures will be made with: the name of a counter or model, or a function from text to tokens.
+
+    Returns
+    -------
+    Trace
+        Named "redacted". The same trace and counter always give the same filler.
+
+    Raises
+    ------
+    ValueError
+        If the counter takes no filler for the size of a text.
+
+    Examples
+    --------
+    >>> said = {"role": "user", "content": "Dear Ms. Okafor, your order is A-1734.", "name": "ada"}
+    >>> trace = Trace("mine", [said])
+    >>> shown = redact(trace, "gpt-4o")
+    >>> shown.messages[0].text
+    'Q X. Xxxxxx a, xxxx x xx X-1111.'
+    >>> shown.counts("gpt-4o") == trace.counts("gpt-4o")
+    array([ True])
+    """
+    count = count_of(counter)
+    counted = count.counter if isinstance(count, CalibratedCounter) else count
+    if isinstance(counted, EstimateCounter):
+        raise ValueError(
+            f"filler that counts the same under {counted.name}; an estimate reads what kind of text it is, which "
+            "filler is not; redact with an exact counter, such as 'o200k_base', and count with that"
+        )
+    redaction = _Redaction(Filler(counted))
+    passages_of = {index: tuple(map(redaction.passage, passages)) for index, passages in trace.contexts.items()}
+    places: dict[object, int] = {index: index for index in range(len(trace.messages))}
+    places |= {each: index for index, message in enumerate(trace.messages) for each in _own_ids(message.raw)}
+    messages = [Message(redaction.message(message, places)) for message in trace.messages]
+    tools = tuple(redaction.schema(tool) for tool in trace.tools)
+    return Trace("redacted", tuple(messages), tools, passages_of, fields=_figures(trace))
+
+
+@dataclass(slots=True)
+class _Redaction:
+    """Replaces what messages, passages and schemas hold, and remembers which id became which."""
+
+    filler: Filler
+    ids: dict[str, str] = field(default_factory=dict)
+
+    def value(self, value: Any) -> Any:
+        """Replace the words in plain data."""
+        if isinstance(value, Mapping):
+            return {self.filler.name(str(key)): self.value(entry) for key, entry in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.value(entry) for entry in value]
+        if isinstance(value, str):
+            return self.filler.text(value)
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not number:
+            return value
+        written = json.dumps(value)
+        try:
+            return json.loads(alike(written))
+        except ValueError:  # some numbers, such as 1e+308, look like words
+            return json.loads(re.sub("[2-9]", "1", written))
+
+    def message(self, message: Message, places: Mapping[object, int]) -> dict[str, Any]:
+        """Replace what a message says, field by field."""
+        raw: dict[str, Any] = {"role": self.known(message.role)}
+        if "content" in message.raw:
+            content = message.raw["content"]
+            is_list = isinstance(content, list | tuple)
+            raw["content"] = [self._part(p) for p in content] if is_list else content and self.filler.text(content)
+        for key in ("refusal", "name", "tool_call_id", "tool_calls", "function_call", "contexts"):
+            if (value := message.raw.get(key)) is not None:
+                raw[key] = self._field(key, value, message)
+        if _is_time(message.raw.get("timestamp")):
+            raw["timestamp"] = message.raw["timestamp"]
+        if isinstance(marks := message.raw.get("evidence"), list | tuple):
+            raw["evidence"] = [places[mark] for mark in marks if type(mark) in (int, str) and mark in places]
+        return raw
+
+    def known(self, word: Any) -> Any:
+        """Rename a word of a format, such as a role, unless everybody knows it."""
+        return word if not isinstance(word, str) or word in _known() else self.filler.name(word)
+
+    def passage(self, passage: Passage) -> Passage:
+        """Replace a passage's title and text."""
+        return Passage(
+            {"text": self.filler.text(passage.text)} | ({} if passage.score is None else {"score": passage.score})
+        )
+
+    def schema(self, value: Any, named: bool = False) -> Any:
+        """Replace names and texts of a tool schema; its keywords stay."""
+        if isinstance(value, list | tuple):
+            return [self.schema(entry) for entry in value]
+        if not isinstance(value, Mapping):
+            return self.value(value) if isinstance(value, str) else value
+        return {
+            self.filler.name(key) if named else self.known(key): self._keyword(entry, "" if named else key)
+            for key, entry in value.items()
+        }
+
+    def _keyword(self, value: Any, key: str) -> Any:
+        if key in ("type", "format", "$schema") and not isinstance(value, Mapping):
+            return [*map(self.known, value)] if isinstance(value, list | tuple) else self.known(value)
+        if key in ("name", "required", "$ref") and isinstance(value, str | list | tuple):
+            if isinstance(value, str):
+                *start, last = value.split("/") if key == "$ref" else [value]
+                return "/".join([*map(self.known, start), self.filler.name(last)])
+            return [self.filler.name(entry) if isinstance(entry, str) else self.value(entry) for entry in value]
+        return self.value(value) if key in _VALUES else self.schema(value, key in _NAMED)
+
+    def _field(self, key: str, value: Any, message: Message) -> Any:
+        if key == "tool_call_id":
+            return self._id(value)
+        if key == "contexts":
+            return [dict(self.passage(passage).raw) for passage in message.contexts]
+        if key == "tool_calls":
+            return [self._call(call) for call in value]
+        if key == "function_call":
+            return self._called(value)
+        if key == "name" and isinstance(value, str):
+            return self.known(value) if value == message.role else self.filler.name(value)
+        return self.filler.text(value) if key == "refusal" else value
+
+    def _part(self, part: Any) -> Any:
+        if isinstance(part, str):
+            return self.filler.text(part)
+        texts = {key: self.filler.text(part[key]) for key in ("text", "refusal") if isinstance(part.get(key), str)}
+        shown = {}
+        for image in Message({"role": "user", "content": [part]}).images:
+            width, height = sized(image) or (None, None)
+            shown = {"detail": image.detail} | ({"width": width, "height": height} if width else {})
+        return {"type": self.known(part.get("type"))} | texts | shown
+
+    def _call(self, call: Mapping[str, Any]) -> dict[str, Any]:
+        own = {
+            key: self._id(call[key]) if key == "id" else self.known(call[key]) for key in ("id", "type") if key in call
+        }
+        inner = call.get("function")
+        return {**own, "function": self._called(inner)} if inner is not None else {**own, **self._called(call)}
+
+    def _called(self, call: Any) -> Any:
+        if not isinstance(call, Mapping):
+            return None
+        redacted: dict[str, Any] = {}
+        name, arguments = call.get("name"), call.get("arguments")
+        if name is not None:
+            redacted["name"] = self.filler.name(name) if isinstance(name, str) else self.value(name)
+        if arguments is not None:
+            redacted["arguments"] = self.value(arguments)
+        return redacted
+
+    def _id(self, id: Any) -> Any:
+        kind = "fc" if str(id).startswith("fc_") else "call"
+        return self.ids.setdefault(id, f"{kind}_{len(self.ids) + 1}") if isinstance(id, str) and id else id
+
+
+@cache
+def _known() -> frozenset[str]:
+    """List the words of formats, roles, parts and schemas that everybody has."""
+    return names().union(table("shared")["words"].split(), ROLES, *read_toml("presets.toml")["roles"].values())
+
+
+def _own_ids(raw: Mapping[str, Any]) -> Sequence[object]:
+    return [raw[key] for key in ("id", "dia_id") if isinstance(raw.get(key), str)]
+
+
+def _figures(trace: Trace) -> dict[str, Any]:
+    """Keep what is told in numbers: the provider's usage, and which messages a compaction took."""
+    rows = usage_frame(trace).to_dict("records")
+    usage = [{k: _model(v) if k == "model" else _number(v) for k, v in row.items()} for row in rows]
+    format, taken = (trace.fields.get(key) for key in ("format", "compactions"))
+    compactions_in = [each for each in taken if isinstance(each, Mapping)] if isinstance(taken, list | tuple) else []
+    compactions = [
+        {key: _places(each[key]) for key in ("at", "first_kept", "kept") if key in each} for each in compactions_in
+    ]
+    told: dict[str, Any] = {"format": format if isinstance(format, str) and format in _known() else None}
+    told |= {"model": _model(trace.fields.get("model")), "usage": usage, "compactions": compactions}
+    return {key: value for key, value in told.items() if value}
+
+
+def _number(value: Any) -> Any:
+    return value if isinstance(value, int | float) else None
+
+
+def _places(value: Any) -> Any:
+    return [place for place in value if type(place) is int] if isinstance(value, list | tuple) else _number(value)
+
+
+def _model(name: Any) -> str | None:
+    """Cut a model's name to what everybody knows: no path before it, no name of who tuned it."""
+    base = re.sub(r".*\bft:([^:]*).*|:ft-.*", r"\1", name, flags=re.S) if isinstance(name, str) else ""
+    return base.rpartition("/")[2] or None
+
+
+def _is_time(value: Any) -> bool:
+    if not isinstance(value, str):
+        return isinstance(value, int | float)
+    try:
+        return bool(datetime.fromisoformat(value))
+    except ValueError:
+        return False

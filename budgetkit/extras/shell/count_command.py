@@ -1,0 +1,77 @@
+"""``budgetkit count``: how many tokens texts, files, conversations and requests have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+import click
+
+from budgetkit.counters import Counter, counter
+from budgetkit.extras.shell.printed import show_json, show_lines, show_table
+from budgetkit.extras.shell.texts import PIPE, text_of
+
+
+@click.command("count")
+@click.argument("files", nargs=-1)
+@click.option("-t", "--text", "texts", multiple=True, help="A text itself; may be given several times.")
+@click.option("-c", "--counter", "names", multiple=True, help="A model, an encoding, chars/4 ...; several compare.")
+@click.option("--as", "kind", type=click.Choice(["text", "request", "conversation"]), default="text", show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(files: tuple[str, ...], texts: tuple[str, ...], names: tuple[str, ...], kind: str, as_json: bool) -> None:
+    """Count the tokens of texts, files, conversations or a request.
+
+    A request is the JSON body that is sent to a provider: messages, tools and framing count as they are billed.
+    """
+    if kind == "request":
+        return _requests(files or (PIPE,), names, as_json)
+    counters = [counter(name) for name in names or ("o200k_base",)]
+    given = _conversations(files or (PIPE,)) if kind == "conversation" else _texts(files, texts)
+    rows: list[Any] = [(name, *_counts(value, counters)) for name, value in given]
+    total = [sum(row[place + 1] for row in rows) for place in range(len(counters))]
+    if as_json:
+        columns = [each.name for each in counters]
+        return show_json(
+            {
+                "counted": [{"name": row[0], "tokens": dict(zip(columns, row[1:], strict=True))} for row in rows],
+                "tokens": dict(zip(columns, total, strict=True)),
+            }
+        )
+    if len(rows) == len(counters) == 1:
+        return show_lines([f"{rows[0][1]:,} tokens ({counters[0].name})"])
+    whole = [("all", *total)] if len(rows) > 1 else []
+    show_table("Tokens", ["", *(each.name for each in counters)], [*rows, *whole])
+
+
+def _texts(files: tuple[str, ...], texts: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Give each text with its name; standard input where nothing else was given."""
+    yield from ((text if len(text) <= 40 else f"{text[:39]}…", text) for text in texts)
+    for file in files or (() if texts else (PIPE,)):
+        yield ("standard input" if file == PIPE else file), text_of(file)
+
+
+def _conversations(files: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    """Give every conversation of every file; traces are loaded only where they are asked for."""
+    inputs = import_module("budgetkit.extras.shell.inputs")
+    for file in files:
+        yield from ((trace.id, trace) for trace in inputs.traces_of(file))
+
+
+def _counts(value: Any, counters: list[Counter]) -> list[int]:
+    """Count a text, or the messages of a conversation."""
+    return [each(value) if isinstance(value, str) else int(value.counts(each).sum()) for each in counters]
+
+
+def _requests(files: tuple[str, ...], names: tuple[str, ...], as_json: bool) -> None:
+    """Count request bodies, each with its ledger."""
+    count_request = import_module("budgetkit.requests").count_request
+    found = [(file, count_request(text_of(file), name)) for file in files for name in names or (None,)]
+    if as_json:
+        fields = ("model", "tokens", "exact", "interval", "uncounted", "counted_by")
+        return show_json([{"name": file, **{field: getattr(each, field) for field in fields}} for file, each in found])
+    for file, each in found:
+        rows = [(row.kind, row.part, row.message, row.tokens) for row in each.ledger]
+        rows.append(("all", "", None, each.tokens))
+        title = f"{file}: {each.model}, {each.tokens:,} tokens{f'; {each.unknown}' if each.unknown else ''}"
+        show_table(title, ["kind", "part", "message", "tokens"], rows)

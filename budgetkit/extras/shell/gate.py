@@ -1,0 +1,328 @@
+"""check(): a budget against prompts, tool schemas and recorded conversations, for a test or a pipeline.
+
+It fails where a section outgrows its cap, a request overruns the window, a floor is no longer there, or more
+conversations are cut than were agreed to. Each failure brings the plan and what would mend it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from budgetkit.budget import Budget
+from budgetkit.budget.old_names import renamed
+from budgetkit.budget.quoting import one_line
+from budgetkit.budget.validation import unknown_section
+from budgetkit.counters import count_of
+from budgetkit.inputs.budgets import DEFAULT_COUNTER, AnyBudget, AnyCounter, AnyModel, budget_of
+from budgetkit.inputs.policies import policy_of
+from budgetkit.lab.replay import replay
+from budgetkit.lab.replay.prompt_cache import CACHES, provider_rules
+from budgetkit.models import Model
+from budgetkit.models.resolved import resolve
+from budgetkit.plan import Plan, allocate
+from budgetkit.plan.batch import RequestBatch
+from budgetkit.plan.findings import Finding, findings
+from budgetkit.pruning.policies import Policy
+from budgetkit.requests import Framing, framing_of, read_tools
+from budgetkit.trace.conversation import Trace
+from budgetkit.trace.sections import DEFAULT_ROLES
+
+Columns = dict[str, dict[str, Any]]
+Count = Callable[[str], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One reason why a gate is closed.
+
+    Parameters
+    ----------
+    code : str
+        "cap", "overrun", "floor", "cut" or "retired".
+    where : str
+        The prompts, or the conversation and its turn.
+    sentence : str
+        What is wrong, with its numbers.
+    detail : str
+        The plan, and what would mend it.
+    section : str
+        The section that it is about, where it is about one.
+    """
+
+    code: str
+    where: str
+    sentence: str
+    detail: str = ""
+    section: str = ""
+
+    def __str__(self) -> str:
+        return "\n".join(filter(None, [f"{self.code}: {self.where}: {self.sentence}", self.detail]))
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a check found.
+
+    Parameters
+    ----------
+    failures : tuple of Failure
+        Why the gate is closed; empty where it is open.
+    findings : tuple of Finding
+        What is wrong with the budget itself.
+    sections : mapping
+        The most that each section asks for, in tokens.
+    conversations, cut : int
+        How many were looked at, and how many of them lose something.
+    strict : bool
+        Whether a finding closes the gate too.
+    """
+
+    failures: tuple[Failure, ...]
+    findings: tuple[Finding, ...]
+    sections: Mapping[str, int]
+    conversations: int = 0
+    cut: int = 0
+    strict: bool = False
+
+    @property
+    def passed(self) -> bool:
+        """Whether the gate is open."""
+        return not self.failures and not (self.strict and self.findings)
+
+    def __str__(self) -> str:
+        reasons = [*self.failures, *(self.findings if self.strict else ())]
+        return "\n\n".join(map(str, reasons)) or "nothing outgrows the budget"
+
+
+@renamed(count="counter")
+def check(
+    budget: AnyBudget,
+    *,
+    prompts: Mapping[str, str] | None = None,
+    tools: Any = (),
+    traces: Iterable[Trace] = (),
+    counter: AnyCounter | None = None,
+    model: AnyModel | None = None,
+    window: int | None = None,
+    policy: Policy | str | None = None,
+    most_cut: float | None = None,
+    floor: int | None = None,
+    thinking: int = 0,
+    today: date | None = None,
+    strict: bool = False,
+) -> Checked:
+    """Check what is sent against a budget.
+
+    Parameters
+    ----------
+    budget : Budget, str, Path or callable
+        The budget that was agreed to, or a preset or its name.
+    prompts : mapping of str to str
+        The text that stands in a section of every request, by section; it takes the place of a conversation's own.
+    tools : list of mapping, or the answer of an MCP server
+        Tool schemas of every request, in any form that :mod:`budgetkit.requests.tools` reads; they take the place of
+        a conversation's own.
+    traces : iterable of Trace
+        Recorded conversations.
+    counter : str, Model or callable, optional
+        From text to tokens; that of the model, else o200k_base, when left out.
+    model : str or Model, optional
+        The model that answers: its window for a preset, its counter, and findings about it. One that nothing knows is
+        refused, unless a window is given.
+    window : int, optional
+        Another window, in tokens.
+    policy, thinking, today
+        For the findings; see `budgetkit.plan.findings.findings`.
+    most_cut : float, optional
+        The greatest share of conversations that may lose something; not looked at when left out.
+    floor : int, optional
+        Least that is left for the budget's remainder, in tokens; its own floor when left out.
+    strict : bool, default False
+        Whether a finding closes the gate too.
+
+    Returns
+    -------
+    Checked
+        The failures, the findings, and what each section asks for.
+
+    Raises
+    ------
+    LookupError
+        If a prompt's section, or one of a conversation, is not in the budget.
+    ValueError
+        If the share is none, or a floor is asked of a budget without a remainder.
+
+    Examples
+    --------
+    >>> from budgetkit import Allocation
+    >>> found = check(Budget(100, (), [Allocation("system", 5)]), prompts={"system": "Be brief. Be kind. Be right."})
+    >>> print(found.failures[0].sentence)
+    system asks for 13 tokens, 8 above its cap (5)
+    """
+    if most_cut is not None and not 0 <= most_cut <= 1:
+        raise ValueError(f"most_cut is {most_cut}; a share lies between 0 and 1; write 10 % as 0.1")
+    known = None if model is None else resolve(model, window, must_know=True)
+    budget = budget_of(budget, known, window)
+    counter = counter or known or DEFAULT_COUNTER
+    framing = framing_of(counter if known is None else known)
+    own_framing = None if known is None else framing  # a conversation goes by the model that it names itself
+    count = count_of(counter)
+    model = None if known is None else known.facts
+    policy = None if policy is None else policy_of(policy)
+    tools = read_tools(tools).listed
+    lines = replace(budget, deficit="signed")
+    spoken, schemas = _fixed(lines, prompts or {}, tools, count, framing)
+    sent = {name: spoken.get(name, 0) + schemas.get(name, 0) for name in (*spoken, *schemas)}
+    demands = [pd.DataFrame([sent])] if sent else []
+    failures_in = partial(_failures, lines, _floors(lines, floor))
+    failures = [f for each in demands for f in failures_in("prompts and tools", each, _columns(lines, each), {*sent})]
+    failing = {*spoken, *(failure.section for failure in failures)}
+    fixed = {*schemas, *(a.section for a in lines.allocations if a.required)} - failing
+    cut, lost = list[bool](), [0]
+    for trace in traces:
+        demands.append(asked := _asked(lines, trace, spoken, tools, count, own_framing))
+        columns = _columns(lines, asked)
+        failures += failures_in(one_line(trace.id), asked, columns, fixed)
+        cut.append(any(column["cut"].any() for column in columns.values()))
+        if policy is not None:
+            kept = replay(trace, replace(lines, undeclared="pool"), policy, counter=count, framing=own_framing).kept
+            lost += [*kept.dropped_messages, 0]
+    failures += _too_many(cut, most_cut)
+    failures += _retired(model, today)
+    known_of = partial(findings, budget, model=model, policy=policy, thinking=thinking, today=today)
+    # A prompt alone says nothing of how long a request is, which is what a cache goes by.
+    minimum = _least_cached(model) if cut else 0
+    found = _found(partial(known_of, cache_minimum=minimum), demands, lost, sum(schemas.values()))
+    return Checked(tuple(failures), found, _most(demands), len(cut), sum(cut), strict)
+
+
+def _retired(model: Model | None, today: date | None) -> list[Failure]:
+    """Fail where the model's provider has ended it: nothing that is sent to it is answered."""
+    if model is None or today is None or not model.ends or date.fromisoformat(model.ends) > today:
+        return []
+    told = f"its provider ended {one_line(model.name)} on {model.ends}"
+    return [Failure("retired", "model", told, "choose a model that is still answered, and check with it")]
+
+
+def _too_many(cut: Sequence[bool], most: float | None) -> list[Failure]:
+    """Fail where a larger share of the conversations loses something than was agreed to."""
+    if most is None or sum(cut) <= most * len(cut):
+        return []
+    told = f"{sum(cut):,} of {len(cut):,} are cut, above the share of {most:.0%}"
+    return [Failure("cut", "conversations", told, "raise a cap or the window, or agree to a larger share")]
+
+
+def _least_cached(model: Model | None) -> int:
+    return 0 if model is None else CACHES[provider_rules(model)].minimum
+
+
+def _columns(budget: Budget, demand: pd.DataFrame) -> Columns:
+    return RequestBatch(demand).columns(budget)
+
+
+def _found(
+    found_in: Callable[..., Sequence[Finding]], demands: Sequence[pd.DataFrame], lost: list[int], tools: int
+) -> tuple[Finding, ...]:
+    """Find what is wrong with the budget itself, then what each demand adds to that: a code from one demand only."""
+    found = list(found_in(lost=lost, tools=tools))
+    for demand in demands:
+        told = {each.code for each in found}
+        found += [each for each in found_in(demand=demand) if each.code not in told]
+    return tuple(found)
+
+
+def _floors(budget: Budget, floor: int | None) -> dict[str, int]:
+    if floor is None:
+        return dict(budget.floors)
+    if budget.remainder is None:
+        raise ValueError(f"a floor of {floor:,} was asked for; this budget names no remainder; leave the floor out")
+    return {**budget.floors, budget.remainder: floor}
+
+
+def _fixed(
+    budget: Budget, prompts: Mapping[str, str], tools: Sequence[Any], count: Count, framing: Framing
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Count by section the prompts, and the tool schemas, that are sent with every request."""
+    # Where others draw on the pool, a misspelt section would stand beside the one that was meant, which stays empty.
+    if unknown := [section for section in prompts if section not in budget.sections]:
+        raise unknown_section(unknown, budget.sections)
+    spoken = [{"role": "system", "content": text} for text in prompts.values()]
+    sizes = dict(zip(prompts, framing.messages(spoken, count), strict=True))
+    section = (budget.roles or DEFAULT_ROLES).get("tools", "tools")
+    return sizes, {section: framing.schemas(tools, count, spoken[:1])} if tools else {}
+
+
+def _asked(
+    budget: Budget,
+    trace: Trace,
+    spoken: Mapping[str, int],
+    tools: Sequence[Any],
+    count: Count,
+    framing: Framing | None,
+) -> pd.DataFrame:
+    """Say what a conversation asks for with the prompts and tools of today in place of its own."""
+    trace = replace(trace, tools=tuple(tools)) if tools else trace
+    ledger = trace.ledger(count, budget.roles or DEFAULT_ROLES, framing)
+    asked = trace.demand(count, budget.roles or DEFAULT_ROLES, framing)
+    for section, tokens in spoken.items():
+        asked[section] = tokens + sum(item.tokens for item in ledger.schemas if item.section == section)
+    return asked.loc[:, [s for s in asked.columns if s in budget.sections or bool(asked[s].any())]]
+
+
+def _failures(
+    budget: Budget, floors: Mapping[str, int], where: str, demand: pd.DataFrame, columns: Columns, fixed: set[str]
+) -> Iterator[Failure]:
+    """Give each failure once, at the request where it is worst."""
+    for section, column in columns.items():
+        cap = budget.caps.get(section)
+        over = column["demand"] - (column["limit"] if cap is None else cap)
+        if section in fixed and (worst := int(over.argmax())) >= 0 and over[worst] > 0:
+            limit = f"its cap ({cap:,})" if cap is not None else f"what is left for it ({column['limit'][worst]:,})"
+            told = f"{one_line(section)} asks for {column['demand'][worst]:,} tokens, {over[worst]:,} above {limit}"
+            yield _failure("cap", where, told, budget, demand, worst, section)
+    free = _free(budget, columns)
+    if (worst := int(free.argmin())) >= 0 and free[worst] < 0:
+        told = f"a request overruns the window ({budget.window:,}) by {-free[worst]:,} tokens"
+        yield _failure("overrun", where, told, budget, demand, worst)
+    for section, floor in floors.items():
+        limit = columns[section]["limit"]
+        if (worst := int(limit.argmin())) >= 0 and limit[worst] < floor:
+            told = f"{one_line(section)} has {max(0, limit[worst]):,} tokens left, below its floor ({floor:,})"
+            failure = _failure("floor", where, told, budget, demand, worst, section)
+            wide = (budget.caps[section] or floor) >= floor
+            mend = "lower a reserve, or shorten what is asked before it" if wide else f"raise its cap to {floor:,}"
+            yield replace(failure, detail=f"{failure.detail}\n- {mend[0].upper()}{mend[1:]}.")
+
+
+def _free(budget: Budget, columns: Columns) -> Any:
+    """Return the tokens that each request leaves free, below 0 where it overruns the window."""
+    used = sum(column["granted"] for column in columns.values())
+    held = sum(np.minimum(columns[section]["granted"], tokens) for section, tokens in budget.held.items())
+    return budget.window - budget.reserved - used + held + np.zeros(1, dtype=np.int64)
+
+
+def _failure(
+    code: str, where: str, told: str, budget: Budget, demand: pd.DataFrame, row: int, section: str | None = None
+) -> Failure:
+    plan = allocate(budget, {str(name): int(demand[name].iloc[row]) for name in demand})
+    turn = f", turn {demand.index[row]}" if demand.index.name == "turn" else ""
+    return Failure(code, where + turn, told, explained(plan, section), section or "")
+
+
+def explained(plan: Plan, section: str | None = None) -> str:
+    """Write a plan as text, with its warnings and the single changes that would mend a section."""
+    rows = [f"  {one_line(g.section)}: {g.granted:,} of {g.demand:,}, limit {g.limit:,}" for g in plan.grants]
+    mends = [f"- {mend.sentence}" for mend in plan.why(section).mends] if section else []
+    return "\n".join([f"Plan of {plan.budget.window:,} tokens, {plan.free:,} free:", *rows, *plan.warnings, *mends])
+
+
+def _most(demands: Sequence[pd.DataFrame]) -> dict[str, int]:
+    """Return the most that each section ever asks for."""
+    return {str(section): int(most) for section, most in pd.concat(demands).max().items()} if demands else {}

@@ -1,0 +1,110 @@
+"""What commands are given: budgets, conversations, tools and policies, each from a file, a name or standard input."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from warnings import catch_warnings, warn
+
+from budgetkit.budget import Budget
+from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.extras.shell.texts import PIPE, text_of
+from budgetkit.inputs.budgets import budget_of as any_budget
+from budgetkit.inputs.conversations import opening_model
+from budgetkit.inputs.policies import policies_of
+from budgetkit.presets import PRESETS
+from budgetkit.pruning.policies import Policy
+from budgetkit.requests import read_tools
+from budgetkit.trace.conversation import Trace
+from budgetkit.trace.loading import iter_traces, load_trace, load_traces
+
+
+class Piped(io.BytesIO):
+    """Standard input, read whole, so that any format can be told from its first bytes."""
+
+    name = "standard input"
+
+
+def budget_of(given: str, window: int | None, model: str | None, trace: Trace | None = None) -> Budget:
+    """Make a preset's budget, or read a saved one; a name is a preset's, whatever files there are."""
+    if given in PRESETS:
+        return any_budget(given, opening_model(model, trace), window)
+    if given == PIPE:
+        return any_budget(text_of(given), model, window)
+    if not Path(given).expanduser().is_file():
+        raise ValueError(f"no budget {brief(given)}; there is no such file; presets are {quoted(PRESETS)}; give one")
+    return any_budget(Path(given), model, window)
+
+
+def trace_of(given: str, conversation: str) -> Trace:
+    """Load one conversation, by its number from 1 on, else its id or its title."""
+    if not conversation.isdecimal():
+        return load_trace(_source(given), conversation)
+    many, named = 0, None
+    traces = iter_traces(_source(given))
+    for many, trace in enumerate(traces, 1):
+        if conversation == str(many):
+            return _told(given, trace, traces) if many == 1 else trace
+        if named is None and conversation in (trace.id, trace.title):
+            named = trace
+    if named is not None:
+        return named
+    told = f"it has {many:,}, numbered from 1; take one of these, or an id or a title"
+    raise ValueError(f"conversation {brief(conversation)} of {one_line(given)} was asked for; {told}")
+
+
+def _told(given: str, first: Trace, others: Iterator[Trace]) -> Trace:
+    """Return the first conversation; a note says that there are others, and how many."""
+    more = 0
+    with suppress(ValueError), catch_warnings(action="ignore"):  # what is broken further on is none of this one
+        for _ in islice(others, 99):
+            more += 1
+    if more:
+        many = f"{1 + more:,}{' or more' if more == 99 else ''} in {one_line(given)}, {first.title}"
+        warn(f"this is conversation 1 of {many}; --conversation takes another's number, id or title", stacklevel=1)
+    return first
+
+
+def traces_of(given: str) -> list[Trace]:
+    """Load every conversation of a file."""
+    return load_traces(_source(given))
+
+
+def _source(given: str) -> str | Piped:
+    return Piped(sys.stdin.buffer.read()) if given == PIPE else given
+
+
+def tools_of(given: str) -> list[dict[str, Any]]:
+    """Read tool schemas: a list of them, a request with tools, or the answer of an MCP server to tools/list."""
+    where = "standard input" if given == PIPE else one_line(given)
+    try:
+        data = json.loads(text_of(given))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{where} is no JSON ({error}); give tool schemas as JSON") from None
+    return tools_in(data, where)
+
+
+def tools_in(data: Any, where: str = "tools") -> list[dict[str, Any]]:
+    """List the tools in plain data; those of the Model Context Protocol become functions.
+
+    >>> tools_in({"result": {"tools": [{"name": "ping", "inputSchema": {"type": "object"}}]}})
+    [{'type': 'function', 'function': {'name': 'ping', 'parameters': {'type': 'object'}}}]
+    """
+    try:
+        tools = read_tools(data)
+    except ValueError as error:
+        raise ValueError(f"{where} holds no tool schemas: {error}") from None
+    if not tools.listed or "a tool without a name" in tools.uncounted:
+        raise ValueError(f"{where} holds {brief(data)}, no tool; a tool has a name; give tool schemas")
+    return [dict(tool) for tool in tools.listed]
+
+
+def policies_named(names: Iterable[str]) -> dict[str, Policy]:
+    """Make policies by their names, in which the shell may have a hyphen for a blank; all where none is named."""
+    return policies_of(list(names) or None)

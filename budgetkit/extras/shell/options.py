@@ -1,0 +1,63 @@
+"""The options that several commands share: which budget, which counter, and which conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+from warnings import warn
+
+import click
+
+from budgetkit.counters import counter
+from budgetkit.extras.shell.inputs import budget_of, trace_of
+from budgetkit.inputs.conversations import opening_model
+
+_OPTIONS = (
+    click.option("-b", "--budget", default="chat", show_default=True, help="A saved budget, or a preset's name."),
+    click.option("-w", "--window", type=int, help="Its window, in tokens; a preset's is the model's when left out."),
+    click.option(
+        "-m",
+        "--model",
+        help="The model: its window and counter; else the conversation's own, else gpt-4o.",
+    ),
+    click.option("-c", "--counter", "counting", help="How to count, such as chars/4; else the model's."),
+    click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+)
+
+
+def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command these options, and call it with the budget and the counter that they come to."""
+
+    @wraps(command)
+    def called(budget: str, window: int | None, model: str | None, counting: str | None, **rest: Any) -> Any:
+        trace = rest.get("trace")
+        opened = opening_model(model, trace)
+        return command(
+            budget=budget_of(budget, window, model, trace),
+            count=counter(counting or (opened if opened.is_known else opened.name)),
+            model=model,
+            window=window,
+            asked={"budget": budget, "counter": counting},
+            **rest,
+        )
+
+    for option in reversed(_OPTIONS):
+        called = option(called)
+    return called
+
+
+def with_conversation(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command these options and those of a conversation, and call it with what they come to."""
+    with_lines = with_budget(command)
+
+    @wraps(with_lines)
+    def called(file: str, conversation: str, **rest: Any) -> Any:
+        trace = trace_of(file, conversation)
+        for told in trace.warnings[trace.is_silent :]:  # the first of a silent one was said on loading
+            warn(told, stacklevel=1)
+        return with_lines(trace=trace, **rest)
+
+    told = "Which of several: its number, from 1; its id or its title."
+    chosen = click.option("--conversation", default="1", show_default=True, help=told)
+    return click.argument("file", default="-")(chosen(called))

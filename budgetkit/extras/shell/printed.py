@@ -1,0 +1,69 @@
+"""What the terminal shows: tables, numbers and names, from which nothing can command the terminal."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from typing import Any
+
+import click
+
+from budgetkit.extras.shell.terminal import printable
+from budgetkit.files import extra
+
+
+def show_json(value: object) -> None:
+    """Print plain data as JSON, in ASCII."""
+    click.echo(json.dumps(_known(value), indent=2, default=_plain, allow_nan=False))
+
+
+def show_lines(lines: Iterable[str]) -> None:
+    """Print sentences, a line each."""
+    for line in lines:
+        click.echo(printable(line))
+
+
+def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a table; numbers stand to the right."""
+    with extra("cli", "a table in the terminal"):
+        console, tables, box, text = (import_module(f"rich.{name}") for name in ("console", "table", "box", "text"))
+    cells = [[_cell(value) for value in row] for row in rows]
+    table = tables.Table(box=box.SIMPLE_HEAD)
+    for place, name in enumerate(columns):
+        right = bool(cells) and all(row[place][1] for row in cells)
+        table.add_column(text.Text(printable(name)), justify="right" if right else "left", overflow="fold")
+    for row in cells:
+        table.add_row(*(text.Text(shown) for shown, _ in row))
+    width = None if sys.stdout.isatty() else 160
+    printer = console.Console(width=width, highlight=False, markup=False)
+    printer.print(text.Text(printable(title), style="italic"), soft_wrap=True)  # a long path is not folded
+    printer.print(table)
+
+
+def _cell(value: object) -> tuple[str, bool]:
+    """Write a value, and say whether it stands to the right."""
+    plain = _plain(value)
+    if plain is None or plain != plain:
+        return "", True
+    if isinstance(plain, int) and not isinstance(plain, bool):
+        return f"{plain:,}", True
+    return (f"{plain:,.3f}", True) if isinstance(plain, float) else (printable(str(plain)), False)
+
+
+def _plain(value: Any) -> Any:
+    """Return numpy's and pandas' numbers as Python's, and what is missing as None."""
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    return value.item() if hasattr(value, "item") else value
+
+
+def _known(value: Any) -> Any:
+    """Return plain data in which a number that is not known is null, for JSON knows no NaN."""
+    if isinstance(value, dict):
+        return {str(name): _known(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_known(each) for each in value]
+    plain = _plain(value)
+    return None if plain != plain else plain

@@ -1,0 +1,211 @@
+"""``budgetkit sessions``: what filled your recorded sessions, what the misses cost, which rule would be cheaper."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import numpy as np
+import pandas as pd
+
+from budgetkit.budget.quoting import one_line
+from budgetkit.counters import counter
+from budgetkit.extras.redaction import redact
+from budgetkit.extras.shell.printed import show_json, show_lines, show_table
+from budgetkit.lab.explorers.conversation import ConversationExplorer
+from budgetkit.lab.sessions import Session, compare, sessions
+from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, sentence
+from budgetkit.trace import load_trace
+
+#: The session that is offered where there is none.
+SHIPPED: Final = "made-up-session"
+_SECONDS = 1.0  # of work in which the bills of the newest sessions are read
+_KINDS = 8  # rows of what filled a prompt
+_COLUMNS = ["number", "program", "changed", "project", "MB", "requests", "cost", "misses", "misses cost", "compactions"]
+
+
+@click.command("sessions")
+@click.argument("which", required=False)
+@click.option("--folder", type=click.Path(file_okay=False), help="Where sessions are, if not in their usual places.")
+@click.option("-n", "--newest", default=20, show_default=True, help="How many are listed.")
+@click.option("--price", help="The model whose prices hold, where those of the session's own are not known.")
+@click.option("--text", "with_text", is_flag=True, help="Show titles and texts too; without it only numbers.")
+@click.option("--report", help="Write the page of one session to this file of HTML, which only you can read.")
+@click.option("--lab", "in_lab", is_flag=True, help="Open the explorer on one session, in the browser.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    which: str | None,
+    folder: str | None,
+    newest: int,
+    price: str | None,
+    with_text: bool,
+    report: str | None,
+    in_lab: bool,
+    as_json: bool,
+) -> int | None:
+    """List your recorded sessions of coding agents; with a number, a file or a name, answer for one.
+
+    Claude Code, Codex, Gemini CLI and pi are looked for in their usual places. Files are only read, and nothing is
+    kept. What filled it? What did the misses of the cache cost? Which rule would have been cheaper?
+    """
+    if which is None:
+        _list(folder, newest, as_json)
+        return None
+    path = _path(which, folder)
+    if in_lab:
+        return subprocess.run([sys.executable, "-m", "budgetkit.lab.app", path]).returncode
+    session = Session(load_trace(path), prices=price)
+    if report is not None:
+        _report(session, report, with_text)
+    else:
+        _answer(session, with_text, as_json)
+    return None
+
+
+def _list(folder: str | None, newest: int, as_json: bool) -> None:
+    """List the newest sessions; of as many as a second allows with what they cost."""
+    table = sessions(folder, newest=newest)
+    folders = table.attrs["folders"]
+    if table.empty:
+        looked = (
+            f"in {', '.join(folders)}" if folders else "in the usual places of Claude Code, Codex, Gemini CLI and pi"
+        )
+        offer = f"budgetkit sessions {SHIPPED} shows a made-up one"
+        return show_json([]) if as_json else show_lines([f"No sessions {looked}; --folder names another. {offer}."])
+    begun = time.monotonic()
+    rows = []
+    read = 0
+    for row in table.to_dict("records"):
+        totals: dict[str, Any] = {}
+        if time.monotonic() - begun < _SECONDS:
+            read += 1
+            totals = _totals(str(row["path"]))
+        row = {str(name): value for name, value in row.items()}
+        row |= {name: totals.get(name) for name in ("requests", "cost", "misses", "missed_cost", "compactions")}
+        rows.append(row)
+    if as_json:
+        return show_json([row | {"changed": str(row["changed"])} for row in rows])
+    shown = [
+        [
+            row["number"],
+            row["program"],
+            f"{row['changed']:%Y-%m-%d %H:%M}",
+            row["project"],
+            f"{row['megabytes']:.1f}",
+            row["requests"],
+            _dollars(row["cost"]),
+            row["misses"],
+            _dollars(row["missed_cost"]),
+            row["compactions"],
+        ]
+        for row in rows
+    ]
+    show_table(f"The newest of your sessions, in {', '.join(folders)}", _COLUMNS, shown)
+    notes = ["budgetkit sessions 1 answers for the first: what filled it, what the misses cost, which rule is cheaper."]
+    if read < len(rows):
+        notes.insert(0, f"The bills of the first {read} were read; a number reads any other.")
+    return show_lines(notes)
+
+
+def _path(which: str, folder: str | None) -> str:
+    """Return the file of a session, by its number in the list, or as it was given."""
+    if not which.isdecimal():
+        return which
+    table = sessions(folder, newest=int(which))
+    if not 1 <= int(which) <= len(table):
+        known = f"there are {len(table):,}" if len(table) else f"there is none; {SHIPPED} is a made-up one"
+        raise ValueError(f"session {which} was asked for; {known}; budgetkit sessions lists them")
+    return str(table["path"].iloc[int(which) - 1])
+
+
+def _totals(path: str) -> dict[str, Any]:
+    try:
+        return Session(load_trace(path)).totals()
+    except (ValueError, OSError, TypeError):
+        return {}  # no usage, or no session after all
+
+
+def _answer(session: Session, with_text: bool, as_json: bool) -> None:
+    """Answer the three questions for one session, on one screen."""
+    totals, missed, filled = session.totals(), session.misses(), session.filled_by()
+    table = compare(session, prices=session.prices)
+    if as_json:
+        rows = {"misses": missed, "filled": filled, "compactions": session.compactions(), "rules": table}
+        return show_json({"totals": totals, **{name: frame.to_dict("records") for name, frame in rows.items()}})
+    title = f"{session.trace.title}: " if with_text else ""
+    show_lines([f"{title}{totals['requests']:,} requests to {session.model or 'a model that is not named'}"])
+
+    largest = filled.iloc[:-1][:_KINDS].values.tolist() + [filled.iloc[-1].tolist()]
+    show_table("What filled the largest prompt?", ["what", "tokens", "share"], [_filled(row) for row in largest])
+
+    by_cause = missed.groupby("cause").agg(misses=("missed", "size"), tokens=("missed", "sum"), cost=("cost", "sum"))
+    causes = [[cause, *row] for cause, row in zip(by_cause.index, by_cause.values.tolist(), strict=True)]
+    if causes:
+        listed = [[cause, int(number), int(tokens), _dollars(cost)] for cause, number, tokens, cost in causes]
+        show_table("Why did the cache miss?", ["cause", "misses", "tokens", "cost"], listed)
+    show_lines([session.sentence])
+    if with_text:
+        show_lines(f"request {row['request']}: {row['detail']}" for row in missed.to_dict("records"))
+    for row in session.compactions().to_dict("records"):
+        cost = "" if np.isnan(row["next_cost"]) else f", which cost ${row['next_cost']:,.2f}"
+        paid = f"the next request paid for {row['next_paid']:,} tokens that were not in the cache{cost}"
+        show_lines([f"A compaction from {row['before']:,} to {row['after']:,} tokens; {paid}."])
+
+    show_table("Which rule would have been cheaper?", _RULES, [_rule(row) for row in table.to_dict("records")])
+    show_lines([_finding(table, float(totals["cost"]))])
+    return None
+
+
+_RULES = ["rule", "dollars", "compactions", "gone, used later"]
+
+
+def _filled(row: list[Any]) -> list[Any]:
+    return [row[0], int(row[1]), f"{row[2]:.0%}"]
+
+
+def _rule(row: dict[Any, Any]) -> list[Any]:
+    acts = row["compactions"] or row["left"] or row["system"] in (AS_IT_WAS, RECORDED)
+    cost = _dollars(row["least"])
+    if cost and round(row["most"], 2) > round(row["least"], 2):
+        cost = f"{cost} to {_dollars(row['most'])}"
+    label = row["label"] if acts else f"{row['label']} (does not act)"
+    return [label, cost, row["compactions"], row["used_later"]]
+
+
+def _finding(table: pd.DataFrame, cost: float) -> str:
+    """Say which rule would have been the cheapest, or why nobody can."""
+    if np.isnan(cost):
+        return "No price is known for this session's model, so nothing is said in dollars; --price names another model."
+    systems = table[~table["system"].isin([AS_IT_WAS, RECORDED])]
+    acting = systems[(systems["compactions"] > 0) | (systems["left"] > 0)]
+    if acting.empty:
+        return "None of these rules would have acted: the session stays below all their marks."
+    return sentence(table, str(acting["system"].iloc[0]), cost)
+
+
+def _report(session: Session, output: str, with_text: bool) -> None:
+    """Write the page of a session, which nobody but its owner can read; without texts unless they are wanted."""
+    trace = session.trace if with_text else redact(session.trace, counter("chars/4"))
+    before = os.umask(0o077)
+    try:
+        ConversationExplorer(trace, model=session.model).save(output)
+    finally:
+        os.umask(before)
+    path = Path(output).expanduser()
+    path.chmod(0o600)
+    texts = "with its texts" if with_text else "with filler for its words; --text keeps them"
+    show_lines([f"{one_line(output)}: {path.stat().st_size / 1_000:,.0f} kB, {texts}"])
+
+
+def _dollars(cost: Any) -> str:
+    """Write dollars; "" where nobody knows.
+
+    >>> _dollars(1234.5), _dollars(None)
+    ('$1,234.50', '')
+    """
+    return "" if cost is None or cost != cost else f"${cost:,.2f}"

@@ -1,5 +1,0 @@
-"""A figure's plain specification drawn as SVG, without plotly and without a browser."""
-
-from budgetkit.figures.svg.drawing import svg
-
-__all__ = ["svg"]

@@ -1,0 +1,142 @@
+"""A conversation as somebody passes it: a trace, a shipped one's name, a path, or messages in any form.
+
+A string is the name of a shipped trace, or else the path of a file: `load_trace` reads it. Functions that take messages
+of an application (`trim`, `Conversation.add`, `count_request`) take no such string.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from typing import Any, Final
+
+from budgetkit.budget.quoting import brief
+from budgetkit.models import Model
+from budgetkit.models.resolved import ResolvedModel, resolve
+from budgetkit.trace import Message, Trace, load_trace, load_traces
+
+#: The model where nothing names one.
+DEFAULT_MODEL: Final = "gpt-4o"
+#: What a conversation may be given as.
+AnyTrace = Any
+
+
+def trace_of(trace: AnyTrace) -> Trace:
+    """Return one conversation; of several, the first.
+
+    Parameters
+    ----------
+    trace : Trace, str, Path, file, frame or messages
+        A trace, the name of a shipped one, a file, or messages as a list of dictionaries or of an SDK's objects.
+
+    Returns
+    -------
+    Trace
+        The conversation.
+
+    Raises
+    ------
+    ValueError, TypeError, OSError
+        If it is none of these or cannot be read.
+
+    Examples
+    --------
+    >>> trace_of("support-chat").id, len(trace_of([{"role": "user", "content": "Hello world"}]).messages)
+    ('support-chat', 1)
+    """
+    if isinstance(trace, Trace):
+        return trace
+    if _is_messages(trace):
+        return Trace("messages", tuple(trace))
+    return load_trace(_source(trace))
+
+
+def traces_of(traces: AnyTrace) -> list[Trace]:
+    """Return several conversations.
+
+    Parameters
+    ----------
+    traces : sequence, Trace, str, Path, file or frame
+        A list of what :func:`trace_of` takes, or a name or a file with several.
+
+    Returns
+    -------
+    list of Trace
+        In their order.
+
+    Examples
+    --------
+    >>> len(traces_of("made-up-chats")), len(traces_of([trace_of("support-chat")]))
+    (48, 1)
+    """
+    if isinstance(traces, Trace):
+        return [traces]
+    if _is_source(traces) or not isinstance(traces, Iterable):
+        return load_traces(_source(traces))
+    listed = list(traces)
+    if listed and all(map(_is_conversation, listed)):
+        return [trace for given in listed for trace in traces_of(given)]
+    return [trace_of(listed)]
+
+
+def own_model(trace: Trace) -> ResolvedModel | None:
+    """Return the model that a conversation was held with, where its file says so and the model is known and lives on.
+
+    Examples
+    --------
+    >>> own_model(trace_of("support-chat")) is None
+    True
+    """
+    known = None if trace.model is None else resolve(trace.model)
+    return None if known is None or not known.is_known or known.notice else known
+
+
+def opening_model(model: str | Model | ResolvedModel | None, trace: Trace | None = None) -> ResolvedModel:
+    """Return the model that an explorer, the app, a report and the shell open with, where the same is asked of them.
+
+    Parameters
+    ----------
+    model : str or Model, optional
+        The one that is named.
+    trace : Trace, optional
+        The conversation, whose own model is taken where none is named.
+
+    Returns
+    -------
+    ResolvedModel
+        Its window and its counter hold unless others are named; gpt-4o where nothing names one.
+
+    Examples
+    --------
+    >>> opening_model(None, trace_of("support-chat")).window, opening_model("gpt-4").window
+    (128000, 8192)
+    """
+    if model is not None:
+        return resolve(model)
+    return (None if trace is None else own_model(trace)) or resolve(DEFAULT_MODEL)
+
+
+def _is_messages(value: Any) -> bool:
+    """Say whether this is a list of messages that are in OpenAI's form or read already."""
+    if not isinstance(value, list | tuple) or not value:
+        return False
+    return all(isinstance(each, Message) or (isinstance(each, Mapping) and "role" in each) for each in value)
+
+
+def _is_source(value: Any) -> bool:
+    """Say whether `load_traces` reads this as one thing: a name, a file, a frame, or a body."""
+    return isinstance(value, str | bytes | PathLike | Mapping) or hasattr(value, "read") or hasattr(value, "columns")
+
+
+def _is_conversation(value: Any) -> bool:
+    """Tell a conversation in a list of several from a message in one."""
+    return isinstance(value, Trace | str | PathLike | list | tuple) or (
+        isinstance(value, Mapping) and "messages" in value
+    )
+
+
+def _source(value: Any) -> Any:
+    if value is None or isinstance(value, int | float | bytes):
+        known = "a Trace, a shipped trace's name, a path, a file, a frame, or a list of messages"
+        raise TypeError(f"a conversation {brief(value)}; known are {known}; give one of these")
+    return value

@@ -1,0 +1,37 @@
+"""A pruning policy as somebody passes it: itself, or its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from budgetkit.pruning.policies import Policy
+from budgetkit.pruning.policies.systems import NAMED, known_name, policy_of
+
+AnyPolicies = Policy | str | Iterable[Policy | str] | Mapping[str, Policy | str]
+
+__all__ = ["policies_of", "policy_of"]
+
+
+def policies_of(
+    policies: AnyPolicies | None = None,
+) -> dict[str, Policy]:
+    """Return policies by their names: those that are named or given, all that go by a name where none is.
+
+    Examples
+    --------
+    >>> policies_of("octopus")
+    {'octopus': OldestFirst(unit='turn', floor=Floor(least=4000, unit='tokens', conflict='exceed'))}
+    >>> list(policies_of(["last-turns", "oldest first"]))
+    ['last turns', 'oldest first']
+    """
+    if policies is None:
+        policies = list(NAMED)
+    if isinstance(policies, Mapping):
+        return {name: policy_of(policy) for name, policy in policies.items()}
+    listed = [policies] if isinstance(policies, Policy | str) else list(policies)
+    return {name_of(policy): policy_of(policy) for policy in listed}
+
+
+def name_of(policy: Policy | str) -> str:
+    """Return what a policy is called: its name as it is listed, or how it is written."""
+    return known_name(policy) if isinstance(policy, str) else repr(policy)

@@ -1,0 +1,16 @@
+"""How wrong a count is, on what, and what that costs: errors, buffers, overflows.
+
+    error  = estimate / exact - 1                       of a document
+    ratio  = sum of exact / sum of estimates            of a window filled with documents
+    safety = 1 - 1 / (quantile of the ratio at 1 - risk)
+
+A window that is filled until the estimate says it is full holds `ratio` times as many tokens. Errors of many
+documents cancel, so the buffer belongs to the window, not to the document.
+"""
+
+from budgetkit.lab.accuracy.bounds import bounds, certify
+from budgetkit.lab.accuracy.buffers import Buffer, buffer_for, consequences, read_off
+from budgetkit.lab.accuracy.errors import compare, summary
+from budgetkit.lab.accuracy.ways import ways
+
+__all__ = ["Buffer", "bounds", "buffer_for", "certify", "compare", "consequences", "read_off", "summary", "ways"]

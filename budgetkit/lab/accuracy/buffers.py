@@ -1,0 +1,322 @@
+"""Buffers: what share of a window a counter's errors ask to hold back, and what happens without.
+
+ratio  = sum of exact / sum of estimates            of a window filled with documents
+safety = 1 - usable / window                        usable x (quantile of its ratio at 1 - risk) = window
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from budgetkit.budget import Budget
+from budgetkit.budget.allocation import Reserve
+from budgetkit.budget.amounts import Share, check_tokens
+from budgetkit.budget.quoting import brief, quoted
+from budgetkit.lab.accuracy.simulation import KINDS, MIXED, FilledWindows, filled_windows
+from budgetkit.promise import FEWEST_FOR_A_GAIN
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A safety buffer that a risk asks for.
+
+    Parameters
+    ----------
+    share : float
+        Smallest share of the window to hold back.
+    low, high : float
+        Its 95 % interval, from resampling kinds, their sources and their documents.
+    risk : float
+        Chance of an overflow that was accepted.
+    window : int
+        In tokens.
+    documents : int
+        On how many it rests.
+    counter : str
+        The counter it is for.
+    warning : str
+        Why it cannot be relied on; empty if it can.
+    kinds : tuple of str
+        Classes and languages of the documents: for others it promises nothing.
+
+    Examples
+    --------
+    >>> Buffer(0.0512, 0.04, 0.06, 0.05, 8_192, 500, "chars/4").reserve
+    Reserve('safety', Share(0.052))
+    """
+
+    share: float
+    low: float
+    high: float
+    risk: float
+    window: int
+    documents: int
+    counter: str
+    warning: str = ""
+    kinds: tuple[str, ...] = ()
+
+    def lacks(self, kinds: Iterable[str]) -> str:
+        """Say which kinds of a conversation the buffer was not learned on.
+
+        Parameters
+        ----------
+        kinds : iterable of str
+            Classes or languages of its texts.
+
+        Returns
+        -------
+        str
+            A sentence; empty where all are known.
+
+        Examples
+        --------
+        >>> Buffer(0.05, 0.04, 0.06, 0.05, 8_192, 500, "chars/4", kinds=("code", "prose")).lacks(["log", "prose"])
+        "learned on 'code', 'prose'; the conversation has 'log' too, for which it promises nothing; add such texts"
+        """
+        missing = [kind for kind in dict.fromkeys(kinds) if kind not in self.kinds]
+        if not missing:
+            return ""
+        return (
+            f"learned on {quoted(self.kinds)}; the conversation has {quoted(missing)} too, for which it promises "
+            "nothing; add such texts"
+        )
+
+    @property
+    def reserve(self) -> Reserve:
+        """The buffer as the safety reserve of a budget, rounded up to a thousandth of the window."""
+        return Reserve("safety", Share(math.ceil(round(self.share * 1_000, 6)) / 1_000))
+
+
+def buffer_for(
+    errors: pd.DataFrame,
+    window: int,
+    risk: float = 0.05,
+    window_mix: str | None = None,
+    seed: int = 0,
+    kinds: Iterable[str] = (),
+    together: str | None = None,
+) -> Buffer:
+    """Find the smallest safety share under which a window overflows with at most that chance.
+
+    The windows are filled from resampled sources, so that the promise is one for texts that nobody has seen, of kinds
+    that the errors have.
+
+    Parameters
+    ----------
+    errors : DataFrame
+        What :func:`budgetkit.lab.accuracy.compare` returns, of one counter.
+    window : int
+        In tokens.
+    risk : float
+        Accepted chance of an overflow, between 0 and 1.
+    window_mix : str, optional
+        What a window is filled with. By default texts of one kind, as a conversation or project has them: of one
+        class or of one language, whichever asks for more. A column, such as "source": one value of it. "mixed":
+        documents of all kinds, whose errors cancel most.
+    seed : int
+        Of the random windows.
+    kinds : iterable of str
+        Classes or languages of the conversation at hand. Where each of them has six sources or more, the buffer is
+        learned on their documents alone, which holds back less; else on all, as for the kind that asks for most.
+        Kinds that no document has are named in the warning.
+    together : str, optional
+        The former name of `window_mix`.
+
+    Returns
+    -------
+    Buffer
+        With its interval, and a warning if the documents are too few to say, or of other kinds. Its `kinds` are those
+        that it was learned on.
+
+    Raises
+    ------
+    ValueError
+        If the errors are of several counters or none, the risk is not between 0 and 1, or there is no such column.
+
+    Examples
+    --------
+    >>> rows = {"counter": "mine", "exact": [110, 100, 90] * 400, "estimate": [100] * 1_200}
+    >>> buffer_for(pd.DataFrame(rows), window=100, risk=0.05).share.__round__(3)
+    0.091
+    """
+    _check_risk(risk)
+    window_mix = _renamed(window_mix, together)
+    names = errors["counter"].unique()
+    if len(names) != 1:
+        raise ValueError(f"errors of {len(names)} counters ({quoted(names)}); a buffer is for one; choose its rows")
+    check_tokens("window", window)
+    _check_mix(errors, window_mix)
+    kinds = list(kinds)
+    errors = of_kinds(errors, kinds)
+    return read_off(filled_windows(errors, window, window_mix, seed), errors, window, risk, window_mix, kinds)
+
+
+def of_kinds(errors: pd.DataFrame, kinds: Sequence[str]) -> pd.DataFrame:
+    """Return the errors of some kinds alone, where each has sources enough to speak of the next; else all.
+
+    Examples
+    --------
+    >>> rows = {"class": ["code", "prose"] * 6, "source": range(12), "exact": 1, "estimate": 1}
+    >>> len(of_kinds(pd.DataFrame(rows), ["code"])), len(of_kinds(pd.DataFrame(rows), ["code", "log"]))
+    (6, 12)
+    """
+    columns = [name for name in KINDS if name in errors]
+    if not kinds or not columns or "source" not in errors:
+        return errors
+    is_of_kinds = pd.Series(False, index=errors.index)
+    for kind in dict.fromkeys(kinds):
+        is_kind = (errors[columns] == kind).any(axis=1)
+        if errors.loc[is_kind, "source"].nunique() < FEWEST_FOR_A_GAIN:
+            return errors
+        is_of_kinds |= is_kind
+    return errors[is_of_kinds]
+
+
+def read_off(
+    filled: FilledWindows,
+    errors: pd.DataFrame,
+    window: int,
+    risk: float,
+    window_mix: str | None = None,
+    kinds: Iterable[str] = (),
+) -> Buffer:
+    """Read the buffer of a risk off windows that are drawn already; see :func:`buffer_for`.
+
+    Parameters
+    ----------
+    filled : FilledWindows
+        Drawn with these errors, this window and `window_mix`.
+    errors, window, risk, window_mix, kinds
+        As in :func:`buffer_for`.
+
+    Returns
+    -------
+    Buffer
+        The same that :func:`buffer_for` finds.
+
+    Raises
+    ------
+    ValueError
+        If the risk is not between 0 and 1.
+
+    Examples
+    --------
+    >>> errors = pd.DataFrame({"counter": "mine", "exact": [110, 100, 90] * 400, "estimate": [100] * 1_200})
+    >>> filled = filled_windows(errors, 100)
+    >>> [read_off(filled, errors, 100, risk).share.__round__(3) for risk in (0.05, 0.5)]
+    [0.091, 0.0]
+    """
+    _check_risk(risk)
+    known = tuple(dict.fromkeys(str(v) for name in KINDS if name in errors for v in errors[name].unique()))
+    warning = _doubt(errors, window, risk, window_mix)
+    name = str(errors["counter"].iloc[0])
+    low, high = filled.interval(risk)
+    found = Buffer(filled.share(risk), low, high, risk, window, len(errors), name, warning, known)
+    lacking = found.lacks(kinds)
+    return replace(found, warning="; ".join(filter(None, (warning, lacking)))) if lacking else found
+
+
+def _renamed(window_mix: str | None, together: str | None) -> str | None:
+    """Take the former name of the parameter, and say so."""
+    if together is None:
+        return window_mix
+    warnings.warn("together is now window_mix; pass that", DeprecationWarning, stacklevel=3)
+    return together
+
+
+def _check_mix(errors: pd.DataFrame, window_mix: str | None) -> None:
+    if window_mix not in (None, MIXED) and window_mix not in errors:
+        raise ValueError(
+            f"windows of one {brief(window_mix)}; the errors have the columns {quoted(map(str, errors.columns))}; name "
+            "one of them, or 'mixed'"
+        )
+
+
+def _check_risk(risk: float) -> None:
+    if not 0 < risk < 1:
+        raise ValueError(
+            f"a risk of {brief(risk)}; a risk is a chance between 0 and 1; give 0.05 for one window in twenty"
+        )
+
+
+def _doubt(errors: pd.DataFrame, window: int, risk: float, window_mix: str | None) -> str:
+    """Say when documents are too few: a tail needs some ten cases beyond it, a sum of many at least thirty."""
+    by_value = window_mix not in (None, MIXED)
+    n = errors[window_mix].nunique() if by_value else len(errors)
+    in_window = 1 if by_value else max(1, round(window / max(errors["estimate"].mean(), 1)))
+    needed = max(30, math.ceil(10 / risk)) if in_window < 5 else 30
+    what = f"values of {brief(window_mix)}" if by_value else "documents"
+    return "" if n >= needed else f"{n} {what} are too few for a risk of {risk:g}; {needed} are needed; add texts"
+
+
+def consequences(
+    budgets: Budget | Mapping[str, Budget],
+    errors: pd.DataFrame,
+    window_mix: str | None = None,
+    seed: int = 0,
+    together: str | None = None,
+) -> pd.DataFrame:
+    """Say what counting with each counter does to a budget's window.
+
+    The window is filled until the counter says that the usable part is full.
+
+    Parameters
+    ----------
+    budgets : Budget or mapping of str to Budget
+        One budget, or several by name. A reserve named "safety" may be used up before anything overflows.
+    errors : DataFrame
+        What :func:`budgetkit.lab.accuracy.compare` returns, of one counter or several.
+    window_mix : str, optional
+        As in :func:`buffer_for`; by default of one class or one language, whichever overflows more often.
+    seed : int
+        Of the random windows.
+    together : str, optional
+        The former name of `window_mix`.
+
+    Returns
+    -------
+    DataFrame
+        One row a budget and counter: window, usable, safety and filled (the mean of what is really used) in
+        tokens, wasted (mean tokens of the usable part that stay empty), overflow (the chance of one),
+        over (mean tokens above, when there is one).
+
+    Raises
+    ------
+    ValueError
+        If there is no such column.
+
+    Examples
+    --------
+    >>> rows = {"counter": "mine", "exact": [50] * 9, "estimate": [100] * 9}
+    >>> consequences(Budget(1_000), pd.DataFrame(rows))[["filled", "wasted", "overflow"]].to_dict("list")
+    {'filled': [500.0], 'wasted': [500.0], 'overflow': [0.0]}
+    """
+    window_mix = _renamed(window_mix, together)
+    _check_mix(errors, window_mix)
+    named = {budgets.name or "budget": budgets} if isinstance(budgets, Budget) else budgets
+    rows = []
+    for budget_name, budget in named.items():
+        for counter_name, group in errors.groupby("counter", observed=True):
+            filled = filled_windows(group, max(budget.usable, 1), window_mix, seed)
+            outcomes = [_outcome(budget, filled.ratios(filled.window, mix)) for mix in range(len(filled.corpora))]
+            worst = max(outcomes, key=lambda outcome: (outcome["overflow"], outcome["filled"]))
+            rows.append({"budget": budget_name, "counter": counter_name} | worst)
+    return pd.DataFrame(rows)
+
+
+def _outcome(budget: Budget, ratio: Floats) -> dict[str, float]:
+    usable, safety = max(budget.usable, 0), budget.sizes.get("safety", 0)
+    used = usable * ratio
+    over = used - usable - safety
+    sizes = {"window": budget.window, "usable": usable, "safety": safety, "filled": used.mean()}
+    above = over[over > 0].mean() if (over > 0).any() else 0.0
+    return sizes | {"wasted": np.maximum(usable - used, 0).mean(), "overflow": (over > 0).mean(), "over": above}

@@ -1,0 +1,194 @@
+"""Every document a point: on what a count is wrong, whether length helps, and how close it is to the exact one.
+
+    error = estimate / exact - 1
+
+What is counted too few overflows a window, what is counted too many wastes it; each has its colour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from budgetkit.budget.colours import ALARM, BLUE
+from budgetkit.lab.figures.marks import line, note, points
+from budgetkit.lab.figures.question import INK, Question, Spec, label, layout, plain, short
+
+Floats = npt.NDArray[np.float64]
+MOST = 600  # points; more are a cloud
+_FIRST = ("document", "class", "language", "exact", "estimate", "error", "characters", "begins")
+_BEGINNING = 60  # characters
+_GOLDEN = 0.6180339887498949
+_SIDES = "← too few: overflows · too many: wastes →"
+
+
+def _table(errors: pd.DataFrame, texts: Sequence[str] = (), read: int | None = None, most: int = MOST) -> pd.DataFrame:
+    """Take the worst document of each class, the one that is read, and as many others as make a cloud."""
+    by_class = errors["error"].abs().groupby(errors["class"])
+    table = errors.assign(
+        class_error=by_class.transform("mean"), class_documents=by_class.transform("size"), number=errors.index
+    )
+    if len(table) > most:
+        always = {*by_class.idxmax(), read} & {*table.index}
+        others = table.drop(index=[*always]).sample(most - len(always), random_state=0)
+        table = pd.concat([table.loc[[*always]], others])
+    begins = [beginning(texts[number]) if number < len(texts) else "" for number in table["number"]]
+    table = table.assign(begins=begins, read=table["number"] == read)
+    first = [name for name in _FIRST if name in table]
+    table = table[[*first, *(name for name in table if name not in first)]]
+    return table.sort_values(["class_error", "class", "error"], ascending=[False, True, True], ignore_index=True)
+
+
+def beginning(text: str) -> str:
+    r"""Return how a text begins, on one line.
+
+    Examples
+    --------
+    >>> beginning("Dear Ann,\n\n  thank you"), len(beginning("word " * 100))
+    ('Dear Ann, thank you', 61)
+    """
+    line = " ".join(text[: 4 * _BEGINNING].split())
+    shown = "".join(mark if mark.isprintable() else "\ufffd" for mark in line)
+    return shown if len(shown) <= _BEGINNING else f"{shown[:_BEGINNING]}…"
+
+
+def _points(table: pd.DataFrame, x: Sequence[float], y: Sequence[float], **marker: object) -> list[Spec]:
+    """Draw the documents, each with a hover that tells it, and a ring around the one that is read."""
+    colours = [ALARM if error < 0 else BLUE for error in table["error"]]
+    whole = {"cliponaxis": False}  # over the edge of the figure, too
+    mark = {"size": 7, "opacity": 0.72, "color": colours, **marker}
+    tips = {"text": _told(table), "customdata": table["number"].tolist(), "hovertemplate": "%{text}<extra></extra>"}
+    ring = [place for place, is_read in enumerate(table["read"]) if is_read]
+    around = {"size": 14, "symbol": "circle-open", "color": INK, "line": {"width": 2}}
+    read = points([x[place] for place in ring], [y[place] for place in ring], hoverinfo="skip", marker=around, **whole)
+    return [points(x, y, marker=mark, **tips, **whole), read]
+
+
+def _told(table: pd.DataFrame) -> list[str]:
+    tips = []
+    for row in table.itertuples():
+        name = f"<b>{label(str(row.document) or str(row.source), 44)}</b>, {plain(str(row.language))}"
+        begins = f"<br>\u2068{plain(str(row.begins))}\u2069" if row.begins else ""
+        counts = f"<br>{row.exact:,} tokens; {label(str(row.counter), 44)} estimates {row.estimate:,}: "
+        tips.append(f"{name}{begins}{counts}{signed_percent(float(row.error))}")  # type: ignore[arg-type]
+    return tips
+
+
+def signed_percent(share: float, digits: int = 1) -> str:
+    """Write a share as percent with its sign, with so many digits after the point below 100 %.
+
+    Examples
+    --------
+    >>> signed_percent(0.123), signed_percent(12.3), signed_percent(0.0), signed_percent(-0.2474, digits=0)
+    ('+12.3 %', '+1,230 %', '0 %', '−25 %')
+    """
+    rounded = round(100 * share, digits)
+    if not rounded:
+        return "0 %"
+    return (f"{rounded:+,.{digits}f} %" if abs(rounded) < 100 else f"{rounded:+,.0f} %").replace("-", "\u2212")
+
+
+def _held(table: pd.DataFrame) -> tuple[list[float], float, list[str]]:
+    """Return errors in percent, the axis' end, and a mark for each; what lies far off is drawn at the end."""
+    error = 100 * table["error"].to_numpy(float)
+    end = max(20.0, float(np.ceil(min(error.max(), max(100.0, 1.5 * np.quantile(error, 0.95))) / 10) * 10))
+    marks = ["triangle-right" if value > end else "circle" for value in error]
+    return np.minimum(error, end).round(2).tolist(), end, marks
+
+
+def _axis(error: list[float], end: float) -> Spec:
+    low = min(-5.0, float(np.floor(min(error) / 10) * 10))
+    reach = end - low
+    ends = [low - 0.03 * reach, end + 0.03 * reach]
+    return {"range": ends, "ticksuffix": " %", "nticks": 5, "tickangle": 0, "zerolinewidth": 2}
+
+
+def _draw_strip(table: pd.DataFrame) -> Spec:
+    classes = list(dict.fromkeys(table["class"]))
+    row = {name: len(classes) - 1 - place for place, name in enumerate(classes)}
+    error, end, marks = _held(table)
+    places = [row[name] + 0.62 * ((number * _GOLDEN) % 1 - 0.5) for number, name in enumerate(table["class"])]
+    first = table.drop_duplicates("class")
+    ticks = [f"{label(str(r['class']), 20)} ({r['class_documents']:,})" for _, r in first.iterrows()]
+    place = {"xref": "paper", "xanchor": "left", "yref": "y"}
+    notes = [note(f"{_size(r['class_error'])} off", 1, row[r["class"]], **place) for _, r in first.iterrows()]
+    y = {"tickvals": [row[name] for name in first["class"]], "ticktext": ticks, "showgrid": False, "zeroline": False}
+    y |= {"range": [-0.6, len(classes) - 0.4]}
+    x = {**_axis(error, end), "title": {"text": _SIDES, "standoff": 6}}
+    drawn = layout(max(190, 44 * len(classes) + 70), x, y, annotations=notes, meta={"top": 6})
+    drawn["margin"]["r"] = 72
+    return {"data": _points(table, error, places, symbol=marks), "layout": drawn}
+
+
+def _size(share: float) -> str:
+    return f"{100 * share:,.1f} %" if share < 1 else f"{100 * share:,.0f} %"
+
+
+def _draw_lengths(table: pd.DataFrame) -> Spec:
+    error, end, marks = _held(table)
+    marks = [mark.replace("right", "up") for mark in marks]
+    x: Spec = {"type": "log", "title": {"text": "characters of a document", "standoff": 4}}
+    reach = _decades(table["characters"])
+    x |= {"minor": {"showgrid": False}, "showgrid": False, "tickangle": 0, "range": reach, **_round_ticks(reach)}
+    y = {**_axis(error, end), "title": {"text": "error", "standoff": 4}, "nticks": 9}
+    middles = _middles(table["number"].to_numpy(), table["characters"].to_numpy(float), np.array(error))
+    data = [*_points(table, table["characters"].tolist(), error, symbol=marks), middles]
+    return {"data": data, "layout": layout(300, x, y, meta={"top": 8})}
+
+
+def _middles(number: Floats, size: Floats, error: Floats) -> Spec:
+    """Draw the median of stretches that hold as many documents each."""
+    order = np.argsort(size, kind="stable")
+    stretches = [part for part in np.array_split(order, max(1, min(7, len(order) // 6))) if len(part)]
+    x = [float(np.median(size[part])) for part in stretches]
+    y = [float(np.median(error[part])) for part in stretches]
+    near = [
+        int(number[part[np.argmin(np.abs(error[part] - middle))]]) for part, middle in zip(stretches, y, strict=True)
+    ]
+    drawn = {"line": {"color": INK, "width": 2.5}, "marker": {"symbol": "diamond", "size": 7}, "customdata": near}
+    hover = "median %{y:+.1f} % near %{x:,.0f} characters<extra></extra>"
+    return line(x, (round(v, 2) for v in y), mode="lines+markers", hovertemplate=hover, **drawn)
+
+
+def _decades(values: pd.Series[int], *others: pd.Series[int]) -> list[float]:
+    low = min(float(column.clip(lower=1).min()) for column in (values, *others))
+    high = max(float(column.max()) for column in (values, *others))
+    return [float(np.log10(low)) - 0.1, float(np.log10(max(high, 2 * low))) + 0.1]
+
+
+def _round_ticks(reach: list[float], most: int = 6) -> Spec:
+    """Return round numbers on a logarithmic axis: decades, and 2 and 5 between them where there is room."""
+    powers = range(int(np.floor(reach[0])), int(np.ceil(reach[1])) + 1)
+    inside: list[int] = []
+    for steps in ((1, 2, 5), (1, 3), (1,)):
+        every = [step * 10**power for power in powers if power >= 0 for step in steps]
+        inside = [value for value in every if reach[0] <= np.log10(value) <= reach[1]]
+        if len(inside) <= most:
+            break
+    return {"tickvals": inside, "ticktext": [short(value) for value in inside]}
+
+
+def _draw_agreement(table: pd.DataFrame) -> Spec:
+    reach = _decades(table["exact"], table["estimate"])
+    ends = [10 ** reach[0], 10 ** reach[1]]
+    same = line(ends, ends, hoverinfo="skip", line={"color": INK, "width": 1.5, "dash": "dash"})
+    axis = {"type": "log", "range": reach, "tickangle": 0, "minor": {"showgrid": False}, **_round_ticks(reach)}
+    x = {**axis, "title": {"text": "exact, tokens", "standoff": 4}}
+    y = {**axis, "title": {"text": "estimate, tokens", "standoff": 4}}
+    estimate = table["estimate"].clip(lower=1).tolist()
+    data = [same, *_points(table, table["exact"].tolist(), estimate)]
+    exact = note("exact", reach[1], reach[1], xanchor="right", yanchor="top", yshift=-14)
+    return {"data": data, "layout": layout(300, x, y, annotations=[exact], meta={"top": 8})}
+
+
+#: Draw each document's error, class by class.
+document_errors = Question("On what is the count wrong?", _table, _draw_strip)
+
+#: Draw each document's error against its length.
+error_by_length = Question("Are longer texts counted better?", _table, _draw_lengths)
+
+#: Draw each document's estimate against its exact count.
+agreement = Question("How close is the estimate to the exact count?", _table, _draw_agreement)

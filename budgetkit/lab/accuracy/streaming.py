@@ -1,0 +1,235 @@
+"""Corpora larger than the memory: counted and compared batch by batch, here or on a cluster.
+
+A file is read in blocks that begin and end at seams (:mod:`budgetkit.counters.seams`), so their exact counts add up
+to the file's. Where no seam comes for long, the block is longer and is counted in windows
+(:mod:`budgetkit.counters.stretches`). Nothing is remembered of what was counted, for it does not come again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import pandas as pd
+
+from budgetkit.budget.old_names import renamed
+from budgetkit.counters import ExactCounter, counter
+from budgetkit.counters.exact import counted
+from budgetkit.counters.seams import last_seam, next_seam, parts
+from budgetkit.counters.stretches import Read, count_stretch, text_at
+from budgetkit.lab.accuracy import compare
+from budgetkit.lab.accuracy.corpora import Corpus, Document
+from budgetkit.lab.accuracy.dask import Client, answers
+from budgetkit.lab.accuracy.errors import Given
+from budgetkit.lab.accuracy.progress import progress_bar
+
+__all__ = ["BLOCK", "compare_stream", "count_files"]
+
+#: Bytes of a file, or code points of documents, that are counted at a time.
+BLOCK: Final = 4 << 20
+_WINDOW: Final = 1 << 16  # bytes that are searched for a seam at once
+_FOLLOWING: Final = bytes(range(0x80, 0xC0))  # of a character's bytes all but the first
+_BESIDE: Final = 4  # bytes of the longest character, which may stand before a seam
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A stretch of a file, in bytes, from seam to seam."""
+
+    path: str
+    start: int
+    stop: int
+
+
+@renamed(exact="counter")
+def count_files(
+    paths: Iterable[str | os.PathLike[str]],
+    counter: str | ExactCounter = "o200k_base",
+    client: Client | None = None,
+    progress: bool = False,
+    block: int = BLOCK,
+) -> pd.DataFrame:
+    """Count text files exactly, in memory that does not grow with them.
+
+    Parameters
+    ----------
+    paths : iterable of str or path
+        UTF-8 text, with lines or without; on a cluster, paths that its workers and this process can open.
+    counter : str or ExactCounter
+        The counter or its name.
+    client : dask.distributed.Client, optional
+        The cluster that counts; this process, on all its cores, when left out.
+    progress : bool
+        Whether to show a bar.
+    block : int
+        Bytes counted at a time, at least 1; more where the text has no seam.
+
+    Returns
+    -------
+    DataFrame
+        One row a file: path, bytes, and tokens.
+
+    Raises
+    ------
+    ValueError
+        If the counter is not exact, a file is not UTF-8, or a block has no size.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+    ...     _ = file.write("Hello world " * 1_000), file.flush()
+    ...     count_files([file.name])[["bytes", "tokens"]].to_dict("list")
+    {'bytes': [12000], 'tokens': [2001]}
+    """
+    exact_counter = _exact(counter)
+    sizes = {str(path): Path(path).stat().st_size for path in paths}
+    tokens = dict.fromkeys(sizes, 0)
+    if block < 1:
+        raise ValueError(f"blocks of {block} bytes; a block has at least 1, and {BLOCK:,} do well; leave block= out")
+    blocks = (found for path, size in sizes.items() for found in _blocks(path, size, block))
+    counting = partial(count_block, encoding=exact_counter.encoding, ahead=0 if client else sum(sizes.values()))
+    with progress_bar(progress, total=sum(sizes.values()), unit="B", unit_scale=True, desc="counting") as advance:
+        for block_task, found in answers(counting, blocks, client):
+            tokens[block_task.path] += found
+            advance(block_task.stop - block_task.start)
+    return pd.DataFrame({"path": [*sizes], "bytes": [*sizes.values()], "tokens": [*tokens.values()]})
+
+
+def count_block(block: Block, encoding: str, ahead: int = 0) -> tuple[Block, int]:
+    """Count one block of a file, of so many bytes that are to be counted here."""
+    at = found = 0
+    with open(block.path, "rb") as stream, _said(block.path, block.start):
+        read = _reading(stream, block.start, block.stop)
+        while text := text_at(read, at, 2 * BLOCK):
+            there_is_more = block.start + at + len(text.encode()) < block.stop
+            end = last_seam(text, 0, len(text)) if there_is_more else len(text)
+            if end == 0:
+                return block, found + count_stretch(encoding, _reading(stream, block.start + at, block.stop))
+            found += sum(counted(encoding, [*parts(text[:end])], ahead=ahead))
+            at += len(text[:end].encode())
+    return block, found
+
+
+def _reading(stream: BinaryIO, start: int, stop: int) -> Read:
+    def read(at: int, size: int) -> bytes:
+        stream.seek(start + at)
+        return stream.read(max(0, min(size, stop - start - at)))
+
+    return read
+
+
+def _blocks(path: str, size: int, block: int) -> Iterator[Block]:
+    """Cut a file at a seam after so many bytes, and again from there."""
+    with open(path, "rb") as stream, _said(path, 0):
+        start = 0
+        while start < size:
+            stop = _seam(_reading(stream, 0, size), start, min(start + block, size))
+            yield Block(path, start, stop)
+            start = stop
+
+
+def _seam(read: Read, start: int, offset: int) -> int:
+    """Return where the first seam at or after `offset` is; the end of the file if there is none."""
+    at = max(start, offset - _BESIDE)
+    if at > start:
+        before = read(at, _BESIDE)
+        at += len(before) - len(before.lstrip(_FOLLOWING))  # the rest of a character that began before
+    while len(text := text_at(read, at, _WINDOW)) > 1:
+        seam = next_seam(text, 1, len(text) - 2)
+        if seam is not None:
+            return at + len(text[:seam].encode())
+        at += len(text[:-1].encode())
+    return at + len(text.encode())
+
+
+@contextmanager
+def _said(path: str, start: int) -> Iterator[None]:
+    """Say where in a file a byte is that cannot be read as text."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path}, byte {start + error.start:,}: not UTF-8; text files are counted as UTF-8; "
+            "save it as UTF-8 or leave it out"
+        ) from None
+
+
+def _exact(name: str | ExactCounter) -> ExactCounter:
+    exact_counter = counter(name) if isinstance(name, str) else name
+    if isinstance(exact_counter, ExactCounter):
+        return exact_counter
+    raise ValueError(
+        f"files were to be counted with {exact_counter.name}; only exact counts of parts add up to the whole's; "
+        "use an encoding such as 'o200k_base', or compare_stream for estimates"
+    )
+
+
+def compare_stream(
+    counters: Given | Sequence[Given],
+    documents: Iterable[Document],
+    exact: Given = "o200k_base",
+    client: Client | None = None,
+    progress: bool = False,
+    characters: int = BLOCK // 4,
+) -> Iterator[pd.DataFrame]:
+    """Count every document with every counter, batch by batch.
+
+    Parameters
+    ----------
+    counters : Counter, callable or str, or a sequence of these
+        Counters, functions or names, one or several; on a cluster, such as can be pickled.
+    documents : iterable of Document
+        Asked for as they are needed, so that they may be more than fit into memory.
+    exact : Counter or str
+        The counter that is right.
+    client : dask.distributed.Client, optional
+        The cluster that counts; this process, on two cores, when left out.
+    progress : bool
+        Whether to show a bar.
+    characters : int
+        Code points of a batch; a document stays whole.
+
+    Returns
+    -------
+    iterator of DataFrame
+        Rows as :func:`budgetkit.lab.accuracy.compare` gives them, in the documents' order; joined they are what it
+        gives of all documents, but for the order of the counters' rows.
+
+    Examples
+    --------
+    Files that are read one at a time:
+
+    >>> from budgetkit import corpora, files
+    >>> paths = [files.data_path("corpora/" + name) for name in ("prose.txt", "code.txt")]
+    >>> documents = (document for path in paths for document in corpora.folder(path))
+    >>> pd.concat(compare_stream(["chars/4"], documents))["document"].tolist()
+    ['prose.txt', 'code.txt']
+    """
+    with progress_bar(progress, unit="document", desc="comparing") as advance:
+        compared = partial(_compared, counters=counters, exact=exact)
+        for size, rows in answers(compared, _batches(documents, characters), client):
+            advance(size)
+            yield rows
+
+
+def _compared(batch: list[Document], counters: Given | Sequence[Given], exact: Given) -> tuple[int, pd.DataFrame]:
+    return len(batch), compare(counters, Corpus(tuple(batch)), exact)
+
+
+def _batches(documents: Iterable[Document], characters: int) -> Iterator[list[Document]]:
+    batch: list[Document] = []
+    length = 0
+    for document in documents:
+        batch.append(document)
+        length += len(document.text)
+        if length >= characters:
+            yield batch
+            batch, length = [], 0
+    if batch:
+        yield batch

@@ -1,0 +1,70 @@
+"""ways(): the ways of counting side by side on one's own texts: what each counts, how far off, how long, what it asks.
+
+    off = tokens / tokens of the reference - 1
+
+The reference is a provider's own count where there is one among them, else the first that is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter_ns
+from typing import Any
+
+import pandas as pd
+
+from budgetkit.counters import counter
+
+_KINDS = {"ProviderCounter": "endpoint", "ExactCounter": "tokenizer", "ForeignCounter": "tokenizer"}
+_KINDS |= {"CharacterCounter": "characters"}
+
+
+def ways(texts: Sequence[str], *counters: Any) -> pd.DataFrame:
+    """Put ways of counting into one table.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        What is counted, one by one, as an application does.
+    *counters : str or callable
+        Names or counters; "chars/4" and "o200k_base" when left out. A provider's endpoint is one more:
+        `budgetkit.provider_counter`, to which every text is sent.
+
+    Returns
+    -------
+    DataFrame
+        One row a counter: name, kind ("characters", "estimate", "tokenizer" or "endpoint"), exact, tokens (int64, of
+        all texts), off (float64, against the reference; missing without one, or where it counts 0), microseconds
+        (float64, a text, measured here and now; an endpoint's kept answers are quick) and network (bool, whether
+        texts are sent away).
+
+    Raises
+    ------
+    ValueError
+        If there is no text.
+
+    Examples
+    --------
+    >>> found = ways(["Hello world", "Where is my order?"])
+    >>> found[["name", "kind", "exact", "tokens", "off"]].round(2).values.tolist()
+    [['chars/4', 'characters', False, 6, -0.14], ['o200k_base', 'tokenizer', True, 7, 0.0]]
+    """
+    if isinstance(texts, str) or not len(texts):
+        raise ValueError("ways of counting no texts; known is a list of one text or more; give some of your own")
+    counted_by = [counter(way) for way in counters or ("chars/4", "o200k_base")]
+    rows = [_row(way, texts) for way in counted_by]
+    table = pd.DataFrame(rows, columns=["name", "kind", "exact", "tokens", "microseconds", "network"])
+    sure = [*table.index[table["kind"] == "endpoint"], *table.index[table["exact"]]]
+    reference = table["tokens"][sure[0]] if sure else 0
+    table.insert(4, "off", table["tokens"] / reference - 1 if reference else float("nan"))
+    return table
+
+
+def _row(count: Any, texts: Sequence[str]) -> tuple[object, ...]:
+    kind = _KINDS.get(type(count).__name__, "estimate")
+    if kind != "endpoint":
+        count(texts[0])  # the first call loads what it needs
+    begun = perf_counter_ns()
+    tokens = sum(count(text) for text in texts)
+    taken = (perf_counter_ns() - begun) / 1_000 / len(texts)
+    return count.name, kind, count.exact, tokens, taken, kind == "endpoint"

@@ -1,0 +1,214 @@
+"""App: the design card and all explorers as tabs, over one conversation and one budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import ipywidgets as widgets
+
+from budgetkit.budget import Budget
+from budgetkit.lab.accuracy.corpora import Corpus
+from budgetkit.lab.app.card import DesignCard
+from budgetkit.lab.app.kinds import kinds_of
+from budgetkit.lab.explorers.accuracy.explorer import OWN_TEXTS, AccuracyExplorer
+from budgetkit.lab.explorers.accuracy.settings import SHIPPED
+from budgetkit.lab.explorers.base import Explorer
+from budgetkit.lab.explorers.boxes import show
+from budgetkit.lab.explorers.budget.explorer import BudgetExplorer
+from budgetkit.lab.explorers.budget.settings import Settings
+from budgetkit.lab.explorers.conversation import ConversationExplorer
+from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.explorers.reach import Reach
+from budgetkit.lab.explorers.still import picture
+from budgetkit.trace import Trace
+
+Explored = Explorer[Any, Any, Any]
+STAND_IN = "coding-agent"  # what is replayed where sizes are typed in
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """One explorer of the app: how it is made of what is shared, how it gives it back and takes it."""
+
+    title: str
+    make: Callable[[Settings, Library], Any]
+    given: Callable[[Any, Settings], Settings]
+    taken: Callable[[Any, Settings, Library], Any]
+
+
+class App:
+    """Explore one conversation and one budget in tabs: design, turns, accuracy, pruning and cost.
+
+    What is set in one tab is there in the next. A tab is made when it is first opened.
+
+    Parameters
+    ----------
+    trace : str, path, Trace or sequence of Trace, default "support-chat"
+        The conversations: the name of a shipped one, a file, or loaded ones.
+    budget : str or Budget, default "chat"
+        A preset's name, or a budget to start from.
+    model : str, optional
+        The model; its window holds for a preset. Left out, it is the one that the conversation was held with, where
+        that says so, else "gpt-4o".
+    counter : str, optional
+        What to count with; the model's own where it is left out.
+    window : int, optional
+        Another window than the model's, in tokens.
+    files : str or path, optional
+        The only file that the box "File" opens, or the folder of these files; "" for none. Any file when left out.
+
+    Attributes
+    ----------
+    tabs : tuple of Explorer or None
+        The explorers, in order; None for one that was not opened yet.
+    widget : Tab
+        What is shown.
+
+    Raises
+    ------
+    ValueError, LookupError, OSError
+        If one of them is unknown or cannot be read.
+
+    Examples
+    --------
+    >>> app = App("support-chat", window=8_192)
+    >>> app.card.controls.lines["conversation"].box.value = 3_000
+    >>> app.open(1)
+    >>> app.tabs[1].budget.cap("conversation")
+    3000
+    >>> app
+    App(chat, gpt-4o, window=8,192, support-chat)
+    """
+
+    def __init__(
+        self,
+        trace: str | Path | Trace | Sequence[Trace] = "support-chat",
+        budget: str | Budget = "chat",
+        *,
+        model: str | None = None,
+        counter: str | None = None,
+        window: int | None = None,
+        files: str | Path | None = None,
+    ) -> None:
+        self._reach = None if files is None else Reach(Path(files) if str(files) else None)
+        self.card = DesignCard(budget, trace, model=model, counter=counter, window=window)
+        self._limit(self.card)
+        self._library = self.card.library
+        self.tabs: tuple[Explored | None, ...] = (self.card, *[None] * (len(TABS) - 1))
+        self._shown, self._shared = 0, self.card.settings
+        places = [widgets.Box([self.card.widget]), *(widgets.Box() for _ in TABS[1:])]
+        self.widget = widgets.Tab([place.add_class("bk-place") for place in places])
+        self.widget.titles = tuple(tab.title for tab in TABS)
+        self.widget.add_class("bk-app").observe(lambda change: self._turn_to(change["new"]), "selected_index")
+
+    def open(self, number: int) -> None:
+        """Open a tab.
+
+        Parameters
+        ----------
+        number : int
+            Which, from 0.
+        """
+        self.widget.selected_index = number
+
+    def _turn_to(self, number: int | None) -> None:
+        """Hand on to a tab what was set in the one before."""
+        if number is None or number == self._shown:
+            return
+        before = self.tabs[self._shown]
+        assert before is not None, "what is shown was made"
+        self._shared = shared = TABS[self._shown].given(before.settings, self._shared)
+        self._shown = number
+        is_new = self.tabs[number] is None
+        explorer = self.tabs[number] or self._made(number, shared)
+        explorer.take(TABS[number].taken(explorer, shared, self._library), afresh=is_new)
+
+    def _made(self, number: int, shared: Settings) -> Explored:
+        made: Explored = TABS[number].make(shared, self._library)
+        made.still = self.card.still  # one picture for all: that of the tab that was moved last
+        self._limit(made)
+        self.tabs = (*self.tabs[:number], made, *self.tabs[number + 1 :])
+        self.widget.children[number].children = [made.widget]
+        return made
+
+    def _limit(self, explorer: Explored) -> None:
+        """Limit the files that an explorer opens by their path; its box goes where there is none to type."""
+        explorer.reach = self._reach
+        has_folder = self._reach is None or (self._reach.root is not None and self._reach.root.is_dir())
+        show(explorer.controls.path, visible=has_folder)
+
+    def _ipython_display_(self) -> None:
+        """Show the tabs, and beside them the picture that stays when there is no kernel."""
+        from IPython.display import display
+
+        shown = self.tabs[self._shown] or self.card
+        self.card.still.show(picture(shown.view.state, repr(shown)))
+        display(self._repr_mimebundle_(), raw=True)  # type: ignore[no-untyped-call]
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
+        return {**self.widget._repr_mimebundle_(**options), "text/plain": repr(self)}
+
+    def __repr__(self) -> str:
+        known = repr(self.card).removeprefix("DesignCard(").removesuffix(")")
+        return f"App({known}, {self.card.config['trace']})"
+
+
+def _budget_explorer(shared: Settings, library: Library) -> BudgetExplorer:
+    made = BudgetExplorer(model=shared.model, window=shared.window)
+    made.library.join(library)
+    return made
+
+
+def _accuracy_explorer(shared: Settings, library: Library) -> AccuracyExplorer:
+    corpus = _texts(shared, library)
+    return AccuracyExplorer(corpus=corpus if len(corpus) else SHIPPED, model=shared.model, window=shared.window)
+
+
+def _conversation_explorer(shared: Settings, library: Library) -> ConversationExplorer:
+    traces = None if shared.trace is None else library.conversations(shared.trace)
+    made = ConversationExplorer(traces or STAND_IN, model=shared.model, window=shared.window)
+    made.library.join(library)
+    return made
+
+
+def _texts(shared: Settings, library: Library) -> Corpus:
+    """Return the text of the shared conversation, each document of one kind."""
+    return Corpus(()) if shared.trace is None else kinds_of(library.conversations(shared.trace)[shared.conversation])
+
+
+def _with_budget(explorer: AccuracyExplorer, shared: Settings, library: Library) -> Any:
+    """Feel the error in the shared budget; another conversation brings its texts."""
+    own, corpus = explorer.settings, _texts(shared, library)
+    if (own.budget.trace, own.budget.conversation) == (shared.trace, shared.conversation) or not len(corpus):
+        return replace(own, budget=shared)
+    name = explorer.library.add(OWN_TEXTS, corpus)
+    return replace(own, budget=shared, corpus=name, classes=None, shortest=None, longest=None, document=None)
+
+
+def _with_base(explorer: ConversationExplorer, shared: Settings, library: Library) -> Any:
+    """Replay the shared conversation; where none is shared, the one that stands there stays."""
+    own = explorer.settings
+    if shared.trace is None:
+        shared = replace(shared, trace=own.base.trace, conversation=own.base.conversation)
+    return replace(own, base=shared)
+
+
+def _base(own: Any, shared: Settings) -> Settings:
+    """Hand on the budget, and the conversation unless it stood in for none."""
+    base: Settings = own.base
+    return replace(base, trace=None) if shared.trace is None and base.trace == STAND_IN else base
+
+
+def _same(explorer: BudgetExplorer, shared: Settings, library: Library) -> Settings:
+    return shared
+
+
+TABS = (
+    Tab("Design", lambda shared, library: None, lambda own, shared: own, _same),
+    Tab("Turn by turn", _budget_explorer, lambda own, shared: own, _same),
+    Tab("Accuracy", _accuracy_explorer, lambda own, shared: own.budget, _with_budget),
+    Tab("Pruning and cost", _conversation_explorer, _base, _with_base),
+)

@@ -1,0 +1,197 @@
+"""DesignCard: one budget in one view, and how far off a cheap count of it would be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from budgetkit.budget.quoting import one_line
+from budgetkit.files import write_whole
+from budgetkit.lab.app.headline import headline, key_figures
+from budgetkit.lab.app.misjudgement import misjudgements
+from budgetkit.lab.app.receipt import picture, receipt
+from budgetkit.lab.app.sides import pin, unpinned
+from budgetkit.lab.app.strip import Comparison, room_of, strip
+from budgetkit.lab.explorers.budget.commands import COMMANDS
+from budgetkit.lab.explorers.budget.explorer import OPENS, BudgetExplorer
+from budgetkit.lab.explorers.budget.results import Results
+from budgetkit.lab.explorers.budget.settings import Settings
+from budgetkit.lab.explorers.folds import Fold
+from budgetkit.lab.explorers.report import receipt_page
+from budgetkit.lab.explorers.view import View, sendable, view_of
+
+Data = dict[str, Any]
+RECEIPT = "budget"  # what the files of a receipt are called
+SIDES = "sides"  # the fold that several models or budgets stand in
+
+
+CardView = view_of("CardView", (), OPENS)  # no charts, so that nothing large is loaded
+
+
+class DesignCard(BudgetExplorer):
+    """Design a budget in one view: what is set on the left, what it leaves and how wrong it is on the right.
+
+    Parameters are those of :class:`budgetkit.BudgetExplorer`, and so are its sliders, handles, values and `load`. The
+    cheap counter, whose error the table shows, is "chars/4" until another one is chosen; the model never changes it.
+
+    Parameters
+    ----------
+    budget : str or Budget, default "chat"
+        A preset's name, or a budget to start from.
+    trace : str, path, Trace or sequence of Trace, optional
+        The conversations to plan.
+    model : str, default "gpt-4o"
+        The model; its window holds for a preset, and its encoding for what is right.
+    counter : str, optional
+        What to count with; the model's own where it is left out.
+    window : int, optional
+        Another window than the model's, in tokens.
+
+    Raises
+    ------
+    ValueError, LookupError, OSError
+        If one of them is unknown or cannot be read.
+
+    Examples
+    --------
+    >>> card = DesignCard("chat", "mixed-language", window=8_192)
+    >>> card
+    DesignCard(chat, gpt-4o, window=8,192)
+    >>> card.errors.set_index(["kind", "where"])[["error", "really"]].round(2).loc[("CJK", "conversation")].tolist()
+    [-0.61, 4190.0]
+    >>> card.controls.lines["conversation"].box.value = 1_000
+    >>> card.errors["really"].tolist()
+    [1169, 1421, 2499, 2558, 1329, 1146]
+    """
+
+    view_class: ClassVar[type[View]] = CardView
+    commands = {**COMMANDS, "pin": pin}
+    folds: ClassVar[Mapping[str, Fold]] = {
+        SIDES: Fold("Several models or budgets side by side", "budgetkit.lab.app.sides:SidesFold")
+    }
+
+    @property
+    def errors(self) -> pd.DataFrame:
+        """How far off the cheap count is, one row a kind of text and a place.
+
+        exact and estimate are what the best count known for the model and the cheap one make of all texts, in tokens;
+        is_exact says whether the best count is exact. error is a share of exact; low and high hold nine texts in ten.
+        budget is what the history may take at this moment, really what it takes when the cheap count has filled it,
+        and really_low and really_high for nine texts in ten. pool is what is then left of the shared pool.
+        """
+        room = room_of(self._results.plan)
+        best = self.counters.best
+        rows = []
+        for row in misjudgements(self._history.now, self._results.model, self._library):
+            really = row.really(room.budget)
+            verdict = room.verdict(really)
+            rows.append(
+                {
+                    "kind": row.kind,
+                    "where": row.where,
+                    "texts": row.texts,
+                    "exact": row.best,
+                    "estimate": row.cheap,
+                    "is_exact": best.exact,
+                    "error": row.error,
+                    "low": row.low,
+                    "high": row.high,
+                    "budget": room.budget,
+                    "really": really,
+                    "really_low": row.least(room.budget),
+                    "really_high": row.most(room.budget),
+                    "pool": room.pool_left(really),
+                    "verdict": verdict.level,
+                }
+            )
+        return pd.DataFrame(rows)
+
+    @property
+    def counters(self) -> Comparison:
+        """The cheap counter, and the best that is known for the model."""
+        return self._compared(self._history.now, self._results)
+
+    def _compared(self, settings: Settings, results: Results) -> Comparison:
+        """Return what is compared; the model alone never changes the cheap counter."""
+        cheap = self._library.counter(settings.cheap, results.model)
+        best = self._library.counter(None, results.model)
+        return Comparison(cheap=cheap, best=best, model=results.model)
+
+    def _scene(self, settings: Settings, results: Results) -> Data:
+        card = {
+            "headline": headline(settings, results),
+            "strip": strip(
+                room_of(results.plan),
+                misjudgements(settings, results.model, self._library),
+                self._compared(settings, results),
+                has_trace=settings.trace is not None,
+            ),
+            "kpis": key_figures(results),
+            "figures": [],
+            "actions": {"pinned": unpinned(settings) in settings.pins, "share": True},
+        }
+        return {**super()._scene(settings, results), **card}
+
+    def share(self, path: str | PathLike[str], *, texts: bool = False) -> None:
+        """Write a receipt to send: one file of HTML, and a picture beside it.
+
+        In the file model, window and reserve move without a kernel, over answers that are stored in it.
+
+        Parameters
+        ----------
+        path : str or path
+            It ends with .html; the picture goes by the same name with .svg.
+        texts : bool, default False
+            Whether the messages of the conversation stand in it; otherwise it holds numbers alone.
+
+        Raises
+        ------
+        ValueError
+            If it ends with something else.
+        """
+        if Path(path).suffix.lower() not in (".html", ".htm"):
+            raise ValueError(
+                f"a receipt was to be shared as {one_line(str(path))}; it is HTML; end the name with .html"
+            )
+        page, drawn = self._receipt(texts=texts)
+        write_whole(path, page.encode())
+        write_whole(Path(path).with_suffix(".svg"), drawn.encode())
+
+    def _receipt(self, *, texts: bool) -> tuple[str, str]:
+        """Return the receipt's page and its picture."""
+        with self._lock:
+            now, results = self._history.now, self._results
+            answers = sendable(receipt(now, self._library))
+            film, messages = self._film(results) if texts else ({}, ())
+            budget = results.plan.budget
+            title = f"{budget.name or 'A budget of your own'}: a window of {budget.window:,} tokens"
+            page = receipt_page(title, answers, film, messages, self._texts(results).get("yaml", ""))
+            present = "|".join(map(str, answers["now"]))
+            return page, picture(answers["points"][present])
+
+    def _heard(self, view: View, content: Data, buffers: list[Any]) -> None:
+        """Answer what the page sends; a receipt goes back to it as two files."""
+        if content.get("kind") != "share":
+            super()._heard(view, content, buffers)
+            return
+        with self._turn():
+            page, drawn = self._receipt(texts=False)
+            names = [f"{RECEIPT}.html", f"{RECEIPT}.svg"]
+            self.view.send({"kind": "shared", "names": names}, buffers=[page.encode(), drawn.encode()])
+            self._say(self._status(self._results))
+
+    def _do(self, kind: str, ack: str = "", merge: str = "", *, beside: str = "", **values: Any) -> None:
+        """Carry out a command; two pins open what stands side by side."""
+        super()._do(kind, ack, merge, beside=beside, **values)
+        if kind == "pin" and len(self.settings.pins) > 1 and SIDES not in self.view.opened:
+            self.view.opened = [*self.view.opened, SIDES]
+
+    def _charts(self, results: Results, opened: list[str]) -> dict[str, Data]:
+        return {}
+
+    def _reader(self, results: Results) -> Data:
+        return {}

@@ -1,0 +1,115 @@
+"""Headline: what the card is about, and one sentence that says what its budget means."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from budgetkit.budget.colours import POOL, colour
+from budgetkit.lab.explorers.budget.notices import many
+from budgetkit.lab.explorers.budget.results import Results
+from budgetkit.lab.explorers.budget.settings import Settings
+from budgetkit.lab.explorers.budget.view_state import kpis
+from budgetkit.lab.figures.question import signed
+from budgetkit.lab.figures.window import takes_the_rest
+from budgetkit.presets import PRESETS
+
+Data = dict[str, Any]
+#: The key figures of the card: first those that the sliders are moved for.
+FIRST = ("remainder", "pool", "usable", "first")
+
+
+def headline(settings: Settings, results: Results) -> Data:
+    """Return the card's title and sentence."""
+    budget = results.plan.budget
+    preset = PRESETS.get(budget.name or "")
+    title = budget.name or "A budget of your own"
+    if preset:
+        title = preset.title
+    return {
+        "over": f"{settings.model}, {budget.window:,} tokens",
+        "title": title.partition(":")[0],
+        "text": sentence(results),
+    }
+
+
+def sentence(results: Results) -> str:
+    """Say what the budget means."""
+    plan = results.plan
+    budget = plan.budget
+
+    # A window that is overrun leaves nothing to say about the rest.
+    if plan.free < 0:
+        largest = max(plan.grants, key=lambda grant: grant.granted)
+        return (
+            f"The window is overrun by {-plan.free:,} tokens: {largest.section} alone takes {largest.granted:,} "
+            f"of {max(0, budget.usable):,} usable."
+        )
+    if budget.unclaimed < 0 and not takes_the_rest(budget):
+        return f"Reserves and caps promise {-budget.unclaimed:,} tokens more than the window has."
+
+    answer = _answer(results)
+    if budget.remainder is None:
+        return f"The sections share {signed(budget.shared_pool)} tokens that no cap claims{answer}."
+    if plan.remainder <= 0:
+        missing = f", {-plan.remainder:,} tokens are missing" if plan.remainder else ""
+        return f"Nothing is left for the {budget.remainder}{missing}{answer}."
+    room = f"The {budget.remainder} may take {plan.remainder:,} tokens{_lasts(results)}"
+    if takes_the_rest(budget):
+        return f"{room}: all that the others leave{answer}.{_other_loss(results)}"
+    return f"{room}; {signed(budget.shared_pool)} more are shared{answer}.{_other_loss(results)}"
+
+
+def _answer(results: Results) -> str:
+    """Say what waits for the answer."""
+    budget = results.plan.budget
+    size = sum(budget.sizes[reserve.name] for reserve in budget.reserves if reserve.serves == "output")
+    return f", {size:,} wait for the answer" if size else ""
+
+
+def turns_without_loss(results: Results) -> int | None:
+    """Return for how many turns the remainder loses nothing; None without turns."""
+    remainder = results.plan.budget.remainder
+    if results.turns is None or remainder is None:
+        return None
+    columns = results.turns.columns(results.plan.budget)
+    is_cut = columns[remainder]["cut"] > 0
+    return int(np.argmax(is_cut)) if is_cut.any() else len(is_cut)
+
+
+def _lasts(results: Results) -> str:
+    """Say for how many turns nothing of the remainder is cut."""
+    lasting = turns_without_loss(results)
+    if lasting is None or results.demand is None:
+        return ""
+    turns = len(results.demand)
+    if lasting == turns:
+        return f", enough for {'all ' if turns > 1 else 'the '}{many(turns, 'turn') if turns > 1 else 'one turn'}"
+    if not lasting:
+        return ", too few for the first turn"
+    return f", enough for {lasting:,} of {many(turns, 'turn')}"
+
+
+def _other_loss(results: Results) -> str:
+    """Say so where another section is the first to lose something."""
+    if results.first_cut is None or results.first_cut[1] == results.plan.budget.remainder:
+        return ""
+    turn, section = results.first_cut
+    return f" The first loss is in {section}, at turn {turn:,}."
+
+
+def key_figures(results: Results) -> list[Data]:
+    """Return the key figures, the history budget and the shared pool first."""
+    by_key = {kpi.key: kpi for kpi in kpis(results)}
+    lines = {"remainder": results.plan.budget.remainder or "", "pool": POOL}
+    shown = []
+    for key in FIRST:
+        if key not in by_key:
+            continue
+        kpi = by_key[key]
+        if key in lines:
+            kpi = replace(kpi, color=colour(lines[key]))
+        shown.append(kpi.drawn)
+    return shown

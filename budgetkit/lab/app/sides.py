@@ -1,0 +1,189 @@
+"""Sides: several models or budgets side by side at one window.
+
+Each side is one column: what fills its window, its shared pool and history budget, for how many turns nothing of the
+history is cut, how far off the cheap count is by kind of text, and what the prompt costs. Without pins the columns
+are models of several makers, with the budget that is set; with pins they are the pinned budgets and the one that is
+set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from budgetkit.budget.colours import HATCHED, colour
+from budgetkit.counters import basis_of
+from budgetkit.lab.accuracy.figures.documents import signed_percent
+from budgetkit.lab.app.headline import turns_without_loss
+from budgetkit.lab.app.misjudgement import OWN, Misjudgement, misjudgements
+from budgetkit.lab.app.strip import LABELS
+from budgetkit.lab.explorers.budget.bar import pool_name
+from budgetkit.lab.explorers.budget.notices import many
+from budgetkit.lab.explorers.budget.results import Results, known_model, results
+from budgetkit.lab.explorers.budget.settings import Settings, longest_window
+from budgetkit.lab.explorers.folds import button, text
+from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.figures.question import signed
+from budgetkit.lab.figures.window import claims, takes_the_rest
+from budgetkit.lab.replay.cost import prices
+
+Data = dict[str, Any]
+#: A model of each of several makers, one of them open.
+MAKERS: Final = ("gpt-4o", "claude-sonnet-4-5", "gemini-2.5-pro", "Llama-3.3-70B-Instruct")
+MOST_PINS: Final = 5
+
+
+@dataclass(frozen=True)
+class Side:
+    """One column: settings, and what follows from them."""
+
+    settings: Settings
+    library: Library
+
+    @cached_property
+    def results(self) -> Results:
+        """What follows from the settings."""
+        return results(self.settings, self.library)
+
+    @property
+    def title(self) -> str:
+        """The model and the budget's name."""
+        return f"{self.results.model.name}, {self.results.plan.budget.name or 'own budget'}"
+
+    @property
+    def bar(self) -> list[Data]:
+        """What fills the window, in percent of it."""
+        plan = self.results.plan
+        rest = plan.budget.remainder if takes_the_rest(plan.budget) else None
+        lines = [claim for claim in claims(plan) if claim.tokens > 0]
+        whole = max(1, sum(claim.tokens for claim in lines))
+        segments = []
+        for claim in lines:
+            name = pool_name(plan, claim, rest) if claim.kind == "pool" else claim.line
+            segments.append(
+                {
+                    "name": name,
+                    "tip": f"{name}: {claim.tokens:,} tokens",
+                    "width": 100 * claim.tokens / whole,
+                    "color": colour(claim.line),
+                    "hatch": claim.line in HATCHED,
+                }
+            )
+        return segments
+
+    @property
+    def turns(self) -> str:
+        """For how many turns nothing of the remainder is cut."""
+        lasting = turns_without_loss(self.results)
+        if lasting is None or self.results.demand is None:
+            return "no conversation"
+        return f"{lasting:,} of {many(len(self.results.demand), 'turn')}"
+
+    @property
+    def cost(self) -> str:
+        """What the prompt costs, with nothing read from a cache."""
+        known = prices(self.results.model)
+        prompt, nothing = np.array([self.results.plan.used]), np.array([0])
+        dollars = float(known.cost(prompt, nothing, nothing, nothing)[0])
+        return "no price known" if np.isnan(dollars) else f"${dollars:.4f}"
+
+    def errors(self) -> dict[str, str]:
+        """How far off the cheap count is by kind: on the conversation where it has the kind, else on shipped texts."""
+        rows: dict[str, Misjudgement] = {}
+        for row in misjudgements(self.settings, self.results.model, self.library):
+            if row.kind not in rows or row.where == OWN:
+                rows[row.kind] = row
+        best = self.library.counter(None, self.results.model)
+        about = "" if basis_of(best) != "estimate" else "about "
+        return {LABELS[kind]: f"{about}{signed_percent(row.error, 0)}" for kind, row in rows.items()}
+
+    def figures(self) -> dict[str, str]:
+        """Return what stands in the column, by the name of its row."""
+        plan = self.results.plan
+        budget = plan.budget
+        remainder = "none named" if budget.remainder is None else f"{signed(plan.remainder)} ({budget.remainder})"
+        named = {
+            "window": f"{budget.window:,}",
+            "shared pool": signed(budget.shared_pool),
+            "history budget": remainder,
+            "turns until the first cut": self.turns,
+        }
+        errors = {f"cheap count on {kind}": error for kind, error in self.errors().items()}
+        return {**named, **errors, "cost of the prompt, uncached": self.cost}
+
+
+def sides(settings: Settings, library: Library) -> list[Side]:
+    """Return the columns: the pinned budgets and the one that is set, else one model of each of several makers."""
+    plain = unpinned(settings)
+    if settings.pins:
+        budgets = settings.pins if plain in settings.pins else (*settings.pins, plain)
+        return [Side(budget, library) for budget in budgets]
+    model, _ = known_model(settings.model)
+    window = settings.budget(model).window
+    names = dict.fromkeys([settings.model, *MAKERS])
+    return [Side(at_window(plain, name, window), library) for name in names]
+
+
+def unpinned(settings: Settings) -> Settings:
+    """Return the settings of one column alone."""
+    return replace(settings, pinned=None, pins=())
+
+
+def at_window(settings: Settings, name: str, window: int) -> Settings:
+    """Return the settings for another model, at the same window where it has that, else at its own longest."""
+    model, _ = known_model(name)
+    longest = longest_window(model)
+    if longest is not None and window > longest and name != settings.model:
+        return replace(settings, model=name, window=longest, missing_window=window)
+    return replace(settings, model=name, window=window, missing_window=None)
+
+
+def table(columns: Sequence[Side]) -> Data:
+    """Return the columns as the page draws them."""
+    figures = [side.figures() for side in columns]
+    names = dict.fromkeys(name for column in figures for name in column)
+    return {
+        "is": "sides",
+        "columns": [{"title": side.title, "bar": side.bar} for side in columns],
+        "rows": [{"name": name, "cells": [column.get(name, "none") for column in figures]} for name in names],
+    }
+
+
+class SidesFold:
+    """Several models or budgets side by side."""
+
+    def __init__(self, library: Library, again: Callable[[], None]) -> None:
+        self._library = library
+
+    def parts(self, settings: Settings, results: Results) -> list[Data]:
+        """Say what is compared, and show the columns."""
+        columns = sides(settings, self._library)
+        window = results.plan.budget.window
+        shorter = [side.results.model.name for side in columns if side.settings.missing_window]
+        said = f"The same budget with models of several makers, at {window:,} tokens. Pin budgets to compare those."
+        if settings.pins:
+            said = "The pinned budgets, and the one that is set."
+        if shorter:
+            said += f" {', '.join(shorter)} has no such window, and stands at its longest."
+        parts = [text(said), table(columns)]
+        if settings.pins:
+            parts.append(button("Let all pins go", {"clear": True}))
+        return parts
+
+    def hear(self, settings: Settings, results: Results, told: Data) -> Settings | None:
+        """Let the pins go."""
+        return unpinned(settings) if told.get("clear") else None
+
+
+def pin(settings: Settings, results: Results, library: Library) -> Settings:
+    """Put the present settings among those that are compared, or take them out again."""
+    plain = unpinned(settings)
+    if plain in settings.pins:
+        pins = tuple(each for each in settings.pins if each != plain)
+    else:
+        pins = (*settings.pins, plain)[-MOST_PINS:]
+    return replace(settings, pins=pins, pinned=results.budget if pins else None)

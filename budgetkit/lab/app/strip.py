@@ -1,0 +1,254 @@
+"""Strip: what the error of a cheap count does to the history budget and to the shared pool, by kind of text.
+
+A row is a kind of text in one place, the shipped texts or this conversation. Its bar is as long as what the budget
+really takes when the cheap count has filled it; the thin line over it reaches over nine texts in ten. Behind the bar
+lies who gives what is too much: the safety reserve first, then what is left of the shared pool.
+
+    over      = really - budget
+    from pool = what of it is beyond the safety reserve, as far as the pool reaches
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from budgetkit.budget.colours import POOL, colour
+from budgetkit.counters import CalibratedCounter, Counter, basis_of, spread_of
+from budgetkit.lab.accuracy.figures.documents import signed_percent
+from budgetkit.lab.app.kinds import CJK, CODE, PROSE
+from budgetkit.lab.app.misjudgement import OWN, SHIPPED, Misjudgement
+from budgetkit.lab.explorers.budget.notices import many
+from budgetkit.lab.explorers.budget.results import same_count
+from budgetkit.lab.figures.window import claims, takes_the_rest
+from budgetkit.models import Model
+from budgetkit.plan import Plan
+
+Data = dict[str, Any]
+LABELS = {CODE: "Code, data", CJK: "CJK", PROSE: "Prose"}
+MEANINGS = {
+    CODE: "code, data and markup",
+    CJK: "Chinese, Japanese and Korean, also mixed with English",
+    PROSE: "prose in all other scripts",
+}
+#: How far a thin line may reach beyond the longest bar, in bars; a longer one ends at the edge.
+LONGEST_LINE = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What becomes of what is too much or too little: a level, which sets the colour, and words."""
+
+    level: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """The budget that a cheap count fills, and what stands behind it, in tokens.
+
+    Parameters
+    ----------
+    name : str
+        The section, or the shared pool.
+    budget : int
+        What it may take.
+    safety, pool : int
+        The safety reserve, and what is left of the shared pool.
+    overrun : int
+        By how much the window is overrun; then there is no room at all.
+
+    Examples
+    --------
+    >>> room = Room("history", budget=4_000, safety=500, pool=1_000)
+    >>> [room.verdict(really).level for really in (3_800, 4_000, 4_300, 5_200, 6_000)]
+    ['waste', 'exact', 'safe', 'pool', 'over']
+    >>> room.pool_left(5_200), Room("history", -40, 0, 0, overrun=40).verdict(0).level
+    (300, 'overrun')
+    """
+
+    name: str
+    budget: int
+    safety: int
+    pool: int
+    overrun: int = 0
+
+    def verdict(self, really: int) -> Verdict:
+        """Say what becomes of what is too much, or too little."""
+        if self.overrun:
+            return Verdict("overrun", "window overrun")
+        if self.budget <= 0:
+            return Verdict("empty", "nothing to fill")
+        over = really - self.budget
+        if over < 0:
+            return Verdict("waste", f"{-over:,} unused")
+        if over == 0:
+            return Verdict("exact", "as planned")
+        if over <= self.safety:
+            return Verdict("safe", f"{over:,} from safety")
+        if over <= self.safety + self.pool:
+            return Verdict("pool", f"{over - self.safety:,} from the pool")
+        return Verdict("over", f"{over - self.safety - self.pool:,} too many")
+
+    def pool_left(self, really: int) -> int:
+        """Return what is left of the shared pool once it has given what it can."""
+        beyond_safety = max(0, really - max(0, self.budget) - self.safety)
+        return max(0, self.pool - beyond_safety)
+
+
+def room_of(plan: Plan) -> Room:
+    """Return the room of the plan's remainder; of a budget that names none, the shared pool's."""
+    budget = plan.budget
+    safety = max(0, budget.sizes.get("safety", 0))
+    overrun = max(0, -plan.free)
+    if budget.remainder is None:
+        return Room(name=POOL, budget=budget.shared_pool, safety=safety, pool=0, overrun=overrun)
+    pool = 0
+    if not takes_the_rest(budget):
+        pool = max(0, next(claim.tokens for claim in claims(plan) if claim.kind == "pool"))
+    return Room(name=budget.remainder, budget=plan.remainder, safety=safety, pool=pool, overrun=overrun)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The two counters that are compared, for a model."""
+
+    cheap: Counter
+    best: Counter
+    model: Model
+
+    @property
+    def is_one_count(self) -> bool:
+        """Whether both are the same count."""
+        return same_count(self.cheap, self.best)
+
+    @property
+    def title(self) -> str:
+        """The question that the strip answers."""
+        return f"How far off is {called(self.cheap)}?"
+
+    @property
+    def basis(self) -> str:
+        """What the cheap count is held against, and how sure that is."""
+        best, model = self.best, self.model.name
+        vocabulary = getattr(best, "encoding", getattr(best, "vocabulary", best.name))
+        if basis_of(best) == "exact":
+            return f"{vocabulary}, the tokenizer of {model}"
+        if basis_of(best) == "reconstructed":
+            return f"the best count known for {model}, its tokenizer as it was rebuilt from outside"
+        if isinstance(best, CalibratedCounter):
+            return f"the best count known for {model}, an estimate ({best.slope:.4g} × {best.counter.name})"
+        interval = "" if spread_of(best) else ", nobody knows how closely"
+        return f"{vocabulary}, which stands in for the tokenizer of {model}{interval}"
+
+
+def called(counter: Counter) -> str:
+    """Return a counter's name without what it rests on."""
+    return f"the estimate for {counter.model}" if isinstance(counter, CalibratedCounter) else counter.name
+
+
+def strip(room: Room, rows: Sequence[Misjudgement], counters: Comparison, has_trace: bool) -> Data:
+    """Return the table of errors as the page draws it."""
+    budget = max(0, room.budget)
+    reach = _reach(rows)
+    whole = max(1, budget) * reach
+    by_place = {(row.kind, row.where): row for row in rows}
+    places = (SHIPPED, OWN) if has_trace else (SHIPPED,)
+    return {
+        "title": counters.title,
+        "note": _note(room, counters),
+        "color": colour(room.name),
+        "line": 100 / reach,
+        "line_text": f"planned {budget:,}",
+        "bands": _bands(room, budget / whole, whole),
+        "behind": _behind(room),
+        "columns": ["kind", "text", "what the budget really takes", "error", "really", "pool left", "that is"],
+        "rows": [
+            _row(kind, where, by_place.get((kind, where)), room, counters, reach)
+            for kind in (CODE, CJK, PROSE)
+            for where in places
+        ],
+    }
+
+
+def _reach(rows: Sequence[Misjudgement]) -> float:
+    """Return how much the strip's width is, in budgets; it stays while a slider moves."""
+    longest = max([1.25, *(row.best / row.cheap for row in rows)])
+    lines = [1 / (1 + row.low) for row in rows]
+    return 1.04 * max([longest, *(min(line, LONGEST_LINE * longest) for line in lines)])
+
+
+def _note(room: Room, counters: Comparison) -> str:
+    if room.overrun:
+        return f"The window is overrun by {room.overrun:,} tokens, so no count has room. Held against {counters.basis}."
+    if room.budget <= 0:
+        return f"Nothing is left for {room.name}, so there is nothing to fill. Held against {counters.basis}."
+    if counters.is_one_count and counters.best.exact:
+        return f"It is {counters.basis}: {room.budget:,} tokens of {room.name} take what is planned."
+    if counters.is_one_count:
+        return f"It is {counters.basis}; there is no better count to hold it against. Thin lines: nine texts in ten."
+    filled = f"What {room.budget:,} tokens of {room.name} really take when {called(counters.cheap)} fills them"
+    return f"{filled}, by {counters.basis}. Thin lines: nine texts in ten."
+
+
+def _bands(room: Room, start: float, whole: float) -> list[Data]:
+    """Return safety and pool behind the budget, in percent of the width."""
+    if room.overrun or room.budget <= 0:
+        return [{"x": 0, "width": 0}, {"x": 0, "width": 0}]
+    safety = min(room.safety / whole, 1 - start)
+    pool = min(room.pool / whole, 1 - start - safety)
+    return [{"x": 100 * start, "width": 100 * safety}, {"x": 100 * (start + safety), "width": 100 * pool}]
+
+
+def _behind(room: Room) -> str:
+    """Say what stands behind the budget."""
+    if room.overrun:
+        return "the window is overrun"
+    known = (("safety", room.safety), ("left of pool", room.pool))
+    return ", then ".join(f"{name} {tokens:,}" for name, tokens in known if tokens) or "nothing behind it"
+
+
+def _row(kind: str, where: str, misjudged: Misjudgement | None, room: Room, counters: Comparison, reach: float) -> Data:
+    row: Data = {
+        "key": f"{kind} {where}",
+        "kind": LABELS[kind],
+        "where": where,
+        "means": MEANINGS[kind],
+        "level": "none",
+        "error": "none",
+        "really": "",
+        "between": "",
+        "pool": "",
+        "pool_between": "",
+        "verdict": "",
+        "tip": f"No text of this kind is in the {where}",
+        "bar": 0,
+        "interval": [0, 0],
+    }
+    if misjudged is None:
+        return row
+    low, high = signed_percent(misjudged.low, 0), signed_percent(misjudged.high, 0)
+    counts = f"{misjudged.cheap:,} counted, {misjudged.best:,} by the best count"
+    row |= {
+        "error": signed_percent(misjudged.error, 0),
+        "tip": f"{many(misjudged.texts, 'text')}: {counts}; nine in ten texts are {low} to {high} off",
+    }
+    verdict = room.verdict(misjudged.really(room.budget))
+    row |= {"level": verdict.level, "verdict": verdict.text}
+    if verdict.level in ("overrun", "empty"):
+        return row
+    really, least, most = (f(room.budget) for f in (misjudged.really, misjudged.least, misjudged.most))
+    if counters.is_one_count and not counters.best.exact:
+        row |= {"level": "same", "verdict": "the same count"}
+    elif not counters.best.exact and verdict.level != "exact":
+        row["verdict"] = f"about {verdict.text}"
+    if room.pool:
+        row["pool"] = f"{room.pool_left(really):,}"
+        row["pool_between"] = f"{room.pool_left(most):,} to {room.pool_left(least):,}"
+    return row | {
+        "really": f"{really:,}",
+        "between": f"{least:,} to {most:,}",
+        "bar": 100 * really / room.budget / reach,
+        "interval": [min(100, 100 * end / room.budget / reach) for end in (least, most)],
+    }

@@ -1,0 +1,43 @@
+"""From looking to deciding: solve a budget backwards, tune it on conversations, put models side by side."""
+
+from budgetkit.lab.deciding.answers import AnswerReserve, answer_lengths, answer_reserve
+from budgetkit.lab.deciding.candidates import candidates
+from budgetkit.lab.deciding.conditions import (
+    Condition,
+    at_least,
+    bill_at_most,
+    cut_at_most,
+    holds_turns,
+    nothing_cut,
+    sent_at_most,
+)
+from budgetkit.lab.deciding.gain import Gain
+from budgetkit.lab.deciding.models import compare_models
+from budgetkit.lab.deciding.prices import token_prices
+from budgetkit.lab.deciding.sensitivity import sensitivity
+from budgetkit.lab.deciding.solving import Solution, solve, solve_models
+from budgetkit.lab.deciding.tuned import Tuned
+from budgetkit.lab.deciding.tuning import tune
+
+__all__ = [
+    "AnswerReserve",
+    "Condition",
+    "Gain",
+    "Solution",
+    "Tuned",
+    "answer_lengths",
+    "answer_reserve",
+    "at_least",
+    "bill_at_most",
+    "candidates",
+    "compare_models",
+    "cut_at_most",
+    "holds_turns",
+    "nothing_cut",
+    "sensitivity",
+    "sent_at_most",
+    "solve",
+    "solve_models",
+    "token_prices",
+    "tune",
+]

@@ -1,0 +1,83 @@
+"""Candidates: the values that a budget's lines are tried with, from the budget and from the conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from budgetkit.budget import Budget
+from budgetkit.lab.deciding.answers import answer_reserve, recorded_lengths, reserve_of_answers
+from budgetkit.plan.allocating import with_undeclared
+from budgetkit.trace import Trace
+
+NO_CAP = "no cap"
+Values = dict[str, dict[str, Any]]
+
+
+def candidates(
+    budget: Budget,
+    traces: Sequence[Trace],
+    count: Callable[[str], int],
+    risk: float = 0.05,
+    locked: Collection[str] = (),
+) -> Values:
+    """Return what each line is tried with, by the name that a table gives it; nothing for a line that is locked.
+
+    An explorer and :func:`budgetkit.lab.deciding.tune` try the same. The answer's reserve never falls below what
+    :func:`budgetkit.lab.deciding.answer_reserve` finds. A cap is tried at half, at once and at one and a half times its
+    size, and the remainder with less than all that is left.
+
+    Parameters
+    ----------
+    budget : Budget
+        The present setting.
+    traces : sequence of Trace
+        The conversations.
+    count : callable
+        From text to tokens.
+    risk : float, default 0.05
+        Share of the answers that may be longer than their reserve.
+    locked : collection of str
+        Lines that stay as they are.
+
+    Returns
+    -------
+    dict
+        For each line its sizes in tokens by name, None for no cap.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> budget = bk.presets.working_memory(600, output=200, history_floor=0)
+    >>> values = candidates(budget, bk.load_traces("made-up-chats"), bk.counter("gpt-4o"))
+    >>> {line: [*sizes] for line, sizes in values.items() if line in ("output", "history")}
+    {'output': ['78', '139', '200'], 'history': ['no cap', '300', '200', '100']}
+    """
+    budget = with_undeclared(budget, {})
+    values: Values = {}
+
+    # The answer: what answers need, the present reserve, and half-way.
+    reserve = reserve_of_answers(budget)
+    if reserve is not None and recorded_lengths(traces, count):
+        least = answer_reserve(traces, count, risk).tokens
+        now = budget.sizes[reserve.name]
+        sizes = [least, (least + now) // 2, now] if now > least else [least, 2 * least]
+        values[reserve.name] = _by_name([size for size in sizes if size < budget.window])
+
+    # Caps; the remainder has none, and is tried with less than all.
+    for section, cap in budget.caps.items():
+        if section == budget.remainder and cap is None:
+            parts = [budget.usable * quarters // 4 for quarters in (3, 2, 1)]
+            values[section] = {NO_CAP: None, **_by_name([size for size in parts if size > 0])}
+        elif cap:
+            values[section] = _by_name([cap // 2, cap, cap * 3 // 2])
+    return {line: sizes for line, sizes in values.items() if sizes and line not in locked}
+
+
+def tokens_of(values: Values, setting: Mapping[str, str]) -> dict[str, Any]:
+    """Return a row of a table as the sizes that it stands for; a policy stays a name."""
+    return {line: name if line == "policy" else values[line][name] for line, name in setting.items()}
+
+
+def _by_name(sizes: Sequence[int]) -> dict[str, Any]:
+    return {f"{size:,}": size for size in sizes}

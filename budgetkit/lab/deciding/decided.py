@@ -1,0 +1,195 @@
+"""Decided: what tuning found, and the sentence to take to a meeting, for any setting that was tried."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from budgetkit.budget import Budget
+from budgetkit.budget.quoting import one_line
+from budgetkit.lab.deciding.answers import reserve_of_answers
+from budgetkit.lab.deciding.candidates import Values
+from budgetkit.lab.deciding.gain import percent
+from budgetkit.lab.deciding.tuned import OBJECTIVES, Tuned, saving
+from budgetkit.lab.figures.marks import line, points
+from budgetkit.lab.figures.question import Question, Spec, label, layout, rows
+from budgetkit.state import to_yaml
+
+_PROXY = (
+    "What is needed is what a later message names again, where a conversation has no marks of its own; it compares "
+    "settings, not answers."
+)
+
+
+#: The number of the present setting, which is no row of the table.
+PRESENT: Final = -1
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What tuning found on the conversations of a file."""
+
+    source: str
+    budget: Budget
+    deficit: str
+    values: Values
+    tuned: Tuned
+    objectives: tuple[str, str]
+    moves: pd.DataFrame
+    answers: Sequence[int]
+
+    @property
+    def matter(self) -> list[str]:
+        """The lines that change the objective most, each moved alone: three at most."""
+        return matter(self.moves)
+
+    @property
+    def advised(self) -> int:
+        """The row that was chosen; `PRESENT` where the present setting, which is none of them, stays."""
+        return PRESENT if self.tuned.row is None else self.tuned.row
+
+    def setting(self, row: int) -> dict[str, str]:
+        """Return a row's values as the table names them."""
+        if row == PRESENT:
+            return {line: str(value) for line, value in self.tuned.best.items()}
+        return {line: str(self.tuned.table[line].iloc[row]) for line in self.tuned.best}
+
+    def sentence(self, row: int) -> str:
+        """Say what a setting gains on conversations that it was not chosen on, and how sure that is."""
+        what, less, _ = OBJECTIVES[self.objectives[0]]
+        held_out = self.tuned.parts[1]
+        if not self.tuned.scores[held_out, 0, 0].any():
+            where = f"on {len(held_out):,} conversations that it was not chosen on"
+            return f"Nothing to gain: the present setting has 0 {what} {where}."
+        if row == self.advised and self.tuned.stays:
+            but = f" without more {OBJECTIVES['evidence'][0]}" if self.objectives[1] == "evidence" else ""
+            return f"No setting that was tried {less.format('')}{but}: stay."
+        sentence = saving("this budget", less, self.tuned.gain_at(row), f" ({self._lost(row)})")
+        notices = self.tuned.notices if row == self.advised else ()
+        return " ".join([sentence, *notices])
+
+    def holds(self, row: int) -> bool:
+        """Say whether a setting's gain on conversations held out has a 95 % interval that lies above 0."""
+        return row != PRESENT and self.tuned.gain_at(row).holds
+
+    def table(self, chosen: int) -> pd.DataFrame:
+        """Return one row a setting, the present one last: its means on the part that was chosen on."""
+        now, means = self._means()
+        rows = range(len(means))
+        names = [", ".join(f"{line} {value}" for line, value in self.setting(row).items()) for row in rows]
+        front = self.tuned.table["front"].to_numpy()
+        standing = np.where(front, "on the front", "beaten").astype(object)
+        if chosen != PRESENT:
+            standing[chosen] = "chosen"
+
+        table = pd.DataFrame(np.vstack([means, now]), columns=[OBJECTIVES[name][0] for name in self.objectives])
+        table.insert(0, "setting", [*names, "present"])
+        table["standing"] = [*standing, "present"]
+        table["front"] = [*front, False]
+        table["point"] = [*rows, PRESENT]
+        return table.dropna(ignore_index=True)
+
+    def report(self, row: int, budget: Budget) -> str:
+        """Write what was found as Markdown, with the budget."""
+        what, _, form = OBJECTIVES[self.objectives[0]]
+        chosen_on, held = map(len, self.tuned.parts)
+        how = (
+            f"{self.tuned.tried:,} settings were tried on {chosen_on:,} conversations of {one_line(self.source)}; the "
+            f"gain is measured on {held:,} others, drawn by seed {self.tuned.seed}. "
+            f"{self._cut_short(budget)}{_PROXY}"
+        )
+        parts = ["# Which budget?", f"**{self.sentence(row)}**", how]
+        now = f"Each line moved alone; {what} a conversation, {form.format(self._means()[0][0])} at present:"
+        parts += ["## What matters", now, "\n".join(f"- {_moved(line, self.moves, form)}" for line in self.matter)]
+        parts += ["## What no other setting beats", _written(self._unbeaten(row))]
+        return "\n\n".join([*parts, "## The budget", f"```yaml\n{to_yaml(budget)}```"]) + "\n"
+
+    def _unbeaten(self, row: int) -> pd.DataFrame:
+        """Return the settings that no other beats; of those that come to the same, the first."""
+        table = self.table(row)
+        shown = table[table["standing"] != "beaten"].sort_values(table.columns[1], kind="stable")
+        shown = shown.drop(columns=["front", "point"])
+        return shown.drop_duplicates([*shown.columns[1:]])
+
+    def _cut_short(self, budget: Budget) -> str:
+        """Say how many of the recorded answers are longer than a budget's reserve of the answer."""
+        reserve = reserve_of_answers(budget)
+        size = 0 if reserve is None else budget.sizes[reserve.name]
+        share = sum(each > size for each in self.answers) / max(1, len(self.answers))
+        return f"{100 * share:.1f} % of the recorded answers are longer than the {size:,} tokens reserved for them. "
+
+    def _lost(self, row: int) -> str:
+        """Say what is lost of what is needed, and what it costs, on the part held out."""
+        place = self.objectives.index("evidence")
+        held = self.tuned.scores[self.tuned.parts[1]]
+        now, then = held[:, 0, place].sum(), held[:, 1 + row, place].sum()
+        words = "" if place == 0 else "needed messages lost "
+        lost = f"{then:,.0f} {words}instead of {now:,.0f}" if then else "nothing needed lost"
+        if self.objectives[1] != "cost":
+            return lost
+        gain = self.tuned.gains(row, 1)[0]
+        return f"{lost}, {percent(abs(gain))} % {'cheaper' if gain >= 0 else 'dearer'}"
+
+    def _means(self) -> tuple[Any, Any]:
+        """Return the means of the present setting and of all others; not numbers where one may not be chosen."""
+        means = self.tuned.scores[self.tuned.parts[0]].mean(axis=0)
+        others = means[1:].copy()
+        others[(self.tuned.table["left out"] != "").to_numpy()] = np.nan
+        return means[0], others
+
+
+def matter(moves: pd.DataFrame, most: int = 3) -> list[str]:
+    """Return the lines whose moves change something, the widest spread first."""
+    moving = moves[(moves["spread"] > 0) & moves["change"].notna()]
+    return [str(line) for line in moving["line"].drop_duplicates().head(most)]
+
+
+def _moved(line: str, moves: pd.DataFrame, form: str) -> str:
+    """Say what a line does when it is moved alone."""
+    own = moves[(moves["line"] == line) & moves["mean"].notna()].sort_values("mean", kind="stable")
+    ends = [f"{form.format(row['mean'])} at {row['value']}" for row in rows(own.iloc[[0, -1]])]
+    return f"{one_line(line)}: {' to '.join(dict.fromkeys(ends))}"
+
+
+def _written(table: pd.DataFrame) -> str:
+    """Write a table as Markdown."""
+    listed: list[Any] = [table.columns, *table.itertuples(index=False)]
+    head, *body = (f"| {' | '.join(map(_cell, each))} |" for each in listed)
+    return "\n".join([head, "|" + "---|" * table.shape[1], *body])
+
+
+def _cell(value: Any) -> str:
+    return f"{value:,.4g}" if isinstance(value, float) else str(value).replace("|", "\\|")
+
+
+_COLOURS = {"beaten": "#9aa0a6", "on the front": "#0072b2", "chosen": "#d55e00", "present": "#009e73"}
+
+
+def _draw(table: pd.DataFrame) -> Spec:
+    first, second = table.columns[1:3]
+    best = table[table["front"]].sort_values(first)
+    dotted = {"color": _COLOURS["on the front"], "width": 1, "dash": "dot"}
+    drawn = [line(best[first], best[second], line=dotted, mode="lines", hoverinfo="skip", showlegend=False)]
+    for kind, colour in _COLOURS.items():
+        if len(own := table[table["standing"] == kind]):
+            hover = {"hovertext": [_hover(row, first, second) for row in rows(own)], "hoverinfo": "text"}
+            marker = {"color": colour, "size": 13 if kind in ("chosen", "present") else 8}
+            told = {"name": kind, "customdata": own["point"].tolist()}
+            drawn.append(points(own[first], own[second], marker=marker, **told, **hover))
+    axes = [{"title": {"text": f"{name}, a conversation"}, "nticks": 6} for name in (first, second)]
+    legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
+    return {"data": drawn, "layout": layout(340, *axes, showlegend=True, legend=legend, meta={"top": 34})}
+
+
+def _hover(row: Mapping[str, Any], first: str, second: str) -> str:
+    words = {words: form for words, _, form in OBJECTIVES.values()}
+    sizes = "<br>".join(f"{name}: {words[name].format(row[name])}" for name in (first, second))
+    return f"{label(str(row['setting']), 80)}<br>{sizes}"
+
+
+#: Draw every setting that was tried by two objectives, those that no other beats joined by a line.
+front = Question("Which settings are worth choosing?", lambda decided, chosen: decided.table(chosen), _draw)

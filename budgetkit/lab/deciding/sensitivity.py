@@ -1,0 +1,77 @@
+"""Which settings matter: each line moved alone, with the others where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from budgetkit.budget import Budget
+from budgetkit.lab.deciding.tuning import Objective, Progress, answers_of, measured, named_objective, split, values_of
+from budgetkit.lab.replay.cost import Prices
+from budgetkit.pruning.policies import OldestFirst, Policy
+from budgetkit.trace import Trace
+
+
+def sensitivity(
+    traces: Sequence[Trace],
+    budget: Budget,
+    vary: Mapping[str, Iterable[Any]],
+    objective: str | Objective = "cut",
+    hold_out: float = 0.5,
+    *,
+    policy: Policy | None = None,
+    prices: Prices | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+    **options: Any,
+) -> pd.DataFrame:
+    """Move each line alone, and say what that does to an objective.
+
+    Only the conversations that :func:`tune` chooses on with the same seed are looked at, so that those held out stay
+    unseen.
+
+    Parameters
+    ----------
+    traces, budget, vary, objective, hold_out, policy, prices, seed, progress, **options
+        As :func:`tune` takes them, with one objective.
+
+    Returns
+    -------
+    DataFrame
+        One row a line and value: line, value, mean (of the objective over the conversations), change (against the
+        present setting, a share) and spread (of the line's changes: the most less the least, 0 among them). The line
+        with the widest spread comes first.
+
+    Raises
+    ------
+    ValueError
+        If there are too few conversations, or nothing to vary.
+    LookupError
+        If a line, a policy or the objective is unknown.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> budget = bk.presets.working_memory(600, output=200, history_floor=0)
+    >>> found = sensitivity(bk.load_traces("made-up-chats"), budget, {"output": [100, 200], "episodes": [10, 20]})
+    >>> found.groupby("line", sort=False)["spread"].first().round(2).to_dict()
+    {'output': 0.32, 'episodes': 0.0}
+    """
+    name, measure = named_objective(objective)
+    values = values_of(budget, vary)
+    moves = [(line, value) for line, listed in values.items() for value in listed]
+    settings: list[dict[str, Any]] = [{}, *({line: value} for line, value in moves)]
+    chosen_on, _ = split(len(traces), hold_out, seed)
+    own = policy or OldestFirst()
+    work = partial(measured, budget, settings, {name: measure}, own, values, {"prices": prices, **options})
+    seen = [traces[place] for place in chosen_on]
+    means = np.array(answers_of(work, seen, 1, None, progress))[:, :, 0].mean(axis=0)
+    changes = (means[1:] - means[0]) / means[0] if means[0] else np.where(means[1:] == 0, 0.0, np.inf)
+    table = pd.DataFrame(moves, columns=["line", "value"]).assign(mean=means[1:], change=changes)
+    spread = table.groupby("line")["change"].agg(lambda each: max(each.max(), 0.0) - min(each.min(), 0.0))
+    table["spread"] = table["line"].map(spread)
+    return table.sort_values("spread", ascending=False, kind="stable", ignore_index=True)

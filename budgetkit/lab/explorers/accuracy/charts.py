@@ -1,0 +1,194 @@
+"""The figures of the view: their specification, a sentence that reads them, and their table where it is open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from budgetkit.budget.amounts import Share
+from budgetkit.counters import RULES, Counter, ExactCounter
+from budgetkit.counters.estimate.table import table_names
+from budgetkit.lab import figures
+from budgetkit.lab.accuracy import read_off
+from budgetkit.lab.explorers.accuracy.library import Texts
+from budgetkit.lab.explorers.accuracy.notices import as_percent, called
+from budgetkit.lab.explorers.accuracy.results import Results, selected
+from budgetkit.lab.explorers.accuracy.view_state import FIGURES
+from budgetkit.lab.explorers.drawing import chart
+from budgetkit.lab.figures.question import Question, signed
+
+Data = dict[str, Any]
+RATIOS = ("chars/4", "bytes/4", "words/0.75")
+RISKS = (0.2, 0.1, 0.05, 0.02, 0.01)
+LANGUAGES = 36  # bars that can still be told apart
+POINTS = ("strip", "lengths", "agreement")
+
+
+def charts(results: Results, library: Texts, opened: Collection[str]) -> dict[str, Data]:
+    """Return what the page draws."""
+    return {name: _chart(name, results, library, name in opened) for name in FIGURES}
+
+
+def _chart(name: str, results: Results, library: Texts, opened: bool) -> Data:
+    """Draw one figure; what does not depend on what moved is not drawn again."""
+    key = (results.key, name, opened, *_depends(name, results))
+    return library.remember(key, lambda: _drawn(name, results, library, opened))
+
+
+def _depends(name: str, results: Results) -> tuple[Hashable, ...]:
+    """Return what a figure depends on beside the errors."""
+    now, document = results.settings, results.document
+    if name in ("rooms", "buffers"):
+        return (now.budget.preset, now.budget.model, now.budget.window, id(now.budget.own), now.risk, now.window_mix)
+    return {"speeds": (), "tax": (results.budget.window,)}.get(name, (document,))
+
+
+def _drawn(name: str, results: Results, library: Texts, opened: bool) -> Data:
+    question, note = QUESTIONS[name]
+    table = _table(name, results, library)
+    return chart(question, table, note(table, results), opened, "document" if name in POINTS else None)
+
+
+def _table(name: str, results: Results, library: Texts) -> pd.DataFrame:
+    if name == "rooms":
+        return figures.rooms.table(results.budget, results.safe, results.demand, ratios(results))
+    if name == "buffers":
+        return risks(results)
+    if name == "speeds":
+        return speeds(results, library)
+    if name == "tax":
+        return tax(results)
+    texts = library.corpus(results.chosen).texts
+    key = (results.key, results.document, "points")
+    return library.remember(key, lambda: figures.document_errors.table(results.errors, texts, results.document))
+
+
+def ratios(results: Results) -> dict[str, float]:
+    """Return how many tokens an estimated one really is, in a window in the middle and in one at the risk."""
+    ratio = results.filled.at(results.settings.risk)
+    worst = float(np.quantile(ratio, 1 - results.settings.risk, method="higher"))
+    return {"really, typical": float(np.median(ratio)), f"really, {100 * results.settings.risk:g} in 100": worst}
+
+
+def risks(results: Results) -> pd.DataFrame:
+    """Return the buffer of several risks, the accepted one among them, read off the same windows."""
+    window, rows = results.buffer.window, []
+    for risk in sorted({*RISKS, results.settings.risk}, reverse=True):
+        buffer = read_off(results.filled, results.errors, window, risk, results.settings.window_mix)
+        row = {"counter": buffer.counter, "risk": risk, "buffer": buffer.share, "low": buffer.low, "high": buffer.high}
+        if buffer.documents < 2:
+            row |= {"low": np.nan, "high": np.nan}  # one document says nothing about the next
+        size = buffer.reserve.size
+        tokens = size.of(window) if isinstance(size, Share) else size  # what the budget holds back: a share is rounded
+        rows.append(row | {"tokens": tokens, "warning": buffer.warning})
+    return pd.DataFrame(rows)
+
+
+def core(results: Results) -> list[str]:
+    """Name the counters that need nothing installed: ratios, other systems' rules, the trained estimate."""
+    exact = results.exact
+    if isinstance(exact, ExactCounter) and exact.encoding in table_names():
+        return [*RATIOS, *RULES, f"estimate:{exact.encoding}"]
+    return [*RATIOS, *RULES]
+
+
+def speeds(results: Results, library: Texts) -> pd.DataFrame:
+    """Return error and speed of every counter of the core, and of the chosen and the exact one."""
+    chosen_rows = selected(results.every, results.settings)
+    right = results.errors["exact"].to_numpy(float)
+    error, speed, kind = dict[str, float](), dict[str, float](), dict[str, str]()
+    for name, count in _counters(results, library).items():
+        counts = library.counts(results.chosen, count)[chosen_rows]
+        error[name] = float(np.abs(counts / right - 1).mean())
+        speed[name] = library.speed(results.chosen, count)
+        kind[name] = "chosen" if count is results.counter else "exact" if count is results.exact else "estimate"
+    return figures.speeds.table(error, speed, kind)
+
+
+def _counters(results: Results, library: Texts) -> dict[str, Counter]:
+    counters = {name: library.counter(name) for name in core(results)}
+    seen = {count.name for count in counters.values()}
+    for count in (results.counter, results.exact):
+        if count.name not in seen:
+            counters.setdefault(count.name, count)
+    return counters
+
+
+def tax(results: Results) -> pd.DataFrame:
+    """Return how much text of each language fills the window: of prose, where there is any."""
+    errors = results.errors
+    prose = errors[errors["class"].isin(["prose", "cjk prose", "dialogue"])]
+    languages = prose if prose["language"].nunique() > 1 else errors
+    table = figures.language_tax.table(languages, results.budget.window)
+    return table.loc[table["characters"].nlargest(LANGUAGES).index].sort_index().reset_index(drop=True)
+
+
+def _points_note(table: pd.DataFrame, results: Results) -> str:
+    worst = table.iloc[0]
+    part = f" {len(table):,} of {len(results.errors):,} are drawn." if len(table) < len(results.errors) else ""
+    off = as_percent(worst["class_error"])
+    return f"{worst['class']} is counted worst, {off} off on average; click a point to read it.{part}"
+
+
+def _rooms_note(table: pd.DataFrame, results: Results) -> str:
+    pool = table[table["line"] == table["line"].iloc[0]].set_index("case")["tokens"]
+    name = results.budget.name or "the budget"
+    looks, half, held_back = (signed(int(tokens)) for tokens in pool.iloc[[0, 1, -1]])
+    sentence = f"The shared pool of {name} looks like {looks} tokens; in half the windows it is {half}"
+    history = table[table["line"] == results.budget.remainder]
+    stays = f" The {results.budget.remainder} budget is not touched." if history["tokens"].nunique() == 1 else ""
+    return f"{sentence}, and with the buffer, which guards a full window, {held_back}.{stays}"
+
+
+def _lengths_note(table: pd.DataFrame, results: Results) -> str:
+    size = results.errors["characters"]
+    if size.nunique() < 2:
+        return f"All documents have {size.iloc[0]:,} characters."
+    return "Each point is a document; the line is the median of documents of like length."
+
+
+def _agreement_note(table: pd.DataFrame, results: Results) -> str:
+    low = int((results.errors["error"] < 0).sum())
+    return f"{low:,} of {len(results.errors):,} documents lie below the line: counted too few."
+
+
+def _buffers_note(table: pd.DataFrame, results: Results) -> str:
+    buffer = results.buffer
+    tokens = f"{results.safe.sizes['safety']:,}"
+    back = f"{as_percent(buffer.share)} back, {tokens} of {buffer.window:,} tokens"
+    sentence = f"At a risk of {100 * buffer.risk:g} % hold {back}"
+    return (
+        f"{sentence}; the bars are 95 % intervals."
+        if not buffer.warning
+        else f"{sentence}; too few documents to be sure."
+    )
+
+
+def _speeds_note(table: pd.DataFrame, results: Results) -> str:
+    return "Speed as measured on this machine just now, on these texts; error over the documents looked at."
+
+
+def _tax_note(table: pd.DataFrame, results: Results) -> str:
+    dearest = table.iloc[0]
+    window, size = results.budget.window, dearest["characters_in_window"]
+    sentence = f"{dearest['language']} fills {window:,} tokens with {size:,} characters"
+    share = f"{100 * dearest['of_base']:.0f} % of what {_base(table)} has"
+    return f"{sentence}, {share}; counted with {called(results.exact)}."
+
+
+def _base(table: pd.DataFrame) -> str:
+    return "English" if (table["language"] == "en").any() else "the cheapest"
+
+
+QUESTIONS: dict[str, tuple[Question[...], Callable[[pd.DataFrame, Results], str]]] = {
+    "strip": (figures.document_errors, _points_note),
+    "rooms": (figures.rooms, _rooms_note),
+    "lengths": (figures.error_by_length, _lengths_note),
+    "agreement": (figures.agreement, _agreement_note),
+    "buffers": (figures.buffers, _buffers_note),
+    "speeds": (figures.speeds, _speeds_note),
+    "tax": (figures.language_tax, _tax_note),
+}

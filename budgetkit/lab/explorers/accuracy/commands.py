@@ -1,0 +1,129 @@
+"""Commands: every change that the accuracy explorer knows, by name. One function each, from settings to settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from budgetkit.budget.amounts import check_tokens
+from budgetkit.budget.quoting import brief, quoted
+from budgetkit.lab.accuracy.simulation import MIXED
+from budgetkit.lab.explorers.accuracy.library import Texts
+from budgetkit.lab.explorers.accuracy.results import Results
+from budgetkit.lab.explorers.accuracy.settings import Settings
+from budgetkit.lab.explorers.budget import commands as budgets
+
+WINDOW_MIXES = (MIXED, "class", "language", "source")
+
+
+def choose_counter(settings: Settings, results: Results, library: Texts, name: str) -> Settings:
+    """Look at another cheap counter."""
+    return replace(settings, counter=name.strip())
+
+
+def choose_exact(settings: Settings, results: Results, library: Texts, name: str) -> Settings:
+    """Take another counter as the one that is right; an empty name is the model's own."""
+    return replace(settings, exact=name.strip() or None)
+
+
+def choose_corpus(settings: Settings, results: Results, library: Texts, name: str) -> Settings:
+    """Look at other texts, all of them."""
+    return replace(settings, corpus=name, classes=None, shortest=None, longest=None, document=None)
+
+
+def open_path(settings: Settings, results: Results, library: Texts, path: str) -> Settings:
+    """Read a folder, a file or a glob and look at it."""
+    return choose_corpus(settings, results, library, library.open(path.strip()))
+
+
+def take_file(settings: Settings, results: Results, library: Texts, name: str, content: bytes) -> Settings:
+    """Read a file that was sent, and look at it."""
+    return choose_corpus(settings, results, library, library.take(name, content))
+
+
+def cut_pieces(settings: Settings, results: Results, library: Texts, characters: int | None) -> Settings:
+    """Cut the documents to pieces of about that length; None leaves them whole."""
+    length = None if characters is None else check_tokens("pieces", int(characters))
+    return replace(settings, pieces=length, shortest=None, longest=None, document=None)
+
+
+def choose_classes(settings: Settings, results: Results, library: Texts, names: Sequence[str]) -> Settings:
+    """Look at documents of these classes alone; all of them, or none, are every document."""
+    class_names = list(dict.fromkeys(results.every["class"]))
+    if strange := [name for name in names if name not in class_names]:
+        raise LookupError(
+            f"no class {brief(strange[0])} in these texts; they have {quoted(class_names)}; choose some of them"
+        )
+    every = not names or set(names) == set(class_names)
+    return replace(settings, classes=None if every else tuple(name for name in class_names if name in names))
+
+
+def choose_lengths(
+    settings: Settings, results: Results, library: Texts, shortest: int | None, longest: int | None
+) -> Settings:
+    """Look at documents of these lengths alone, in characters; limits that leave nothing out are none."""
+    lengths = results.every["characters"]
+    low = None if shortest is None or shortest <= lengths.min() else int(shortest)
+    high = None if longest is None or longest >= lengths.max() else int(longest)
+    return replace(settings, shortest=low, longest=high)
+
+
+def accept_risk(settings: Settings, results: Results, library: Texts, chance: float) -> Settings:
+    """Accept another chance of an overflow."""
+    return replace(settings, risk=round(float(chance), 6))
+
+
+def fill_mix(settings: Settings, results: Results, library: Texts, column: str | None) -> Settings:
+    """Say what a window is filled with; None is texts of one kind, "mixed" those of all."""
+    if column is not None and column not in WINDOW_MIXES:
+        raise LookupError(
+            f"windows of one {brief(column)} were asked for; known are {quoted(WINDOW_MIXES)}; choose one of them"
+        )
+    return replace(settings, window_mix=column)
+
+
+def read_document(settings: Settings, results: Results, library: Texts, document: int | None) -> Settings:
+    """Read a document, by its place in the corpus; None is the one that is counted worst."""
+    if document is not None and not 0 <= int(document) < len(results.every):
+        last = len(results.every) - 1
+        raise LookupError(f"document {brief(document)} was asked for; there are 0 to {last:,}; choose one of them")
+    return replace(settings, document=None if document is None else int(document))
+
+
+def of_budget(command: Callable[..., Any]) -> Callable[..., Settings]:
+    """Let a command of the budget explorer change the budget that feels the error."""
+
+    def changed(settings: Settings, results: Results, library: Texts, **values: Any) -> Settings:
+        return replace(settings, budget=command(settings.budget, results, library, **values))
+
+    return changed
+
+
+def choose_model(settings: Settings, results: Results, library: Texts, name: str) -> Settings:
+    """Take another model, its window and its encoding."""
+    return replace(of_budget(budgets.choose_model)(settings, results, library, name=name), exact=None)
+
+
+def size_window(settings: Settings, results: Results, library: Texts, tokens: int) -> Settings:
+    """Take another window, in tokens."""
+    return replace(settings, budget=replace(settings.budget, window=check_tokens("window", int(tokens))))
+
+
+COMMANDS: dict[str, Callable[..., Settings]] = {
+    "counter": choose_counter,
+    "exact": choose_exact,
+    "corpus": choose_corpus,
+    "path": open_path,
+    "file": take_file,
+    "pieces": cut_pieces,
+    "classes": choose_classes,
+    "lengths": choose_lengths,
+    "risk": accept_risk,
+    "window_mix": fill_mix,
+    "document": read_document,
+    "model": choose_model,
+    "preset": of_budget(budgets.choose_preset),
+    "load": of_budget(budgets.load),
+    "window": size_window,
+}

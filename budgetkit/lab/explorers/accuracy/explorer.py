@@ -1,0 +1,165 @@
+"""AccuracyExplorer: how wrong a cheap token count is on somebody's texts, and what that costs a budget."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from budgetkit.budget import Budget
+from budgetkit.counters import Count
+from budgetkit.lab.accuracy import Buffer
+from budgetkit.lab.accuracy.corpora import Corpus
+from budgetkit.lab.explorers.accuracy.charts import charts
+from budgetkit.lab.explorers.accuracy.commands import COMMANDS
+from budgetkit.lab.explorers.accuracy.controls import Controls
+from budgetkit.lab.explorers.accuracy.library import Texts
+from budgetkit.lab.explorers.accuracy.notices import status
+from budgetkit.lab.explorers.accuracy.results import Results, results
+from budgetkit.lab.explorers.accuracy.settings import SHIPPED, Settings
+from budgetkit.lab.explorers.accuracy.texts import texts
+from budgetkit.lab.explorers.accuracy.tokens import reading
+from budgetkit.lab.explorers.accuracy.view_state import FIGURES, scene
+from budgetkit.lab.explorers.base import Explorer
+from budgetkit.lab.explorers.budget.commands import taken
+from budgetkit.lab.explorers.budget.settings import Settings as BudgetSettings
+from budgetkit.lab.explorers.view import view_of
+from budgetkit.state import to_dict
+
+Data = dict[str, Any]
+OWN_TEXTS = "my texts"
+
+
+OPENS = [{"purpose": "file", "label": "Open texts of yours…", "accept": None}]
+AccuracyView = view_of("AccuracyView", FIGURES, OPENS)
+
+
+class AccuracyExplorer(Explorer[Settings, Results, Texts]):
+    """Explore how wrong a cheap token count is, and what buffer makes it safe.
+
+    Parameters
+    ----------
+    counter : str, Counter or callable, default "chars/4"
+        The cheap counter: a name that `budgetkit.counter` takes, a counter such as `budgetkit.calibrate` gives, or a
+        function from text to tokens.
+    corpus : str, path or Corpus, default "mini-corpus"
+        The texts: "mini-corpus", "odd text", "mini-corpus and odd text" or "Python's standard library"; a folder, a
+        file or a glob; or a corpus that is read already.
+    exact : str, Counter or callable, optional
+        The counter that is right; the model's own encoding where it is left out.
+    risk : float, default 0.05
+        Accepted chance that a window overflows, between 0 and 1.
+    budget : str or Budget, default "chat"
+        A preset's name, or a budget, whose window feels the error.
+    model : str, default "gpt-4o"
+        The model.
+    window : int, optional, default 8,192
+        The preset's window, in tokens; None for the model's.
+
+    Raises
+    ------
+    ValueError, LookupError, OSError
+        If one of them is unknown or cannot be read.
+
+    Examples
+    --------
+    >>> from budgetkit.lab.accuracy.corpora import Corpus, Document
+    >>> mine = Corpus(tuple(Document("Guten Tag, wie geht es Ihnen?" * n, "prose", "de", "me") for n in range(1, 41)))
+    >>> explorer = AccuracyExplorer("words/0.75", mine, window=4_096)
+    >>> explorer
+    AccuracyExplorer(words/0.75 against o200k_base, my texts, 40 documents)
+    >>> explorer.controls.counter.value = "chars/4"
+    >>> explorer.errors["counter"].unique().tolist(), explorer.buffer.documents
+    (['chars/4'], 40)
+    """
+
+    commands = COMMANDS
+
+    def __init__(
+        self,
+        counter: str | Count = "chars/4",
+        corpus: str | Path | Corpus = SHIPPED,
+        *,
+        exact: str | Count | None = None,
+        risk: float = 0.05,
+        budget: str | Budget = "chat",
+        model: str = "gpt-4o",
+        window: int | None = 8_192,
+    ) -> None:
+        view = AccuracyView()
+        plain = BudgetSettings(model=model, window=window)
+        settings_given = taken(plain, budget) if isinstance(budget, Budget) else replace(plain, preset=budget)
+        library = Texts(view.report, Settings(risk=risk, budget=settings_given))
+        name = library.add(OWN_TEXTS, corpus) if isinstance(corpus, Corpus) else library.open(str(corpus))
+        counter_names = [
+            choice if choice is None or isinstance(choice, str) else library.given(choice)
+            for choice in (counter, exact)
+        ]
+        library.start = replace(library.start, corpus=name, counter=str(counter_names[0]), exact=counter_names[1])
+        super().__init__(library.start, library, view, Controls(self._do, library))
+
+    @property
+    def errors(self) -> pd.DataFrame:
+        """One row for each document that is looked at, as `budgetkit.lab.accuracy.compare` returns it."""
+        return self._results.errors.reset_index(drop=True)
+
+    @property
+    def buffer(self) -> Buffer:
+        """What `budgetkit.lab.accuracy.buffer_for` finds at the accepted risk."""
+        return self._results.buffer
+
+    @property
+    def budget(self) -> Budget:
+        """The budget with the buffer as its safety reserve, to take away."""
+        return self._results.result
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """All that is set, as plain data, and the budget to take away."""
+        now = self._history.now
+        return {
+            "counter": self._results.counter.name,
+            "exact": self._results.exact.name,
+            "corpus": now.corpus,
+            "pieces": now.pieces,
+            "classes": list(now.classes if now.classes is not None else dict.fromkeys(self._results.every["class"])),
+            "shortest": now.shortest,
+            "longest": now.longest,
+            "risk": now.risk,
+            "window_mix": now.window_mix,
+            "document": self._results.document,
+            "preset": now.budget.preset,
+            "model": now.budget.model,
+            **to_dict(self.budget),
+        }
+
+    def _follow(self, settings: Settings) -> Results:
+        return results(settings, self._library)
+
+    def _scene(self, settings: Settings, results: Results) -> Data:
+        return scene(results, self._library)
+
+    def _status(self, results: Results) -> Data:
+        return status(results)
+
+    def _charts(self, results: Results, opened: list[str]) -> dict[str, Data]:
+        return charts(results, self._library, opened)
+
+    def _texts(self, results: Results) -> dict[str, str]:
+        return texts(results)
+
+    def _reader(self, results: Results) -> Data:
+        document = self._library.corpus(results.chosen).documents[results.document]
+        title = f"How {document.name or document.source} is cut into tokens"
+        key = (results.chosen, results.document, results.exact.name, results.counter.name, "reading")
+        return self._library.remember(key, lambda: reading(document.text, title, results.exact, results.counter))
+
+    def _heading(self) -> str:
+        return f"{self._results.counter.name} against {self._results.exact.name} on {self._history.now.corpus}"
+
+    def __repr__(self) -> str:
+        results, corpus = self._results, self._history.now.corpus
+        many = f"{len(results.errors):,} documents"
+        return f"AccuracyExplorer({results.counter.name} against {results.exact.name}, {corpus}, {many})"

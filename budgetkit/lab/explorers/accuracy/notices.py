@@ -1,0 +1,130 @@
+"""Notices: the sentences on the page: how wrong the count is, what to hold back, and where the numbers come from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from budgetkit.counters import CalibratedCounter, Counter
+from budgetkit.lab.accuracy import Buffer
+from budgetkit.lab.explorers.accuracy.library import Texts
+from budgetkit.lab.explorers.accuracy.results import Results
+from budgetkit.lab.explorers.budget.notices import beyond_output, beyond_window
+
+Data = dict[str, Any]
+_NAMED = 3  # files that are named among those left out
+
+
+def called(count: Counter) -> str:
+    """Return a counter's name, with the word "estimate" where it is one.
+
+    Examples
+    --------
+    >>> from budgetkit.counters import counter
+    >>> called(counter("chars/4")), called(counter("o200k_base")), called(counter("estimate:o200k_base"))
+    ('chars/4 (estimate)', 'o200k_base', 'estimate:o200k_base')
+    """
+    return count.name if count.exact or "estimate" in count.name else f"{count.name} (estimate)"
+
+
+def as_percent(share: float) -> str:
+    """Return a share of the window as percent.
+
+    Examples
+    --------
+    >>> as_percent(0.3141), as_percent(0)
+    ('31.4 %', '0.0 %')
+    """
+    return f"{100 * share:.1f} %"
+
+
+def sure(buffer: Buffer) -> str:
+    """Return how sure a buffer is; of one document nobody can say."""
+    if buffer.documents < 2:
+        return "from one document, so nobody can say how sure"
+    return f"95 % sure: {100 * buffer.low:.1f} to {100 * buffer.high:.1f} %"
+
+
+def status(results: Results) -> Data:
+    """Return what the count costs and what to do about it."""
+    overflow = float(results.costs["overflow"])
+    beyond = beyond_window(results.budget, results.model)
+    more = [*beyond, *beyond_output(results.budget, results.model)]
+    more += [text for text in (results.buffer.warning, _pool(results), _other(results), results.note) if text]
+    level = "over" if beyond or overflow > results.settings.risk else "cut" if results.buffer.warning else "fits"
+    return {"level": level, "text": f"{_error(results)} {_held_back(results, overflow)}", "more": more}
+
+
+def _error(results: Results) -> str:
+    error = results.errors["error"]
+    if not error.any():
+        return f"{called(results.counter)} counts every document as {results.exact.name} does."
+    many = f"{len(error):,} document{'s' * (len(error) != 1)}"
+    side = f"mostly too {'few' if error.mean() < 0 else 'many'}"
+    if abs(error.mean()) < 0.2 * error.abs().mean():
+        side = "to both sides"
+    return f"{called(results.counter)} is {as_percent(error.abs().mean())} off on average over {many}, {side}."
+
+
+def _held_back(results: Results, overflow: float) -> str:
+    buffer, budget = results.buffer, results.budget
+    name = budget.name or "this budget"
+    now = results.costs["safety"]
+    keeps = f"{now:,} tokens held back" if now else "nothing held back"
+    if overflow > results.settings.risk:
+        return (
+            f"With {keeps} {name} overflows in {_often(overflow)}; hold {as_percent(buffer.share)} of the window back, "
+            f"{results.safe.sizes['safety']:,} tokens, and it does in at most {_often(results.settings.risk)}."
+        )
+    risk = f"{100 * results.settings.risk:g} %"
+    return f"With {keeps} {name} overflows in {_often(overflow)}, which is within the risk of {risk}."
+
+
+def _often(chance: float) -> str:
+    if chance in (0, 1):
+        return "every window" if chance else "no window"
+    for many in (100, 1_000, 10_000):
+        number = round(chance * many, 1)
+        if 1 <= number < many:
+            return f"{number:g} of {many:,} windows"
+    return "less than 1 of 10,000 windows" if chance < 0.5 else "nearly every window"
+
+
+def _pool(results: Results) -> str:
+    pool = results.safe.shared_pool
+    if pool >= 0 or results.budget.shared_pool < 0:
+        return ""
+    return (
+        f"With that buffer the caps claim {-pool:,} tokens more than there is; lower caps, or choose a larger window."
+    )
+
+
+def _other(results: Results) -> str:
+    if isinstance(results.counter, CalibratedCounter):
+        return (
+            f"{results.counter.model} has another tokenizer than {results.exact.name}: what differs is the tokenizer, "
+            "not an error of the estimate."
+        )
+    if not results.exact.exact:
+        return f"{results.exact.name} is itself an estimate; so are all errors beside it."
+    return ""
+
+
+def source(results: Results, library: Texts) -> str:
+    """Return what was counted, with what, and what was left out."""
+    corpus = library.corpus(results.chosen)
+    every, errors = results.every, results.errors
+    cut = "" if results.settings.pieces is None else f" cut to pieces of about {results.settings.pieces:,} characters"
+    many = f"{len(every):,} document{'s' * (len(every) != 1)}{cut}, {corpus.characters:,} characters"
+    part = "" if len(errors) == len(every) else f", {len(errors):,} of them looked at"
+    exactly = "counted exactly with" if results.exact.exact else "beside"
+    left = _left_out(corpus.problems)
+    return f"{results.settings.corpus}: {many}{part}; {exactly} {called(results.exact)}{left}."
+
+
+def _left_out(problems: tuple[Any, ...]) -> str:
+    if not problems:
+        return ""
+    named = ", ".join(f"{Path(problem.name).name} ({problem.reason})" for problem in problems[:_NAMED])
+    more = f" and {len(problems) - _NAMED:,} more" if len(problems) > _NAMED else ""
+    return f"; left out: {named}{more}"

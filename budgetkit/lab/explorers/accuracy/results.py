@@ -1,0 +1,132 @@
+"""Results: what follows from the settings: errors of the chosen documents, the buffer, and what a budget loses.
+
+Counting is in the library and happens once; everything here is arithmetic and happens on every move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from budgetkit.budget import Budget
+from budgetkit.budget.amounts import Share
+from budgetkit.counters import Counter, ExactCounter
+from budgetkit.lab.accuracy import Buffer, consequences, read_off
+from budgetkit.lab.accuracy.simulation import FilledWindows
+from budgetkit.lab.explorers.accuracy.chosen import CorpusSelection
+from budgetkit.lab.explorers.accuracy.library import Texts
+from budgetkit.lab.explorers.accuracy.settings import Settings
+from budgetkit.lab.explorers.budget.results import kept_deficit, known_model, typed_demand
+from budgetkit.lab.explorers.budget.settings import Settings as BudgetSettings
+from budgetkit.models import Model
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Results:
+    """What follows from the settings."""
+
+    settings: Settings
+    model: Model
+    counter: Counter
+    exact: Counter
+    chosen: CorpusSelection
+    every: pd.DataFrame
+    errors: pd.DataFrame
+    filled: FilledWindows
+    buffer: Buffer
+    budget: Budget
+    safe: Budget
+    result: Budget
+    demand: dict[str, int]
+    costs: dict[str, Any]
+    safe_costs: dict[str, Any]
+    document: int
+    key: Hashable
+    note: str = ""
+
+
+def results(settings: Settings, library: Texts) -> Results:
+    """Work out what follows from the settings."""
+    model, note = known_model(settings.budget.model)
+    count, exact = library.counter(settings.counter), reference(settings, model, library)
+    chosen = CorpusSelection(settings.corpus, settings.pieces)
+    every = library.errors(chosen, count, exact)
+    errors = every[selected(every, settings)]
+    if errors.empty:
+        raise ValueError(_none_left(settings, every))
+    budget = settings.budget.budget(model)
+    key = (chosen, count.name, exact.name, settings.classes, settings.shortest, settings.longest)
+    filled = library.filled(key, errors, budget.window, settings.window_mix)
+    buffer = read_off(filled, errors, budget.window, settings.risk, settings.window_mix)
+    safe = with_buffer(settings.budget, buffer).budget(model)
+    costs, safe_costs = (
+        costs_of(each_budget, errors, settings.window_mix, key, library) for each_budget in (budget, safe)
+    )
+    counted = chosen, every, errors, filled, buffer
+    budgets = budget, safe, kept_deficit(safe, settings.budget.base(model).deficit)
+    demand, document = typical(settings.budget, budget), read(settings, errors)
+    return Results(settings, model, count, exact, *counted, *budgets, demand, costs, safe_costs, document, key, note)
+
+
+def costs_of(
+    budget: Budget, errors: pd.DataFrame, window_mix: str | None, key: Hashable, library: Texts
+) -> dict[str, Any]:
+    """Return what counting so does to a budget."""
+    memo_key = (key, budget.usable, budget.sizes.get("safety", 0), window_mix, "costs")
+    return library.remember(memo_key, lambda: _first(consequences(budget, errors, window_mix)))
+
+
+def _first(rows: pd.DataFrame) -> dict[str, Any]:
+    return {str(name): value for name, value in rows.iloc[0].items()}
+
+
+def typical(settings: BudgetSettings, budget: Budget) -> dict[str, int]:
+    """Return what each section asks for: the preset's typical sizes; of a budget of the user's own, its caps."""
+    typed = typed_demand(settings, budget)
+    return typed if any(typed.values()) else {section: cap or 0 for section, cap in budget.caps.items()}
+
+
+def reference(settings: Settings, model: Model, library: Texts) -> Counter:
+    """Return the counter that is right: the one that is named, or the model's own."""
+    if settings.exact is not None:
+        return library.counter(settings.exact)
+    if model.encoding_is_own:
+        return library.counter(model.encoding)
+    return library.counter(ExactCounter(model.encoding, model=model.name, stand_in=True))
+
+
+def selected(every: pd.DataFrame, settings: Settings) -> npt.NDArray[np.bool_]:
+    """Say which documents are looked at."""
+    longest = np.inf if settings.longest is None else settings.longest
+    is_chosen = every["characters"].between(settings.shortest or 0, longest)
+    return (is_chosen if settings.classes is None else is_chosen & every["class"].isin(settings.classes)).to_numpy(bool)
+
+
+def _none_left(settings: Settings, every: pd.DataFrame) -> str:
+    lengths = every["characters"]
+    classes = "any class" if settings.classes is None else ", ".join(settings.classes)
+    low, high = settings.shortest or 0, settings.longest or int(lengths.max())
+    return (
+        f"documents of {classes} with {low:,} to {high:,} characters were asked for; none of the {len(every):,} is "
+        f"one, they have {lengths.min():,} to {lengths.max():,}; choose more classes or other lengths"
+    )
+
+
+def read(settings: Settings, errors: pd.DataFrame) -> int:
+    """Return which document is read: the one that was chosen while it is looked at, else the one counted worst."""
+    if settings.document is not None and settings.document in errors.index:
+        return settings.document
+    return int(errors.index[int(errors["error"].abs().to_numpy().argmax())])
+
+
+def with_buffer(budget: BudgetSettings, buffer: Buffer) -> BudgetSettings:
+    """Return a budget's settings with the buffer as its safety reserve."""
+    size = buffer.reserve.size
+    return replace(budget, lines={**budget.lines, "safety": size if isinstance(size, Share) else Share(0)})

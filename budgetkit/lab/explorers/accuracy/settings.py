@@ -1,0 +1,30 @@
+"""Settings: all that a hand can change in the accuracy explorer, as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from budgetkit.lab.explorers.budget.settings import Settings as BudgetSettings
+
+SHIPPED, ODD, BOTH, LIBRARY = "mini-corpus", "odd text", "mini-corpus and odd text", "Python's standard library"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is set in the explorer."""
+
+    counter: str = "chars/4"
+    exact: str | None = None
+    corpus: str = SHIPPED
+    pieces: int | None = None
+    classes: tuple[str, ...] | None = None
+    shortest: int | None = None
+    longest: int | None = None
+    risk: float = 0.05
+    window_mix: str | None = None
+    document: int | None = None
+    budget: BudgetSettings = field(default_factory=BudgetSettings)
+
+    def as_at(self, start: Settings) -> Settings:
+        """Return how it all began, with the texts that are looked at now."""
+        return replace(start, corpus=self.corpus)

@@ -1,0 +1,50 @@
+"""What to take away: Python that holds the measured buffer back, and the budget as YAML and JSON."""
+
+from __future__ import annotations
+
+from budgetkit.budget.amounts import Share
+from budgetkit.lab.explorers.accuracy.notices import as_percent, sure
+from budgetkit.lab.explorers.accuracy.results import Results, with_buffer
+from budgetkit.lab.explorers.budget.texts import python
+from budgetkit.state import to_json, to_yaml
+
+
+def texts(results: Results) -> dict[str, str]:
+    """Return the budget with its measured buffer in every format."""
+    heading = f"# {provenance(results)}\n"
+    return {
+        "python": heading + program(results),
+        "yaml": heading + to_yaml(results.result),
+        "json": to_json(results.result),
+    }
+
+
+def program(results: Results) -> str:
+    """Return a program that makes the budget."""
+    settings, size = results.settings.budget, results.buffer.reserve.size
+    base = settings.base(results.model)
+    if settings.own is not None or not isinstance(size, Share):
+        return python(with_buffer(settings, results.buffer), results.model, results.result)
+    budget_lines = python(settings, results.model, base)
+    share = f'bk.Share("{size.ratio}")'
+    deficit = "" if results.result.deficit == base.deficit else f", deficit={results.result.deficit!r}"
+    if "safety" in base.sizes:
+        budget_lines += f".assign(safety={share})"
+        return budget_lines if not deficit else f"{_opened(budget_lines)}\nbudget = replace(budget{deficit})"
+    reserves = f'(*budget.reserves, bk.Reserve("safety", {share}))'
+    return f"{_opened(budget_lines)}\nbudget = replace(budget, reserves={reserves}{deficit})"
+
+
+def _opened(program: str) -> str:
+    line = "from dataclasses import replace\n\n"
+    return program if program.startswith(line) else line + program
+
+
+def provenance(results: Results) -> str:
+    """Return on what the buffer rests, in one line."""
+    sentence = (
+        f"safety {as_percent(results.buffer.share)} ({sure(results.buffer)}): "
+        f"{results.counter.name} against {results.exact.name}, "
+        f"{results.buffer.documents} documents of {results.settings.corpus}, risk {100 * results.settings.risk:g} %"
+    )
+    return " ".join((sentence + (f"; {results.buffer.warning}" if results.buffer.warning else "")).split())

@@ -1,0 +1,163 @@
+"""Tokens: a document line by line, its tokens coloured, and how each line is counted.
+
+A token may be a part of a character. The character stands at the token that begins it, and a small mark, ⁺, for
+each further token that it takes.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from codecs import getincrementaldecoder
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from budgetkit.counters import Counter, ExactCounter
+from budgetkit.lab.accuracy.figures.documents import signed_percent
+
+Data = dict[str, Any]
+LONGEST: Final = 6_000  # characters of a document that are shown
+_MOST: Final = 2_500  # tokens of a document that are shown
+TONES: Final = 5
+FURTHER: Final = "⁺"
+_SEEN: Final = {" ": "·", "\t": "⇥", "\n": "⏎", "\r": "␍", "\u00a0": "⍽", "\u3000": "□", "\x0b": "␋", "\x0c": "␌"}
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token of a text."""
+
+    number: int
+    data: bytes
+    text: str
+    shared: int
+
+
+def tokens_of(text: str, exact: ExactCounter) -> list[Token]:
+    """Cut a text into its tokens, characters whole.
+
+    Examples
+    --------
+    >>> [(token.text, token.shared) for token in tokens_of("Hi 🌵", ExactCounter("o200k_base"))]
+    [('Hi', 1), (' 🌵', 2), ('', 2)]
+    """
+    results, waiting, characters = list[Token](), list[tuple[int, bytes]](), ""
+    decoder = getincrementaldecoder("utf-8")("replace")
+    for number, data in zip(exact.tokens(text), exact.pieces(text), strict=True):
+        waiting.append((number, data))
+        characters += decoder.decode(data)
+        if not decoder.getstate()[0]:  # no character is begun and not ended
+            results += _shared(waiting, characters)
+            waiting, characters = [], ""
+    return results + _shared(waiting, characters + decoder.decode(b"", final=True))
+
+
+def _shared(waiting: list[tuple[int, bytes]], text: str) -> list[Token]:
+    return [Token(n, data, "" if place else text, len(waiting)) for place, (n, data) in enumerate(waiting)]
+
+
+def reading(text: str, title: str, exact: Counter, count: Counter) -> Data:
+    """Return a document as the page reads it."""
+    if not isinstance(exact, ExactCounter):
+        note = f"{exact.name} counts tokens and does not show them; choose an encoding such as o200k_base to see them."
+        return {"title": title, "note": note, "blocks": [], "follows": "document"}
+    shown = beginning_of(text)
+    tokens = tokens_of(shown, exact)[:_MOST]
+    blocks = [_block(first, last, line, count) for first, last, line in lines(tokens)]
+    return {"title": title, "note": _note(text, tokens, exact, count), "blocks": blocks, "follows": "document"}
+
+
+def beginning_of(text: str) -> str:
+    """Return as much of a text as is shown, up to a line's end where one is near.
+
+    Examples
+    --------
+    >>> len(beginning_of("a word " * 9_000)), len(beginning_of("short"))
+    (6000, 5)
+    """
+    if len(text) <= LONGEST:
+        return text
+    return text[: text.rfind("\n", LONGEST * 3 // 4, LONGEST) + 1 or LONGEST]
+
+
+def lines(tokens: list[Token]) -> Iterator[tuple[int, int, list[tuple[int, Token]]]]:
+    r"""Gather tokens into lines; one that holds a line's end closes the line.
+
+    Examples
+    --------
+    >>> found = tokens_of("one\n\ntwo", ExactCounter("o200k_base"))
+    >>> [(first, last, [token.text for _, token in line]) for first, last, line in lines(found)]
+    [(1, 2, ['one', '\n\n']), (3, 3, ['two'])]
+    """
+    first, line_tokens = 1, list[tuple[int, Token]]()
+    for place, token in enumerate(tokens):
+        line_tokens.append((place, token))
+        ends = token.text.count("\n")
+        is_split = place + 1 < len(tokens) and not tokens[place + 1].text  # the character goes on
+        if ends and not is_split:
+            yield first, first + ends - 1, line_tokens
+            first, line_tokens = first + ends, []
+    if line_tokens:
+        yield first, first, line_tokens
+
+
+def _block(first: int, last: int, line: list[tuple[int, Token]], count: Counter) -> Data:
+    exact = len(line)
+    estimate = count("".join(token.text for _, token in line))
+    error = estimate / exact - 1
+    label = f"line {first:,}" if first == last else f"lines {first:,}\u2013{last:,}"
+    mark = f"exact {exact:,} · {'count' if count.exact else 'estimate'} {estimate:,} · {signed_percent(error)}"
+    level = {"level": "over"} if error <= -0.25 and exact - estimate > 2 else {}
+    return {"label": label, "mark": mark, **level, "pieces": [_piece(place, token) for place, token in line]}
+
+
+def _piece(place: int, token: Token) -> Data:
+    text = visible(token.text) if token.text else FURTHER
+    return {"text": text, "tone": place % TONES, "tip": tip(token)}
+
+
+def tip(token: Token) -> str:
+    """Return what a pointer over a token is told.
+
+    Examples
+    --------
+    >>> tip(Token(13225, b"Hello", "Hello", 1))
+    "token 13225, 5 bytes: b'Hello'"
+    """
+    size = f"{len(token.data):,} byte{'s' * (len(token.data) != 1)}"
+    words = f"token {token.number}, {size}: {token.data[:60]!r}"
+    return words if token.shared == 1 else f"{words}; {token.shared} tokens make these characters together"
+
+
+def visible(text: str) -> str:
+    r"""Show what would not be seen: line ends, tabs, characters without a shape, and blanks that stand alone.
+
+    Examples
+    --------
+    >>> visible("    "), visible(" word"), visible(";\n\n")
+    ('····', ' word', ';⏎⏎')
+    """
+    alone = not text.strip() or text[-1:] == " " or "  " in text
+    return "".join(_shape(mark, alone) for mark in text)
+
+
+def _shape(mark: str, alone: bool) -> str:
+    if mark == " ":
+        return "·" if alone else " "
+    if mark in _SEEN:
+        return _SEEN[mark]
+    if unicodedata.category(mark) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"):
+        return "\ufffd" if mark == "\ufffd" else f"‹{ord(mark):X}›"
+    return mark
+
+
+def _note(text: str, tokens: list[Token], exact: ExactCounter, count: Counter) -> str:
+    of = exact.name if exact.exact else f"{exact.name}, itself an estimate"
+    characters = sum(len(token.text) for token in tokens)
+    part = "" if characters >= len(text) else f"The first {characters:,} of {len(text):,} characters: "
+    split = f" {FURTHER} is a further token of the same character." if any(t.shared > 1 for t in tokens) else ""
+    kind = "counts" if count.exact else "estimates"
+    return (
+        f"{part}{len(tokens):,} tokens of {of}, one colour each.{split} {count.name} {kind} each line by itself, so "
+        "lines need not add up to the document."
+    )

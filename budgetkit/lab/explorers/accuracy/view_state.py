@@ -1,0 +1,85 @@
+"""View state: what the view shows at once, as plain data: key figures, a line on the texts, and its figures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from budgetkit.counters import CalibratedCounter, Counter
+from budgetkit.lab.accuracy.figures.documents import signed_percent
+from budgetkit.lab.explorers.accuracy.library import Texts
+from budgetkit.lab.explorers.accuracy.notices import as_percent, called, source, sure
+from budgetkit.lab.explorers.accuracy.results import Results
+from budgetkit.lab.explorers.drawing import Kpi
+
+Data = dict[str, Any]
+FIGURES = ("strip", "rooms", "lengths", "agreement", "buffers", "speeds", "tax")
+
+
+def scene(results: Results, library: Texts) -> Data:
+    """Return the state of the view."""
+    kpis = [kpi.drawn for kpi in (*_errors(results), *_costs(results))]
+    actions = {"reset_tip": "Back to the first settings; the texts stay"}
+    return {"source": source(results, library), "kpis": kpis, "actions": actions, "figures": [*FIGURES]}
+
+
+def named(count: Counter) -> str:
+    """Return a counter's name for a key figure, with the word "estimate" where it is one.
+
+    Examples
+    --------
+    >>> from budgetkit.counters import counter
+    >>> named(counter("chars/4")), named(counter("calibrated:claude-opus-4-7"))
+    ('chars/4 (estimate)', 'claude-opus-4-7 (estimate)')
+    """
+    name = shortened(count.model if isinstance(count, CalibratedCounter) else count.name, 24)
+    name = name.replace(":", ":\u200b")  # where there is no room for all of it, it breaks there and not in a word
+    return name if count.exact or "estimate" in name else f"{name} (estimate)"
+
+
+def shortened(name: str, longest: int) -> str:
+    """Return a name that a key figure has room for.
+
+    Examples
+    --------
+    >>> shortened("chars/4", 20), shortened("chars/4 (ceil, minimum 0)", 12)
+    ('chars/4', 'chars/4 (ce…')
+    """
+    return name if len(name) <= longest else f"{name[: longest - 1]}…"
+
+
+def _errors(results: Results) -> list[Kpi]:
+    error = results.errors["error"]
+    size = error.abs()
+    name = called(results.counter)
+    worst = f"worst {signed_percent(float(error.iloc[int(size.to_numpy().argmax())]))}"
+    side = "counts too few" if error.mean() < 0 else "counts too many" if error.mean() > 0 else ""
+    shown, tip = named(results.counter), "95th percentile of the error's size"
+    return [
+        _kpi(
+            "mape", "mean error", as_percent(size.mean()), f"Mean absolute error of {name}, over all documents", shown
+        ),
+        _kpi("bias", "mean bias", signed_percent(error.mean()), "Mean signed error; below 0: too few tokens", side),
+        _kpi("p95", "95 of 100 within", as_percent(float(size.quantile(0.95))), tip, worst),
+    ]
+
+
+def _costs(results: Results) -> list[Kpi]:
+    now, buffer, costs, safe = results.settings, results.buffer, results.costs, results.safe_costs
+    name = shortened(results.budget.name or "the budget", 20)
+    overflow = float(costs["overflow"])
+    idle = max(0.0, safe["usable"] + safe["safety"] - safe["filled"])
+    risk = f"{100 * now.risk:g}"
+    tip = f"Share of the window to hold back so that at most {risk} of 100 windows overflow; {sure(buffer)}"
+    waste = f"Usable tokens that stay empty, on average, of {costs['usable']:,.0f}; an idle buffer is wasted, too"
+    tokens = f"{results.safe.sizes['safety']:,} tokens at {risk} % risk"
+    often = f"with the buffer {as_percent(safe['overflow'])}"
+    level, all_windows = "alarm" if overflow > now.risk else "", "Windows that overflow as the budget is"
+    return [
+        _kpi("buffer", "honest buffer", as_percent(buffer.share), tip, tokens),
+        _kpi("wasted", f"wasted in {name}", f"{costs['wasted']:,.0f}", waste, f"with the buffer {idle:,.0f}"),
+        _kpi("overflow", f"overflow in {name}", as_percent(overflow), all_windows, often, level),
+    ]
+
+
+def _kpi(key: str, label: str, value: str, tip: str, change: str, level: str = "") -> Kpi:
+    return Kpi(key, label, value, f"{label}: {value}. {tip}.", change, level)

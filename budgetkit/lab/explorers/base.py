@@ -1,0 +1,324 @@
+"""Base: what every explorer does with its settings, and how a change goes through.
+
+There is one value, the settings, and one way to change it: a command gives the next settings, from which what is
+shown follows. A widget, a handle in the page and a line of code send the same commands.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import ipywidgets as widgets
+
+from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.counters.locks import ForkSafeLock
+from budgetkit.files import write_whole
+from budgetkit.lab.explorers.drawing import refusal
+from budgetkit.lab.explorers.folds import Folds
+from budgetkit.lab.explorers.kind import COMMANDS, Data, F, Kind, L, S
+from budgetkit.lab.explorers.reach import Reach
+from budgetkit.lab.explorers.report import page
+from budgetkit.lab.explorers.still import Still, picture
+from budgetkit.lab.explorers.undo import Gesture, UndoStack
+from budgetkit.lab.explorers.uploads import Uploads
+from budgetkit.lab.explorers.view import View, sendable
+from budgetkit.trace import Trace
+
+
+class Explorer(Kind[S, F, L]):
+    """Settings on widgets, and a view that draws what follows from them.
+
+    Attributes
+    ----------
+    widget : Box
+        Controls and view.
+    """
+
+    def __init__(self, settings: S, library: L, view: View, controls: Any) -> None:
+        self._lock = ForkSafeLock(threading.RLock)
+        self._quiet = False
+        self._serial = 0
+        self._gesture = Gesture()
+        # moves whose beginning or whose end alone has come
+        self._begun: set[str] = set()
+        self._ended: set[str] = set()
+        #: Which files are opened by their path; any where it is None.
+        self.reach: Reach | None = None
+        self.still = Still()
+        self.view, self.controls, self._library = view, controls, library
+        self._history = UndoStack(settings)
+        self._results = self._follow(settings)
+        self._folds = Folds(self.folds, library, self._again)
+        layout = widgets.Box([controls.widget, view]).add_class("bk-layout")
+        self.widget = widgets.Box([layout]).add_class("bk-explorer")
+        self._uploads = Uploads(view, self._do)
+        view.on_msg(self._heard)
+        view.observe(lambda change: self._open(), "opened")
+        self._show(self._pictured(self._history, self._results))
+        self._draw()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a report: one file of HTML with all that is shown, which needs neither a kernel nor a network.
+
+        Parameters
+        ----------
+        path : str or path
+            It ends with .html. The messages of the conversation stand in it, as far as there is room.
+
+        Raises
+        ------
+        ValueError
+            If it ends with something else.
+        """
+        if Path(path).suffix.lower() not in (".html", ".htm"):
+            raise ValueError(f"a report was to be saved as {one_line(str(path))}; it is HTML; end the name with .html")
+        with self._lock:
+            results = self._results
+            # the status as it is, not what was refused last
+            state = sendable({**self.view.state, "door": self.view.door, "status": self._status(results)})
+            self._unfold()
+            drawn = self._charts(results, list(state["figures"])) | self._folds.figures(self.view.opened)
+            charts, texts = sendable(drawn), self._texts(results)
+            film, messages = self._film(results)
+            html = page(self._heading(), state, charts, film, messages, texts.get("yaml", ""))
+        write_whole(path, html.encode())
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The set-up as text to copy, by "python", "yaml" and "json"."""
+        with self._lock:
+            return self._texts(self._results)
+
+    def open(self, path: str | Path) -> None:
+        """Show what is in a file.
+
+        Parameters
+        ----------
+        path : str or path
+            Conversations in any format that :func:`budgetkit.load_trace` reads, or the name of shipped ones; where
+            texts are looked at, also a folder or a glob.
+        """
+        self._do("path", path=str(path))
+
+    def follow(self, trace: Trace) -> None:
+        """Show a conversation that has grown, in one step with its earlier growth.
+
+        Parameters
+        ----------
+        trace : Trace
+            The conversation as it is now.
+        """
+        self._do("grown", merge="drag grown", trace=trace)
+
+    def load(self, text: str) -> None:
+        """Take the budget of a saved state.
+
+        Parameters
+        ----------
+        text : str
+            YAML or JSON, as `texts` gives it.
+        """
+        self._do("load", text=text)
+
+    def undo(self) -> None:
+        """Take back the last change."""
+        self._walk("undo")
+
+    def redo(self) -> None:
+        """Do again what was taken back."""
+        self._walk("redo")
+
+    def reset(self) -> None:
+        """Go back to the beginning; what an explorer can lock stays locked."""
+        self._do("reset")
+
+    @property
+    def settings(self) -> S:
+        """All that is set, as one value."""
+        return self._history.now
+
+    @property
+    def library(self) -> L:
+        """What can be looked at, each counted once."""
+        return self._library
+
+    def take(self, settings: S, afresh: bool = False) -> None:
+        """Show other settings: as one step that can be taken back, or afresh, with nothing before them."""
+        with self._turn():
+            if afresh:
+                self._library.start = settings
+            self._go(UndoStack(settings) if afresh else self._history.then(settings), "")
+
+    @property
+    def status(self) -> str:
+        """The sentence that the view shows: what holds, or what went wrong."""
+        return str(self.view.state["status"]["text"])
+
+    def _do(self, kind: str, ack: str = "", merge: str = "", *, beside: str = "", **values: Any) -> None:
+        """Carry out a command; if it fails, change nothing and say why, beside the box it came from."""
+        with self._turn(ack, beside):
+            if self._quiet:
+                return
+            if self.reach is not None:
+                values = _reachable(kind, values, self.reach)
+            settings = self._command(kind)(self._history.now, self._results, self._library, **values)
+            step = self._gesture.step(merge)
+            self._go(self._history.then(settings, step), ack, self._gesture.held and bool(merge))
+
+    @contextmanager
+    def _turn(self, ack: str = "", beside: str = "") -> Iterator[None]:
+        """Keep other threads out; what goes wrong inside is said, beside the box it came from."""
+        with self._lock:
+            try:
+                yield
+            except Exception as problem:
+                notice = refusal(problem)
+                near = (
+                    {"note": notice["text"], "beside": beside, "holds": self._status(self._results)} if beside else {}
+                )
+                self._say({**notice, **near}, ack)
+
+    def _command(self, kind: str) -> Callable[..., S]:
+        commands = {**self.commands, **COMMANDS}
+        if kind not in commands:
+            raise LookupError(f"no command {brief(kind)}; known are {quoted(commands)}; send one of them")
+        return commands[kind]
+
+    def _walk(self, direction: str, ack: str = "") -> None:
+        with self._turn(ack):
+            self._go(self._history.undo() if direction == "undo" else self._history.redo(), ack)
+
+    def _go(self, history: UndoStack[S], ack: str, is_moving: bool = False) -> None:
+        """Show a step of the history; if that fails or is interrupted, go back to what was shown before."""
+        results = self._follow(history.now)
+        state = self._pictured(history, results)
+        before = self._history, self._results
+        self._history, self._results = history, results
+        try:
+            self._show(state, ack)
+            self._draw(is_moving)
+        except BaseException as problem:
+            self._history, self._results = before
+            if not isinstance(problem, Exception):  # an interrupt, of which nobody tells the page
+                self._say(self._status(self._results))
+                self._draw()
+            raise
+
+    def _open(self) -> None:
+        """Draw again, with the tables that are open now and the texts as they are now."""
+        with self._turn():
+            self._unfold()
+            self._draw()
+
+    def _again(self, fold: str) -> None:
+        """Show a fold that has something new to say; from any thread."""
+        with self._lock:
+            self._folds.forget(fold)
+            self._unfold()
+
+    def _unfold(self) -> None:
+        """Work out the folds that are open, and show them."""
+        with self._lock:
+            now, opened = self._history.now, self.view.opened
+            self._folds.refresh(now, self._results, opened)
+            self.view.folds = self._folds.shown(now, opened)
+
+    def _told(self, content: Data) -> None:
+        """Hear what a hand does in a fold; other settings are one step that can be taken back."""
+        with self._turn():
+            to = self._folds.hear(self._history.now, self._results, content)
+            if to is not None:
+                self._go(self._history.then(to), "")
+            self._unfold()
+
+    def _heard(self, view: View, content: Data, buffers: list[Any]) -> None:
+        """Answer what the page sends."""
+        kind = content.get("kind", "")
+        if kind == "plotly":
+            with self._turn():
+                self.view.send_plotly()
+        elif kind == "file" and buffers:
+            with self._turn():  # pieces of a file come in threads of their own, as other messages do
+                self._uploads.piece(content, bytes(buffers[0]))
+        elif kind in ("grab", "release"):
+            self._hold(kind == "grab", str(content.get("move", "")))
+        elif kind == "fold":
+            self._told({name: value for name, value in content.items() if name not in ("kind", "gesture")})
+        elif kind in ("undo", "redo"):
+            self._walk(kind, str(content.get("id", "")))
+        else:
+            values = {name: value for name, value in content.items() if name not in ("kind", "id", "gesture")}
+            self._do(kind, str(content.get("id", "")), str(content.get("gesture", "")), **values)
+
+    def _say(self, notice: Data, ack: str = "") -> None:
+        self._show(self._pictured(self._history, self._results, notice), ack)
+
+    def _pictured(self, history: UndoStack[S], results: F, notice: Data | None = None) -> Data:
+        self._serial += 1
+        shown = self._scene(history.now, results)
+        changed = history.now != history.now.as_at(self._library.start)
+        actions = {"undo": bool(history.past), "redo": bool(history.future), "reset": changed}
+        actions |= shown.get("actions", {})
+        return {**shown, "actions": actions, "serial": self._serial, "status": notice or self._status(results)}
+
+    def _show(self, state: Data, ack: str = "") -> None:
+        self.view.state = {**state, "ack": ack}  # first, so that key figures are painted before charts are made
+        self.view.door = self._door(self._history.now)
+        self.still.change(self.view.state, repr(self))
+        self._quiet = True
+        try:
+            self.controls.project(self._history.now, self._results)
+        finally:
+            self._quiet = False
+
+    def _draw(self, is_moving: bool = False) -> None:
+        with self._lock:
+            drawn, reader = self._charts(self._results, self.view.opened), self._reader(self._results)
+            # nobody reads or copies a text while the hand is on a slider; when it lets go, the text is written
+            texts = self.view.texts if is_moving else self._texts(self._results)
+            with self.view.hold_sync():  # all is made by now: a failure above leaves the page as it was
+                self.view.draw(drawn, self._serial)
+                self.view.texts, self.view.reader = texts, reader
+                self.view.folds = self._folds.shown(self._history.now, self.view.opened)
+
+    def _hold(self, on: bool, move: str = "") -> None:
+        """Begin a move of a control, or end it.
+
+        Messages come in threads of their own: the end of a move may overtake its beginning, which then never ends.
+        """
+        with self._lock:
+            if on and move in self._ended:
+                self._ended.discard(move)
+                return
+            if not on and move and move not in self._begun:
+                self._ended.add(move)
+            self._begun = {move} if on else set()
+            self._gesture.hold(on)
+            if not on:
+                self._open()
+
+    def _ipython_display_(self) -> None:
+        """Show the explorer, and beside it the picture that stays when there is no kernel."""
+        from IPython.display import display
+
+        with self._lock:
+            self.still.show(picture(self.view.state, repr(self)))
+        display(self._repr_mimebundle_(), raw=True)  # type: ignore[no-untyped-call]
+
+    def _repr_mimebundle_(self, **options: Any) -> Data:
+        return {**self.widget._repr_mimebundle_(**options), "text/plain": repr(self)}
+
+
+def _reachable(kind: str, values: Data, reach: Reach) -> Data:
+    """Return what a command is given, where it names no file out of reach; whoever sends it is in a browser."""
+    if kind == "path":
+        return {**values, "path": reach.file(str(values["path"]))}
+    if kind in ("counter", "exact"):
+        for value in values.values():
+            reach.counter(str(value))
+    return values

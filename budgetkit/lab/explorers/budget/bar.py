@@ -1,0 +1,164 @@
+"""Bar: the window as segments, one a section, the shared pool and the reserves, and a handle for each line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from budgetkit.budget import Budget
+from budgetkit.budget.colours import HATCHED, colour, ink
+from budgetkit.lab.explorers.budget.results import Results
+from budgetkit.lab.explorers.budget.settings import Settings
+from budgetkit.lab.figures.question import short, signed
+from budgetkit.lab.figures.window import Claim, claims, takes_the_rest
+from budgetkit.plan import Plan
+
+Data = dict[str, Any]
+#: What a window of each kind is called, and where the answer stands.
+WINDOWS = {"shared": "context window", "input": "input window", "usable": "usable window"}
+BESIDE = {
+    "shared": "",
+    "input": "the answer comes on top of the window",
+    "usable": "room for the answer is left beside the window",
+}
+BESIDE_SHORT = {"input": "on top", "usable": "beside it"}
+
+
+def bar(settings: Settings, results: Results) -> Data:
+    """Return the bar of the window."""
+    plan = results.plan
+    budget = plan.budget
+    rest = budget.remainder if takes_the_rest(budget) else None
+    segments = [_segment(settings, plan, claim, rest) for claim in claims(plan)]
+    pool = next(c.tokens for c in claims(plan) if c.kind == "pool")
+    over = -budget.unclaimed if rest is None and budget.unclaimed < 0 else -pool
+    return {
+        "window": budget.window,
+        "pool": pool,
+        "rest": rest,
+        "segments": segments,
+        "usable_text": f"usable {signed(budget.usable)}",
+        "reserved_text": f"reserved {budget.reserved:,}",
+        "end_text": f"the window ends at {budget.window:,}; {over:,} too many",
+        "ticks": [{"at": at, "text": short(at)} for at in _ticks(budget.window)],
+        "pinned": None if results.pinned is None else _pinned(results.pinned),
+        "hint": _hint(budget, rest),
+    }
+
+
+def _ticks(window: int) -> list[int]:
+    step = nice_step(window * 50)
+    return [at for at in range(0, window, step) if window - at > 0.07 * window] + [window]
+
+
+def _hint(budget: Budget, rest: str | None) -> str:
+    claimed = f"Each section claims what it takes; {rest} has the rest." if rest else "Each section claims its cap."
+    if beside := BESIDE[budget.kind]:
+        claimed += f" {beside[0].upper()}{beside[1:]}."
+    return f"{claimed} Drag a handle, or focus it and press the arrow keys; Shift takes larger steps."
+
+
+def _pinned(plan: Plan) -> Data:
+    segments = [
+        {"key": c.line, "tokens": max(0, c.tokens), "color": colour(c.line)} for c in claims(plan) if c.tokens > 0
+    ]
+    name = plan.budget.name or "own budget"
+    return {"text": f"pinned: {name}, {plan.budget.window:,} tokens", "segments": segments}
+
+
+def _segment(settings: Settings, plan: Plan, claim: Claim, rest: str | None) -> Data:
+    line, tokens = claim.line, max(0, claim.tokens)
+    hatched = line in HATCHED
+    name = line if claim.kind != "pool" else pool_name(plan, claim, rest)
+    gauge = None if claim.kind != "section" or rest is not None else claim.granted / max(1, tokens)
+    beside = _is_beside(plan.budget, claim)
+    return {
+        "key": line,
+        "name": name,
+        "kind": claim.kind,
+        "tokens": tokens,
+        "text": f"{plan.budget.sizes[line]:,} {BESIDE_SHORT[plan.budget.kind]}" if beside else f"{tokens:,}",
+        "short": short(tokens),
+        "tip": _tip(plan, claim, name),
+        "color": colour(line),
+        "ink": "var(--bk-ink)" if hatched else ink(colour(line)),
+        "hatch": hatched,
+        "used": gauge,
+        "cut": _cut(plan, claim),
+        "reach": plan[line].demand if claim.kind == "section" and rest is not None else None,
+        "handle": None if claim.kind == "pool" else _handle(settings, plan, claim),
+    }
+
+
+def _is_beside(budget: Budget, claim: Claim) -> bool:
+    """Tell whether a line is the answer's reserve of a window that does not hold the answer."""
+    serves = {reserve.name: reserve.serves for reserve in budget.reserves}
+    return claim.kind == "reserve" and serves[claim.line] == "output" and budget.kind != "shared"
+
+
+def pool_name(plan: Plan, claim: Claim, rest: str | None) -> str:
+    """Return what the bar calls what no section takes and no reserve holds."""
+    if rest is not None:
+        return "free"
+    # Sections without a cap draw on the shared pool; what the bar shows is what they leave of it.
+    return claim.line if claim.tokens == plan.budget.shared_pool else "left of pool"
+
+
+def _tip(plan: Plan, claim: Claim, name: str) -> str:
+    tokens = max(0, claim.tokens)
+    if _is_beside(plan.budget, claim):
+        return f"{name}: {plan.budget.sizes[claim.line]:,} tokens; {BESIDE[plan.budget.kind]}"
+    share = f"{tokens:,} tokens, {100 * tokens / max(1, plan.budget.window):.1f} % of the window"
+    if name == "left of pool":
+        drawn = [g.section for g in plan.grants if plan.budget.caps[g.section] is None and g.granted]
+        share += f"; {' and '.join(drawn)} took the rest of the shared pool" if drawn else ""
+    return f"{name}: {share}{_asked(plan, claim)}"
+
+
+def _asked(plan: Plan, claim: Claim) -> str:
+    if claim.kind != "section":
+        return ""
+    grant = plan[claim.line]
+    return f"; asks for {grant.demand:,} and gets {grant.granted:,}"
+
+
+def _cut(plan: Plan, claim: Claim) -> str:
+    if claim.kind != "section" or plan[claim.line].cut <= 0:
+        return ""
+    return f"{plan[claim.line].cut:,} cut"
+
+
+def _handle(settings: Settings, plan: Plan, claim: Claim) -> Data:
+    budget, line = plan.budget, claim.line
+    window = max(1, budget.window)
+    cap = budget.sizes[line] if claim.kind == "reserve" else budget.caps[line]
+    value = window if cap is None else cap
+    step = nice_step(window)
+    kind = "reserve" if claim.kind == "reserve" else "cap"
+    label = f"{value:,} tokens, {100 * value / window:.1f} % of the window" if cap is not None else "no cap of its own"
+    return {
+        "label": f"{line}, {kind}",
+        "min": budget.floors.get(line, 0),
+        "max": max(window, value),
+        "value": value,
+        "from": max(0, claim.tokens),
+        "step": step,
+        "page": 10 * step,
+        "text": label,
+        "locked": line in settings.locks,
+    }
+
+
+def nice_step(window: int) -> int:
+    """Return a round number of tokens near half a percent of the window.
+
+    Examples
+    --------
+    >>> nice_step(128_000), nice_step(8_192), nice_step(100)
+    (500, 20, 1)
+    """
+    step, goal = 1, window / 200
+    for factor in (2, 2.5, 2) * 12:
+        if step * factor > goal:
+            break
+        step = int(step * factor)
+    return step

@@ -1,0 +1,105 @@
+"""The figures of the view: their specification, a sentence that reads them, and their table where it is open."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from budgetkit.budget.quoting import brief
+from budgetkit.lab import figures
+from budgetkit.lab.explorers.budget.results import Results
+from budgetkit.lab.explorers.drawing import chart
+from budgetkit.lab.figures.question import Columns, Question, signed
+from budgetkit.lab.figures.turns import ALL
+from budgetkit.lab.figures.window import takes_the_rest
+from budgetkit.plan.batch import RequestBatch
+
+Data = dict[str, Any]
+
+
+def charts(results: Results, shown: Collection[str], opened: Collection[str]) -> dict[str, Data]:
+    """Return what the page draws."""
+    return {name: _chart(name, results, name in opened) for name in shown}
+
+
+def _chart(name: str, results: Results, opened: bool) -> Data:
+    question, table = _tables(name, results)
+    return chart(question, table, NOTES[name](table, results), opened, "turn" if name == "turns" else None)
+
+
+def _tables(name: str, results: Results) -> tuple[Question[...], Columns]:
+    budget = results.plan.budget
+    if name == "waterfall":
+        return figures.waterfall, figures.waterfall.answer(results.plan)
+    if name == "sections":
+        return figures.sections, figures.sections.answer(results.plan)
+    if name == "turns" and results.turns is not None:
+        pinned = None if results.pinned is None else results.pinned.budget
+        return figures.turns, figures.turns.answer(budget, results.turns, results.turn, pinned, results.pinned_turns)
+    if name == "errors" and results.compared is not None:
+        return figures.counter_error, figures.counter_error.answer(budget, *results.compared[:2])
+    if name == "conversations" and results.conversations is not None:
+        return figures.conversations, figures.conversations.answer(budget, results.conversations)
+    raise LookupError(f"no figure {brief(name)} for these settings; it needs a conversation")  # pragma: no cover
+
+
+def _waterfall_note(table: Columns, results: Results) -> str:
+    left = table["tokens"][-1]
+    rest = takes_the_rest(results.plan.budget)
+    whose = f"{table['line'][-1]} may have" if rest else "the shared pool has"
+    claim = "what the other sections take" if rest else "caps"
+    return f"Window less reserves less {claim}: {whose} {signed(left)} tokens."
+
+
+def _sections_note(table: Columns, results: Results) -> str:
+    demand, granted = sum(table["demand"]), sum(table["granted"])
+    at = f" at turn {results.turn:,}" if results.turn else ""
+    if not demand:
+        return "Nothing is asked for; type sizes in, or open a conversation."
+    if granted == demand:
+        return f"All {demand:,} tokens asked for are granted{at}."
+    return f"{granted:,} of the {demand:,} tokens asked for are granted{at}."
+
+
+def _turns_note(table: Columns, results: Results) -> str:
+    line, limit = table["line"][0], table["limit"][results.turn - 1]
+    allowed = f"{line} may take {signed(limit)} tokens at turn {results.turn:,}"
+    if results.first_cut is None:
+        return f"{allowed}; nothing is ever cut.{_cut_anywhere(results.turns)}"
+    turn, section = results.first_cut
+    sentence = f"{allowed}; the first cut comes at turn {turn:,}, in {section}. Click a turn to go there."
+    return sentence + _cut_anywhere(results.turns)
+
+
+def _cut_anywhere(requests: RequestBatch | None) -> str:
+    """Say so where there is too much to plan message by message, as the chosen turn is."""
+    if requests is None or requests.items is not None:
+        return ""
+    return f" {len(requests.demand):,} turns are too much to plan message by message; here sections are cut anywhere."
+
+
+def _errors_note(table: Columns, results: Results) -> str:
+    line, error, percent, shift = (
+        table[name][results.turn - 1] for name in ("line", "error", "error_percent", "shift")
+    )
+    names = results.compared[2:] if results.compared else ("", "")
+    how = "high" if error > 0 else "low"
+    size = "right" if error == 0 else f"{abs(percent):.1f} % too {how}"
+    if line == ALL:
+        return f"At turn {results.turn:,} {names[1]} is {size} against {names[0]}."
+    moved = "stays" if shift == 0 else f"comes out {abs(shift):,} tokens too {'large' if shift > 0 else 'small'}"
+    return f"At turn {results.turn:,} {names[1]} is {size} against {names[0]}; the {line} budget {moved}."
+
+
+def _conversations_note(table: Columns, results: Results) -> str:
+    sentence = f"{table['cut'][0]:,} of {table['conversations'][0]:,} conversations lose something at some turn."
+    return sentence + _cut_anywhere(results.conversations)
+
+
+NOTES = {
+    "waterfall": _waterfall_note,
+    "sections": _sections_note,
+    "turns": _turns_note,
+    "errors": _errors_note,
+    "conversations": _conversations_note,
+}

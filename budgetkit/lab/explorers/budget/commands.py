@@ -1,0 +1,246 @@
+"""Commands: every change that the explorer knows, by name. One function each, from settings to settings.
+
+A slider, a handle in the page, a button and a line of code all end here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from budgetkit.budget import Budget
+from budgetkit.budget.amounts import Amount, Share, check_tokens
+from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, budget_of
+from budgetkit.inputs.conversations import DEFAULT_MODEL, own_model
+from budgetkit.lab.explorers.budget.amount_edits import amounts_of, shortest_ratio
+from budgetkit.lab.explorers.budget.results import Results, known_model, same_count, typed_model
+from budgetkit.lab.explorers.budget.settings import OWN, Settings
+from budgetkit.lab.explorers.library import Library
+from budgetkit.models.resolved import listed_name
+from budgetkit.presets import PRESETS, preset
+from budgetkit.state import from_json, from_yaml
+from budgetkit.trace import Trace
+from budgetkit.trace.tables import UnknownColumns
+
+
+def choose_model(settings: Settings, results: Results, library: Library, name: str) -> Settings:
+    """Take another model; the lines stay, and so does a window that was chosen, where the model has it."""
+    model = typed_model(name)
+    return settings.with_model(name.strip(), model)
+
+
+def choose_preset(settings: Settings, results: Results, library: Library, name: str) -> Settings:
+    """Start from a preset; the window and locked lines stay."""
+    if name == OWN and settings.own is not None:
+        return settings
+    preset(name)
+    return replace(settings, preset=name, own=None, lines={}, demand={})
+
+
+def move_line(settings: Settings, results: Results, library: Library, line: str, tokens: int) -> Settings:
+    """Give the window or a line another size in tokens."""
+    return settings.next_line(results.plan.budget, settings.base(results.model), line, int(tokens))
+
+
+def set_amount(settings: Settings, results: Results, library: Library, line: str, amount: Amount | None) -> Settings:
+    """Give a line another amount, such as a share; a section with a share of 100 % has no cap."""
+    budget = results.plan.budget
+    is_whole = isinstance(amount, Share) and line in budget.caps and amount.of(budget.window) >= budget.window
+    return settings.next_amount(line, None if is_whole else amount)
+
+
+def set_limits(
+    settings: Settings, results: Results, library: Library, line: str, at_least: int, at_most: int
+) -> Settings:
+    """Keep a line between two sizes; an upper one as large as the window is no limit."""
+    budget = results.plan.budget
+    amount = amounts_of(budget, settings.base(results.model)).get(line)
+    ratio = (
+        amount.ratio if isinstance(amount, Share) else shortest_ratio(min(amount or 0, budget.window), budget.window)
+    )
+    return settings.next_amount(line, Share(ratio, at_least, None if at_most >= budget.window else at_most))
+
+
+def lock(settings: Settings, results: Results, library: Library, line: str, on: bool) -> Settings:
+    """Hold a line at its present size in tokens, or let it go and keep that size."""
+    budget = results.plan.budget
+    sizes: dict[str, int | None] = {**budget.sizes, **budget.caps}
+    if not on:
+        others = {name: size for name, size in settings.locks.items() if name != line}
+        locked = {line: settings.locks[line]} if line in settings.locks else {}
+        return replace(settings, locks=others, lines={**settings.lines, **locked})
+    if line not in sizes:
+        raise LookupError(f"line {brief(line)} was to be locked; the lines are {quoted(sizes)}; name one of them")
+    return replace(settings, locks={**settings.locks, line: sizes[line]})
+
+
+def choose_counter(settings: Settings, results: Results, library: Library, name: str) -> Settings:
+    """Count with another counter; an empty name is the model's own."""
+    return with_counter(settings, library, name.strip() or None)
+
+
+def choose_trace(settings: Settings, results: Results, library: Library, name: str | None) -> Settings:
+    """Show another file of conversations, from its first conversation and last turn; None for typed-in sizes."""
+    library.undecided = None
+    return replace(settings, trace=name, path="", conversation=0, turn=None)
+
+
+def take_grown(settings: Settings, results: Results, library: Library, trace: Trace) -> Settings:
+    """Show a conversation that has grown since it was shown last."""
+    return choose_trace(settings, results, library, library.follow(trace))
+
+
+def open_path(settings: Settings, results: Results, library: Library, path: str) -> Settings:
+    """Read a file by its path and show it."""
+    try:
+        name = library.open(path.strip())
+    except UnknownColumns:
+        return settings  # the page asks for them
+    return replace(choose_trace(settings, results, library, name), path=path.strip())
+
+
+def take_file(settings: Settings, results: Results, library: Library, name: str, content: bytes) -> Settings:
+    """Read a file that was sent, and show it."""
+    try:
+        own_name = library.read(name, content)
+    except UnknownColumns:
+        return settings  # the page asks for them
+    return choose_trace(settings, results, library, own_name)
+
+
+def choose_columns(
+    settings: Settings, results: Results, library: Library, role: str, content: str, conversation: str = ""
+) -> Settings:
+    """Read the table that waits by its columns: who speaks, what is said and, if any says so, in which conversation."""
+    if role == content:
+        raise ValueError(f"column {brief(role)} was chosen twice; who speaks and what is said are two; choose another")
+    columns = {"role": role, "content": content}
+    if conversation:
+        columns["conversation"] = conversation
+    return choose_trace(settings, results, library, library.decide(columns))
+
+
+def choose_conversation(settings: Settings, results: Results, library: Library, number: int) -> Settings:
+    """Show another conversation of the file, from 0, at its last turn."""
+    if number == settings.conversation:
+        return settings
+    return replace(settings, conversation=int(number), turn=None)
+
+
+def choose_turn(settings: Settings, results: Results, library: Library, turn: int) -> Settings:
+    """Show another turn, from 1."""
+    turns = 0 if results.demand is None else len(results.demand)
+    if not 1 <= int(turn) <= turns:
+        raise ValueError(
+            f"turn {brief(int(turn))} was asked for; the conversation has 1 to {turns:,}; choose one of them"
+        )
+    return replace(settings, turn=int(turn))
+
+
+def type_demand(settings: Settings, results: Results, library: Library, section: str, tokens: int) -> Settings:
+    """Let a section ask for a size that is typed in."""
+    return replace(
+        settings, demand={**settings.demand, section: check_tokens(f"demand of {brief(section)}", int(tokens))}
+    )
+
+
+def pin(settings: Settings, results: Results, library: Library) -> Settings:
+    """Keep the budget to compare the next one with, or let it go."""
+    return replace(settings, pinned=None if settings.pinned is not None else results.budget)
+
+
+def load(settings: Settings, results: Results, library: Library, text: str) -> Settings:
+    """Take the budget of a saved state, JSON or YAML."""
+    loaded = from_json(text) if text.lstrip().startswith("{") else from_yaml(text)
+    return taken(settings, loaded if isinstance(loaded, Budget) else loaded.budget)
+
+
+def take_setup(settings: Settings, results: Results, library: Library, name: str, content: bytes) -> Settings:
+    """Take the budget of a saved state that was sent as a file."""
+    try:
+        return load(settings, results, library, content.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{one_line(name)} is not UTF-8 at byte {error.start:,}; a saved state is text in UTF-8; save it "
+            "in that encoding"
+        ) from None
+
+
+def begun(
+    library: Library,
+    trace: Any,
+    budget: AnyBudget,
+    model: AnyModel | None,
+    counter: AnyCounter | None,
+    window: int | None,
+) -> Settings:
+    """Return the settings that an explorer begins with, from what it was called with."""
+    model = None if model is None else listed_name(model)
+    name = None if trace is None else library.take(trace)
+    path = str(trace) if isinstance(trace, str | Path) else ""
+    plain = Settings(model=model or DEFAULT_MODEL, trace=name, path=path)
+    plain = plain if model else with_its_model(plain, library)
+    plain = with_counter(plain, library, library.given(counter))
+    if isinstance(budget, str) and budget in PRESETS:
+        settings = replace(plain, preset=budget)
+    else:
+        settings = taken(plain, budget_of(budget, plain.model, window))
+    return settings if window is None else replace(settings, window=window)
+
+
+def with_counter(settings: Settings, library: Library, name: str | None) -> Settings:
+    """Count with another counter; one that is not the model's own becomes the cheap one, whose error is shown."""
+    cheap = settings.cheap
+    model, _ = known_model(settings.model)
+    if name is not None and not same_count(library.counter(name, model), library.counter(None, model)):
+        cheap = name
+    return replace(settings, counter=name, cheap=cheap)
+
+
+def with_its_model(settings: Settings, library: Library) -> Settings:
+    """Take the model that a session says it was held with, where that is one that is known, and that model's window."""
+    own = None
+    if settings.trace is not None:
+        own = own_model(library.conversation(settings.trace, settings.conversation))
+    if own is None or own.name == settings.model:
+        return settings
+    return settings.with_model(own.name, own.facts)
+
+
+def taken(settings: Settings, budget: Budget) -> Settings:
+    """Return the settings that show a budget: as its preset where it is one, else as the user's own."""
+    plain = replace(settings, lines={}, locks={}, demand={}, preset=OWN, own=budget, window=None)
+    if budget.name not in PRESETS:
+        return plain
+    model, _ = known_model(settings.model)
+    sized = model.window != budget.window
+    named = replace(plain, preset=budget.name, own=None, window=budget.window if sized else None)
+    try:
+        return named if named.base(model) == budget else plain
+    except ValueError:
+        return plain
+
+
+COMMANDS: dict[str, Callable[..., Settings]] = {
+    "model": choose_model,
+    "preset": choose_preset,
+    "line": move_line,
+    "amount": set_amount,
+    "limits": set_limits,
+    "lock": lock,
+    "counter": choose_counter,
+    "trace": choose_trace,
+    "path": open_path,
+    "grown": take_grown,
+    "file": take_file,
+    "columns": choose_columns,
+    "setup": take_setup,
+    "conversation": choose_conversation,
+    "turn": choose_turn,
+    "demand": type_demand,
+    "pin": pin,
+    "load": load,
+}

@@ -1,0 +1,169 @@
+"""BudgetExplorer: a budget on sliders, its split drawn, and what it cuts from a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from budgetkit.budget import Budget
+from budgetkit.counters import Count
+from budgetkit.lab.explorers.base import Explorer
+from budgetkit.lab.explorers.budget.charts import charts
+from budgetkit.lab.explorers.budget.commands import COMMANDS, begun
+from budgetkit.lab.explorers.budget.controls import Controls
+from budgetkit.lab.explorers.budget.film import film
+from budgetkit.lab.explorers.budget.notices import source, status
+from budgetkit.lab.explorers.budget.reader import reading
+from budgetkit.lab.explorers.budget.results import Results, results
+from budgetkit.lab.explorers.budget.settings import Settings
+from budgetkit.lab.explorers.budget.texts import texts
+from budgetkit.lab.explorers.budget.view_state import scene, shown_figures
+from budgetkit.lab.explorers.budget.why import sections_told
+from budgetkit.lab.explorers.door import door
+from budgetkit.lab.explorers.folds import Fold
+from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.explorers.view import View, view_of
+from budgetkit.message import Message
+from budgetkit.plan import Plan
+from budgetkit.state import to_dict
+from budgetkit.trace import Trace
+
+Data = dict[str, Any]
+#: The files that can be opened.
+OPENS: list[Data] = [
+    {"purpose": "file", "label": "Open a conversation…", "accept": None},
+    {"purpose": "setup", "label": "Load a set-up…", "accept": ".yaml,.yml,.json"},
+]
+
+
+#: What can be opened beside the figures.
+FOLDS = {
+    "why": Fold("Why is something lost?", "budgetkit.lab.explorers.budget.why:WhyFold"),
+    "billed": Fold("What is billed?", "budgetkit.lab.explorers.billed:BilledFold"),
+    "check": Fold("What does the check find?", "budgetkit.lab.explorers.checked:CheckFold"),
+    "decide": Fold("Which setting is best?", "budgetkit.lab.explorers.deciding_fold:DecideFold"),
+}
+BudgetView = view_of("BudgetView", ("waterfall", "sections", "turns", "errors", "conversations"), OPENS)
+
+
+class BudgetExplorer(Explorer[Settings, Results, Library]):
+    """Explore a budget by hand.
+
+    Parameters
+    ----------
+    budget : str or Budget, default "chat"
+        A preset's name, or a budget to start from.
+    trace : str, path, Trace, sequence of Trace or of messages, optional
+        The conversations to plan: the name of a shipped one, a file, or loaded ones. Without them the sections
+        ask for sizes that are typed in.
+    model : str, optional
+        The model; its window holds for a preset. Left out, it is the one that the conversation was held with, where
+        that says so, else "gpt-4o".
+    counter : str, Counter or callable, optional
+        What to count with, by name or as it is; the model's own where it is left out.
+    window : int, optional
+        Another window than the model's, in tokens.
+
+    Raises
+    ------
+    ValueError, LookupError, OSError
+        If one of them is unknown or cannot be read.
+
+    Examples
+    --------
+    >>> explorer = BudgetExplorer("chat", window=8_192)
+    >>> explorer
+    BudgetExplorer(chat, gpt-4o, window=8,192)
+    >>> explorer.controls.lines["conversation"].box.value = 2_000
+    >>> explorer.budget.cap("conversation"), explorer.budget.shared_pool
+    (2000, 1278)
+    """
+
+    commands = COMMANDS
+    folds: ClassVar[Mapping[str, Fold]] = FOLDS
+    view_class: ClassVar[type[View]] = BudgetView
+
+    def __init__(
+        self,
+        budget: str | Budget = "chat",
+        trace: str | Path | Trace | Sequence[Any] | None = None,
+        *,
+        model: str | None = None,
+        counter: str | Count | None = None,
+        window: int | None = None,
+    ) -> None:
+        view = self.view_class()
+        library = Library(view.report)
+        library.start = begun(library, trace, budget, model, counter, window)
+        super().__init__(library.start, library, view, Controls(self._do, library))
+
+    @property
+    def budget(self) -> Budget:
+        """The budget as it is set; with a signed deficit where it claims more than there is."""
+        return self._results.budget
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the chosen turn, or of the sizes typed in; its budget has a signed deficit."""
+        return self._results.plan
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """All that is set, as plain data."""
+        now = self._history.now
+        return {
+            "model": now.model,
+            "preset": now.preset,
+            "counter": self._results.counter.name,
+            "trace": now.trace,
+            "conversation": now.conversation if now.trace else None,
+            "turn": self._results.turn or None,
+            "locked": sorted({line.name for line in self.budget} & set(now.locks)),
+            **to_dict(self.budget),
+        }
+
+    def pin(self) -> None:
+        """Keep the budget to compare the next one with; again, let it go."""
+        self._do("pin")
+
+    def _follow(self, settings: Settings) -> Results:
+        return results(settings, self._library)
+
+    def _scene(self, settings: Settings, results: Results) -> Data:
+        return scene(settings, results, source(settings, results, self._library))
+
+    def _door(self, settings: Settings) -> Data:
+        return door(self._library, settings.trace, settings.conversation, settings.model)
+
+    def _status(self, results: Results) -> Data:
+        notice = status(results)
+        sentences = [notice["text"], *notice["more"]]
+        return {**notice, "asks": sections_told(results.plan, sentences)} if "why" in self.folds else notice
+
+    def _charts(self, results: Results, opened: list[str]) -> dict[str, Data]:
+        return charts(results, shown_figures(results), opened)
+
+    def _film(self, results: Results) -> tuple[Data, Sequence[Message]]:
+        """Too many turns to play are one still of the chosen turn, and messages that no turn shows are left out."""
+        played = film(results)
+        if not played["spans"] or results.trace is None:
+            return played | {"turns": [results.turn or 0], "request": 1}, ()
+        return played | {"request": results.turn or 1}, results.trace.messages
+
+    def _heading(self) -> str:
+        now, budget = self._history.now, self.budget
+        trace = self._results.trace
+        whose = "" if now.trace is None or trace is None else f", {self.library.called(now.trace, trace)}"
+        return f"{budget.name or 'A budget of your own'}: {budget.window:,} tokens of {now.model}{whose}"
+
+    def _texts(self, results: Results) -> dict[str, str]:
+        return texts(self._history.now, results.model, results.budget, results.counter.name)
+
+    def _reader(self, results: Results) -> Data:
+        return reading(results)
+
+    def __repr__(self) -> str:
+        now = self._history.now
+        name = now.preset if now.own is None else now.own.name or now.preset
+        return f"{type(self).__name__}({name}, {now.model}, window={self.budget.window:,})"

@@ -1,0 +1,97 @@
+"""Requests: what the turns of a conversation, or of all conversations of a file, ask of a budget's sections.
+
+They are counted once; planning them with another budget counts nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import pandas as pd
+
+from budgetkit.budget import Budget
+from budgetkit.budget.allocation import Allocation
+from budgetkit.counters import Counter
+from budgetkit.counters.memory import Memo
+from budgetkit.lab.explorers.library import Library
+from budgetkit.plan.batch import RequestBatch
+from budgetkit.plan.fitting import Cut
+from budgetkit.plan.item import Item
+from budgetkit.plan.items import Items
+from budgetkit.requests import Framing
+from budgetkit.trace import Trace
+from budgetkit.truncation import cutter
+
+#: Turns that are planned item by item on every move, and items of all of them together: each turn has all of its
+#: conversation so far, and an item takes about 150 bytes. Of more the sections are cut anywhere.
+MOST_TURNS, MOST_ITEMS = 5_000, 1_000_000
+_MOST_CUTS = 20_000
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """The requests of a file under one counter."""
+
+    library: Library
+    name: str
+    budget: Budget
+    counter: Counter
+    framing: Framing
+
+    def turns(self, which: int) -> RequestBatch:
+        """Return the turns of one conversation."""
+        return self._once(("turns", which), lambda: self._of(which))
+
+    def items(self, which: int, turn: int) -> Items:
+        """Return what stands to be kept or cut at one turn."""
+        return self.library.items(self.name, which, turn, self.counter, self.budget.roles, self.framing)
+
+    def every(self) -> RequestBatch:
+        """Return the turns of all conversations."""
+        return self._once(("every",), self._of_all)
+
+    @property
+    def cut(self) -> Cut:
+        """How an item is cut inside; each cut is made once."""
+        return self._once(("cut",), lambda: remembered(cutter(self.counter, self.framing)))
+
+    def _of(self, which: int) -> RequestBatch:
+        trace = self.library.conversations(self.name)[which]
+        demand = self.library.demand(self.name, which, self.counter, self.budget.roles, self.framing)
+        return self._batch(demand, [trace], lambda row: (trace, row + 1))
+
+    def _of_all(self) -> RequestBatch:
+        traces = self.library.conversations(self.name)
+        demand = self.library.demands(self.name, self.counter, self.budget.roles, self.framing)
+        return self._batch(demand, traces, lambda row: (traces[demand.index[row][0]], demand.index[row][1]))
+
+    def _batch(
+        self, demand: pd.DataFrame, traces: Sequence[Trace], at: Callable[[int], tuple[Trace, int]]
+    ) -> RequestBatch:
+        if len(demand) > MOST_TURNS or sum(turn.sent for trace in traces for turn in trace.turns) > MOST_ITEMS:
+            return RequestBatch(demand)
+
+        def items(row: int) -> Items:  # the batch keeps them: in the library they would drive out what stands there
+            trace, turn = at(row)
+            return Items(trace.items(turn, self.counter, self.budget.roles or None, self.framing))
+
+        return RequestBatch(demand, items, self.cut)
+
+    def _once(self, what: tuple[Hashable, ...], make: Callable[[], T]) -> T:
+        key = (self.name, self.counter.name, tuple(self.budget.roles.items()), self.framing, "requests", *what)
+        return self.library.once(key, make)
+
+
+def remembered(cut: Cut) -> Cut:
+    """Return a cut that is made once for the same item and room."""
+    memo = Memo(_MOST_CUTS)
+
+    def once(item: Item, limit: int, allocation: Allocation) -> Item | None:
+        key = (id(item.payload), item.tokens, limit, allocation.keep, allocation.granularity)
+        # the item is kept beside it, so that its address stays its own
+        return memo.once(key, lambda: (item, cut(item, limit, allocation)))[1]
+
+    return once

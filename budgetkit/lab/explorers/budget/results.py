@@ -1,0 +1,178 @@
+"""Results: what follows from the settings: the budget, the plan of the chosen turn, and all turns at once.
+
+Counting is in the library and happens once; everything here is arithmetic and happens on every move.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from budgetkit.budget import Budget
+from budgetkit.budget.quoting import brief, quoted
+from budgetkit.counters import Counter
+from budgetkit.lab.explorers.budget.requests import Requests
+from budgetkit.lab.explorers.budget.settings import Settings
+from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.figures.turns import first_cut
+from budgetkit.models import Model, found_by, nearest
+from budgetkit.models.resolved import resolve
+from budgetkit.plan import Plan
+from budgetkit.plan.allocating import allocate
+from budgetkit.plan.batch import RequestBatch
+from budgetkit.plan.fitting import fit
+from budgetkit.presets import PRESETS
+from budgetkit.requests import framing_for
+from budgetkit.trace import Trace
+
+
+@dataclass(frozen=True)
+class Results:
+    """What follows from the settings."""
+
+    model: Model
+    budget: Budget
+    plan: Plan
+    counter: Counter
+    turn: int = 0
+    turns: RequestBatch | None = None
+    first_cut: tuple[int, str] | None = None
+    pinned: Plan | None = None
+    pinned_turns: RequestBatch | None = None
+    compared: tuple[RequestBatch, RequestBatch, str, str] | None = None
+    conversations: RequestBatch | None = None
+    trace: Trace | None = None
+    note: str = ""
+    missing_window: int | None = None
+
+    @property
+    def demand(self) -> pd.DataFrame | None:
+        """What every turn asks of every section, in tokens; None without a trace."""
+        return None if self.turns is None else self.turns.demand
+
+
+def results(settings: Settings, library: Library) -> Results:
+    """Work out what follows from the settings."""
+    model, note = known_model(settings.model)
+    counter = library.counter(settings.counter, model)
+
+    # The plan is made with a signed deficit, so that what is too much can be shown.
+    signed = settings.budget(model)
+    if not signed.roles and settings.trace is not None:
+        signed = replace(signed, undeclared="pool")  # no role table: what the budget does not name is seen in its pool
+    demand = typed_demand(settings, signed) if settings.trace is None else {}
+    bare = Results(
+        model=model,
+        budget=kept_deficit(signed, settings.base(model).deficit),
+        plan=allocate(signed, demand),
+        counter=counter,
+        note=note,
+        missing_window=settings.missing_window,
+    )
+    if settings.trace is not None:
+        return _with_trace(settings, library, bare)
+    if settings.pinned is None:
+        return bare
+    return replace(bare, pinned=allocate(shown(settings.pinned, signed), demand))
+
+
+def _with_trace(settings: Settings, library: Library, bare: Results) -> Results:
+    """Add what every turn of the conversation asks for, and the plan of the chosen one."""
+    name, which, budget = str(settings.trace), settings.conversation, bare.plan.budget
+    trace = library.conversation(name, which)
+    requests = Requests(library, name, budget, bare.counter, framing_for(bare.model))
+    turns = requests.turns(which)
+    turn = min(settings.turn or len(turns.demand), len(turns.demand))
+    planned = replace(
+        bare,
+        plan=fit(budget, requests.items(which, turn), requests.cut),
+        turn=turn,
+        turns=turns,
+        compared=_compared(requests, which, bare.model, settings.cheap),
+        conversations=requests.every() if len(library.conversations(name)) > 1 else None,
+        trace=trace,
+    )
+
+    # The first cut stands in the rows of the demand; its turn is the row's name.
+    first = first_cut(turns.columns(budget))
+    if first is not None:
+        row, section = first
+        planned = replace(planned, first_cut=(int(turns.demand.index[row]), section))
+    if settings.pinned is None:
+        return planned
+
+    # A pinned budget with roles of its own puts the messages into its own sections.
+    pinned = shown(settings.pinned, budget)
+    if pinned.roles:
+        requests = replace(requests, budget=pinned)
+    return replace(
+        planned,
+        pinned=fit(pinned, requests.items(which, turn), requests.cut),
+        pinned_turns=requests.turns(which),
+    )
+
+
+def _compared(requests: Requests, which: int, model: Model, cheap: str) -> tuple[RequestBatch, RequestBatch, str, str]:
+    """Return a conversation by the best count of the model and by a cheap one, and what the counters are called."""
+    library = requests.library
+    best = library.counter(None, model)
+    rough = library.counter(cheap, model)
+    best_turns, rough_turns = (replace(requests, counter=counter).turns(which) for counter in (best, rough))
+    return best_turns, rough_turns, best.name, rough.name
+
+
+def same_count(one: Counter, other: Counter) -> bool:
+    """Tell whether two counters give the same numbers.
+
+    Examples
+    --------
+    >>> from budgetkit.counters import counter
+    >>> same_count(counter("gpt-4o"), counter("o200k_base")), same_count(counter("gpt-4o"), counter("chars/4"))
+    (True, False)
+    """
+    if one.name == other.name:
+        return True
+    encoding = getattr(one, "encoding", None)
+    return encoding is not None and type(one) is type(other) and encoding == getattr(other, "encoding", None)
+
+
+def is_own(count: Counter, model: Model) -> bool:
+    """Tell whether a counter gives the number that the model itself would count."""
+    return count.exact and model.encoding_is_own and getattr(count, "encoding", "") == model.encoding
+
+
+def shown(pinned: Budget, budget: Budget) -> Budget:
+    """Return a pinned budget as it can meet the demands of another one."""
+    same = set(budget.sections) <= set(pinned.sections)
+    return replace(pinned, deficit="signed", undeclared=pinned.undeclared if same else "pool")
+
+
+def known_model(name: str) -> tuple[Model, str]:
+    """Return a model and, where a default stands in for it or it has ended, the warning."""
+    resolved = resolve(name)
+    return resolved.facts, resolved.notice
+
+
+def typed_model(name: str) -> Model:
+    """Return the model of a typed name; an unknown name is refused, with the nearest known ones."""
+    if results := found_by(name.strip()):
+        return results  # one that has ended too
+    near = nearest(name)
+    hint = f"; nearest are {quoted(near)}" if near else "; type a part of its name to search"
+    raise ValueError(f"no model {brief(name.strip())} is known, so all stays as it was{hint}")
+
+
+def typed_demand(settings: Settings, budget: Budget) -> dict[str, int]:
+    """Return the demands without a trace: the preset's typical sizes, with those that were typed in."""
+    preset = PRESETS.get(settings.preset) or PRESETS.get(budget.name)
+    typical = preset.demand if preset else {}
+    return {s: settings.demand.get(s, typical.get(s, 0)) for s in budget.sections}
+
+
+def kept_deficit(signed: Budget, deficit: str) -> Budget:
+    """Return a budget with what its preset does about a deficit, where that is no error."""
+    try:
+        return replace(signed, deficit=deficit)  # type: ignore[arg-type]
+    except ValueError:
+        return signed

@@ -1,0 +1,112 @@
+"""Rows: one line of the budget as a slider, a number box and a lock."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import ipywidgets as widgets
+
+from budgetkit.budget.amounts import Amount, Share
+from budgetkit.budget.colours import colour
+from budgetkit.lab.explorers.boxes import AUTO, Do, NumberBox, bound, breakable
+
+STEP = 0.5  # percent of the window
+
+
+class Row:
+    """One line of the budget.
+
+    The slider is in percent of the window, the box in tokens. At its end a section has no cap of its own.
+    """
+
+    def __init__(self, line: str, is_share: bool, do: Do) -> None:
+        self.line, self.is_share, self._do = line, is_share, do
+        self._limits: tuple[int, int | None] = (0, None)
+        self._window = 1
+        tip = f"{line}, in percent of the window"
+        self.slider = widgets.FloatSlider(
+            description=breakable(line), min=0, max=100, step=STEP, readout=False, tooltip=tip, **AUTO
+        )
+        self.slider.style.handle_color = colour(line)
+        self.box = NumberBox(do, tooltip=f"{line}, in tokens", **AUTO).add_class("bk-number")
+        self.lock = widgets.ToggleButton(description="", tooltip=f"Lock {line}", **AUTO).add_class("bk-lock")
+        self.share = widgets.Label().add_class("bk-share")
+        self.widget = (
+            widgets.Box([self.slider, self.share, self.box, self.lock]).add_class("bk-row").add_class("bk-line")
+        )
+        self.slider.observe(self._slid, "value")
+        self.box.observe(self._typed, "value")
+        self.lock.observe(lambda change: do("lock", line=line, on=change["new"]), "value")
+
+    def _slid(self, change: dict[str, Any]) -> None:
+        share = Share(Decimal(str(round(change["new"], 4))) / 100, *self._limits)
+        if self.is_share:
+            self._do("amount", merge=f"slider {self.line}", line=self.line, amount=share)
+        else:
+            self._do("line", merge=f"slider {self.line}", line=self.line, tokens=share.of(self._window))
+
+    def _typed(self, change: dict[str, Any]) -> None:
+        if change["new"] is None:
+            self._do("amount", line=self.line, amount=None)
+        else:
+            self._do("line", line=self.line, tokens=change["new"])
+
+    def project(
+        self, amount: Amount | None, tokens: int | None, window: int, floor: int, locked: bool, is_section: bool = False
+    ) -> None:
+        """Show what holds."""
+        size = window if tokens is None else tokens
+        self._limits = (amount.at_least, amount.at_most) if isinstance(amount, Share) else (0, None)
+        self._window = window
+        # A value between two steps would come back from the page as a move to one of them.
+        ratio = float(amount.ratio) if isinstance(amount, Share) else size / max(1, window)
+        self.slider.value = min(100.0, round(100 * ratio / STEP) * STEP)
+        self.share.value = "pool" if tokens is None else f"{100 * size / max(1, window):.3g} %"
+        self.box.whole, self.box.may_be_empty = window, is_section
+        if is_section:
+            self.box.placeholder = "no cap"
+            self.box.tooltip = f"{self.line}, in tokens; empty: it draws on the shared pool"
+        most = window - 1 if is_section else window  # a cap of the whole window is none, and the box is empty then
+        bound(self.box, floor, max(most, tokens or 0), tokens)
+        self.slider.disabled = self.box.disabled = locked
+        self.lock.value = locked
+        if tokens is None:
+            self.widget.add_class("bk-uncapped")
+        else:
+            self.widget.remove_class("bk-uncapped")
+
+    def say(self, label: str) -> None:
+        """Call the line something else."""
+        self.slider.description = breakable(label)
+
+    def close(self) -> None:
+        """Take the widgets away for good."""
+        for widget in (self.slider, self.share, self.box, self.lock, self.widget):
+            widget.close()
+
+
+class Limits:
+    """The smallest and the largest size of a share, such as the output reserve's."""
+
+    def __init__(self, line: str, do: Do) -> None:
+        self.line, self._do = line, do
+        text = {"at_least": f"Smallest {line} reserve, in tokens", "at_most": f"Largest {line} reserve, in tokens"}
+        self.at_least, self.at_most = (
+            NumberBox(do, description=name.replace("_", " "), tooltip=text[name], **AUTO)
+            for name in ("at_least", "at_most")
+        )
+        self.widget = widgets.Box([self.at_least, self.at_most]).add_class("bk-limits")
+        for box in (self.at_least, self.at_most):
+            box.add_class("bk-number").observe(self._typed, "value")
+
+    def _typed(self, change: dict[str, Any]) -> None:
+        self._do("limits", line=self.line, at_least=self.at_least.value, at_most=self.at_most.value)
+
+    def project(self, amount: Amount | None, window: int, locked: bool) -> None:
+        """Show what holds."""
+        share = amount if isinstance(amount, Share) else Share(0)
+        self.at_least.whole = self.at_most.whole = window
+        bound(self.at_least, 0, window, share.at_least)
+        bound(self.at_most, 0, window, window if share.at_most is None else share.at_most)
+        self.at_least.disabled = self.at_most.disabled = locked

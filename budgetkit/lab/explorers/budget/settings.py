@@ -1,0 +1,145 @@
+"""Settings: all that a hand can change in the budget explorer, as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from budgetkit.budget import Budget
+from budgetkit.budget.amounts import Amount, check_tokens
+from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.inputs.conversations import DEFAULT_MODEL
+from budgetkit.lab.explorers.budget.amount_edits import amounts_of, moved, names, with_reserves
+from budgetkit.models import Model
+from budgetkit.presets import PRESETS, preset
+
+OWN = "own"
+SHORTEST_STOP = 1_024
+WINDOWS = (2_048, 4_096, 8_192, 16_384, 32_768, 65_536, 128_000, 200_000, 400_000, 1_000_000, 1_047_576, 2_000_000)
+ROUGH = "chars/4"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is set in the explorer."""
+
+    preset: str = "chat"
+    model: str = DEFAULT_MODEL
+    window: int | None = None
+    #: The window that somebody chose, where the model does not have it.
+    missing_window: int | None = None
+    own: Budget | None = None
+    lines: Mapping[str, Amount | None] = field(default_factory=dict)
+    locks: Mapping[str, int | None] = field(default_factory=dict)
+    counter: str | None = None
+    #: The quick count whose error is shown; a model alone never changes it.
+    cheap: str = ROUGH
+    trace: str | None = None
+    path: str = ""
+    conversation: int = 0
+    turn: int | None = None
+    demand: Mapping[str, int] = field(default_factory=dict)
+    pinned: Budget | None = None
+    #: Settings that stand side by side with the present ones.
+    pins: tuple[Settings, ...] = ()
+
+    def base(self, model: Model) -> Budget:
+        """Return the budget before any line was moved."""
+        if self.own is not None:
+            return self.own if self.window is None else replace(self.own, window=self.window, deficit="signed")
+        sized = model if self.window is None else replace(model, window=self.window, max_output=None)
+        return _made(self.preset, sized)
+
+    def budget(self, model: Model) -> Budget:
+        """Return the budget with its moved and locked lines; too large claims show as a negative number."""
+        base = replace(self.base(model), deficit="signed")
+        moved = {**self.lines, **self.locks}
+        return with_reserves(base, moved).assign(**{n: a for n, a in moved.items() if n in names(base, moved)})
+
+    def as_at(self, start: Settings) -> Settings:
+        """Return the first settings with the conversation, the locks and the pinned budgets of now."""
+        return replace(
+            start,
+            trace=self.trace,
+            path=self.path,
+            conversation=self.conversation,
+            turn=self.turn,
+            locks=self.locks,
+            pinned=self.pinned,
+            pins=self.pins,
+        )
+
+    def with_model(self, name: str, model: Model) -> Settings:
+        """Return the settings for another model; the window that was chosen stays where that model has it."""
+        chosen = self.missing_window or self.window
+        if chosen is None and self.own is not None:
+            chosen = self.own.window
+        longest = longest_window(model)
+        if chosen is None or longest is None or chosen <= longest:
+            return replace(self, model=name, window=chosen, missing_window=None)
+        window = None if self.own is None else longest
+        return replace(self, model=name, window=window, missing_window=chosen)
+
+    def next_line(self, budget: Budget, base: Budget, line: str, tokens: int) -> Settings:
+        """Return the settings with one line moved; a share stays a share."""
+        tokens = check_tokens(line, tokens)
+        if line == "window":
+            return replace(self, window=tokens, missing_window=None)
+        amounts = amounts_of(budget, base)
+        if line not in amounts:
+            raise LookupError(
+                f"no line {brief(line)} in this budget; its lines are {quoted(amounts)}; name one of them"
+            )
+        return self.next_amount(line, moved(amounts[line], tokens, budget.window, line in budget.caps))
+
+    def next_amount(self, line: str, amount: Amount | None) -> Settings:
+        """Return the settings with one line of another amount."""
+        if line in self.locks:
+            locked = self.locks[line]
+            size = "without a cap" if locked is None else f"at {locked:,} tokens"
+            raise ValueError(f"{one_line(line)} was to change; it is locked {size}; unlock it first")
+        return replace(self, lines={**self.lines, line: amount})
+
+
+def longest_window(model: Model, kind: str = "") -> int | None:
+    """Return the longest window that a model has; None for a model that nothing is known of.
+
+    Examples
+    --------
+    >>> from budgetkit.models import model
+    >>> longest_window(model("gpt-4o")), longest_window(model("gpt-5")), longest_window(model("gpt-5"), "shared")
+    (128000, 272000, 400000)
+    """
+    if model.provenance.startswith("default"):
+        return None
+    return model.total if kind == "shared" else model.window
+
+
+@lru_cache(maxsize=32)
+def window_stops(longest: int | None) -> tuple[int, ...]:
+    """Return the windows that a slider stops at: four for each doubling, those that models have, and the longest.
+
+    Examples
+    --------
+    >>> window_stops(4_096)
+    (1024, 1280, 1536, 1792, 2048, 2560, 3072, 3584, 4096)
+    """
+    end = longest or WINDOWS[-1]
+    stops = {end, *WINDOWS}
+    size = SHORTEST_STOP
+    while size < end:
+        stops |= {size * quarters // 4 for quarters in (4, 5, 6, 7)}
+        size *= 2
+    return tuple(sorted(stop for stop in stops if stop <= end))
+
+
+@lru_cache(maxsize=32)
+def _made(name: str, sized: Model) -> Budget:
+    """Return a preset's budget, which every part of a move asks for."""
+    return preset(name)(sized)
+
+
+def known_presets() -> tuple[tuple[str, str], ...]:
+    """Return the titles and names of the presets."""
+    return tuple((results.title, name) for name, results in PRESETS.items())

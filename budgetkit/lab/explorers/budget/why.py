@@ -1,0 +1,171 @@
+"""Why something was lost, with the smallest changes that would keep it, each a button that makes the change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from budgetkit.budget import Allocation
+from budgetkit.budget.quoting import brief, one_line
+from budgetkit.lab.explorers.budget.bar import bar
+from budgetkit.lab.explorers.budget.commands import move_line
+from budgetkit.lab.explorers.budget.requests import Requests
+from budgetkit.lab.explorers.budget.results import Results, kept_deficit, known_model, typed_demand
+from budgetkit.lab.explorers.budget.settings import OWN, Settings
+from budgetkit.lab.explorers.folds import button, choice, text
+from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.figures.question import signed
+from budgetkit.message import RESULT_ROLES
+from budgetkit.plan import Plan
+from budgetkit.plan.allocating import allocate
+from budgetkit.plan.fitting import fit
+from budgetkit.plan.why import Mend
+from budgetkit.requests import framing_for
+
+Data = dict[str, Any]
+LONGEST = 90  # characters of a message
+
+
+class WhyFold:
+    """Why a section or a message was lost, and what would keep it."""
+
+    def __init__(self, library: Library, again: Callable[[], None]) -> None:
+        self._library = library
+        self._of: str | int = ""
+        self._offers: dict[str, Settings] = {}
+        self._settings: Settings | None = None
+
+    def parts(self, settings: Settings, results: Results) -> list[Data]:
+        """Say the reasons in order, and what would keep it."""
+        self._settings, self._offers = settings, {}
+        plan, lost = results.plan, lost_sections(results.plan)
+        if not lost:
+            return [text("Nothing is lost, so there is nothing to mend.")]
+        of = self._asked(plan, lost)
+        why = plan.why(of)
+        blocks: list[Data] = [text(_title(plan, of)), {"is": "list", "items": list(why.reasons)}]
+        mends = [self._row(settings, results, mend, of) for mend in why.mends]
+        if mends:
+            rows = [{"key": str(i), **row} for i, row in enumerate(mends)]
+            blocks += [text("What would keep it, each alone:"), {"is": "rows", "rows": rows}]
+        else:
+            blocks.append(text(why.unmended or "No single change keeps all of it; two are needed, or a shorter text."))
+        names = {section: f"{section}, {plan[section].cut:,} tokens" for section in lost}
+        return [choice("Lost from", "of", names, why.section), *blocks]
+
+    def hear(self, settings: Settings, results: Results, event: Data) -> Settings | None:
+        """Ask about another section or message, or take a change."""
+        if "mend" not in event:
+            self._of = event.get("of", "")
+            return None
+        if self._settings is not settings or str(event["mend"]) not in self._offers:
+            raise ValueError("the budget has changed since this was worked out; look at what is offered now")
+        return self._offers[str(event["mend"])]
+
+    def _asked(self, plan: Plan, lost: list[str]) -> str | int:
+        """Return what was asked about, if it is lost still; else the section that loses most."""
+        many = len(plan.decisions)
+        if isinstance(self._of, int) and 0 <= self._of < many and _is_lost(plan, self._of):
+            return self._of
+        return self._of if self._of in lost else lost[0]
+
+    def _row(self, settings: Settings, results: Results, mend: Mend, of: str | int) -> Data:
+        """Offer a change as the settings that make it, planned again before it is offered."""
+        row = {"text": mend.sentence}
+        if mend.budget is None:
+            return {**row, "note": "in the text itself"}
+        for to in _ways(settings, results, self._library, mend):
+            plan = planned(to, results, self._library)
+            if _keeps(plan, of):
+                self._offers[mend.line] = to
+                shown = bar(to, replace(results, plan=plan))
+                tip = difference(results.plan, plan)
+                return {**row, "note": tip, "button": button("Do it", {"mend": mend.line}, tip=tip, bar=shown)}
+        return {**row, "note": "a line that is locked would have to move"}
+
+
+def lost_sections(plan: Plan) -> list[str]:
+    """Return the sections that lose something, the most tokens first."""
+    return [g.section for g in sorted(plan.grants, key=lambda grant: -grant.cut) if g.cut > 0]
+
+
+def sections_told(plan: Plan, sentences: list[str]) -> list[str | None]:
+    """Return for each sentence of a status the lost section that it is about, if it is about one."""
+    lost = lost_sections(plan)
+    words = [sentence.replace(",", " ").replace(":", " ").replace(".", " ").split() for sentence in sentences]
+    return [next((section for section in lost if section in said), None) for said in words]
+
+
+def planned(settings: Settings, results: Results, library: Library) -> Plan:
+    """Plan the chosen turn under other settings."""
+    model, _ = known_model(settings.model)
+    signed_budget = settings.budget(model)
+    if settings.trace is None:
+        return allocate(signed_budget, typed_demand(settings, signed_budget))
+    if not signed_budget.roles:
+        signed_budget = replace(signed_budget, undeclared="pool")
+    name = str(settings.trace)
+    requests = Requests(library, name, signed_budget, results.counter, framing_for(model))
+    return fit(signed_budget, requests.items(settings.conversation, results.turn), requests.cut)
+
+
+def difference(before: Plan, after: Plan) -> str:
+    """Say in a line what another plan changes: what is lost, and the room that is left."""
+    cuts = {g.section: after[g.section].cut - g.cut for g in before.grants}
+    lost = [f"{section} {signed(tokens, always=True)}" for section, tokens in cuts.items() if tokens]
+    pairs = {"usable": (before.budget.usable, after.budget.usable)}
+    if before.budget.remainder is not None and after.budget.remainder is not None:
+        pairs[f"{before.budget.remainder} budget"] = (before.remainder, after.remainder)
+    pairs["shared pool"] = (before.budget.shared_pool, after.budget.shared_pool)
+    moved = [f"{name} {signed(a)} to {signed(b)}" for name, (a, b) in pairs.items() if a != b]
+    return "; ".join([f"tokens cut: {', '.join(lost) or 'as before'}", *moved])
+
+
+def _ways(settings: Settings, results: Results, library: Library, mend: Mend) -> Iterator[Settings]:
+    """Give the settings that may make a change: its line moved, else the changed budget as one's own."""
+    assert mend.budget is not None
+    if mend.line not in ("importance", "limit_items"):
+        try:
+            yield move_line(settings, results, library, mend.line, mend.after)
+        except (ValueError, LookupError):
+            return  # locked
+    base = settings.base(results.model)
+    changed = replace(base, allocations=_with_importance(base.allocations, mend.budget.allocations))
+    if mend.line == "importance":
+        yield replace(settings, own=changed, preset=OWN)
+    elif not settings.locks:
+        changed_budget = kept_deficit(mend.budget, base.deficit)
+        yield replace(settings, own=changed_budget, preset=OWN, window=None, lines={})
+
+
+def _with_importance(now: Sequence[Allocation], to: Sequence[Allocation]) -> tuple[Allocation, ...]:
+    weights = {line.section: line.importance for line in to}
+    return tuple(replace(line, importance=weights.get(line.section, line.importance)) for line in now)
+
+
+def _keeps(plan: Plan, of: str | int) -> bool:
+    if isinstance(of, str):
+        return plan[of].cut == 0
+    return not _is_lost(plan, of)
+
+
+def _is_lost(plan: Plan, row: int) -> bool:
+    return int(plan.decisions.kept[row]) < plan.decisions.columns.items[row].tokens
+
+
+def _title(plan: Plan, of: str | int) -> str:
+    if isinstance(of, str):
+        return f"All of {one_line(of)}:"
+    item = plan.decisions.columns.items[of]
+    return f"The {_speaker(item.payload)} of {item.tokens:,} tokens, {_opening(item.payload)}:"
+
+
+def _speaker(payload: Any) -> str:
+    role = getattr(payload, "role", "item")
+    return "tool result" if role in RESULT_ROLES else f"{role} message"
+
+
+def _opening(payload: Any) -> str:
+    opening = one_line(str(getattr(payload, "text", "") or brief(payload)))
+    return f"“{opening[:LONGEST]}{'…' if len(opening) > LONGEST else ''}”"

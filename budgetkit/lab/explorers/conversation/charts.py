@@ -1,0 +1,131 @@
+"""The figures of the view: kept with their replay, marked at the chosen request, each with a sentence and a table."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import pandas as pd
+
+from budgetkit.budget.colours import GREY
+from budgetkit.budget.quoting import brief
+from budgetkit.lab import figures
+from budgetkit.lab.explorers.conversation.results import Results
+from budgetkit.lab.explorers.conversation.view_state import FIGURES
+from budgetkit.lab.explorers.drawing import listed
+from budgetkit.lab.figures.question import Question, dollars, short
+from budgetkit.lab.replay.figures.outlook import LINE_NOTES
+
+Data = dict[str, Any]
+MARKED = ("timeline", "caching", "dropping")
+BY_REQUEST = (*MARKED, "spending")
+QUESTIONS: Mapping[str, Question[...]] = {name: getattr(figures, name) for name in FIGURES}
+MOST_ROWS = 1_000  # of a table; the whole of it is a cell away
+
+
+def charts(results: Results, opened: Collection[str]) -> dict[str, Data]:
+    """Return what the page draws."""
+    return {name: _chart(name, results, name in opened) for name in FIGURES}
+
+
+def _chart(name: str, results: Results, opened: bool) -> Data:
+    table, spec = _drawn(name, results)
+    by_request = name in BY_REQUEST
+    note = NOTES[name](table, results)
+    if opened and len(table) > MOST_ROWS:
+        note += f" The table shows the first {MOST_ROWS:,} of its {len(table):,} rows."
+    return {
+        "title": QUESTIONS[name].title,
+        "note": note,
+        "spec": marked(spec, results.request) if name in MARKED else spec,
+        "table": listed(table.head(MOST_ROWS)) if opened else None,
+        "click": "request" if by_request else None,
+    }
+
+
+def _drawn(name: str, results: Results) -> tuple[pd.DataFrame, Data]:
+    if name == "fan":
+        budget = results.bare.plan.budget
+        limits = {"usable": budget.usable, "window": budget.window}
+        if budget.usable > 0.85 * budget.window:
+            del limits["window"]  # two lines that close would be read as one
+        table = results.drawn[1].assign(**{f"limit: {limit}": at for limit, at in limits.items()})
+        return table, figures.fan.draw(table)
+    if name == "spending":
+        return results.compared.spending
+    if name == "ranking":
+        return results.compared.ranked
+    return results.shown.drawn(name)
+
+
+def marked(spec: Data, request: int) -> Data:
+    """Return a figure with an upright line at a request; the figure itself stays as it is."""
+    line = {"type": "line", "name": "here", "x0": request, "x1": request, "y0": 0, "y1": 1, "yref": "paper"}
+    here = {**line, "line": {"color": GREY, "width": 1.5}}
+    layout = spec["layout"]
+    return {**spec, "layout": {**layout, "shapes": [*layout.get("shapes", []), here]}}
+
+
+def _timeline_note(table: pd.DataFrame, results: Results) -> str:
+    cuts = int((results.shown.frame["dropped"] > 0).sum())
+    row = results.shown.frame.iloc[results.request - 1]
+    sentence = f"{results.named(results.request).capitalize()} sends {int(row['sent']):,} tokens"
+    cut = f"; {brief(results.main)} cuts {cuts:,} times" if cuts else f"; {brief(results.main)} never cuts"
+    return f"{sentence}{cut}. Click to go to a {results.run.by}."
+
+
+def _caching_note(table: pd.DataFrame, results: Results) -> str:
+    row = table.iloc[results.request - 1]
+    parts = [f"{int(row[kind]):,} {kind}" for kind in ("cached", "written", "fresh")]
+    timed = "" if results.timed else " The messages carry no times, so every pause counts as short."
+    return f"{results.named(results.request).capitalize()}: {', '.join(parts)} tokens.{timed}"
+
+
+def _spending_note(table: pd.DataFrame, results: Results) -> str:
+    ends = table.groupby("policy", sort=False)["spent"].last()
+    if str(table["unit"].iloc[0]) != "US dollars":
+        return "A price is not known, so tokens are weighed as the cache weighs them: one sent without a cache is 1."
+    if len(ends) == 1:
+        return f"{ends.index[0]} costs {dollars(float(ends.iloc[0]))} in all."
+    low, high = str(ends.idxmin()), str(ends.idxmax())
+    least, most = dollars(float(ends[low])), dollars(float(ends[high]))
+    if least == most:
+        return f"In all {least}, whichever policy prunes."
+    return f"In all {least} under {brief(low)}, {most} under {brief(high)}."
+
+
+def _ranking_note(table: pd.DataFrame, results: Results) -> str:
+    first = table.sort_values("relative_cost", kind="stable").iloc[0]
+    evidence = (
+        "" if first["evidence"] != first["evidence"] else f", {first['evidence']:.0%} of the needed messages kept"
+    )
+    return f"1 is what the same input costs without a cache. {first['policy']} is first{evidence}."
+
+
+def _dropping_note(table: pd.DataFrame, results: Results) -> str:
+    gone = int((table["until"] <= results.request).sum())
+    return f"Each line is a message while it is in the window; by {results.named(results.request)} {gone:,} have left."
+
+
+def _fan_note(table: pd.DataFrame, results: Results) -> str:
+    parts = []
+    for row in results.ahead.to_dict("records"):
+        if pd.isna(row["median"]):
+            continue
+        limit = f" ({dollars(row['limit'])})" if row["event"] == "money spent" else f" ({short(row['limit'])})"
+        high = "later" if pd.isna(row["high"]) else f"{row['high']:,}"
+        parts.append(f"{row['event']}{limit}: turn {row['median']:,} ({row['low']:,} to {high})")
+    drawn = f"{len(results.drawn[0]):,} conversations drawn from the {len(results.trace.turns):,} turns of this one"
+    drawn += " and from how others of its file went on" * (results.pace is not None)
+    sentence = "; ".join(parts).capitalize() if parts else "No limit is reached in the turns drawn"
+    return f"{drawn}, unpruned. {sentence}. {LINE_NOTES[results.pace is not None]}"
+
+
+NOTES = {
+    "timeline": _timeline_note,
+    "caching": _caching_note,
+    "spending": _spending_note,
+    "ranking": _ranking_note,
+    "dropping": _dropping_note,
+    "fan": _fan_note,
+}

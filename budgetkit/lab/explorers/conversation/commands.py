@@ -1,0 +1,162 @@
+"""Commands: every change that the conversation explorer knows, by name; from settings to settings.
+
+What concerns the budget, the model and the file is the budget explorer's own commands, on that half of the settings.
+"""
+
+from __future__ import annotations
+
+import sys
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+from typing import Any
+
+from budgetkit.budget.quoting import brief
+from budgetkit.lab.explorers.budget import commands as budgets
+from budgetkit.lab.explorers.conversation.choices import number_of
+from budgetkit.lab.explorers.conversation.library import Replays
+from budgetkit.lab.explorers.conversation.results import Results
+from budgetkit.lab.explorers.conversation.rules import OWN
+from budgetkit.lab.explorers.conversation.settings import Settings
+from budgetkit.lab.replay.cost import PRICED
+from budgetkit.lab.replay.requests import requests_of
+from budgetkit.pruning.policies import Floor
+
+Command = Callable[..., Settings]
+
+
+def _of_budget(command: Callable[..., Any], moves: bool = False) -> Command:
+    """Use a command of the budget explorer on the budget's half of the settings; `moves` means another conversation."""
+
+    def changed(settings: Settings, results: Results, library: Replays, **values: Any) -> Settings:
+        base = settings.base
+        if moves and base.window == library.telling:
+            base = replace(base, window=None)  # it was chosen for the conversation before
+        base = command(base, results.bare, library, **values)
+        changed = settings if base.model == settings.base.model else replace(settings, given_prices=None, prices={})
+        return replace(changed, base=base, request=None if moves else settings.request)
+
+    return changed
+
+
+def choose_model(settings: Settings, results: Results, library: Replays, name: str) -> Settings:
+    """Take another model with its window and prices; prices that were typed in for the last model go."""
+    return _of_budget(budgets.COMMANDS["model"])(settings, results, library, name=name)
+
+
+def choose_policy(settings: Settings, results: Results, library: Replays, policy: str, on: bool) -> Settings:
+    """Put a policy side by side with the others, or take it away."""
+    return settings.choose(policy, bool(on))
+
+
+def choose_main(settings: Settings, results: Results, library: Replays, name: str) -> Settings:
+    """Show a policy in detail; it is chosen with it."""
+    chosen = settings.chosen if name in settings.chosen else (*settings.chosen, name)
+    return replace(settings, main=name, chosen=chosen)
+
+
+def set_number(
+    settings: Settings, results: Results, library: Replays, policy: str, number: str, value: int
+) -> Settings:
+    """Give a policy another number."""
+    return settings.with_number(policy, number, number_of(policy, number, value))
+
+
+def set_floor(settings: Settings, results: Results, library: Replays, **fields: Any) -> Settings:
+    """Say what stays of the history, in which unit, and what happens where it does not fit."""
+    floor_fields = {name: getattr(settings.floor, name) for name in ("least", "unit", "conflict")}
+    return replace(settings, floor=Floor(**{**floor_fields, **fields}))
+
+
+def choose_by(settings: Settings, results: Results, library: Replays, by: Any) -> Settings:
+    """Make one request a turn, or one an answer; the request on show stays in its turn."""
+    request = settings.request
+    if request is not None:
+        turns = [each.number for each in requests_of(results.trace, by)]
+        request = bisect_right(turns, results.turn_of(results.request))  # the last request of that turn
+    return replace(settings, by=by, request=request)
+
+
+def prune_within(settings: Settings, results: Results, library: Replays, on: bool) -> Settings:
+    """Let the running turn's own calls and results be pruned, or not before the turn has passed."""
+    return replace(settings, within=bool(on))
+
+
+def choose_rules(settings: Settings, results: Results, library: Replays, name: str) -> Settings:
+    """Take the prompt cache of another name; an empty one for that of the model's provider."""
+    return replace(settings, rules=library.start.rules if name == OWN else name or None)
+
+
+def choose_lifetime(settings: Settings, results: Results, library: Replays, name: str) -> Settings:
+    """Keep the prompt cache for another time; an empty one for what its rules say."""
+    return replace(settings, lifetime=name or None)
+
+
+def set_day(settings: Settings, results: Results, library: Replays, text: str) -> Settings:
+    """Take the listed prices of another day; an empty text is today."""
+    try:
+        day = date.fromisoformat(text.strip()) if text.strip() else None
+    except ValueError:
+        raise ValueError(f"prices of {brief(text.strip())} were asked for; a day is YYYY-MM-DD; write it so") from None
+    return replace(settings, on=day, given_prices=None)
+
+
+def type_price(settings: Settings, results: Results, library: Replays, of: str, price: float | None) -> Settings:
+    """Type in a price in dollars for a million tokens; None is the listed one."""
+    if of not in PRICED:
+        raise LookupError(f"no price {brief(of)}; there are {', '.join(PRICED)}; use one of them")
+    others = {name: other for name, other in settings.prices.items() if name != of}
+    if price is None:
+        return replace(settings, prices=others)
+    if not (isinstance(price, int | float) and 0 <= price <= sys.float_info.max):
+        raise ValueError(
+            f"a price of {brief(price)} for {of.replace('_', ' ')}; prices are dollars for a million tokens, from 0; "
+            "type a number, or nothing for the listed price"
+        )
+    return replace(settings, prices={**others, of: float(price)})
+
+
+def choose_request(settings: Settings, results: Results, library: Replays, request: int) -> Settings:
+    """Read another request, from 1."""
+    number = int(request)
+    if not 1 <= number <= results.requests:
+        raise ValueError(
+            f"request {brief(number)} was asked for; the conversation makes 1 to {results.requests:,}; "
+            "choose one of them"
+        )
+    return replace(settings, request=number)
+
+
+def set_horizon(settings: Settings, results: Results, library: Replays, turns: int) -> Settings:
+    """Look another number of turns ahead."""
+    return replace(settings, horizon=max(1, int(turns)))
+
+
+def set_money(settings: Settings, results: Results, library: Replays, money: float) -> Settings:
+    """Say what may be spent, in US dollars; 0 for no limit."""
+    if not (isinstance(money, int | float) and 0 <= money <= sys.float_info.max):
+        raise ValueError(f"{brief(money)} was to be spent at most; that is US dollars, from 0; give such a number")
+    return replace(settings, money=float(money))
+
+
+_BUDGET = ("preset", "line", "amount", "counter", "load", "setup")
+_FILES = ("trace", "path", "grown", "file", "columns", "conversation")
+COMMANDS: dict[str, Command] = {
+    **{name: _of_budget(budgets.COMMANDS[name]) for name in _BUDGET},
+    **{name: _of_budget(budgets.COMMANDS[name], moves=True) for name in _FILES},
+    "model": choose_model,
+    "policy": choose_policy,
+    "main": choose_main,
+    "number": set_number,
+    "floor": set_floor,
+    "by": choose_by,
+    "within": prune_within,
+    "rules": choose_rules,
+    "lifetime": choose_lifetime,
+    "day": set_day,
+    "price": type_price,
+    "request": choose_request,
+    "horizon": set_horizon,
+    "money": set_money,
+}

@@ -1,0 +1,214 @@
+"""ConversationExplorer: a conversation over its turns, and what each pruning policy makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from budgetkit.budget import Budget
+from budgetkit.counters import Count
+from budgetkit.inputs.conversations import DEFAULT_MODEL
+from budgetkit.inputs.policies import policies_of, policy_of
+from budgetkit.lab.explorers.base import Explorer
+from budgetkit.lab.explorers.budget.commands import begun
+from budgetkit.lab.explorers.conversation.charts import charts
+from budgetkit.lab.explorers.conversation.commands import COMMANDS
+from budgetkit.lab.explorers.conversation.controls import Controls
+from budgetkit.lab.explorers.conversation.library import Replays
+from budgetkit.lab.explorers.conversation.notices import source, status
+from budgetkit.lab.explorers.conversation.reader import reading
+from budgetkit.lab.explorers.conversation.results import Results, results, telling_window
+from budgetkit.lab.explorers.conversation.settings import AT_FIRST, Settings
+from budgetkit.lab.explorers.conversation.texts import texts
+from budgetkit.lab.explorers.conversation.view_state import FIGURES, scene
+from budgetkit.lab.explorers.door import door
+from budgetkit.lab.explorers.folds import Fold
+from budgetkit.lab.explorers.view import view_of
+from budgetkit.lab.replay import Replay
+from budgetkit.lab.replay.cost import Prices
+from budgetkit.lab.replay.prompt_cache import PromptCache
+from budgetkit.lab.replay.requests import By
+from budgetkit.message import Message
+from budgetkit.pruning.policies import Policy
+from budgetkit.state import to_dict
+from budgetkit.trace import Trace
+
+Data = dict[str, Any]
+
+
+#: What can be opened beside the figures.
+FOLDS = {
+    "billed": Fold("What is billed?", "budgetkit.lab.explorers.conversation.folded:BilledFold"),
+    "check": Fold("What does the check find?", "budgetkit.lab.explorers.conversation.folded:CheckFold"),
+    "decide": Fold("Which setting is best?", "budgetkit.lab.explorers.deciding_fold:DecideFold"),
+}
+OPENS: list[Data] = [
+    {"purpose": "file", "label": "Open a conversation…", "accept": None},
+    {"purpose": "setup", "label": "Load a budget…", "accept": ".yaml,.yml,.json"},
+]
+ConversationView = view_of("ConversationView", FIGURES, OPENS)
+
+
+class ConversationExplorer(Explorer[Settings, Results, Replays]):
+    """Explore by hand what a conversation keeps, what is read again from the prompt cache, and what it costs.
+
+    Parameters
+    ----------
+    trace : str, path, Trace or sequence of Trace, default "coding-agent"
+        The conversations: the name of a shipped one, a file, or loaded ones.
+    budget : str or Budget, default "working_memory"
+        A preset's name, or a budget to start from.
+    policies : sequence of str, or mapping of str to Policy, optional
+        Which are side by side at first, by name; or your own, by the name they are to have. The first is shown in
+        detail.
+    model : str, optional
+        The model; its window holds for a preset, its provider's prompt cache and its prices for the cost. Left out,
+        it is the one that the conversation was held with, where that says so, else "gpt-4o".
+    window : int, optional
+        Another window than the model's, in tokens. Where nobody names a model or a budget, and the model's would never
+        be full, it is a smaller one in which the policies differ; the line over the key figures says so.
+    counter : str, Counter or callable, optional
+        What to count with, by name or as it is; the model's own where it is left out.
+    by : {"turn", "request"}, optional
+        One request a turn, or one for each answer of the model; the latter for a conversation that calls tools.
+    cache : str or PromptCache, optional
+        The prompt cache, by a name in :data:`budgetkit.lab.replay.prompt_cache.CACHES`, or your own.
+    prices : Prices, optional
+        What tokens cost; looked up for the model when left out.
+
+    Raises
+    ------
+    ValueError, LookupError, OSError
+        If one of them is unknown or cannot be read.
+
+    Examples
+    --------
+    >>> explorer = ConversationExplorer("support-chat", window=8_192, policies=["last turns", "oldest first"])
+    >>> explorer
+    ConversationExplorer(support-chat, gpt-4o, window=8,192, last turns, oldest first)
+    >>> explorer.controls.numbers.boxes["turns"].value = 5
+    >>> explorer.replay
+    Replay(SlidingWindow(5) on 'support-chat', 75 requests)
+    """
+
+    commands = COMMANDS
+    folds: ClassVar[Mapping[str, Fold]] = FOLDS
+
+    def __init__(
+        self,
+        trace: str | Path | Trace | Sequence[Any] = "coding-agent",
+        budget: str | Budget = "working_memory",
+        policies: Sequence[str] | Mapping[str, Policy | str] | None = None,
+        *,
+        model: str | None = None,
+        window: int | None = None,
+        counter: str | Count | None = None,
+        by: By | None = None,
+        cache: str | PromptCache | None = None,
+        prices: Prices | None = None,
+    ) -> None:
+        view = ConversationView()
+        library = Replays(view.report)
+        base = begun(library, trace, budget, model, counter, window)
+        if model is None and window is None and isinstance(budget, str) and base.model == DEFAULT_MODEL:
+            library.telling = telling_window(base, library)
+            base = replace(base, window=library.telling)
+        if isinstance(policies, str | Policy):
+            policies = policies_of(policies)
+        chosen = AT_FIRST if policies is None else tuple(policies)
+        if not chosen:
+            raise ValueError("no policy was given; a conversation is replayed under at least one; name one or more")
+        own_policies = (
+            {name: policy_of(policy) for name, policy in policies.items()} if isinstance(policies, Mapping) else {}
+        )
+        settings = Settings(base, chosen, chosen[0], given=own_policies, by=by, rules=cache, given_prices=prices)
+        library.start = settings
+        super().__init__(settings, library, view, Controls(self._do, library, settings))
+
+    @property
+    def budget(self) -> Budget:
+        """The budget as it is set; with a signed deficit where it claims more than there is."""
+        return self._results.budget
+
+    @property
+    def replay(self) -> Replay:
+        """The replay that is shown in detail."""
+        return self._results.shown.outcome
+
+    @property
+    def replays(self) -> dict[str, Replay]:
+        """The replays of all chosen policies, by name."""
+        return {name: replayed.outcome for name, replayed in self._results.replays.items()}
+
+    @property
+    def ranking(self) -> pd.DataFrame:
+        """One row a policy, the cheapest first, as :func:`budgetkit.rank_policies` says, with its share of evidence."""
+        return self._results.compared.ranking.copy()
+
+    @property
+    def forecast(self) -> pd.DataFrame:
+        """The turn at which drawn conversations pass each limit (:func:`budgetkit.lab.replay.forecast.first_over`)."""
+        return self._results.ahead.copy()
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """All that is set, as plain data."""
+        now, results = self._history.now, self._results
+        return {
+            "trace": now.base.trace,
+            "conversation": now.base.conversation,
+            "model": now.base.model,
+            "preset": now.base.preset,
+            "counter": results.run.count.name,
+            "policies": {name: repr(policy) for name, policy in results.policies.items()},
+            "main": results.main,
+            "by": results.run.by,
+            "request": results.request,
+            "turn": results.turn_of(results.request),
+            "cache": results.rules,
+            "lifetime": results.run.cache.lifetime,
+            "prices": {"source": results.run.prices.source, "date": results.run.prices.date},
+            "horizon": results.horizon,
+            "money": now.money,
+            **to_dict(results.budget),
+        }
+
+    def _follow(self, settings: Settings) -> Results:
+        return results(settings, self._library)
+
+    def _scene(self, settings: Settings, results: Results) -> Data:
+        return scene(results, source(settings.base, results))
+
+    def _door(self, settings: Settings) -> Data:
+        base = settings.base
+        return door(self._library, base.trace, base.conversation, base.model)
+
+    def _status(self, results: Results) -> Data:
+        return status(results)
+
+    def _charts(self, results: Results, opened: list[str]) -> dict[str, Data]:
+        drawn = charts(results, opened)
+        return drawn | {"play": results.film} if "play" in opened else drawn
+
+    def _film(self, results: Results) -> tuple[Data, Sequence[Message]]:
+        return results.film | {"request": results.request}, results.trace.messages
+
+    def _heading(self) -> str:
+        now = self._history.now
+        whose = self.library.called(str(now.base.trace), self._results.trace)
+        return f"{whose} in {self.budget.window:,} tokens of {now.base.model}: {', '.join(now.chosen)}"
+
+    def _texts(self, results: Results) -> dict[str, str]:
+        return texts(self._history.now, results)
+
+    def _reader(self, results: Results) -> Data:
+        return reading(results)
+
+    def __repr__(self) -> str:
+        now = self._history.now
+        window = f"window={self.budget.window:,}"
+        return f"ConversationExplorer({now.base.trace}, {now.base.model}, {window}, {', '.join(now.chosen)})"

@@ -1,0 +1,43 @@
+"""What the conversation explorer's folds look at: the request and the policy that are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from budgetkit.lab.explorers import billed, checked
+from budgetkit.lab.explorers.conversation.results import Results
+from budgetkit.message import Message
+from budgetkit.pruning.history import NEVER
+
+
+class BilledFold(billed.BilledFold):
+    """The ledger of the request that is read, after pruning."""
+
+    stage = "what the policy has kept"
+
+    def sent(self, results: Results) -> tuple[str, Sequence[Message], list[str]]:
+        """Return the model, the messages that stay as they were said, and what else the request holds."""
+        retention, request = results.shown.outcome.kept, results.request
+        there = results.shown.outcome.present(request)
+        whole = [slot for slot in there if not NEVER < retention.shrunk[slot] < request]
+        placeholders = len(there) - len(whole)
+        left = [f"{placeholders:,} placeholders"] if placeholders else []
+        left += ["summaries"] if any(at < request for at, *_ in retention.written) else []
+        left += ["the passages"] if results.trace.contexts else []
+        return results.bare.model.name, [results.trace.messages[slot] for slot in whole], left
+
+
+class CheckFold(checked.CheckFold):
+    """What is wrong with the budget and the policy, on the conversation that is shown."""
+
+    def case(self, results: Results) -> dict[str, Any]:
+        """Return what the checks look at beside the budget."""
+        run = results.run
+        return {
+            "model": results.bare.model,
+            "policy": results.policies[results.main],
+            "demand": run.trace.demand(run.count, run.roles, run.framing),
+            "lost": results.shown.outcome.kept.dropped_messages,
+            "tools": checked.schemas(run.trace, run.count, results.bare.model),
+        }

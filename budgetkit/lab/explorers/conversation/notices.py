@@ -1,0 +1,117 @@
+"""Notices: the sentences on the page: what is lost, what was not honoured, what is not known, what it is made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from budgetkit.budget.quoting import brief
+from budgetkit.lab.explorers.budget.notices import (
+    beyond_output,
+    beyond_window,
+    called,
+    counted_with,
+    many,
+    missing_window,
+    silent,
+)
+from budgetkit.lab.explorers.budget.settings import Settings as BudgetSettings
+from budgetkit.lab.explorers.conversation.results import Results
+
+Data = dict[str, Any]
+
+
+def status(results: Results) -> Data:
+    """Return what the shown policy does to the conversation, and what to beware of."""
+    if results.trace.is_silent:
+        return silent(results.trace)
+    budget, model = results.bare.plan.budget, results.bare.model
+    over = [*beyond_window(budget, model), *_floors(results), *_too_large(results)]
+    beside = [*beyond_output(budget, model), *missing_window(results.bare)]
+    more = [*over, *beside, *_money(results), *_pauses(results), *results.notes]
+    level = "over" if over else "fits" if results.shown.first_loss is None else "cut"
+    return {"level": level, "text": _lost(results), "more": more}
+
+
+def _lost(results: Results) -> str:
+    under = f"under {brief(results.main)}"
+    if results.shown.first_loss is None:
+        requests = "its one request holds" if results.requests == 1 else f"all {results.requests:,} requests hold"
+        return f"Nothing is ever lost {under}: {requests} everything."
+    fates = results.shown.messages["fate"].value_counts()
+    words = {"dropped": "dropped", "summarised": "summarised", "shrunk": "cut to a placeholder"}
+    parts = [f"{int(fates[fate]):,} {word}" for fate, word in words.items() if fates.get(fate, 0)]
+    lost = (
+        f"{', '.join(parts)} of {len(results.trace.messages):,} messages" if parts else "other sections are cut short"
+    )
+    return f"From {results.named(results.shown.first_loss)} on something is missing {under}: {lost} by the end."
+
+
+def _floors(results: Results) -> list[str]:
+    sentences = []
+    for name, replayed in results.replays.items():
+        requests, most = replayed.over
+        if requests:
+            sentences.append(
+                f"{name}: the floor of the {results.section} ({_floor(results, name)}) does not fit at {requests:,} of "
+                f"{results.requests:,} requests, by up to {most:,} tokens; lower it, or leave more room."
+            )
+    return sentences
+
+
+def _floor(results: Results, name: str) -> str:
+    floor = results.policies[name].floor
+    unit = floor.unit.removesuffix("s") if floor.least == 1 else floor.unit
+    return f"{floor.least:,} {unit}"
+
+
+def _too_large(results: Results) -> list[str]:
+    requests, most = results.shown.too_large
+    if not requests or results.shown.over[0]:
+        return []
+    return [
+        f"{requests:,} of {results.requests:,} requests are larger than the usable window, by up to {most:,} tokens: "
+        "a message that cannot be pruned does not fit. Choose a larger window or a smaller reserve."
+    ]
+
+
+def _money(results: Results) -> list[str]:
+    prices = results.run.prices
+    if results.shown.totals["cost"] == results.shown.totals["cost"]:
+        return []
+    wanted = ("input", "output", "cache_read")
+    missing = [name.replace("_", " ") for name in wanted if getattr(prices, name) is None]
+    return [
+        f"The price for {' and '.join(missing)} of {prices.model} is not known ({prices.source}), so the cost is not; "
+        "type it in, in dollars for a million tokens."
+    ]
+
+
+def _pauses(results: Results) -> list[str]:
+    lifetime = results.run.cache.lifetime
+    if lifetime is None or results.run.cache.breakpoints == ():
+        return []
+    late = int((results.pauses > lifetime).sum())
+    if not late:
+        return []
+    return [f"The cache is gone at {late:,} requests, which come more than {lifetime:,.0f} s after the one before."]
+
+
+def source(base: BudgetSettings, results: Results) -> str:
+    """Return what the numbers are made of."""
+    which = called(base, results.trace, len(results.conversations))
+    sizes = {"message": len(results.trace.messages), "turn": len(results.trace.turns), "request": results.requests}
+    size = ", ".join(many(number, what) for what, number in sizes.items())
+    counted = counted_with(results.run.count, results.bare.model, results.trace)
+    day = f" of {results.run.prices.date}" if results.run.prices.date else ""
+    money = f"Prices{day}: {results.run.prices.source}." if results.run.prices.source else ""
+    room, most = results.budget.window, results.bare.model.window
+    within = f", in a window of {room:,} tokens ({results.bare.model.name} takes {most:,})" if room < most else ""
+    return f"{which}: {size}, {counted}{within}. Cache: {results.rules}{_kept(results)}. {money}".strip()
+
+
+def _kept(results: Results) -> str:
+    cache = results.run.cache
+    if cache.breakpoints == ():
+        return ""
+    lifetime = "" if cache.lifetime is None else f", kept {cache.lifetime:,.0f} s"
+    return f", from {cache.minimum:,} tokens{lifetime}" if cache.minimum else lifetime

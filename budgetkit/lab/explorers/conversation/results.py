@@ -1,0 +1,179 @@
+"""Results: what follows from the settings: the replays of the chosen policies, and what may come.
+
+Counting and replaying are in the library and happen once; going from request to request looks them up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final
+
+import pandas as pd
+
+from budgetkit.budget import Budget
+from budgetkit.lab.explorers.budget.results import Results as BudgetResults
+from budgetkit.lab.explorers.budget.results import known_model
+from budgetkit.lab.explorers.budget.results import results as budget_results
+from budgetkit.lab.explorers.budget.settings import WINDOWS
+from budgetkit.lab.explorers.budget.settings import Settings as BudgetSettings
+from budgetkit.lab.explorers.conversation.choices import chosen_policy
+from budgetkit.lab.explorers.conversation.library import Replays, Run
+from budgetkit.lab.explorers.conversation.replayed import Compared, Replayed
+from budgetkit.lab.explorers.conversation.rules import prompt_cache
+from budgetkit.lab.explorers.conversation.settings import LONGEST, Settings
+from budgetkit.lab.replay import turn_sizes
+from budgetkit.lab.replay.cost import Price, Prices
+from budgetkit.lab.replay.forecast import Pace
+from budgetkit.lab.replay.requests import By, pauses
+from budgetkit.plan.items import Floats, Ints
+from budgetkit.pruning.policies import Policy
+from budgetkit.requests import framing_for
+from budgetkit.trace import DEFAULT_ROLES, Trace
+
+_TELLING: Final = 0.6  # of a conversation
+_MOST_CHARACTERS: Final = 6  # of a token
+
+
+@dataclass(frozen=True)
+class Results:
+    """What follows from the settings."""
+
+    bare: BudgetResults
+    run: Run
+    rules: str
+    policies: Mapping[str, Policy]
+    replays: Mapping[str, Replayed]
+    compared: Compared
+    main: str
+    request: int
+    horizon: int
+    money: float
+    conversations: Sequence[Trace]
+    library: Replays
+    notes: tuple[str, ...]
+
+    @property
+    def budget(self) -> Budget:
+        """The budget as the user takes it away."""
+        return self.bare.budget
+
+    @property
+    def trace(self) -> Trace:
+        """The conversation."""
+        return self.run.trace
+
+    @property
+    def shown(self) -> Replayed:
+        """The replay that is shown in detail."""
+        return self.replays[self.main]
+
+    @property
+    def section(self) -> str:
+        """The section that is pruned."""
+        return self.shown.outcome.section
+
+    @property
+    def requests(self) -> int:
+        """How many requests the conversation makes."""
+        return len(self.shown.outcome.placed.requests)
+
+    def turn_of(self, request: int) -> int:
+        """Return the turn of a request."""
+        return self.shown.outcome.placed.requests[request - 1].number
+
+    def named(self, request: int) -> str:
+        """Return what a request is called."""
+        if self.run.by == "turn":
+            return f"turn {request:,}"
+        return f"request {request:,} (turn {self.turn_of(request):,})"
+
+    @cached_property
+    def pauses(self) -> Floats:
+        """Seconds before each request; NaN where nobody knows."""
+        return pauses(self.trace.messages, self.shown.outcome.placed.requests)
+
+    @property
+    def film(self) -> dict[str, Any]:
+        """What a page needs to play the replays by itself; the one that is shown comes first."""
+        return {**self.compared.film, "main": list(self.replays).index(self.main)}
+
+    @cached_property
+    def pace(self) -> Pace | None:
+        """How others of its file went on; they are counted only when the forecast is asked for."""
+        return self.library.pace(self.run, [other for other in self.conversations if other is not self.trace])
+
+    @cached_property
+    def drawn(self) -> tuple[Ints, pd.DataFrame]:
+        """The conversation with what is drawn to follow it, and how that spreads."""
+        return self.library.drawn(self.run, self.horizon, self.pace)
+
+    @cached_property
+    def ahead(self) -> pd.DataFrame:
+        """At which turn drawn conversations pass each limit."""
+        return self.library.ahead(self.run, self.drawn[0], self.money, self.pace)
+
+    @property
+    def timed(self) -> bool:
+        """Whether the prompt cache can be seen to run out: some pauses are known, or nothing depends on them."""
+        return self.run.cache.lifetime is None or bool((self.pauses == self.pauses).any())
+
+
+def results(settings: Settings, library: Replays) -> Results:
+    """Work out what follows from the settings."""
+    bare = budget_results(replace(settings.base, trace=None), library)
+    name = str(settings.base.trace)
+    trace = library.conversation(name, settings.base.conversation)
+    rules, cache, note = prompt_cache(settings, bare.model)
+    budget = bare.plan.budget if bare.plan.budget.roles else replace(bare.plan.budget, undeclared="pool")
+    by, prices = settings.by or _by(trace), _prices(settings, bare.model.name, rules, library)
+    counted = trace, bare.counter, framing_for(bare.model)
+    run = Run(*counted, budget, _roles(settings, budget), by, cache, prices)
+    policies = {
+        name: chosen_policy(name, settings.given, settings.parameters, settings.floor) for name in settings.chosen
+    }
+    replays = library.replayed(run, policies)
+    requests = len(replays[settings.main].outcome.over)
+    replayed = policies, replays, library.compared(run, policies, replays)
+    place = settings.main, min(settings.request or requests, requests)
+    ahead = settings.horizon or _horizon(run), settings.money
+    notes = tuple(filter(None, (bare.note, note)))
+    return Results(bare, run, rules, *replayed, *place, *ahead, library.conversations(name), library, notes)
+
+
+def _by(trace: Trace) -> By:
+    return "request" if any(message.tool_calls for message in trace.messages) else "turn"
+
+
+def telling_window(base: BudgetSettings, library: Replays) -> int | None:
+    """Return the largest usual window in which a conversation must lose something; None where the model's own does."""
+    trace, model = library.conversations(str(base.trace))[0], known_model(base.model)[0]
+    if trace.is_silent or sum(len(message.text) for message in trace.messages) > _MOST_CHARACTERS * model.window:
+        return None  # the window is full anyway
+    count = library.counter(base.counter, model)
+    whole = int(turn_sizes(trace, count, framing_for(model)).sum())
+    return max((size for size in WINDOWS if size <= _TELLING * whole < _TELLING * model.window), default=None)
+
+
+def _roles(settings: Settings, budget: Budget) -> dict[str, str]:
+    """Return the role table; if pruning works within a turn, it has no "step", so running calls are history."""
+    roles = dict(budget.roles or DEFAULT_ROLES)
+    if settings.within:
+        roles.pop("step", None)
+    return roles
+
+
+def _horizon(run: Run) -> int:
+    """Look so far ahead that the window is full in the middle of what is seen."""
+    sizes = turn_sizes(run.trace, run.count, run.framing)
+    turns = 2 * run.budget.window / max(1.0, float(sizes.mean()))
+    return int(min(LONGEST, max(20, -(-turns // 10) * 10)))
+
+
+def _prices(settings: Settings, model: str, rules: str, library: Replays) -> Prices:
+    results = settings.given_prices or library.prices(model, settings.on, rules == "anthropic-1h")
+    if not settings.prices:
+        return results
+    typed: dict[str, Any] = {name: Price(price) for name, price in settings.prices.items()}
+    return replace(results, source=f"{results.source}; {', '.join(sorted(typed))} typed in", **typed)

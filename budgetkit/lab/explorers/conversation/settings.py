@@ -1,0 +1,62 @@
+"""Settings: all that a hand can change in the conversation explorer, as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date
+from types import MappingProxyType
+from typing import Final
+
+from budgetkit.budget.quoting import one_line
+from budgetkit.lab.explorers.budget.settings import Settings as BudgetSettings
+from budgetkit.lab.replay.cost import Prices
+from budgetkit.lab.replay.prompt_cache import PromptCache
+from budgetkit.lab.replay.requests import By
+from budgetkit.pruning.policies import Floor, Policy
+
+#: How long a prompt cache is kept after its last use, in seconds; None for longer than any pause.
+LIFETIMES: Final[Mapping[str, float | None]] = MappingProxyType(
+    {"5 minutes": 300.0, "10 minutes": 600.0, "1 hour": 3_600.0, "24 hours": 86_400.0, "for ever": None}
+)
+LONGEST: Final = 1_000  # turns that a forecast looks ahead by itself
+AT_FIRST: Final = ("oldest first", "down to a mark", "tool results first")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is set in the explorer."""
+
+    base: BudgetSettings
+    chosen: tuple[str, ...] = AT_FIRST
+    main: str = AT_FIRST[0]
+    parameters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    given: Mapping[str, Policy] = field(default_factory=dict)
+    floor: Floor = field(default_factory=Floor)
+    by: By | None = None
+    within: bool = True
+    rules: str | PromptCache | None = None
+    lifetime: str | None = None
+    on: date | None = None
+    given_prices: Prices | None = None
+    prices: Mapping[str, float] = field(default_factory=dict)
+    request: int | None = None
+    horizon: int | None = None
+    money: float = 1.0
+
+    def choose(self, name: str, on: bool) -> Settings:
+        """Return the settings with one policy more, or less."""
+        chosen_names = tuple(other for other in self.chosen if other != name) + ((name,) if on else ())
+        if not chosen_names:
+            raise ValueError(f"{one_line(name)} was to go, the last policy that is chosen; choose another one first")
+        return replace(self, chosen=chosen_names, main=self.main if self.main in chosen_names else chosen_names[0])
+
+    def with_number(self, policy: str, name: str, value: int) -> Settings:
+        """Return the settings with another number of a policy."""
+        numbers = {**self.parameters.get(policy, {}), name: value}
+        return replace(self, parameters={**self.parameters, policy: numbers})
+
+    def as_at(self, start: Settings) -> Settings:
+        """Return how it all began, of the conversation that is shown now."""
+        shown = replace(start.base, trace=self.base.trace, conversation=self.base.conversation)
+        return replace(start, base=shown, request=self.request)

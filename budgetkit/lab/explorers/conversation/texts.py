@@ -1,0 +1,93 @@
+"""The set-up as text to take away: Python that replays the conversation, YAML and JSON of the budget."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from typing import Any
+
+from budgetkit.lab.explorers.budget.texts import counter_of
+from budgetkit.lab.explorers.budget.texts import texts as budget_texts
+from budgetkit.lab.explorers.conversation.results import Results
+from budgetkit.lab.explorers.conversation.rules import OWN
+from budgetkit.lab.explorers.conversation.settings import Settings
+from budgetkit.lab.replay.cost import PRICED, Prices
+from budgetkit.lab.replay.prompt_cache import CACHES
+from budgetkit.pruning.policies import Policy
+from budgetkit.trace import DEFAULT_ROLES
+
+
+def texts(settings: Settings, results: Results) -> dict[str, str]:
+    """Return the set-up in every format."""
+    parts = settings.base, results.bare.model, results.budget
+    program = python(settings, results, budget_texts(*parts)["python"])
+    return {**budget_texts(*parts, results.run.count.name), "python": program}
+
+
+def python(settings: Settings, results: Results, budget: str) -> str:
+    """Return a program that replays the conversation under the policy shown."""
+    policy = results.policies[results.main]
+    lines = [_trace(settings, results), f"policy = {_policy(policy)}", "", *_replay(settings, results)]
+    program = "\n".join([budget, *lines])
+    return program.replace("import budgetkit as bk\n", "\n".join([*_imports(program, policy), ""]), 1)
+
+
+def _imports(program: str, policy: Policy) -> list[str]:
+    names = sorted(set(re.findall(r"\b([A-Z]\w+)\(", repr(policy))) - {"Share"}) if _is_written(policy) else []
+    day = ["from datetime import date", ""] if re.search(r"\bdate\(", program) else []
+    roles = ["from budgetkit.trace import DEFAULT_ROLES"] if "DEFAULT_ROLES" in program else []
+    policies = [f"from budgetkit.pruning.policies import {', '.join(names)}"] if names else []
+    return [*day, "import budgetkit as bk", "from budgetkit.requests import framing_for", *policies, *roles]
+
+
+def _is_written(policy: Policy) -> bool:
+    """Tell whether a policy's repr makes it again: a callable, or a class from elsewhere, cannot be written down."""
+    return type(policy).__module__.startswith("budgetkit.") and " at 0x" not in repr(policy)
+
+
+def _policy(policy: Policy) -> str:
+    if not _is_written(policy):
+        return f"...  # put your own here: {type(policy).__name__}"
+    return re.sub(r"\bShare\(", "bk.Share(", repr(policy))
+
+
+def _trace(settings: Settings, results: Results) -> str:
+    name = str(results.trace.source).split(", line")[0] or str(settings.base.trace)
+    number = f", conversation={settings.base.conversation}" if settings.base.conversation else ""
+    return f"trace = bk.load_trace({_source(settings, name)!r}{number})"
+
+
+def _source(settings: Settings, name: str) -> str:
+    return str(settings.base.trace) if not name or "/" not in name and "\\" not in name else name
+
+
+def _replay(settings: Settings, results: Results) -> list[str]:
+    run, model = results.run, results.bare.model
+    arguments = [f"counter={counter_of(settings.base)}", f"framing=framing_for({model.name!r})"]
+    if dict(run.roles) != dict(results.budget.roles or DEFAULT_ROLES):
+        roles = "budget.roles" if results.budget.roles else "DEFAULT_ROLES"
+        arguments.append(f'roles={{role: section for role, section in {roles}.items() if role != "step"}}')
+    arguments += [f"by={run.by!r}", f"cache={_cache(results)}", f"prices={_prices(settings, run.prices)}"]
+    return ["outcome = bk.replay(", "    trace,", "    budget,", "    policy,", *(f"    {a}," for a in arguments), ")"]
+
+
+def _cache(results: Results) -> str:
+    if results.rules != OWN and results.run.cache == CACHES[results.rules]:
+        return f"bk.prompt_cache.CACHES[{results.rules!r}]"
+    return _call("bk.prompt_cache.PromptCache", results.run.cache)
+
+
+def _prices(settings: Settings, prices: Prices) -> str:
+    if settings.given_prices is not None:
+        results = {name: getattr(prices, name) for name in PRICED}
+        rest = [f"{name}=bk.cost.{price!r}" for name, price in results.items() if price is not None]
+        return f"bk.cost.Prices({', '.join([repr(prices.model), *rest])})"
+    day = repr(date.fromisoformat(prices.date)).removeprefix("datetime.")
+    typed = [f"{name}={price!r}" for name, price in settings.prices.items()]
+    return f"bk.cost.prices({', '.join([repr(prices.model), day, *typed])})"
+
+
+def _call(name: str, value: Any) -> str:
+    fields = value.__dataclass_fields__
+    changed = [f for f in fields if getattr(value, f) != fields[f].default and f != "source"]
+    return f"{name}({', '.join(f'{f}={getattr(value, f)!r}' for f in changed)})"

@@ -1,0 +1,264 @@
+"""Decide: the fold of an explorer that tunes its budget on the conversations of its file, when a button says so.
+
+The work is done in a thread of its own, from values that nobody changes; a slider waits for none of it. What it found
+stays until the next run, and says which budget it began from.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from budgetkit.budget import Budget
+from budgetkit.budget.quoting import quoted
+from budgetkit.counters import Counter
+from budgetkit.lab.deciding.answers import recorded_lengths
+from budgetkit.lab.deciding.candidates import Values, candidates, tokens_of
+from budgetkit.lab.deciding.decided import PRESENT, Decided, front, matter
+from budgetkit.lab.deciding.sensitivity import sensitivity
+from budgetkit.lab.deciding.tuned import OBJECTIVES
+from budgetkit.lab.deciding.tuning import tune
+from budgetkit.lab.explorers.budget.commands import move_line, set_amount
+from budgetkit.lab.explorers.budget.results import Results, kept_deficit
+from budgetkit.lab.explorers.budget.settings import Settings
+from budgetkit.lab.explorers.conversation.settings import Settings as ConversationSettings
+from budgetkit.lab.explorers.drawing import listed, refusal
+from budgetkit.lab.explorers.folds import button, choice, text
+from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.replay.cost import Prices, prices
+from budgetkit.promise import FEWEST_FOR_A_GAIN
+from budgetkit.pruning.policies import OldestFirst, Policy
+from budgetkit.requests import framing_for
+from budgetkit.trace import Trace
+
+Data = dict[str, Any]
+FEWEST = 2 * FEWEST_FOR_A_GAIN  # conversations, of which half are held out
+RISKS = {"0.01": "1 in 100", "0.05": "5 in 100", "0.1": "10 in 100"}
+SELDOM = 0.2  # seconds between two looks at how far it is
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is tuned: values that stay as they are while an explorer moves on."""
+
+    source: str
+    traces: Sequence[Trace]
+    budget: Budget
+    count: Counter
+    policy: Policy
+    policies: Mapping[str, Policy]
+    prices: Prices | None
+    deficit: str
+    locked: frozenset[str]
+    options: Mapping[str, Any]
+
+
+@dataclass
+class Run:
+    """One run of tuning: how far it is, whether it was stopped, and what came of it."""
+
+    said: str = "Beginning"
+    done: float = 0.0
+    told: float = 0.0
+    stopped: threading.Event = field(default_factory=threading.Event)
+    thread: threading.Thread | None = None
+    found: Decided | None = None
+    problem: str = ""
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is still at work."""
+        return self.thread is not None and self.found is None and not self.problem
+
+
+class Stopped(RuntimeError):
+    """The work was stopped by hand."""
+
+
+class DecideFold:
+    """Objective and risk, the front, what matters, and the sentence to take to a meeting."""
+
+    def __init__(self, library: Library, again: Callable[[], None]) -> None:
+        self._library, self._again = library, again
+        self._objective, self._risk = "", "0.05"
+        self._run = Run()
+        self._row: int | None = None
+
+    def parts(self, settings: Any, results: Any) -> list[Data]:
+        """Say what can be chosen, how far the work is, and what it found."""
+        base = base_of(settings)
+        many = 0 if base.trace is None else len(self._library.conversations(base.trace))
+        if many < FEWEST:
+            sentence = (
+                f"Tuning chooses on half of the conversations of a file and measures on the other; this has {many:,}"
+            )
+            return [text(f"{sentence}. Open a file with at least {FEWEST}, such as made-up-chats.")]
+        shown = {name: less.format("") for name, (_, less, _) in OBJECTIVES.items()}
+        parts = [choice("I want", "objective", shown, self._wanted(results))]
+        parts.append(choice("Answers that may be cut short", "risk", RISKS, self._risk))
+        run = self._run
+        if run.runs:
+            return [*parts, {"is": "progress", "value": run.done, "text": run.said}, button("Stop", {"stop": True})]
+        label = f"Tune on {many:,} conversations"
+        parts.append(button(label, {"tune": True}, tip="Half of them choose, the other half measures"))
+        if run.problem:
+            parts.append(text(run.problem, "error"))
+        return parts if run.found is None else [*parts, *self._told(run.found, settings, results)]
+
+    def hear(self, settings: Any, results: Any, event: Data) -> Any:
+        """Choose an objective or a risk, begin, stop, or set the sliders to a point of the front."""
+        if event.get("objective") in OBJECTIVES:
+            self._objective = str(event["objective"])
+        elif event.get("risk") in RISKS:
+            self._risk = str(event["risk"])
+        elif "tune" in event and not self._run.runs:
+            self._begin(case_of(settings, results, self._library), self._wanted(results))
+        elif "stop" in event:
+            self._run.stopped.set()
+        elif "point" in event and self._run.found is not None:
+            decided, row = self._run.found, int(event["point"])
+            if not 0 <= row < len(decided.tuned.table):
+                return None  # the present setting
+            self._row = row
+            return with_setting(settings, results, self._library, tokens_of(decided.values, decided.setting(row)))
+        return None
+
+    def _wanted(self, results: Any) -> str:
+        """Return what is to be small: what was chosen, else what is needed, unless nothing is found needed."""
+        nothing_needed = not isinstance(results, Results) and not results.shown.evidence[0]
+        return self._objective or ("cut" if nothing_needed else "evidence")
+
+    def _begin(self, case: Case, objective: str) -> None:
+        run = Run()
+        aim = objective, float(self._risk)
+        run.thread = threading.Thread(target=self._work, args=(run, case, *aim), daemon=True, name="budgetkit tuning")
+        self._run, self._row = run, None
+        run.thread.start()
+
+    def _work(self, run: Run, case: Case, objective: str, risk: float) -> None:
+        try:
+            run.found = decide(case, objective, risk, lambda said, done: self._tell(run, said, done))
+        except Stopped:
+            run.problem = "Stopped; nothing was chosen."
+        except Exception as problem:  # whatever it is: a run that died in silence would run for ever in the page
+            run.problem = refusal(problem)["text"]
+        self._again()
+
+    def _tell(self, run: Run, sentence: str, done: float) -> None:
+        if run.stopped.is_set():
+            raise Stopped("stopped by hand")
+        run.said, run.done = sentence, done
+        if time.monotonic() - run.told > SELDOM:
+            run.told = time.monotonic()
+            self._again()
+
+    def _told(self, decided: Decided, settings: Any, results: Any) -> list[Data]:
+        row = decided.advised if self._row is None else self._row
+        budget = decided.budget
+        if row != PRESENT:
+            lines = _lines(tokens_of(decided.values, decided.setting(row)))
+            budget = replace(budget, deficit="signed").assign(**lines)
+        budget = kept_deficit(budget, decided.deficit)
+        named = ", ".join(f"{line} {value}" for line, value in decided.setting(row).items())
+        table = front.table(decided, row)
+        figure = {
+            "title": front.title,
+            "note": f"Means of the {len(decided.tuned.parts[0]):,} conversations that were chosen on; the sentence is "
+            "about the others. A click on a point sets all sliders.",
+            "spec": front.draw(table),
+            "table": listed(table.drop(columns=["front", "point"])),
+            "click": "point",
+        }
+        matters = f"What matters most, each moved alone: {', '.join(decided.matter)}."
+        setting: Data = {"key": "set", "text": named, "note": matters}
+        if row != PRESENT:
+            setting["button"] = button("Set the sliders", {"point": row})
+        return [
+            text(decided.sentence(row), "fits" if decided.holds(row) else "cut"),
+            {"is": "rows", "rows": [setting]},
+            {"is": "figure", "name": "front", "figure": figure},
+            {"is": "copy", "title": "Take this to the meeting", "text": decided.report(row, budget)},
+        ]
+
+
+def decide(case: Case, objective: str, risk: float, tell: Callable[[str, float], None]) -> Decided:
+    """Find the lines that matter, and tune these together; `tell` is told how far it is, and may end it."""
+    objectives = (objective, _second(case, objective))
+    tell("Counting answers", 0.0)
+    values: Values = candidates(case.budget, case.traces, case.count, risk, case.locked)
+    if case.policies:
+        values["policy"] = dict(case.policies)
+    options = {"policy": case.policy, "prices": case.prices, **case.options}
+
+    def progress(sentence: str, low: float, high: float) -> Callable[[int, int], None]:
+        return lambda done, of: tell(f"{sentence}: {done:,} of {of:,} conversations", low + (high - low) * done / of)
+
+    progress_of = progress("One line at a time", 0, 0.4)
+    strict = kept_deficit(case.budget, "raise")  # what exceeds the window is left out, unless the present budget does
+    moves = sensitivity(case.traces, strict, values, objective, progress=progress_of, **options)
+    lines = matter(moves)
+    if not lines:
+        raise ValueError(
+            f"none of {quoted(values)}, each moved alone, changes the {OBJECTIVES[objective][0]} of these "
+            "conversations; choose another objective, a smaller window, or unlock a line"
+        )
+    vary = {line: values[line] for line in values if line in lines}
+    progress_of = progress("Settings together", 0.4, 1.0)
+    no_more = ("evidence",) if objectives[1] == "evidence" else ()
+    tuned = tune(case.traces, strict, vary, objectives, progress=progress_of, risk=risk, no_more=no_more, **options)
+    answers = [int(answer) for lengths in recorded_lengths(case.traces, case.count) for answer in lengths]
+    return Decided(case.source, case.budget, case.deficit, values, tuned, objectives, moves, answers)
+
+
+def _second(case: Case, objective: str) -> str:
+    """Return the objective beside the first one: what is needed and lost, or beside that the cost."""
+    costs = case.prices is not None and case.prices.input is not None
+    if objective == "cost" and not costs:
+        raise ValueError("the price of this model is not known, so no setting is cheaper; choose another objective")
+    return "evidence" if objective != "evidence" else "cost" if costs else "cut"
+
+
+def base_of(settings: Any) -> Settings:
+    """Return the half of an explorer's settings that is about the budget."""
+    budget_settings: Settings = settings.base if isinstance(settings, ConversationSettings) else settings
+    return budget_settings
+
+
+def case_of(settings: Any, results: Any, library: Library) -> Case:
+    """Return what an explorer shows as a case to tune."""
+    base = base_of(settings)
+    traces = library.conversations(str(base.trace))
+    if isinstance(settings, ConversationSettings):
+        options = {name: value for name, value in results.run.options.items() if name != "prices"}
+        budget, count, money = results.run.budget, results.run.count, results.run.prices
+        policy, policies = results.policies[results.main], dict(results.policies)
+        model = results.bare.model
+    else:
+        bare: Results = results
+        count, budget, policy, policies = bare.counter, bare.plan.budget, OldestFirst(), {}
+        options = {"counter": count, "framing": framing_for(bare.model)}
+        money, model = prices(bare.model.name), bare.model
+    several, deficit = policies if len(policies) > 1 else {}, base.base(model).deficit
+    budget, locked = kept_deficit(budget, deficit), frozenset(base.locks)
+    return Case(str(base.trace), traces, budget, count, policy, several, money, deficit, locked, options)
+
+
+def with_setting(settings: Any, results: Any, library: Library, setting: Mapping[str, Any]) -> Any:
+    """Return the explorer's settings with all lines of a row of the table."""
+    if isinstance(settings, ConversationSettings):
+        name = str(setting.get("policy", settings.main))
+        base = with_setting(settings.base, results.bare, library, setting)
+        chosen = settings.chosen if name in settings.chosen else (*settings.chosen, name)
+        return replace(settings, base=base, main=name, chosen=chosen)
+    for line, tokens in _lines(setting).items():
+        now = replace(results, plan=replace(results.plan, budget=settings.budget(results.model)))
+        change: Callable[..., Any] = set_amount if tokens is None else move_line
+        settings = change(settings, now, library, line, tokens)
+    return settings
+
+
+def _lines(setting: Mapping[str, Any]) -> dict[str, Any]:
+    return {line: tokens for line, tokens in setting.items() if line != "policy"}

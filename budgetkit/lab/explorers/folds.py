@@ -1,0 +1,124 @@
+"""Folds: what an explorer can tell beyond its figures, each worked out when somebody opens it, and not before.
+
+A fold says what it holds as parts: texts, lists, rows with a button, choices, figures and texts to take away. While
+its explorer's settings move it is out of date, and says so; the page asks for it again once the hand rests, so that
+nothing slow lies on the way of a slider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Protocol
+
+from budgetkit.budget.quoting import brief, quoted
+from budgetkit.lab.explorers.drawing import refusal
+
+Data = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Name a fold, and where it is made: a module and its class, which is imported when the fold is opened.
+
+    A wing that stands above the explorers can make one as well.
+    """
+
+    title: str
+    home: str
+
+
+class Content(Protocol):
+    """What a fold holds; it is made with the library and with a function that shows it again, from any thread."""
+
+    def parts(self, settings: Any, results: Any) -> list[Data]:
+        """Say what there is to see."""
+        ...
+
+    def hear(self, settings: Any, results: Any, event: Data) -> Any:
+        """Take what a hand does; returns other settings for the explorer, or None."""
+        ...
+
+
+class Folds:
+    """The folds of one explorer."""
+
+    def __init__(self, folds: Mapping[str, Fold], library: Any, again: Callable[[str], None]) -> None:
+        self._known, self._library, self._again = folds, library, again
+        self._made: dict[str, Content] = {}
+        self._parts: dict[str, list[Data]] = {}
+        self._of: dict[str, Any] = {}
+
+    def shown(self, settings: Any, opened: Collection[str]) -> list[Data]:
+        """Return all folds; the open ones with their parts, and whether these are of other settings."""
+        return [
+            {"name": name, "title": fold.title, "open": name in opened, **self._held(name, settings, opened)}
+            for name, fold in self._known.items()
+        ]
+
+    def refresh(self, settings: Any, results: Any, opened: Collection[str]) -> None:
+        """Work out what is open and not of these settings."""
+        for name in self._known:
+            if name in opened and self._of.get(name) is not settings:
+                self._parts[name] = self._told(name, settings, results)
+                self._of[name] = settings
+
+    def figures(self, opened: Collection[str]) -> dict[str, Data]:
+        """Return the figures of the open folds for a report, each under what its fold says."""
+        results = {}
+        for parts in (self._parts.get(name, []) for name in self._known if name in opened):
+            texts = [part["text"] for part in parts if part["is"] == "text"]
+            for part in parts:
+                if part["is"] == "figure":
+                    note = " ".join([*texts, part["figure"]["note"]])
+                    results[part["name"]] = {**part["figure"], "note": note}
+        return results
+
+    def hear(self, settings: Any, results: Any, event: Data) -> Any:
+        """Let a fold take what a hand does in it; returns other settings, or None."""
+        name = str(event.get("fold"))
+        if len(event) <= 1:  # the page asks for it again
+            return None
+        to = self._content(name).hear(settings, results, event)
+        self.forget(name)
+        return to
+
+    def forget(self, name: str) -> None:
+        """Let a fold be worked out again when it is next asked for."""
+        self._of.pop(name, None)
+
+    def _held(self, name: str, settings: Any, opened: Collection[str]) -> Data:
+        if name not in opened:
+            return {"parts": [], "stale": False}
+        return {"parts": self._parts.get(name, []), "stale": self._of.get(name) is not settings}
+
+    def _told(self, name: str, settings: Any, results: Any) -> list[Data]:
+        try:
+            return self._content(name).parts(settings, results)
+        except (ValueError, LookupError, TypeError, ImportError, ArithmeticError) as problem:
+            return [text(refusal(problem)["text"], "error")]
+
+    def _content(self, name: str) -> Content:
+        if name not in self._known:
+            raise LookupError(f"no fold {brief(name)}; there are {quoted(self._known)}; open one of them")
+        if name not in self._made:
+            module, _, made = self._known[name].home.partition(":")
+            self._made[name] = getattr(import_module(module), made)(self._library, lambda: self._again(name))
+        return self._made[name]
+
+
+def text(sentence: str, level: str = "") -> Data:
+    """Return a sentence as a part."""
+    return {"is": "text", "text": sentence, "level": level}
+
+
+def choice(label: str, name: str, options: Mapping[str, str], value: str) -> Data:
+    """Return something to choose as a part; what is chosen is heard under its name."""
+    choices = [{"value": each, "label": said} for each, said in options.items()]
+    return {"is": "choice", "label": label, "name": name, "options": choices, "value": value}
+
+
+def button(label: str, tells: Data, **more: Any) -> Data:
+    """Return a button; `more` may hold a tip, and the bar that is shown while it is under the pointer."""
+    return {"is": "button", "text": label, "tells": tells, **more}

@@ -1,0 +1,266 @@
+"""Report: an explorer as one file of HTML, which needs no kernel and no network.
+
+Everything that varies goes into the page as text, or as JSON that a script reads and sets as text. The page forbids
+itself, by its policy, any script but its own and any request at all. The same explorer gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from budgetkit.budget.html import DOCTYPE, NOTHING, Markup, element, joined, safe, xml_element
+from budgetkit.lab.figures.svg import svg
+from budgetkit.message import Message
+
+Data = dict[str, Any]
+_FOLDER: Final = Path(__file__).parent / "view"
+LARGEST: Final = 1_900_000  # bytes of a page
+BARS: Final = 2  # the column of a strip in which the bars stand
+#: Rows of a table and characters of a message; where a page grows too large, the next pair is tried.
+_LEVELS: Final = ((1_000, 700), (300, 250), (100, 80), (20, 0))
+
+_WITHOUT: Final = "Without scripts the figures stand still and the tables stay closed."
+_FOOT: Final = "Made by budgetkit. All of it is in this file; it asks the network for nothing."
+_HERE: Final = "<!-- data -->"  # where the data stands in the page; any text of it is escaped
+
+
+def page(
+    title: str, state: Data, charts: Mapping[str, Data], film: Data, messages: Sequence[Message], text: str
+) -> str:
+    """Return a report: key figures, what is played turn by turn, figures with their tables, and the set-up as text."""
+    before, behind = _around(title, state, charts, text)
+    for rows, longest in _LEVELS:
+        shown_messages = [_message(message, longest) for message in messages]
+        data = _data(state, charts, rows, film and {**film, "messages": shown_messages})
+        if len(before.encode()) + len(data.encode()) + len(behind) <= LARGEST:
+            return f"{before}{data}{behind}"
+    return f"{before}{_data(state, charts, 0, {})}{behind}"
+
+
+def receipt_page(title: str, receipt: Data, film: Data, messages: Sequence[Message], text: str) -> str:
+    """Return a receipt: stored answers among which the page chooses; messages stand in it only where they are given."""
+    state: Data = {"status": {"text": "", "level": "none"}}
+    before, behind = _around(title, state, {}, text, element("section", id="bk-receipt"))
+    for _, longest in _LEVELS:
+        said = [_message(message, longest) for message in messages]
+        data = _json({"film": film and {**film, "messages": said}, "tables": {}, "receipt": receipt})
+        if len(before.encode()) + len(data.encode()) + len(behind) <= LARGEST:
+            return f"{before}{data}{behind}"
+    return f"{before}{_json({'film': {}, 'tables': {}, 'receipt': receipt})}{behind}"
+
+
+def _data(state: Data, charts: Mapping[str, Data], rows: int, film: Data) -> str:
+    """Return what the script of a report reads."""
+    tables = {name: _short(chart["table"], rows) for name, chart in charts.items() if chart.get("table")}
+    if strip := state.get("strip"):
+        tables["strip"] = strip_table(strip)
+    return _json({"film": film, "tables": tables})
+
+
+def _json(content: Data) -> str:
+    """Return plain data as JSON that no text in it can end."""
+    data = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    return safe(data).replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _around(
+    title: str, state: Data, charts: Mapping[str, Data], setup: str, receipt: Markup = NOTHING
+) -> tuple[str, str]:
+    """Return the page before its data and behind them; the two together are whole."""
+    cards = [_figure(name, chart) for name, chart in charts.items() if chart.get("spec")]
+    if strip := state.get("strip"):
+        cards.append(strip_card(strip))
+    script, style = parts()
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'"
+    status = state["status"]
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=policy),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("title", title),
+        element("style", Markup(f"\n{style}")),
+    )
+    main = element(
+        "main",
+        element("h1", title),
+        element("p", state.get("source") or "", class_="bk-source"),
+        *_read(state),
+        _key_figures(state.get("kpis", [])),
+        _status(status),
+        element("noscript", element("p", _WITHOUT, class_="bk-note")),
+        receipt,
+        element("div", id="bk-film"),
+        element("div", *cards, class_="bk-figures"),
+        element("div", id="bk-messages"),
+        _setup(setup),
+        element("footer", element("p", _FOOT)),
+        class_="bk-view",
+    )
+    data = element("script", Markup(_HERE), type="application/json", id="bk-data")
+    body = element("body", main, data, element("script", Markup(script)), class_="bk-report")
+    page = f"{DOCTYPE}\n{element('html', head, body, lang='en')}\n"
+    before, _, behind = page.partition(_HERE)
+    return before, behind
+
+
+def _read(state: Data) -> list[Markup]:
+    """Say what was read of the file; nothing where it is a shipped one."""
+    facts = state.get("door", {}).get("facts")
+    sentences = facts["sentences"] if facts else []
+    return [element("p", f"{sentence}.", class_="bk-note") for sentence in sentences]
+
+
+def _status(status: Data) -> Markup:
+    """Return the sentences under the key figures; nothing where there are none."""
+    if not status["text"]:
+        return NOTHING
+    sentences = [element("p", sentence) for sentence in [status["text"], *status.get("more", [])]]
+    return element("div", element("div", *sentences), class_=f"bk-status bk-is-{status.get('level', '')}")
+
+
+def _setup(setup: str) -> Markup:
+    """Return the set-up as text that can be folded away; nothing where there is none."""
+    if not setup:
+        return NOTHING
+    summary = element("summary", "The set-up, to load again")
+    return element("details", summary, element("pre", setup, tabindex="0"), class_="bk-card")
+
+
+@cache
+def parts() -> tuple[str, str]:
+    """Return the script and the style sheet of every report."""
+    script, style = (
+        "\n".join((_FOLDER / f"{name}.{kind}").read_text("utf-8") for name in names)
+        for kind, names in (
+            ("js", ("dom", "lane", "play", "strip", "receipt", "report")),
+            ("css", ("view", "play", "report")),
+        )
+    )
+    return f"(() => {{\n{script}\n}})();", style
+
+
+def _key_figures(kpis: Iterable[Data]) -> Markup:
+    items = [
+        element(
+            "li",
+            element("b", kpi["value"]),
+            element("span", kpi["label"]),
+            element("i", kpi.get("change") or ""),
+            class_="bk-kpi",
+            title=kpi.get("tip") or "",
+        )
+        for kpi in kpis
+    ]
+    return element("ul", *items, class_="bk-kpis", aria_label="Key figures")
+
+
+def _figure(name: str, chart: Data) -> Markup:
+    drawn = Markup(svg(chart["spec"], f"{chart['title']} {chart['note']}", heading=False))
+    figure = element("div", drawn, class_="bk-figure", data_by=chart["click"])
+    return _card(name, chart["title"], chart["note"], figure)
+
+
+def _card(name: str, title: str, note: str, drawn: Markup, classes: str = "bk-card") -> Markup:
+    scroll = element(
+        "div",
+        element("table", class_="bk-table"),
+        class_="bk-scroll",
+        tabindex="0",
+        role="region",
+        aria_label=f"Table: {title}",
+    )
+    table = element("details", element("summary", "Table"), scroll, data_table=name)
+    heading = element("h2", title)
+    return element("section", heading, element("p", note, class_="bk-note"), drawn, table, class_=classes)
+
+
+def _short(table: Data, rows: int) -> Data:
+    """Return the first rows of a table, and how many there are."""
+    return {**table, "rows": table["rows"][:rows], "all": len(table["rows"])}
+
+
+def strip_table(strip: Data) -> Data:
+    """Return the design card's table of errors, to be read as a table."""
+    names = ("kind", "where", "error", "really", "between", "pool", "verdict", "tip")
+    heads = ("kind", "text", "error", "really", "nine texts in ten", "pool left", "that is", "counted")
+    rows = [[str(row[name]) for name in names] for row in strip["rows"]]
+    return {"columns": [{"name": name, "number": False} for name in heads], "rows": rows, "all": len(rows)}
+
+
+def strip_card(strip: Data) -> Markup:
+    """Return the design card's picture of errors, as the page of a living card draws it."""
+    line = float(strip["line"])
+    scale = element(
+        "div",
+        element("b", strip["line_text"], style=f"right:{100 - line:.2f}%"),
+        element("span", strip["behind"], style=f"left:{line:.2f}%"),
+        class_="bk-scale",
+    )
+    heads = [element("th", element("span", name), scope="col", role="columnheader") for name in strip["columns"]]
+    heads[BARS] = element("th", scale, scope="col", role="columnheader", aria_label=strip["columns"][BARS])
+    kinds = [row["kind"] for row in strip["rows"]]
+    rows = [_strip_row(row, strip, kinds.index(row["kind"]) == place) for place, row in enumerate(strip["rows"])]
+    table = element(
+        "table",
+        element("thead", element("tr", *heads, role="row"), role="rowgroup"),
+        element("tbody", *rows, role="rowgroup"),
+        class_="bk-strip-table",
+        role="table",
+        aria_label=strip["title"],
+        style=f"--bk-own:{strip['color']}",
+    )
+    return _card("strip", str(strip["title"]), str(strip["note"]), table, classes="bk-card bk-errors")
+
+
+def _strip_row(row: Data, strip: Data, is_first: bool) -> Markup:
+    """Return one kind of text, with its bar."""
+    low, high = row["interval"]
+    line, bar = float(strip["line"]), float(row["bar"])
+    safety, pool = strip["bands"]
+    places = [
+        ("safety", safety["x"], safety["width"], 0, 14),
+        ("pool", pool["x"], pool["width"], 0, 14),
+        ("unused", bar, max(0, line - bar) if bar else 0, 3, 8),
+        ("within", 0, min(bar, line), 3, 8),
+        ("beyond", line, max(0, bar - line), 3, 8),
+        ("line", line - 0.15, 0.3 if bar else 0, 0, 14),
+        ("interval", low, max(0, high - low), 6.4, 1.2),
+        ("least", low, 0.3 if high > low else 0, 4, 6),
+        ("most", high - 0.3, 0.3 if low < high < 100 else 0, 4, 6),
+    ]
+    drawn = [
+        xml_element("rect", class_=f"bk-{name}", x=f"{x:.2f}", y=y, width=f"{width:.2f}", height=height)
+        for name, x, width, y, height in places
+    ]
+    reach = xml_element(
+        "svg", *drawn, class_="bk-reach", viewBox="0 0 100 14", preserveAspectRatio="none", aria_hidden="true"
+    )
+    cells: list[str | Markup] = [
+        str(row["where"]),
+        reach,
+        str(row["error"]),
+        joined([element("b", row["really"]), element("small", row["between"])]),
+        joined([element("b", row["pool"]), element("small", row["pool_between"])]),
+        str(row["verdict"]),
+    ]
+    marks = f"bk-is-{row['level']}{' bk-first' if is_first else ''}"
+    head = element("th", row["kind"], scope="row", role="rowheader", title=row["means"])
+    shown_cells = [element("td", cell, role="cell") for cell in cells]
+    return element("tr", head, *shown_cells, role="row", class_=marks, title=row["tip"])
+
+
+def _message(message: Message, longest: int) -> list[str]:
+    """Return who speaks, and the beginning of what is said."""
+    calls = [f"\u2192 {call.name}({call.arguments})" for call in message.tool_calls]
+    text = "\n".join(filter(None, (message.text, *calls)))
+    more = f" \u2026 {len(text) - longest:,} more characters" if len(text) > longest else ""
+    name = message.raw.get("name")
+    return [f"{message.role} ({name})" if isinstance(name, str) and name else message.role, text[:longest] + more]

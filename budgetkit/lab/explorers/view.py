@@ -1,0 +1,141 @@
+"""The anywidget view: what the kernel says, drawn in the page.
+
+The page's code is plain modules in ``view/``, put one behind the other; nothing is built or fetched. plotly's own
+JavaScript is not among them: a page asks for it once, whatever number of explorers it shows.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import types
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import traitlets as t
+
+from budgetkit.counters.encodings import replace_surrogates
+from budgetkit.files import extra
+
+_PARTS = (
+    "dom",
+    "plotly",
+    "page",
+    "courier",
+    "bar",
+    "handles",
+    "window",
+    "charts",
+    "files",
+    "panels",
+    "reader",
+    "strip",
+    "door",
+    "card",
+    "lane",
+    "play",
+    "folds",
+    "view",
+)
+_FOLDER = Path(__file__).parent / "view"
+#: What the page's console and stacks call the view's script, which has no address of its own.
+SCRIPT = "budgetkit/view.js"
+
+
+def _source() -> str:
+    parts = [(_FOLDER / f"{part}.js").read_text("utf-8") for part in _PARTS]
+    return "\n".join([*parts, f"//# sourceURL={SCRIPT}\n"])
+
+
+@cache
+def plotly_script() -> bytes:
+    """Return plotly's JavaScript as it lies in the plotly package, compressed."""
+    with extra("lab", "a figure"):
+        import plotly
+
+    script = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+    return gzip.compress(script.read_bytes(), 6, mtime=0)
+
+
+def sendable(value: Any) -> Any:
+    r"""Return plain data as a page can be sent it: halves of characters replaced, and no number that JSON lacks.
+
+    Examples
+    --------
+    >>> sendable({"said": ["cut \ud83d", 3, float("nan")]}) == {"said": ["cut \ufffd", 3, None]}
+    True
+    """
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except ValueError:
+        return _mended(value)
+    return value
+
+
+def _mended(value: Any) -> Any:
+    if isinstance(value, str):
+        return replace_surrogates(value)
+    if isinstance(value, Mapping):
+        return {_mended(key): _mended(entry) for key, entry in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return [*map(_mended, value)] if isinstance(value, list | tuple) else value
+
+
+class View(anywidget.AnyWidget):
+    """The picture beside the controls.
+
+    Its traits are what the page shows; what a hand does there comes back as messages. `view_of` makes the view of one
+    kind of explorer.
+    """
+
+    _esm = _source()
+    _css = "".join((_FOLDER / f"{name}.css").read_text("utf-8") for name in ("view", "play"))
+    state = t.Dict().tag(sync=True)
+    #: How a file is given, and what was read of the one that is shown; apart from the state, since no move changes it.
+    door = t.Dict().tag(sync=True)
+    texts = t.Dict().tag(sync=True)
+    reader = t.Dict().tag(sync=True)
+    #: The tables and folds that are open.
+    opened = t.List(t.Unicode()).tag(sync=True)
+    #: What the page plays by itself, sent once it is opened.
+    play = t.Dict().tag(sync=True)
+    folds: Any = t.List().tag(sync=True)
+    #: What may be drawn, in order.
+    figures = t.List(t.Unicode()).tag(sync=True)
+    #: The files that may be opened: purpose (the command that takes them), label and accept.
+    opens: Any = t.List().tag(sync=True)
+
+    @staticmethod
+    def _trait_to_json(value: Any, widget: Any) -> Any:
+        # Half of an emoji, as texts cut by their length end with, would keep all that is sent with it from the page.
+        return sendable(value)
+
+    def send_plotly(self) -> None:
+        """Send plotly's JavaScript to the page that asked for it."""
+        self.send({"kind": "plotly"}, buffers=[plotly_script()])
+
+    def report(self, text: str, progress: float) -> None:
+        """Say how far something is that takes long."""
+        self.send(
+            {"kind": "status", "status": {"level": "busy", "text": replace_surrogates(text), "progress": progress}}
+        )
+
+    def draw(self, charts: Mapping[str, dict[str, Any]], serial: int) -> None:
+        """Show figures; those that are as they were are not sent again."""
+        for name in self.figures:
+            drawn, new = getattr(self, f"figure_{name}"), charts.get(name, {})
+            if {**drawn, "serial": 0} != {**new, "serial": 0}:
+                setattr(self, f"figure_{name}", {**new, "serial": serial})
+        self.play = charts.get("play", {})
+
+
+def view_of(name: str, figures: Sequence[str], opens: Sequence[Mapping[str, Any]]) -> type[View]:
+    """Return the view of one kind of explorer; each figure is a trait, so that only changed ones are sent."""
+    traits = {f"figure_{figure}": t.Dict().tag(sync=True) for figure in figures}
+    more = {"figures": t.List([*figures]).tag(sync=True), "opens": t.List([*opens]).tag(sync=True)}
+    return types.new_class(name, (View,), exec_body=lambda body: body.update({**traits, **more}))

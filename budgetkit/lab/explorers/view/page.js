@@ -1,0 +1,173 @@
+// What the page needs of an explorer: keys that stay here, names for ipywidgets' sliders, and the theme.
+
+// JupyterLab's command mode takes x, b, dd and the arrows from a focused widget and changes the notebook with
+// them. Keys stop at the explorer; shortcuts with Ctrl, Alt or Cmd, Escape and Shift+Enter pass.
+//
+// JupyterLab hears a key on its way up, Notebook 7 on its way down, before it has come here. Both leave a key alone
+// whose target has this mark; only the window hears it earlier.
+const SUPPRESSED = "data-lm-suppress-shortcuts";
+
+function guardKeys(box) {
+  const isOurs = (event) => {
+    const passes = event.ctrlKey || event.metaKey || event.altKey || event.key === "Escape";
+    return !passes && !(event.shiftKey && event.key === "Enter");
+  };
+  const mark = (event) => {
+    if (box.contains(event.target)) event.target.toggleAttribute(SUPPRESSED, isOurs(event));
+  };
+  const stop = (event) => {
+    if (isOurs(event)) event.stopPropagation();
+  };
+  window.addEventListener("keydown", mark, true);
+  box.addEventListener("keydown", stop);
+  return () => {
+    window.removeEventListener("keydown", mark, true);
+    box.removeEventListener("keydown", stop);
+  };
+}
+
+// A slider of ipywidgets that is held by the pointer: all its moves until it is let go are one step to take back.
+function watchGrabs(box, post, steady) {
+  const own = Math.random().toString(36).slice(2);
+  let count = 0;
+  const grab = (event) => {
+    if (!event.target.closest(".widget-slider")) return;
+    const move = `${own} ${++count}`;
+    post({ kind: "grab", move });
+    steady(true);
+    const done = () => {
+      for (const name of ["pointerup", "pointercancel"]) window.removeEventListener(name, done, true);
+      post({ kind: "release", move });
+      steady(false);
+    };
+    for (const name of ["pointerup", "pointercancel"]) window.addEventListener(name, done, true);
+  };
+  box.addEventListener("pointerdown", grab, true);
+  return () => box.removeEventListener("pointerdown", grab, true);
+}
+
+// What there is to say about a number that was typed stands under its box, until something else is said. Returns the
+// status for the sentence above: what holds, or what is to be said where its box is out of sight.
+function tellBeside(box, status) {
+  const { beside, note, holds } = status;
+  box?.querySelectorAll(".bk-beside").forEach((node) => node.remove());
+  if (!box || !beside || !note) return status;
+  const named = [...box.querySelectorAll(".bk-controls [title]")].find((node) => node.title === beside);
+  const place = named?.closest(".bk-row, .bk-limits, .bk-pair, .bk-prices") ?? named?.closest(".jupyter-widgets");
+  if (!place?.clientWidth) return status;
+  place.insertAdjacentElement("afterend", element("p", { class: "bk-beside", role: "alert" }, note));
+  return holds;
+}
+
+// What stands beside the charts stays in sight while they scroll: what lies around the explorer is not to hold it,
+// and its height is that of the part of the page that scrolls.
+function keepInSight(box) {
+  let scroller = box.parentElement;
+  const scrolls = (node) => {
+    const isBox = node.matches(".jp-Cell-outputArea"); // Notebook 7 puts what is high into a low box: not this
+    const isHigh = node.scrollHeight > node.clientHeight + 1 || node.matches(".jp-WindowedPanel-outer");
+    return /auto|scroll/.test(getComputedStyle(node).overflowY) && isHigh && !isBox;
+  };
+  for (; scroller && scroller !== document.body && !scrolls(scroller); scroller = scroller.parentElement) {
+    scroller.classList.add("bk-around");
+  }
+  const measure = () => box.style.setProperty("--bk-sight", `${Math.min(scroller?.clientHeight ?? Infinity, window.innerHeight)}px`);
+  const observer = new ResizeObserver(measure);
+  observer.observe(scroller ?? document.body);
+  return () => observer.disconnect();
+}
+
+// The controls can be passed over: the first stop of the keyboard goes to the bar, or to the first figure.
+function skipButton(goal) {
+  const button = element("button", { type: "button", class: "bk-skip" }, "Skip the controls");
+  button.addEventListener("click", () => goal()?.focus());
+  return button;
+}
+
+// Groups of controls that are seldom needed are folded away; their heading opens them.
+function foldGroups(box) {
+  const fold = ({ target }) => {
+    const button = target.closest(".bk-heading button");
+    if (!button) return;
+    const isFolded = button.closest(".bk-group").classList.toggle("bk-folded");
+    put(button, { "aria-expanded": String(!isFolded) });
+  };
+  box.addEventListener("click", fold);
+  return () => box.removeEventListener("click", fold);
+}
+
+// A kernel that is gone: the last picture stays, and one sentence says what to do.
+const GONE = "The kernel is gone; this is the last picture. Run the cell again to go on from it.";
+
+function watchKernel(box, lost) {
+  let isLost = false;
+  const look = () => {
+    const now = box.classList.contains("jupyter-widgets-disconnected");
+    if (now && !isLost) lost();
+    isLost = now;
+    box.toggleAttribute("inert", now);
+  };
+  const observer = new MutationObserver(look);
+  observer.observe(box, { attributes: true, attributeFilter: ["class"] });
+  look();
+  return () => observer.disconnect();
+}
+
+// ipywidgets gives a slider's handle no name of its own, and a button that stays pressed no state.
+function nameControls(box) {
+  for (const handle of box.querySelectorAll(".widget-slider .noUi-handle")) {
+    const slider = handle.closest(".widget-slider");
+    const readout = slider.querySelector(".widget-readout")?.textContent.trim();
+    put(handle, { "aria-label": labelOf(slider) });
+    if (readout) put(handle, { "aria-valuetext": readout });
+  }
+  const inputs = [...box.querySelectorAll(".bk-number input")];
+  box.style.setProperty("--bk-digits", Math.max(8, ...inputs.map((input) => input.value.length)));
+  for (const input of inputs.filter((each) => each.closest(".bk-row"))) {
+    put(input, { "aria-label": input.title || `${labelOf(input.closest(".bk-row"))}, tokens` });
+  }
+  for (const list of box.querySelectorAll(".bk-pair select[title]")) put(list, { "aria-label": list.title });
+  for (const button of box.querySelectorAll(".widget-toggle-button")) {
+    put(button, { "aria-pressed": button.classList.contains("mod-active"), "aria-label": button.title || null });
+  }
+}
+
+function labelOf(node) {
+  const label = node.querySelector(".widget-label")?.textContent.replace(/\u200b/g, "").trim();
+  return label || node.title || "slider";
+}
+
+function watchControls(box) {
+  let waiting = false;
+  const later = () => {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => {
+      waiting = false;
+      nameControls(box);
+    });
+  };
+  const observer = new MutationObserver(later);
+  observer.observe(box, { subtree: true, childList: true, characterData: true, attributeFilter: ["class", "title"] });
+  nameControls(box);
+  return () => observer.disconnect();
+}
+
+// JupyterLab names the new theme before its style sheet has arrived, so the colours are looked at a few times.
+const THEME_LOOKS = [0, 60, 250, 1000, 3000]; // milliseconds after a change
+
+function watchTheme(node, changed) {
+  const colours = () => ["--bk-ink", "--bk-line", "--bk-card"].map((name) => getComputedStyle(node).getPropertyValue(name)).join();
+  let last = colours();
+  const look = () => {
+    const now = colours();
+    if (now !== last && node.isConnected) {
+      last = now;
+      changed();
+    }
+  };
+  const observer = new MutationObserver(() => THEME_LOOKS.forEach((wait) => setTimeout(look, wait)));
+  const attributeFilter = ["data-jp-theme-name", "data-jp-theme-light", "data-theme", "class"];
+  observer.observe(document.body, { attributes: true, attributeFilter });
+  return () => observer.disconnect();
+}

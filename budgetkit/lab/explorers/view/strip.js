@@ -1,0 +1,81 @@
+// The strip: a table with a bar in each row, which a narrow page lays out as three lines a row.
+
+const STRIP_BAR = 2; // the column of the bars
+const STRIP_LAYERS = ["safety", "pool", "unused", "within", "beyond", "line", "interval", "least", "most"];
+
+function createStrip() {
+  const title = element("h3", {});
+  const note = element("p", { class: "bk-note" });
+  const scale = element("div", { class: "bk-scale" }, element("b"), element("span"));
+  const heads = element("tr", { role: "row" });
+  const body = element("tbody", { role: "rowgroup" });
+  const head = element("thead", { role: "rowgroup" }, heads);
+  const table = element("table", { class: "bk-strip-table", role: "table" }, head, body);
+  const root = element("section", { class: "bk-card bk-errors" }, title, note, table);
+  const makeHead = ({ key }) => element("th", { scope: "col", role: "columnheader" }, key === String(STRIP_BAR) ? scale : element("span"));
+  const paint = (strip) => {
+    say(title, strip.title);
+    say(note, strip.note);
+    put(table, { "aria-label": strip.title, style: `--bk-own:${strip.color}` });
+    const columns = strip.columns.map((name, i) => ({ key: String(i), name }));
+    keep(heads, columns, makeHead, (node, { key, name }) => {
+      if (key === String(STRIP_BAR)) put(node, { "aria-label": name });
+      else say(node.firstChild, name);
+    });
+    paintScale(scale, strip);
+    keep(body, strip.rows, makeRow, (node, row) => paintRow(node, row, strip));
+  };
+  return { root, paint };
+}
+
+function paintScale(scale, strip) {
+  const [budget, behind] = scale.children;
+  put(budget, { style: `right:${100 - strip.line}%` });
+  put(behind, { style: `left:${strip.line}%`, title: strip.behind });
+  say(budget, strip.line_text);
+  say(behind, strip.behind);
+}
+
+function makeRow() {
+  const svg = shape("svg", { class: "bk-reach", viewBox: "0 0 100 14", preserveAspectRatio: "none", "aria-hidden": "true" });
+  for (const name of STRIP_LAYERS) svg.append(shape("rect", { class: `bk-${name}` }));
+  const cell = (...children) => element("td", { role: "cell" }, ...children);
+  const cells = [cell(), cell(svg), cell(), cell(element("b"), element("small")), cell(element("b"), element("small")), cell()];
+  return element("tr", { role: "row" }, element("th", { scope: "row", role: "rowheader" }), ...cells);
+}
+
+function paintRow(node, row, strip) {
+  const [kind, where, bar, error, really, pool, verdict] = node.children;
+  const isFirst = strip.rows.find((other) => other.kind === row.kind) === row;
+  put(node, { class: `bk-is-${row.level} ${isFirst ? "bk-first" : ""}`.trim(), title: row.tip });
+  put(kind, { title: row.means });
+  say(kind, row.kind);
+  say(where, row.where);
+  say(error, row.error);
+  say(really.firstChild, row.really);
+  say(really.lastChild, row.between);
+  say(pool.firstChild, row.pool);
+  say(pool.lastChild, row.pool_between);
+  say(verdict, row.verdict);
+  paintReach(bar.firstChild, row, strip);
+}
+
+// What the budget really takes, over who gives what is too much; the thin line reaches over nine texts in ten.
+function paintReach(svg, row, strip) {
+  const [safety, pool, unused, within, beyond, line, interval, least, most] = svg.children;
+  const [low, high] = row.interval;
+  strip.bands.forEach((band, i) => put([safety, pool][i], { x: band.x, width: band.width, y: 0, height: 14 }));
+  put(unused, { x: row.bar, width: row.bar ? Math.max(0, strip.line - row.bar) : 0, y: 3, height: 8 });
+  put(within, { x: 0, width: Math.min(row.bar, strip.line), y: 3, height: 8 });
+  put(beyond, { x: strip.line, width: Math.max(0, row.bar - strip.line), y: 3, height: 8 });
+  put(line, { x: strip.line - 0.15, width: row.bar ? 0.3 : 0, y: 0, height: 14 });
+  put(interval, { x: low, width: Math.max(0, high - low), y: 6.4, height: 1.2 });
+  put(least, { x: low, width: high > low ? 0.3 : 0, y: 4, height: 6 });
+  put(most, { x: high - 0.3, width: high > low && high < 100 ? 0.3 : 0, y: 4, height: 6 });
+}
+
+// The window as one small bar, its lines in their colours.
+function makeMiniature(bar) {
+  const parts = bar.map(({ tip, width, color, hatch }) => element("span", { class: hatch ? "bk-hatched" : null, title: tip, style: `width:${width}%;background-color:${color}` }));
+  return element("div", { class: "bk-miniature", role: "img", "aria-label": bar.map(({ tip }) => tip).join("; ") }, ...parts);
+}

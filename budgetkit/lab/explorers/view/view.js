@@ -1,0 +1,146 @@
+// An explorer's view: it draws what the kernel says, and sends back what the hand does.
+
+const SETTLING = 100; // milliseconds between two looks whether a view is in the page
+
+// ipywidgets catches what fails while a change is shown and keeps one line of it: the page is to get it whole.
+function told(call) {
+  return (...given) => {
+    try {
+      call(...given);
+    } catch (error) {
+      reportError(error);
+    }
+  };
+}
+
+function render({ model, el }) {
+  let box = null; // the whole explorer, once it is in the page
+  let gone = false; // a view that is scrolled away is out of the page for a while, and not gone
+  const alive = () => !gone;
+  const courier = createCourier(model, (isBusy) => put(head, { "data-busy": isBusy || null }));
+  const status = createStatus();
+  const report = (news) => paintStatus(status, news, (of) => folds.ask("why", of));
+  const uploads = createUploads(model, report);
+  const opens = (isSetup) => {
+    const wanted = model.get("opens").filter(({ purpose }) => (purpose === "setup") === isSetup);
+    return wanted.map(({ purpose, label, accept }) => fileButton(label, accept, (file) => uploads.send(file, purpose)));
+  };
+
+  const kpis = element("ul", { class: "bk-kpis", "aria-label": "Key figures" });
+  const actions = createActions(courier.post);
+  const hasBar = Boolean(model.get("state").bar);
+  const pane = hasBar ? createWindow(courier.post) : null;
+  const isCard = Boolean(model.get("state").strip);
+  const card = createCard(isCard, actions);
+  const source = element("p", { class: "bk-source" });
+  const door = createDoor("text" in model.get("door"), courier.post, opens(false));
+  const strip = element("div", { class: "bk-header bk-strip" }, source, ...(isCard ? [] : [door.line, actions.root]));
+  const top = isCard ? [element("div", { class: "bk-header bk-strip" }, door.line, actions.root), door.facts, ...card.over] : [strip, door.facts];
+  const head = element("div", { class: "bk-view bk-head" }, ...top, kpis, status);
+  const front = element("div", { class: "bk-view bk-front" }, ...(pane ? pane.nodes : []), ...card.under);
+
+  const charts = createCharts(model, alive, courier.post, () => Boolean(pane?.isMoving()));
+  const reader = createReader(model);
+  const play = createKeptPlay(model, courier.post);
+  const folds = createFolds(model, alive, (bar) => pane?.preview(bar, model.get("state").bar));
+  const takeaway = createTakeaway(model, opens(true));
+  const body = element("div", { class: "bk-view bk-body" }, ...(isCard ? [strip] : []), ...play.nodes, folds.root, charts.root, takeaway.root);
+  const dock = element("div", { class: "bk-view bk-dock" }, reader.root);
+
+  el.classList.add("bk-host");
+  el.append(head, front, body, dock);
+
+  const hover = (key) => {
+    pane?.highlight(key);
+    charts.highlight(key);
+    reader.highlight(key);
+  };
+  charts.onHover = reader.onHover = hover;
+  charts.onClick = reader.expect;
+  reader.onAsk = (of) => folds.ask("why", of);
+  if (pane) pane.onHover(hover);
+
+  const drawState = () => {
+    const state = model.get("state");
+    if (!state.kpis) return;
+    courier.landed(state.ack);
+    paintKpis(kpis, state.kpis);
+    report(tellBeside(box, state.status));
+    pane?.draw(state.bar);
+    card.paint(state);
+    actions.paint(state.actions);
+    say(put(source, { title: state.source }), state.source);
+    charts.arrange(state.figures);
+    folds.settle();
+    put(head, { "data-serial": state.serial });
+  };
+  // While something is moved, what is above and below it keeps its height.
+  const steady = (on) => {
+    for (const node of [status, kpis, ...front.querySelectorAll(".bk-legend")]) {
+      node.style.height = on ? `${node.getBoundingClientRect().height}px` : "";
+      node.classList.toggle("bk-steady", on);
+    }
+  };
+  if (pane) pane.onDrag(steady);
+  const redraw = () => {
+    fitKpis(kpis);
+    pane?.redraw();
+    charts.drawAll();
+    play.paint();
+    folds.redraw();
+  };
+  const receive = (message, buffers) => {
+    if (message.kind === "plotly") unpackPlotly(buffers[0]);
+    if (message.kind === "file") uploads.arrived(message);
+    if (message.kind === "status") report(message.status);
+    if (message.kind === "shared") message.names.forEach((name, i) => download(name, buffers[i]));
+  };
+  const changes = {
+    "change:state": drawState,
+    "change:door": () => door.paint(model.get("door")),
+    "change:texts": takeaway.paint,
+    "change:reader": reader.paint,
+    "change:play": play.draw,
+    "change:opened": () => [charts.drawAll(), folds.paint()],
+    "change:folds": folds.paint,
+    "msg:custom": receive,
+  };
+  for (const key of model.get("figures")) changes[`change:figure_${key}`] = () => charts.draw(key);
+  for (const [name, call] of Object.entries(changes)) model.on(name, (changes[name] = told(call)));
+
+  const sizes = new ResizeObserver(redraw);
+  sizes.observe(head);
+  sizes.observe(charts.root);
+  // Hidden and shown again within a frame, as JupyterLab's page is when a theme has come, nothing seems to have changed
+  // its size: whoever is observed anew is told of in any case.
+  charts.onHidden = () => {
+    sizes.unobserve(charts.root);
+    sizes.observe(charts.root);
+  };
+  const stops = [watchTheme(body, redraw), () => sizes.disconnect()];
+  // A view far down a notebook is made before it is put beside its controls.
+  const settle = () => {
+    box = el.closest(".bk-explorer") ?? (el.isConnected ? el : null);
+    if (gone) return;
+    if (!box) return void setTimeout(settle, SETTLING);
+    stops.push(guardKeys(box), watchControls(box), undoByKey(box, courier.post), keepInSight(box), foldGroups(box));
+    if (!box.querySelector(".bk-skip")) box.prepend(skipButton(() => front.querySelector("[tabindex]") ?? body.querySelector("summary")));
+    const purpose = model.get("opens").find((each) => each.purpose !== "setup")?.purpose;
+    if (purpose) stops.push(watchDrops(box, (file) => uploads.send(file, purpose)));
+    stops.push(watchGrabs(box, (message) => model.send(message), steady));
+    stops.push(watchKernel(box, () => report({ level: "note", text: GONE })));
+  };
+  requestAnimationFrame(settle);
+  drawState();
+  door.paint(model.get("door"));
+  takeaway.paint();
+  reader.paint();
+  folds.paint();
+  return () => {
+    gone = true;
+    stops.forEach((stop) => stop());
+    for (const [name, call] of Object.entries(changes)) model.off(name, call);
+  };
+}
+
+export default { render };

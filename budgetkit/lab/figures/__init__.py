@@ -1,0 +1,74 @@
+"""Figures: each asks one question, and is drawn from one table that answers it.
+
+Call a figure for plotly's; its ``spec`` is the same as plain data, its ``table`` what it is drawn from::
+
+    figures.waterfall(plan)          plotly.graph_objects.Figure
+    figures.waterfall.spec(plan)     {"data": [...], "layout": {...}}, without importing plotly
+    figures.waterfall.table(plan)    DataFrame
+
+The figures of accuracy and replay live with them, and are imported when they are first used.
+"""
+
+from importlib import import_module
+from typing import Any
+
+from budgetkit.budget.colours import colour
+from budgetkit.lab.figures.conversations import conversations
+from budgetkit.lab.figures.errors import counter_error
+from budgetkit.lab.figures.ledger import ledger
+from budgetkit.lab.figures.question import Question
+from budgetkit.lab.figures.sections import sections
+from budgetkit.lab.figures.sweeps import sweep_line, sweep_map
+from budgetkit.lab.figures.turns import turns
+from budgetkit.lab.figures.window import waterfall, window
+
+#: The figures that live beside their tables, by module; the stub beside this file says the same to a type checker.
+_ELSEWHERE = {
+    "budgetkit.lab.accuracy.figures.accuracy": (
+        "buffers",
+        "errors_by_class",
+        "errors_by_length",
+        "language_tax",
+    ),
+    "budgetkit.lab.accuracy.figures.documents": (
+        "agreement",
+        "document_errors",
+        "error_by_length",
+    ),
+    "budgetkit.lab.accuracy.figures.headroom": ("rooms",),
+    "budgetkit.lab.accuracy.figures.speeds": ("speeds",),
+    "budgetkit.lab.replay.figures.outlook": ("fan",),
+    "budgetkit.lab.replay.figures.replays": (
+        "caching",
+        "dropping",
+        "ranking",
+        "spending",
+        "timeline",
+    ),
+}
+_MODULE_OF = {name: module for module, names in _ELSEWHERE.items() for name in names}
+
+__all__ = [
+    "Question",
+    "colour",
+    "conversations",
+    "counter_error",
+    "ledger",
+    "sections",
+    "sweep_line",
+    "sweep_map",
+    "turns",
+    "waterfall",
+    "window",
+]
+__all__ += [*_MODULE_OF]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a figure that lives beside its table when it is first used."""
+    if name not in _MODULE_OF:
+        message = f"{__name__} has no {name!r}; it has {', '.join(sorted(__all__))}; take one of these"
+        raise AttributeError(message, name=name)
+    figure = getattr(import_module(_MODULE_OF[name]), name)
+    globals()[name] = figure
+    return figure

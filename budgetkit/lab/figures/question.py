@@ -1,0 +1,278 @@
+"""Question: a figure that asks one question, the table that answers it, and how the table is drawn.
+
+A figure is drawn from its table and from nothing else, so that who cannot see it can read it. The
+specification is plain data, so that the explorer sends it to the page without importing plotly. What a slider moves
+is answered in plain columns, since a frame for each figure takes longer than all else.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec
+
+import pandas as pd
+
+from budgetkit.files import extra
+from budgetkit.lab.figures.svg import svg
+from budgetkit.lab.figures.svg.pieces import GRID, INK
+from budgetkit.lab.figures.svg.saving import save
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+Spec = dict[str, Any]
+Columns = Mapping[str, Sequence[Any]]  # plain lists by name, all of one length
+P = ParamSpec("P")
+
+__all__ = ["GRID", "INK", "Question", "Spec", "end_labels", "label", "layout", "plain", "rows", "short", "signed"]
+
+
+@dataclass(frozen=True)
+class Question(Generic[P]):
+    """Ask one question with a figure.
+
+    Call it for a plotly figure; `table` gives the frame it is drawn from, `spec` the plain specification; all three
+    take the same arguments.
+
+    Parameters
+    ----------
+    title : str
+        The question.
+    answer : callable
+        Returns what answers it: a tidy frame, or the columns of one as plain lists.
+    draw : callable
+        Turns that answer into ``{"data": [...], "layout": {...}}``.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> budget = bk.Budget(1000, [bk.Reserve("output", 200)], [bk.Allocation("system", 300)])
+    >>> plan = bk.allocate(budget, {"system": 250})
+    >>> bk.figures.waterfall.table(plan)[["line", "tokens"]].to_dict("list")
+    {'line': ['window', 'output', 'system', 'shared pool'], 'tokens': [1000, -200, -300, 500]}
+    """
+
+    title: str
+    answer: Callable[P, Any]  # a DataFrame or Columns, whichever `draw` takes
+    draw: Callable[[Any], Spec]
+
+    def table(self, *args: P.args, **options: P.kwargs) -> pd.DataFrame:
+        """Return the tidy frame that the figure is drawn from.
+
+        Parameters
+        ----------
+        *args, **options
+            What the figure is of.
+
+        Returns
+        -------
+        DataFrame
+            One row for each thing that is drawn; sizes in tokens.
+        """
+        return frame_of(self.answer(*args, **options))
+
+    def spec(self, *args: P.args, **options: P.kwargs) -> Spec:
+        """Return the figure as plain data, without importing plotly.
+
+        Parameters
+        ----------
+        *args, **options
+            What `table` takes.
+
+        Returns
+        -------
+        dict
+            ``{"data": [...], "layout": {...}}``, ready for JSON.
+        """
+        return self.draw(self.answer(*args, **options))
+
+    def svg(self, *args: P.args, **options: P.kwargs) -> str:
+        """Return the figure as SVG, without plotly and without a browser.
+
+        Parameters
+        ----------
+        *args, **options
+            What `table` takes.
+
+        Returns
+        -------
+        str
+            One element; the same, letter by letter, for the same table.
+        """
+        return svg(self.spec(*args, **options), self.title)
+
+    def save(self, path: str | os.PathLike[str], *args: P.args, **options: P.kwargs) -> None:
+        """Write the figure to a file: SVG always, PNG where there is a Chromium on this machine.
+
+        Parameters
+        ----------
+        path : str or path
+            It ends with .svg or .png.
+        *args, **options
+            What `table` takes.
+
+        Raises
+        ------
+        ValueError
+            If it ends with something else.
+        FileNotFoundError
+            If it is to be a PNG and no Chromium is found; save an SVG instead.
+        """
+        save(path, self.svg(*args, **options))
+
+    def __call__(self, *args: P.args, **options: P.kwargs) -> go.Figure:
+        """Return plotly's figure; nothing is shown."""
+        with extra("lab", "a figure of plotly's"):
+            import plotly.graph_objects as go
+
+        spec = self.spec(*args, **options)
+        title = {"text": self.title, "x": 0, "xref": "paper", "font": {"size": 17}}
+        return go.Figure(data=spec["data"], layout={**spec["layout"], "title": title})
+
+
+def layout(height: int, x: Mapping[str, Any], y: Mapping[str, Any], **more: Any) -> Spec:
+    """Return a layout that can be read in a light and in a dark notebook."""
+    axis = {"gridcolor": GRID, "zerolinecolor": GRID, "linecolor": GRID, "automargin": True, "fixedrange": True}
+    return {
+        "height": height,
+        "margin": {"l": 8, "r": 12, "t": 48, "b": 8, "pad": 3},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"color": INK, "size": 13},
+        "separators": ".,",
+        "showlegend": False,
+        "bargap": 0.3,
+        "dragmode": False,
+        "xaxis": {**axis, **x},
+        "yaxis": {**axis, **y},
+        **more,
+    }
+
+
+def counted(many: int, most: int = 8) -> Spec:
+    """Return the ticks of an axis of whole numbers: no half a turn where there are few.
+
+    Examples
+    --------
+    >>> counted(2), counted(75)
+    ({'tick0': 1, 'dtick': 1}, {'nticks': 8})
+    """
+    return {"nticks": most} if many > most else {"tick0": 1, "dtick": 1}
+
+
+def dollars(cost: float) -> str:
+    """Write a sum of money in few characters.
+
+    Examples
+    --------
+    >>> [dollars(cost) for cost in (0.0, 0.01234, 0.456, 12.345, 4321.0)]
+    ['$0', '$0.012', '$0.46', '$12.35', '$4,321']
+    """
+    if cost >= 1_000:
+        return f"${cost:,.0f}"
+    if cost >= 0.1:
+        return f"${cost:,.2f}"
+    return f"${cost:.2g}"
+
+
+def short(tokens: float) -> str:
+    """Write a number of tokens in few characters.
+
+    Examples
+    --------
+    >>> [short(n) for n in (999, 1_200, 26_400, 128_000, 1_047_576, -485)]
+    ['999', '1.2k', '26.4k', '128k', '1.05M', '-485']
+    """
+    for unit, name, digits in ((1_000_000, "M", 2), (1_000, "k", 1)):
+        if abs(tokens) >= unit:
+            return f"{tokens / unit:.{0 if abs(tokens) >= 100 * unit else digits}f}".removesuffix(".0") + name
+    return f"{tokens:.0f}"
+
+
+def signed(tokens: int, always: bool = False) -> str:
+    r"""Write a number of tokens in full, a negative one with a minus sign.
+
+    Examples
+    --------
+    >>> signed(8_192), signed(1_200, always=True), signed(-2_047) == "\u22122,047"
+    ('8,192', '+1,200', True)
+    """
+    return f"{tokens:{'+' if always else ''},}".replace("-", "\u2212")
+
+
+def plain(text: str) -> str:
+    """Return a text that plotly shows letter by letter.
+
+    Examples
+    --------
+    >>> plain("<b>tools & co")
+    '&lt;b&gt;tools &amp; co'
+    """
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def frame_of(answer: pd.DataFrame | Columns) -> pd.DataFrame:
+    """Return an answer as a frame."""
+    return answer if isinstance(answer, pd.DataFrame) else pd.DataFrame(answer)
+
+
+def rows(table: pd.DataFrame | Columns) -> list[dict[str, Any]]:
+    """Return a table row by row.
+
+    Examples
+    --------
+    >>> rows({"line": ["window", "output"], "tokens": [1_000, -200]})[1]
+    {'line': 'output', 'tokens': -200}
+    """
+    columns = table.to_dict("list") if isinstance(table, pd.DataFrame) else table
+    return [dict(zip(map(str, columns), row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def label(name: str, longest: int = 18) -> str:
+    """Return a name that leaves a figure room for its bars.
+
+    Examples
+    --------
+    >>> label("history"), label("a section with a long name 15")
+    ('history', 'a section …name 15')
+    """
+    whole = name if len(name) <= longest else f"{name[: longest // 2 + 1]}…{name[-(longest // 2 - 2) :]}"
+    return plain(whole)
+
+
+def end_labels(table: pd.DataFrame | Columns, texts: dict[str, str], gap: float, along: str = "turn") -> list[Spec]:
+    """Return the names of lines at their right ends, in the order of the ends, off other lines where there is room.
+
+    Examples
+    --------
+    A line between two others is named above it, the lowest below.
+
+    >>> table = {"turn": [1, 2], "a": [0, 5], "b": [0, 6], "c": [0, 20]}
+    >>> [(note["text"], note["y"]) for note in end_labels(table, {"a": "a 5", "b": "b 6", "c": "c 20"}, 4)]
+    [('a 5', 1.0), ('b 6', 6.0), ('c 20', 20.0)]
+    """
+    lines = {name: [*map(float, table[name])] for name in texts}
+    places = [*table[along]]
+    tail = max(1, len(places) // 3)  # a label is about as wide as a third of the figure
+    spans = {name: (min(line[-tail:]), max(line[-tail:])) for name, line in lines.items()}
+    ends = {name: line[-1] for name, line in lines.items()}
+    floor, least = min(0.0, *map(min, lines.values())), -float("inf")
+    labels: list[Spec] = []
+    for name in sorted(texts, key=lambda name: (ends[name], spans[name])):
+        y = max(least, _free(name, spans, ends[name], gap, max(least, floor)))
+        least = y + gap
+        labels.append({"x": int(places[-1]), "y": y, "text": texts[name], "xanchor": "right"})
+    return [{**note, "yanchor": "bottom", "yshift": 2, "showarrow": False} for note in labels]
+
+
+def _free(name: str, spans: dict[str, tuple[float, float]], end: float, gap: float, least: float) -> float:
+    """Find where a label covers the fewest lines and is near its own: above it, below it, or at its end."""
+    low, high = spans[name]
+
+    def cost(y: float) -> float:
+        others = sum(other != name and y <= top and bottom < y + gap for other, (bottom, top) in spans.items())
+        return others + (y < high and low < y + gap) + abs(y - end) / (2 * gap)
+
+    return min([high, *([low - gap] if low - gap >= least else []), end], key=cost)

@@ -1,0 +1,227 @@
+"""Drawing: a specification as one picture: axes and their grid, the data, notes, lines and the legend.
+
+The same specification that plotly draws in a notebook (see ADR 0006). Pictures are the same, byte by byte, for the
+same specification. Text and lines have classes, ink and grid, so that a page can give them the colours of its theme.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+from zlib import crc32
+
+from budgetkit.lab.figures.svg.fields import contour, heatmap
+from budgetkit.lab.figures.svg.marks import DASHES, Plot, bars, boxes, scatter
+from budgetkit.lab.figures.svg.pieces import GRID, INK, LETTER, LINE, label, tag, text, width_of
+from budgetkit.lab.figures.svg.scales import ROOM, Scale, scale_of, ticks
+from budgetkit.lab.figures.svg.unknown import known
+
+Spec = dict[str, Any]
+WIDTH: Final = 640  # pixels
+_HERE: Final = "here"  # the name of the line that stands at the chosen turn or request
+_ANCHORS: Final = {"left": "start", "center": "middle", "right": "end"}
+_TITLE, _LEGEND = 30, 22  # pixels above and below
+
+
+def svg(spec: Spec, title: str, width: int = WIDTH, heading: bool = True) -> str:
+    """Return a figure as SVG.
+
+    Parameters
+    ----------
+    spec : dict
+        ``{"data": [...], "layout": {...}}``, as `Question.spec` returns it.
+    title : str
+        What the figure asks: its heading, and its name for those who cannot see it.
+    width : int, default 640
+        In pixels.
+    heading : bool, default True
+        Whether the title stands above it.
+
+    Returns
+    -------
+    str
+        One element; written to a file it is a picture. Values that are no finite numbers are not drawn, and it says how
+        many they are.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> drawn = svg(bk.figures.waterfall.spec(bk.presets.chat(8_192)), "What is left?")
+    >>> drawn[:70], drawn.count("<rect"), "<script" in drawn
+    ('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 296" width="6', 7, False)
+    """
+    spec, lost = known(spec)
+    layout = spec["layout"]
+    entries = _entries(spec) if layout.get("showlegend") else []
+    top = layout.get("meta", {}).get("top", 12) + (_TITLE if heading else 0)
+    height = layout["height"] + (_TITLE if heading else 0)
+    plot, box = _plot(spec, width, top, height - _LEGEND * bool(entries))
+    inside = [_hatch(plot.hatch), label(text(title), 4, 18, font_size=15, font_weight=600) if heading else ""]
+    inside += [*_axes(plot, box), *_shapes(plot, box, "below"), *_data(spec, plot), *_shapes(plot, box, "above")]
+    inside += [*_notes(plot, box, width), *_legend(entries, height)]
+    if lost:
+        inside.append(label(f"{lost:,} values are not known and not drawn", width - 4, height - 7, "end"))
+    named = {"role": "img", "aria-label": title, "font_family": "system-ui, sans-serif"}
+    size = {"viewBox": f"0 0 {width} {height}", "width": width, "height": height, "font_size": 12}
+    along = None if plot.x.log or plot.x.names else f"{plot.x.low:g} {plot.x.high:g} {box[0]:g} {box[2]:g}"
+    return tag("svg", *inside, xmlns="http://www.w3.org/2000/svg", **size, **named, **{"data-along": along})
+
+
+def _plot(spec: Spec, width: int, top: float, bottom: float) -> tuple[Plot, tuple[float, float, float, float]]:
+    """Return where the data stand: margins make room for the numbers beside the axes."""
+    layout = spec["layout"]
+    x_axis, y_axis, margin = layout["xaxis"], layout["yaxis"], layout["margin"]
+    is_titled = [bool(axis.get("title", {}).get("text")) for axis in (x_axis, y_axis)]
+    has_texts = x_axis.get("visible", True) and x_axis.get("showticklabels", True)
+    low = bottom - margin["b"] - 18 * has_texts - 17 * is_titled[0]
+    marks = layout.get("shapes", []), layout.get("annotations", [])
+    values = _values(spec, "y") + [mark[key] for mark, key in _own(marks, "y")]
+    is_lying = any(trace["type"] == "bar" for trace in spec["data"])
+    values += [at + side for at in values if is_lying and not isinstance(at, str) for side in (-0.5, 0.5)]
+    y = scale_of(y_axis, values, low, top, from_zero=_is_filled(spec), room=0 if is_lying else ROOM)
+    texts = [name for _, name in ticks(y_axis, y)] if y_axis.get("showticklabels", True) else []
+    left = margin["l"] + max([0.0, *map(width_of, texts)]) + 6 * bool(texts) + 18 * is_titled[1]
+    right = width - max(margin["r"], 16)
+    across = _values(spec, "x") + [mark[key] for mark, key in _own(marks, "x")]
+    x_axis = _with_room(layout, right - left)
+    has_points = any("markers" in trace.get("mode", "markers") for trace in spec["data"])
+    x = scale_of(x_axis, across, left, right, from_zero=is_lying, room=ROOM * has_points)
+    hatch = f"bk-hatch-{crc32(repr(spec).encode('utf-8', 'replace')):x}"
+    return Plot(x, y, {**layout, "xaxis": x_axis}, hatch), (left, top, right, low)
+
+
+def _with_room(layout: Spec, inside: float) -> Spec:
+    """Return the axis along the bars, with room for the texts beside them."""
+    meta, axis = layout.get("meta", {}), layout["xaxis"]
+    if not meta.get("beside"):
+        return dict(axis)
+    texts = min(inside * 0.6, meta["beside"] * LETTER + 12)
+    low = axis["range"][0]
+    return {**axis, "range": [low, low + (meta["reach"] - low) * inside / (inside - texts)]}
+
+
+def _values(spec: Spec, name: str) -> list[Any]:
+    """List what an axis has to show."""
+    found: list[Any] = []
+    sums: dict[Any, float] = {}
+    for trace in spec["data"]:
+        values = [value for value in trace.get(name, []) if value is not None]
+        if name == "y" and "stackgroup" in trace:
+            for x, y in zip(trace["x"], trace["y"], strict=True):
+                sums[x] = sums.get(x, 0) + y
+        elif name == "x" and trace["type"] == "bar" and trace.get("base"):
+            pairs = zip(trace["base"], trace["x"], strict=True)
+            found += [base + size for base, size in pairs if size is not None]
+        else:
+            found += values
+        if name == "y" and "error_y" in trace:
+            ends = zip(trace["y"], trace["error_y"]["array"], strict=True)
+            found += [y + (up or 0) for y, up in ends if y is not None]
+    return [*found, *sums.values()]
+
+
+def _own(marks: tuple[list[Spec], list[Spec]], name: str) -> Iterator[tuple[Spec, str]]:
+    """Give the lines that stand on an axis's own numbers, which are to be seen too."""
+    for shape in marks[0]:
+        if shape.get(f"{name}ref", name) == name:
+            yield from ((shape, f"{name}{end}") for end in (0, 1))
+
+
+def _is_filled(spec: Spec) -> bool:
+    return any("stackgroup" in trace or trace.get("fill") == "tozeroy" for trace in spec["data"])
+
+
+def _axes(plot: Plot, box: tuple[float, float, float, float]) -> Iterator[str]:
+    left, top, right, low = box
+    for axis, scale, is_x in ((plot.layout["xaxis"], plot.x, True), (plot.layout["yaxis"], plot.y, False)):
+        title = axis.get("title", {}).get("text")
+        for at, name in ticks(axis, scale):
+            if axis.get("showgrid", True):
+                yield _line(at, top, at, low) if is_x else _line(left, at, right, at)
+            if axis.get("showticklabels", True):
+                yield label(name, at, low + 15, "middle") if is_x else label(name, left - 6, at + 4, "end")
+        if title:
+            at_x, at_y = ((left + right) / 2, low + 32) if is_x else (12, (top + low) / 2)
+            turned = {} if is_x else {"transform": f"rotate(-90 12 {at_y:.1f})"}
+            yield label(title, at_x, at_y, "middle", **turned)
+        is_seen = axis.get("visible", True) and axis.get("zeroline", True) and not scale.log and "ticktext" not in axis
+        if is_seen and not scale.names and min(scale.low, scale.high) < 0 < max(scale.low, scale.high):
+            at = scale.placed(0)
+            yield _line(at, top, at, low, 1.6) if is_x else _line(left, at, right, at, 1.6)
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, wide: float = 1) -> str:
+    return tag("line", x1=x1, y1=y1, x2=x2, y2=y2, class_="grid", stroke=GRID, stroke_width=wide)
+
+
+def _data(spec: Spec, plot: Plot) -> Iterator[str]:
+    grouped = [trace for trace in spec["data"] if trace["type"] == "box"]
+    draw = {"bar": bars, "scatter": scatter, "heatmap": heatmap, "contour": contour}
+    for trace in spec["data"]:
+        if trace["type"] == "box":
+            yield from boxes(trace, plot, grouped.index(trace), len(grouped))
+        else:
+            yield from draw[trace["type"]](trace, plot)
+
+
+def _placed(mark: Spec, key: str, scale: Scale, start: float, end: float) -> float:
+    """Return where a mark stands: on an axis, or at a share of the picture."""
+    if mark.get(f"{key[0]}ref", key[0]) == "paper":
+        return start + float(mark[key]) * (end - start)
+    return scale.placed(scale.names.index(mark[key]) if isinstance(mark[key], str) else mark[key])
+
+
+def _shapes(plot: Plot, box: tuple[float, float, float, float], layer: str) -> Iterator[str]:
+    left, top, right, low = box
+    for shape in plot.layout.get("shapes", []):
+        if shape.get("layer", "above") != layer:
+            continue
+        xs = [_placed(shape, key, plot.x, left, right) for key in ("x0", "x1")]
+        ys = [_placed(shape, key, plot.y, low, top) for key in ("y0", "y1")]
+        line = shape.get("line", {})
+        stroke = {"stroke": line.get("color", INK), "stroke_width": line.get("width", 1)}
+        dash = DASHES.get(line.get("dash", ""))
+        place = {"x1": xs[0], "y1": ys[0], "x2": xs[1], "y2": ys[1]}
+        here = _HERE if shape.get("name") == _HERE else None
+        yield tag("line", **place, **stroke, stroke_dasharray=dash, class_=here)
+
+
+def _notes(plot: Plot, box: tuple[float, float, float, float], width: int) -> Iterator[str]:
+    left, top, right, low = box
+    for note in plot.layout.get("annotations", []):
+        x, y = _placed(note, "x", plot.x, left, right), _placed(note, "y", plot.y, low, top)
+        if note.get("showarrow"):
+            to_x = plot.x.placed(note["ax"]) if note.get("axref") == "x" else x + note.get("ax", 0)
+            to_y = plot.y.placed(note["ay"]) if note.get("ayref") == "y" else y + note.get("ay", 0)
+            yield tag("line", x1=x, y1=y, x2=to_x, y2=to_y, class_="grid", stroke=note.get("arrowcolor", INK))
+            x, y = to_x, to_y
+        x, y = x + note.get("xshift", 0), y - note.get("yshift", 0)
+        words = note["text"]
+        anchor = _ANCHORS.get(note.get("xanchor", ""), "middle")
+        wide, lines = width_of(words), words.count("<br>") + 1
+        x -= {"start": 0, "middle": wide / 2, "end": wide}[anchor]
+        up = {"top": 12.0, "bottom": -3.0 - LINE * (lines - 1)}.get(note.get("yanchor", ""), 4 - LINE * (lines - 1) / 2)
+        yield label(words, min(max(x, 2), max(2, width - wide - 2)), y + up)
+
+
+def _entries(spec: Spec) -> list[tuple[str, str]]:
+    shown = [trace for trace in spec["data"] if trace.get("showlegend", True) and "name" in trace]
+    return [(trace["name"], _colour(trace)) for trace in shown]
+
+
+def _colour(trace: Spec) -> str:
+    drawn_colour = trace.get("fillcolor") or trace.get("line", {}).get("color") or trace.get("marker", {}).get("color")
+    return drawn_colour if isinstance(drawn_colour, str) else INK
+
+
+def _legend(entries: list[tuple[str, str]], height: float) -> Iterator[str]:
+    x = 10.0
+    for name, colour in entries:
+        yield tag("rect", x=x, y=height - 16, width=12, height=10, rx=2, fill=colour)
+        yield label(name, x + 17, height - 7)
+        x += width_of(name) + 34
+
+
+def _hatch(name: str) -> str:
+    lines = tag("path", d="M-2 2l4-4M0 8l8-8M6 10l4-4", stroke="#ffffff", stroke_opacity=0.75, stroke_width=2)
+    return tag("defs", tag("pattern", lines, id=name, width=8, height=8, patternUnits="userSpaceOnUse"))

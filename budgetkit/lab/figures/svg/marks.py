@@ -1,0 +1,199 @@
+"""Marks: what a figure draws of its data: bars, lines, areas, points, texts and boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from budgetkit.lab.figures.svg.pieces import INK, label, number, plain_text, tag, text
+from budgetkit.lab.figures.svg.scales import Scale
+
+Spec = dict[str, Any]
+Point = tuple[float, float]
+DASHES: Final = {"dash": "7 4", "dot": "2 3", "dashdot": "7 3 2 3"}
+_MOST: Final = 2_000  # points of one line; of more, each column of pixels keeps its first, lowest, highest and last
+_GROUP: Final = 0.8  # of a step of an axis that the boxes of one name share
+
+
+@dataclass(slots=True)
+class Plot:
+    """The place to draw in, and what stacked data have reached so far."""
+
+    x: Scale
+    y: Scale
+    layout: Spec
+    hatch: str
+    reached: dict[Any, float] = field(default_factory=dict)
+
+
+def bars(trace: Spec, plot: Plot) -> Iterator[str]:
+    """Draw lying bars, each with its text inside or beside it."""
+    thick = abs(plot.y.placed(1) - plot.y.placed(0))
+    is_stacked = plot.layout.get("barmode") == "stack"
+    for i, (at, size) in enumerate(zip(trace["y"], trace["x"], strict=True)):
+        if size is None:
+            continue
+        begins = plot.reached.get(at, 0) if is_stacked else _each(trace.get("base"), i) or 0
+        plot.reached[at] = begins + size
+        low, high = sorted((plot.x.at(begins), plot.x.at(begins + size)))
+        height = thick * (_each(trace.get("width"), i) or 1 - plot.layout.get("bargap", 0.2))
+        place = {"x": low, "y": plot.y.at(at) - height / 2, "width": max(high - low, 0), "height": height}
+        marker, hover_text = trace.get("marker", {}), _each(trace.get("hovertext"), i)
+        edge = marker.get("line", {})
+        stroke = {"stroke": _each(edge.get("color"), i), "stroke_width": _each(edge.get("width"), i)}
+        inside = [tag("title", text(plain_text(hover_text)))] if hover_text else []
+        yield tag("rect", *inside, **place, fill=_each(marker.get("color"), i) or INK, **(stroke if edge else {}))
+        if _each(marker.get("pattern", {}).get("shape"), i):
+            yield tag("rect", **place, fill=f"url(#{plot.hatch})")
+        if words := _each(trace.get("text"), i):
+            yield _beside(trace, words, low, high, plot.y.at(at), size < 0)
+
+
+def _beside(trace: Spec, words: str, low: float, high: float, middle: float, is_left: bool) -> str:
+    if trace.get("textposition") == "inside":
+        return label(words, low + 4, middle, fill=trace.get("textfont", {}).get("color", INK), font_size=12)
+    return label(words, low - 5 if is_left else high + 5, middle + 4, "end" if is_left else "start")
+
+
+def scatter(trace: Spec, plot: Plot) -> Iterator[str]:
+    """Draw a line with its area, its points and their texts, as far as its mode asks for them."""
+    mode, line = trace.get("mode", "lines"), trace.get("line", {})
+    runs = [_stepped(run, line) for run in _runs(trace, plot)]
+    if "stackgroup" in trace:
+        yield _area(trace, [*runs[0], *_floor(trace, plot)])
+    elif trace.get("fill") == "toself":
+        yield _area(trace, runs[0])
+    elif trace.get("fill") == "tozeroy" and runs:
+        yield _area(trace, [*runs[0], (runs[0][-1][0], plot.y.placed(0)), (runs[0][0][0], plot.y.placed(0))])
+    stroke = {"stroke": line.get("color", INK), "stroke_width": line.get("width", 2)}
+    if "lines" in mode and stroke["stroke_width"] and any(len(run) > 1 for run in runs):
+        way = "".join(_way(thinned(run)) for run in runs)
+        dash = DASHES.get(line.get("dash", "solid"))
+        yield tag("path", d=way, fill="none", **stroke, stroke_dasharray=dash, stroke_linejoin="round")
+    if "error_y" in trace:
+        yield _spreads(trace, plot)
+    if "markers" in mode:
+        yield from _points(trace, plot)
+    if "text" in mode:
+        for x, y, words in zip(trace["x"], trace["y"], trace["text"], strict=True):
+            if None not in (x, y):
+                yield label(words, plot.x.at(x) + 2, plot.y.at(y) + 4)
+
+
+def _runs(trace: Spec, plot: Plot) -> list[list[Point]]:
+    """Return the points of a line, parted where a value is missing; stacked ones stand on what was reached."""
+    runs: list[list[Point]] = [[]]
+    for x, y in zip(trace["x"], trace["y"], strict=True):
+        if x is None or y is None:
+            runs.append([])
+            continue
+        high = y + (plot.reached.get(x, 0) if "stackgroup" in trace else 0)
+        runs[-1].append((plot.x.at(x), plot.y.at(high)))
+    return [run for run in runs if run] or [[]]
+
+
+def _floor(trace: Spec, plot: Plot) -> list[Point]:
+    """Return the lower edge of a stacked area, from right to left, and raise it to the upper one."""
+    below = [(plot.x.at(x), plot.y.placed(plot.reached.get(x, 0))) for x in trace["x"]]
+    for x, y in zip(trace["x"], trace["y"], strict=True):
+        plot.reached[x] = plot.reached.get(x, 0) + y
+    return _stepped(below, trace.get("line", {}))[::-1]
+
+
+def _stepped(run: list[Point], line: Spec) -> list[Point]:
+    if line.get("shape") != "hv" or not run:
+        return run
+    steps = [point for (_, y), (x, after) in zip(run, run[1:], strict=False) for point in ((x, y), (x, after))]
+    return [run[0], *steps]
+
+
+def thinned(run: list[Point]) -> list[Point]:
+    """Return a line of no more points than can be seen.
+
+    >>> thinned([(x / 1000, x % 7) for x in range(3_000)])[:4]
+    [(0.0, 0), (0.496, 6), (0.5, 3), (0.501, 4)]
+    """
+    if len(run) <= _MOST:
+        return run
+    columns: dict[int, list[int]] = {}
+    for place, (x, _) in enumerate(run):
+        columns.setdefault(round(x), []).append(place)
+    shown = []
+    for places in columns.values():
+        by_height = sorted(places, key=lambda place: run[place][1])
+        shown += sorted({places[0], by_height[0], by_height[-1], places[-1]})
+    return [run[place] for place in shown]
+
+
+def _way(run: Sequence[Point], closed: bool = False) -> str:
+    steps = [f"{number(x)} {number(y)}" for x, y in run]
+    return f"M{'L'.join(step for i, step in enumerate(steps) if not i or step != steps[i - 1])}{'Z' if closed else ''}"
+
+
+def _area(trace: Spec, outline: list[Point]) -> str:
+    return tag("path", d=_way(thinned(outline), True), fill=trace.get("fillcolor", INK), stroke="none")
+
+
+def _spreads(trace: Spec, plot: Plot) -> str:
+    spread, ways = trace["error_y"], []
+    columns = (trace["x"], trace["y"], spread["array"], spread.get("arrayminus", spread["array"]))
+    for x, y, up, down in zip(*columns, strict=True):
+        if None not in (x, y, up, down):
+            ways.append(_way([(plot.x.at(x), plot.y.at(y - down)), (plot.x.at(x), plot.y.at(y + up))]))
+    return tag("path", d="".join(ways), fill="none", stroke=trace.get("line", {}).get("color", INK), stroke_width=1.5)
+
+
+def _points(trace: Spec, plot: Plot) -> Iterator[str]:
+    marker, texts = trace.get("marker", {}), trace.get("text")
+    default = trace.get("line", {}).get("color", INK)
+    for i, (x, y) in enumerate(zip(trace["x"], trace["y"], strict=True)):
+        if x is None or y is None:
+            continue
+        colour, hover_text = _each(marker.get("color"), i) or default, _each(texts, i)
+        shape = _each(marker.get("symbol"), i) or "circle"
+        inside = [tag("title", text(plain_text(hover_text)))] if hover_text else []
+        size = (_each(marker.get("size"), i) or 6) / 2
+        edge = marker.get("line", {}).get("width", 1.5)
+        yield _symbol(shape, plot.x.at(x), plot.y.at(y), size, colour, edge, inside, marker.get("opacity"))
+
+
+def _symbol(
+    shape: str, x: float, y: float, size: float, colour: str, edge: float, inside: list[str], opacity: float | None
+) -> str:
+    is_open = shape.endswith("-open")
+    drawn: Spec = {"fill": "none", "stroke": colour, "stroke_width": edge} if is_open else {"fill": colour}
+    drawn["opacity"] = opacity
+    outline = {
+        "triangle-down": [(x - size, y - size * 0.8), (x + size, y - size * 0.8), (x, y + size)],
+        "diamond": [(x, y - size), (x + size, y), (x, y + size), (x - size, y)],
+        "square": [(x - size, y - size), (x + size, y - size), (x + size, y + size), (x - size, y + size)],
+        "line-ns": [(x, y - size), (x, y + size)],
+    }.get(shape.removesuffix("-open"))
+    if outline is None:
+        return tag("circle", *inside, cx=x, cy=y, r=size, **drawn)
+    return tag("path", *inside, d=_way(outline, len(outline) > 2), **drawn)
+
+
+def boxes(trace: Spec, plot: Plot, place: int, many: int) -> Iterator[str]:
+    """Draw for each name the middle half of its values, their median, and the values themselves."""
+    wide = abs(plot.x.placed(1) - plot.x.placed(0)) * _GROUP / many
+    marker = trace.get("marker", {})
+    colour = marker.get("color", INK)
+    for name in dict.fromkeys(trace["x"]):
+        values = sorted(y for x, y in zip(trace["x"], trace["y"], strict=True) if x == name)
+        x = plot.x.at(name) + (place - (many - 1) / 2) * wide
+        low, middle, high = (plot.y.at(float(value)) for value in np.quantile(values, (0.25, 0.5, 0.75)))
+        for i, value in enumerate(values):
+            spread = wide * (0.2 if i % 2 else -0.2) * ((i * 7 % 5) / 5)
+            yield tag("circle", cx=x + spread, cy=plot.y.at(value), r=2, fill=colour, opacity=0.45)
+        edges = {"x": x - wide * 0.4, "y": min(low, high), "width": wide * 0.8, "height": abs(high - low)}
+        yield tag("rect", **edges, fill=colour, fill_opacity=0.25, stroke=colour, stroke_width=1.5)
+        yield tag("path", d=_way([(x - wide * 0.4, middle), (x + wide * 0.4, middle)]), stroke=colour, stroke_width=2)
+
+
+def _each(value: Any, i: int) -> Any:
+    """Return the entry of one mark, where each has its own."""
+    return value[i] if isinstance(value, list | tuple) else value

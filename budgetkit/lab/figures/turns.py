@@ -1,0 +1,137 @@
+"""How what is left and what is asked of it go on over the turns of a conversation.
+
+The *followed* quantity is the budget's remainder (its history, memory or conversation); a budget that names
+none is followed as a whole: all that is asked against what is usable. Demands of a frame can be cut anywhere; a
+`budgetkit.plan.batch.RequestBatch` has items, and then every turn is planned as `fit` plans it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from budgetkit.budget import Budget
+from budgetkit.budget.colours import ALARM, SLATE, colour, translucent
+from budgetkit.lab.figures.marks import line, note
+from budgetkit.lab.figures.question import Columns, Question, Spec, counted, end_labels, layout, signed
+from budgetkit.plan.allocating import with_undeclared
+from budgetkit.plan.batch import Columns as Planned
+from budgetkit.plan.batch import RequestBatch, batch_of
+from budgetkit.plan.items import Ints
+from budgetkit.plan.remainder import remainder
+
+ALL = "all sections"
+_NAMES = {"granted": "kept", "limit": "limit", "demand": "asked", "pinned_limit": "pinned limit"}
+
+
+def followed(budget: Budget, columns: Planned) -> dict[str, Ints]:
+    """Return what is asked, left and granted of the remainder, row by row."""
+    if budget.remainder is not None:
+        left: Ints = remainder(with_undeclared(budget, columns), columns, np.minimum, np.maximum)
+        return columns[budget.remainder] | {"limit": left}
+    demand = sum((c["demand"] for c in columns.values()), np.zeros(1, dtype=np.int64))
+    granted = sum((c["granted"] for c in columns.values()), np.zeros(1, dtype=np.int64))
+    return {"demand": demand, "limit": np.full(len(demand), budget.usable), "granted": granted}
+
+
+def first_cut(columns: Planned) -> tuple[int, str] | None:
+    """Return where something is cut for the first time."""
+    cuts = {section: c["cut"] for section, c in columns.items()}
+    rows = [int(np.argmax(cut > 0)) for cut in cuts.values() if (cut > 0).any()]
+    if not rows:
+        return None
+    row = min(rows)
+    return row, max(cuts, key=lambda section: int(cuts[section][row]))
+
+
+def _answer(
+    budget: Budget,
+    demand: pd.DataFrame | RequestBatch,
+    turn: int | None = None,
+    pinned: Budget | None = None,
+    pinned_demand: pd.DataFrame | RequestBatch | None = None,
+) -> Columns:
+    batch = batch_of(demand)
+    columns = batch.columns(budget)
+    shown, first = followed(budget, columns), first_cut(columns)
+    places = batch.demand.index.tolist()
+    table: dict[str, list[Any]] = {
+        "turn": places,
+        "line": [budget.remainder or ALL] * len(places),
+        **{name: shown[name].tolist() for name in ("demand", "limit", "granted")},
+        "cut": sum((c["cut"] for c in columns.values()), np.zeros(len(places), dtype=np.int64)).tolist(),
+        "chosen": [place == turn for place in places],
+        "first_cut": [""] * len(places),
+    }
+    if first is not None:
+        table["first_cut"][first[0]] = first[1]
+    if pinned is not None:
+        others = batch_of(batch if pinned_demand is None else pinned_demand).columns(pinned)
+        table["pinned_limit"] = followed(pinned, others)["limit"].tolist()
+    return table
+
+
+def _draw(table: Columns) -> Spec:
+    section, turns = str(table["line"][0]), table["turn"]
+    section_colour = SLATE if section == ALL else colour(section)
+    lines = [
+        _line(table, "granted", section_colour, fill="tozeroy", fillcolor=translucent(section_colour, 0.22), width=2.5),
+        _line(table, "limit", "#0072B2", dash="dash"),
+        _line(table, "demand", ALARM, dash="dot"),
+    ]
+    if "pinned_limit" in table:
+        lines.append(_line(table, "pinned_limit", SLATE, dash="dashdot"))
+    names = [name for name in _NAMES if name in table]
+    top = max(1, *(max(table[name]) for name in names)) * 1.16
+    low = min(0, *(min(table[name]) for name in names))
+    x = {"title": {"text": "turn", "standoff": 4}, "range": _range(turns), "showgrid": False, **counted(len(turns))}
+    y = {"range": [low * 1.1, top], "tickformat": "~s", "nticks": 6, "zeroline": True}
+    marks = _marks(table)
+    notes = [*end_labels(table, _end_texts(table, names), (top - low) * 0.075), *marks[1]]
+    more = {"hovermode": "x unified", "annotations": notes, "shapes": marks[0], "meta": {"top": 20}}
+    return {"data": lines, "layout": layout(280, x, y, **more)}
+
+
+def _range(turns: Sequence[int]) -> list[int]:
+    return [turns[0], max(turns[-1], 2)]
+
+
+def _line(table: Columns, column: str, colour: str, dash: str = "solid", width: float = 2, **more: Any) -> Spec:
+    more |= {"name": _NAMES[column], "hovertemplate": "%{y:,} " + _NAMES[column] + "<extra></extra>"}
+    return line(table["turn"], table[column], line={"color": colour, "dash": dash, "width": width}, **more)
+
+
+def _end_texts(table: Columns, names: Sequence[str]) -> dict[str, str]:
+    """Name the lines at their ends; those that end on one number share one name."""
+    ends: dict[int, list[str]] = {}
+    for column in names:
+        ends.setdefault(table[column][-1], []).append(column)
+    return {columns[0]: f"{' = '.join(_NAMES[c] for c in columns)} {signed(end)}" for end, columns in ends.items()}
+
+
+def _marks(table: Columns) -> tuple[list[Spec], list[Spec]]:
+    turns = table["turn"]
+    cut = [turn for turn, section in zip(turns, table["first_cut"], strict=True) if section]
+    chosen = [turn for turn, is_chosen in zip(turns, table["chosen"], strict=True) if is_chosen]
+    shapes = [_upright(turn, SLATE, "solid", 1) | {"name": "here"} for turn in chosen]
+    shapes += [_upright(turn, ALARM, "dash", 1.5) for turn in cut]
+    first, last = _range(turns)
+    common = {"yref": "paper", "yanchor": "bottom"}
+    notes = []
+    for turn in cut:
+        place = (turn - first) / max(1, last - first)
+        anchor = "left" if place < 0.35 else "right" if place > 0.65 else "center"
+        notes.append(note(f"first cut: turn {turn:,}", turn, 1, xanchor=anchor, **common))
+    return shapes, notes
+
+
+def _upright(x: int, colour: str, dash: str, width: float) -> Spec:
+    drawn = {"color": colour, "dash": dash, "width": width}
+    return {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "paper", "line": drawn, "layer": "below"}
+
+
+#: Draw the history budget and what is asked of it, turn by turn, with the turn that first loses something.
+turns = Question("How many turns does it last?", _answer, _draw)

@@ -1,0 +1,137 @@
+"""Who claims what of the window, as a bar and as a fall from the window to what remains.
+
+    remainder = window - reserves - what the others claim
+
+What a section claims is its cap. Where the budget's remainder is a section without a cap (a history that takes
+what is left), the others claim what they really took, and the remainder is that section's limit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from budgetkit.budget import Budget
+from budgetkit.budget.colours import ALARM, HATCHED, POOL, WINDOW, colour, ink
+from budgetkit.lab.figures.marks import bars, note, written
+from budgetkit.lab.figures.question import Columns, Question, Spec, label, layout, plain, short, signed
+from budgetkit.plan import Plan
+from budgetkit.plan.allocating import allocate
+
+ROW = 26  # pixels for one bar and the space around it
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What one line claims of the window."""
+
+    line: str
+    kind: Literal["section", "pool", "reserve"]
+    tokens: int
+    granted: int
+
+
+def takes_the_rest(budget: Budget) -> bool:
+    """Return whether the budget's remainder is a section without a cap."""
+    return budget.remainder is not None and budget.caps[budget.remainder] is None
+
+
+def claims(plan: Plan) -> tuple[Claim, ...]:
+    """Return who claims what; the claims sum to the window, to the token.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> budget = bk.Budget(1000, [bk.Reserve("output", 200)], [bk.Allocation("system", 300)])
+    >>> [(claim.line, claim.tokens) for claim in claims(bk.allocate(budget, {"system": 250}))]
+    [('system', 300), ('shared pool', 500), ('output', 200)]
+    """
+    budget = plan.budget
+    by_cap = not takes_the_rest(budget)
+    least = {section: (cap or 0) if by_cap else 0 for section, cap in budget.caps.items()}
+    sections = [Claim(g.section, "section", max(g.granted, least[g.section]), g.granted) for g in plan.grants]
+    claimed = {claim.line: claim.tokens for claim in sections}
+    reserves = []
+    for reserve in budget.reserves:
+        size = 0 if reserve.serves == "output" and budget.kind != "shared" else budget.sizes[reserve.name]
+        overlap = min(size, claimed.get(reserve.serves or "", 0))
+        if reserve.serves in claimed:
+            claimed[reserve.serves] -= overlap
+        reserves.append(Claim(reserve.name, "reserve", size - overlap, size - overlap))
+    left = budget.window - sum(claim.tokens for claim in (*sections, *reserves))
+    return (*sections, Claim(POOL, "pool", left, 0), *reserves)
+
+
+def _window_answer(plan: Plan | Budget) -> Columns:
+    lines = claims(_planned(plan))
+    return {name: [getattr(claim, name) for claim in lines] for name in ("line", "kind", "tokens", "granted")}
+
+
+def _draw_window(table: Columns) -> Spec:
+    sizes = [max(0, tokens) for tokens in table["tokens"]]
+    total, window = sum(sizes), sum(table["tokens"])
+    bars = [_segment(line, size, total) for line, size in zip(table["line"], sizes, strict=True)]
+    mark = {"type": "line", "x0": window, "x1": window, "y0": -0.5, "y1": 0.5, "line": {"color": ALARM, "width": 3}}
+    end = note(f"window ends: {window:,}", window, 0.5, yanchor="bottom", xanchor="right")
+    drawn = layout(170, {"range": [0, total], "tickformat": "~s"}, {"visible": False, "range": [-0.6, 0.75]})
+    if total > window:
+        drawn |= {"shapes": [mark], "annotations": [end]}
+    return {"data": bars, "layout": {**drawn, "barmode": "stack"}}
+
+
+def _segment(line: str, tokens: int, total: int) -> Spec:
+    fits = tokens > total * 0.012 * max(len(line), 4)
+    text = {"text": [f"{plain(line)}<br>{short(tokens)}" if fits else ""], "textposition": "inside", "textangle": 0}
+    text |= {"insidetextanchor": "start", "textfont": {"color": ink(colour(line))}}
+    hover = {"hovertext": [f"{plain(line)}: {tokens:,} tokens"], "hoverinfo": "text"}
+    marker = {"color": colour(line), "pattern": {"shape": "/" if line in HATCHED else ""}}
+    return bars([tokens], width=[0.8], customdata=[line], marker=marker, **text, **hover)
+
+
+def _waterfall_answer(plan: Plan | Budget) -> Columns:
+    plan = _planned(plan)
+    budget, rest = plan.budget, plan.budget.remainder if takes_the_rest(plan.budget) else None
+    lines = claims(plan)
+    reserves = [c for c in lines if c.kind == "reserve" and c.tokens]
+    sections = [
+        c for c in lines if c.kind == "section" and c.line != rest and (rest or budget.caps[c.line] is not None)
+    ]
+    steps, left = [(WINDOW, "window", budget.window, 0, budget.window)], budget.window
+    for claim in (*reserves, *sections):
+        steps.append((claim.line, claim.kind, -claim.tokens, left, left - claim.tokens))
+        left -= claim.tokens
+    steps.append((rest or POOL, "remainder", left, 0, left))
+    names = ("line", "kind", "tokens", "start", "end")
+    return {name: [*column] for name, column in zip(names, zip(*steps, strict=True), strict=True)}
+
+
+def _draw_waterfall(table: Columns) -> Spec:
+    lines, ends = table["line"], [sorted(pair) for pair in zip(table["start"], table["end"], strict=True)]
+    names = [plain(line) for line in lines]
+    negative = [kind == "remainder" and size < 0 for kind, size in zip(table["kind"], table["tokens"], strict=True)]
+    texts = [signed(tokens) for tokens in table["tokens"]]
+    hover = [f"{name}: {text} tokens" for name, text in zip(names, texts, strict=True)]
+    marker = {
+        "color": [ALARM if bad else colour(line) for line, bad in zip(lines, negative, strict=True)],
+        "pattern": {"shape": ["/" if line in HATCHED else "" for line in lines]},
+        "line": {"width": 0.5, "color": "rgba(128,128,128,0.6)"},
+    }
+    bar = bars((high - low for low, high in ends), base=[low for low, _ in ends], customdata=lines, marker=marker)
+    bar = written(bar, texts) | {"hovertext": hover, "hoverinfo": "text"}
+    widest = float(max(high for _, high in ends))
+    x = {"range": [min(0.0, float(min(bar["base"]))) * 1.15, widest * 1.24], "tickformat": "~s", "nticks": 5}
+    ticks = [label(line) for line in lines]
+    y = {"autorange": "reversed", "tickvals": bar["y"], "ticktext": ticks, "showgrid": False, "zeroline": False}
+    meta = {"top": 4, "beside": max(map(len, texts)), "reach": widest}
+    return {"data": [bar], "layout": layout(len(lines) * ROW + 84, x, y, meta=meta)}
+
+
+def _planned(plan: Plan | Budget) -> Plan:
+    return allocate(plan, {}) if isinstance(plan, Budget) else plan
+
+
+#: Draw a plan's window as one bar: sections, shared pool and reserves; the segments sum to the window.
+window = Question("What fills the window?", _window_answer, _draw_window)
+
+#: Draw the one subtraction: from the window, over the reserves and what the others claim, to what remains.
+waterfall = Question("What is left of the window?", _waterfall_answer, _draw_waterfall)

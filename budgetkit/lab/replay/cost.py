@@ -1,0 +1,276 @@
+"""What tokens cost: prices from genai-prices, dated, and what a request costs at them.
+
+    cost = fresh * input + cached * cache_read + written * cache_write + output * output_price
+
+Prices are in US dollars for a million tokens. Some rise for all tokens of a request once its input passes a
+threshold (the price cliff of long contexts). A price that nobody knows is missing, and what is computed with it
+is missing too; it is never 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from importlib.metadata import version
+from typing import Any, Final
+
+import numpy as np
+
+from budgetkit.budget.quoting import brief
+from budgetkit.files import extra
+from budgetkit.models import Model
+from budgetkit.models.resolved import ResolvedModel
+from budgetkit.plan.items import Floats, Ints
+
+MILLION = 1_000_000
+#: What has a price of its own: fields of :class:`Prices`.
+PRICED: Final = ("input", "output", "cache_read", "cache_write")
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """A price in US dollars for a million tokens, by the size of the request.
+
+    Parameters
+    ----------
+    base : float
+        The price up to the first threshold.
+    tiers : tuple of (int, float)
+        Thresholds, in input tokens, and the price of every token of a request above them; ascending.
+
+    Examples
+    --------
+    >>> Price(1.25, ((200_000, 2.5),)).of(np.array([200_000, 200_001])).tolist()
+    [1.25, 2.5]
+    """
+
+    base: float
+    tiers: tuple[tuple[int, float], ...] = ()
+
+    def of(self, sent: Ints) -> Floats:
+        """Return the price at each size of request.
+
+        Parameters
+        ----------
+        sent : int64 array, shape (requests,)
+            All input tokens, the cached ones among them.
+
+        Returns
+        -------
+        float64 array, shape (requests,)
+            In US dollars for a million tokens.
+        """
+        found = np.full(np.shape(sent), float(self.base))
+        for threshold, price in self.tiers:
+            found = np.where(np.asarray(sent) > threshold, float(price), found)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What a model costs.
+
+    Parameters
+    ----------
+    model : str
+        Its name.
+    input, output : Price, optional
+        For what is sent and answered; None for not known.
+    cache_read, cache_write : Price, optional
+        For input that is read from and written to the prompt cache. Where writing has no price of its own it
+        costs what input costs; where reading has none, it is not known.
+    source : str
+        Where they come from.
+    date : str
+        The day for which they hold.
+
+    Examples
+    --------
+    >>> known = Prices("mine", Price(2.0), Price(8.0), Price(0.5))
+    >>> float(known.cost(np.array([1_000_000]), np.array([0]), np.array([0]), np.array([500_000]))[0])
+    6.0
+    """
+
+    model: str
+    input: Price | None = None
+    output: Price | None = None
+    cache_read: Price | None = None
+    cache_write: Price | None = None
+    source: str = ""
+    date: str = ""
+
+    def cost(self, fresh: Ints, cached: Ints, written: Ints, output: Ints) -> Floats:
+        """Return what requests cost.
+
+        Parameters
+        ----------
+        fresh, cached, written, output : int64 array, shape (requests,)
+            Tokens of the four kinds.
+
+        Returns
+        -------
+        float64 array, shape (requests,)
+            In US dollars; NaN where tokens of a kind are charged whose price is not known.
+        """
+        sent = fresh + cached + written
+        listed = self.input, self.cache_read, self.cache_write or self.input, self.output
+        parts = zip((fresh, cached, written, output), listed, strict=True)
+        return sum((_times(tokens, price, sent) for tokens, price in parts), np.zeros(np.shape(sent)))
+
+
+def prices_of(given: Prices | str | Model | ResolvedModel | None) -> Prices | None:
+    """Return prices as they are, or a model's by its name.
+
+    Parameters
+    ----------
+    given : Prices, str, Model or None
+        Prices, or a model that genai-prices knows, by its name or looked up; None where none are asked for.
+
+    Returns
+    -------
+    Prices or None
+        In US dollars for a million tokens.
+
+    Raises
+    ------
+    TypeError
+        If it is something else.
+
+    Examples
+    --------
+    >>> prices_of("gpt-4o").model, prices_of(None)
+    ('gpt-4o', None)
+    """
+    if given is None or isinstance(given, Prices):
+        return given
+    if not isinstance(given, str | Model | ResolvedModel):
+        raise TypeError(f"prices {brief(given)}; they are Prices or a model's name; give bk.cost.prices('gpt-4o'), say")
+    return prices(given)
+
+
+def prices(
+    model: str | Model | ResolvedModel,
+    on: date | None = None,
+    *,
+    provider: str | None = None,
+    hour: bool = False,
+    **overrides: Price | float | None,
+) -> Prices:
+    """Look up what a model costs.
+
+    Parameters
+    ----------
+    model : str, Model or ResolvedModel
+        Its name, as genai-prices knows it.
+    on : date, optional
+        The day; today when left out.
+    provider : str, optional
+        Who sells it, such as ``"azure"``; whoever made it when left out.
+    hour : bool
+        Whether the prompt cache is written for an hour, where that has a price of its own.
+    **overrides
+        ``input``, ``output``, ``cache_read``, ``cache_write``: a price, or dollars for a million tokens.
+
+    Returns
+    -------
+    Prices
+        With everything missing where genai-prices knows nothing, its source saying so.
+
+    Raises
+    ------
+    TypeError
+        If an override is no price.
+
+    Examples
+    --------
+    >>> known = prices("gpt-4o", date(2026, 11, 21))
+    >>> known.input, known.cache_read, known.cache_write
+    (Price(base=2.5, tiers=()), Price(base=1.25, tiers=()), None)
+    >>> prices("no such model").input is None, prices("no such model", input=1.0).input
+    (True, Price(base=1.0, tiers=()))
+    """
+    if strange := [name for name in overrides if name not in PRICED]:
+        raise TypeError(f"no price {brief(strange[0])}; there are {', '.join(PRICED)}; use one of them")
+    name = model if isinstance(model, str) else model.name
+    found = _listed(name, on, provider, hour)
+    given: dict[str, Any] = {
+        name: Price(float(p)) if isinstance(p, int | float) else p for name, p in overrides.items()
+    }
+    note = f"{found.source}; {', '.join(sorted(given))} given" if given else found.source
+    return replace(found, source=note, **given)
+
+
+def compaction_turns(before: int, after: int, summary_input: int, summary_output: int, prices: Prices) -> float | None:
+    """Return after how many turns a compaction has paid for itself.
+
+    k* = once / saved;  once = summary_output * output + after * (write - read);  saved = (before - after) * read
+
+    Parameters
+    ----------
+    before, after : int
+        What a request holds without and with the compaction, in tokens.
+    summary_input : int
+        What is read to write the summary, in tokens; charged as cached, since it has just been sent.
+    summary_output : int
+        Length of the summary, in tokens.
+    prices : Prices
+        What the model costs.
+
+    Returns
+    -------
+    float or None
+        In turns; None where a price is not known or nothing is saved.
+
+    Notes
+    -----
+    The formula is tokenmaster's 0.2 (cost of continuing against compacting), to which the reading of what is
+    summarised is added; pass 0 for the original.
+
+    Examples
+    --------
+    >>> claude = Prices("claude", Price(3.0), Price(15.0), Price(0.3), Price(3.75))
+    >>> round(compaction_turns(100_000, 20_000, 0, 2_000, claude), 3)
+    4.125
+    """
+    sizes = np.array([before])
+    rates = [prices.output, prices.cache_write or prices.input, prices.cache_read]
+    if any(rate is None for rate in rates):
+        return None
+    answer, write, read = (float(rate.of(sizes)[0]) for rate in rates if rate is not None)
+    saved = (before - after) * read
+    once = summary_input * read + summary_output * answer + after * (write - read)
+    return once / saved if saved > 0 else None
+
+
+def _times(tokens: Ints, price: Price | None, sent: Ints) -> Floats:
+    if price is None:
+        return np.where(np.asarray(tokens) > 0, np.nan, 0.0)
+    return np.asarray(tokens * price.of(sent) / MILLION)
+
+
+def _listed(model: str, on: date | None, provider: str | None, hour: bool) -> Prices:
+    """Ask genai-prices; what it does not know stays missing."""
+    with extra("lab", "a price list"):
+        from genai_prices.data_snapshot import get_snapshot
+
+    day = datetime.now(UTC) if on is None else datetime(on.year, on.month, on.day, tzinfo=UTC)
+    release = f"genai-prices {version('genai-prices')}"
+    try:
+        seller, entry = get_snapshot().find_provider_model(model.rpartition("/")[2], None, provider, None)
+    except LookupError:
+        return Prices(model, source=f"{release} knows no {brief(model)}", date=day.date().isoformat())
+    found = entry.get_prices(day)
+    longer = getattr(found, "cache_write_1h_mtok", None) if hour else None
+    write = found.cache_write_mtok if longer is None else longer
+    given = zip(PRICED, (found.input_mtok, found.output_mtok, found.cache_read_mtok, write), strict=True)
+    listed: dict[str, Any] = {name: _price(each) for name, each in given}
+    return Prices(model, **listed, source=f"{release}, {seller.id}/{entry.id}", date=day.date().isoformat())
+
+
+def _price(value: Any) -> Price | None:
+    """Read a price, plain or in tiers."""
+    if value is None:
+        return None
+    if hasattr(value, "tiers"):
+        return Price(float(value.base), tuple((int(tier.start), float(tier.price)) for tier in value.tiers))
+    return Price(float(value))

@@ -1,0 +1,201 @@
+"""A replayed conversation: what fills each request, what is read again, what was dropped and when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from budgetkit.budget.colours import ALARM, BLUE, GREEN, GREY, OLIVE, ORANGE, PALE, PURPLE, SKY, SLATE, WINE, colour
+from budgetkit.lab.figures.marks import across, bars, line, note, points
+from budgetkit.lab.figures.question import Question, Spec, counted, dollars, label, layout, plain, rows, short
+from budgetkit.lab.replay import Replay, rank_policies
+
+LINES = (GREY, BLUE, GREEN, ORANGE, PURPLE, SKY, WINE, OLIVE)
+DASHES = ("solid", "dash", "dot", "dashdot")  # for the colours that come again
+_KINDS = {"cached": GREEN, "written": ORANGE, "fresh": PALE}
+_FATES = {"kept": GREY, "shrunk": ORANGE, "summarised": PURPLE, "dropped": ALARM}
+_LEGEND: dict[str, Any] = {"showlegend": True, "legend": {"orientation": "h", "y": -0.2}}
+_MOST_WIDE = 400  # messages
+
+
+def _timeline_table(outcome: Replay) -> pd.DataFrame:
+    table = outcome.sections()
+    frame = outcome.frame()
+    left = frame["dropped"] + frame["summary_input"]
+    by_request = pd.DataFrame({"request": frame["request"], "limit": outcome.budget.usable, "dropped": left})
+    return table[["request", "turn", "section", "tokens", "cut"]].merge(by_request, on="request")
+
+
+def _draw_timeline(table: pd.DataFrame) -> Spec:
+    used = table.groupby("section", sort=False)["tokens"].max()
+    sections = [str(section) for section in used.index[used > 0]]
+    traces = [_layer(table[table["section"] == section], "tokens", section, colour(section)) for section in sections]
+    once = table.drop_duplicates("request")
+    limit = int(once["limit"].iloc[0])
+    cuts = once[once["dropped"] > 0]
+    texts = [f"{short(size)} tokens left at request {at}" for size, at in cuts[["dropped", "request"]].values]
+    mark = {"symbol": "triangle-down", "color": ALARM, "size": 7}
+    height = [limit * 1.17] * len(cuts)
+    traces.append(points(cuts["request"], height, name="cut", marker=mark, text=texts, hoverinfo="text"))
+    place = {"xref": "paper", "yanchor": "bottom", "xanchor": "left"}
+    more = {"annotations": [note(f"usable window {limit:,}", 0, limit, **place)], "shapes": [across(limit, ALARM)]}
+    top = max(limit, int(once["limit"].max())) * 1.23
+    y = {"range": [0, top], "tickformat": "~s"}
+    return {"data": traces, "layout": layout(340, _axis(table), y, **more, **_LEGEND)}
+
+
+def _layer(table: pd.DataFrame, column: str, name: str, fill: str) -> Spec:
+    x, y = table["request"].tolist(), table[column].tolist()
+    x, y = [*x, *(at + 1 for at in x[-1:])], [*y, *y[-1:]]  # the last request is as wide as the others
+    hover, edge = "%{y:,} " + plain(name) + "<extra></extra>", {"width": 0.5, "color": fill, "shape": "hv"}
+    more = {"stackgroup": "one", "line": edge, "fillcolor": fill, "hovertemplate": hover}
+    return line(x, y, mode="lines", name=plain(name), **more)
+
+
+def _requests(last: int, every_turn: bool) -> dict[str, Any]:
+    """Return the axis of requests; it counts turns if each turn makes one request."""
+    title = {"text": "turn" if every_turn else "request", "standoff": 4}
+    return {"title": title, "range": [1, last + 1], "showgrid": False, **counted(last)}
+
+
+def _axis(table: pd.DataFrame) -> dict[str, Any]:
+    return _requests(int(table["request"].max()), bool((table["request"] == table["turn"]).all()))
+
+
+def _caching_table(outcome: Replay) -> pd.DataFrame:
+    return outcome.frame()[["request", "turn", "cached", "written", "fresh", "sent"]]
+
+
+def _draw_caching(table: pd.DataFrame) -> Spec:
+    kinds = [kind for kind in _KINDS if kind != "fresh" or table["fresh"].any()]
+    traces = [_layer(table, kind, kind, _KINDS[kind]) for kind in kinds]
+    y = {"tickformat": "~s", "rangemode": "tozero"}
+    return {"data": traces, "layout": layout(340, _axis(table), y, hovermode="x unified", **_LEGEND)}
+
+
+def _spending_table(replays: Mapping[str, Replay]) -> pd.DataFrame:
+    """Sum up the cost; where a price is not known, the input in units of a token that is sent without a cache."""
+    has_prices = all(outcome.prices is not None and not np.isnan(outcome.cost).any() for outcome in replays.values())
+    frames = []
+    for name, outcome in replays.items():
+        frame = outcome.frame()
+        weighed = frame["cached"] * outcome.cache.read + frame["written"] * outcome.cache.write + frame["fresh"]
+        spent = frame["cost"] if has_prices else weighed + frame["summary_input"]
+        unit = "US dollars" if has_prices else "input tokens, weighed"
+        at = {"request": frame["request"], "turn": frame["turn"]}
+        rows = {"policy": name, **at, "spent": spent.cumsum(), "unit": unit}
+        frames.append(pd.DataFrame(rows))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _draw_spending(table: pd.DataFrame) -> Spec:
+    policies = list(dict.fromkeys(table["policy"]))
+    traces = []
+    for number, policy in enumerate(policies):
+        rows = table[table["policy"] == policy]
+        more = {"name": plain(policy), "hovertemplate": "%{y:,.4~g} " + plain(policy) + "<extra></extra>"}
+        traces.append(line(rows["request"], rows["spent"], line=_line(number), **more))
+    unit = str(table["unit"].iloc[0])
+    notes = _spending_labels(table, policies)
+    top = 1.05 * max([float(table["spent"].max()), *(note["y"] for note in notes)])
+    form = "~s" if unit != "US dollars" else ",.2~f" if top >= 1 else ".3~r"
+    y = {"title": {"text": unit}, "range": [0, top or 1.0], "tickformat": form}
+    spec_layout = layout(320, _axis(table), y, hovermode="x unified", annotations=notes)
+    spec_layout["margin"]["r"] = 24 + 7 * max(len(label(name)) for name in policies)
+    return {"data": traces, "layout": spec_layout}
+
+
+def _line(number: int) -> Spec:
+    """Return the line of a policy: a colour of its own or, where those are used up, another dash."""
+    dash = DASHES[number // len(LINES) % len(DASHES)]
+    return {"color": LINES[number % len(LINES)], "width": 2, "dash": dash}
+
+
+def _spending_labels(table: pd.DataFrame, policies: list[str]) -> list[Spec]:
+    """Name the lines beside their ends, each with its colour, where none covers another."""
+    signs = {"solid": "\u25a0", "dash": "\u2505", "dot": "\u2508", "dashdot": "\u254d"}
+    last = table[table["request"] == table["request"].max()].sort_values("spent", kind="stable")
+    gap = 0.075 * float(table["spent"].max())
+    labels: list[Spec] = []
+    for policy, end, at in last[["policy", "spent", "request"]].itertuples(index=False):
+        line_style = _line(policies.index(policy))
+        swatch = f'<span style="color:{line_style["color"]}">{signs[line_style["dash"]]}</span>'
+        y = max(float(end), labels[-1]["y"] + gap) if labels else float(end)
+        labels.append(note(f"{swatch} {label(policy)}", int(at), y, xanchor="left", xshift=4, yanchor="middle"))
+    return labels
+
+
+def _dropping_table(outcome: Replay) -> pd.DataFrame:
+    table = outcome.messages()
+    table = table[table["first"].notna()].copy()
+    last = len(outcome.placed.requests)
+    table["until"] = table["gone"].fillna(last + 1).astype("int64")
+    return table[["message", "turn", "role", "section", "tokens", "first", "until", "fate"]].reset_index(drop=True)
+
+
+def _draw_dropping(table: pd.DataFrame) -> Spec:
+    width = 2.0 if len(table) <= _MOST_WIDE else 0.5  # pixels; of very many lines none may cover its neighbours
+    fates = [fate for fate in _FATES if (table["fate"] == fate).any()]
+    traces = [_lives(table[table["fate"] == fate], fate, width) for fate in fates]
+    traces += [_entry(fate, _FATES[fate]) for fate in fates]
+    last, every_turn = int(max(table["first"], default=1)), bool((table["first"] <= table["turn"] + 1).all())
+    y_axis = {"title": {"text": "message"}, "autorange": "reversed", **counted(len(table))}
+    return {"data": traces, "layout": layout(340, _requests(last, every_turn), y_axis, **_LEGEND)}
+
+
+def _lives(table: pd.DataFrame, fate: str, width: float) -> Spec:
+    """Draw a line for each message from the request at which it came to the one at which it was gone."""
+    x: list[Any] = []
+    y: list[Any] = []
+    texts: list[Any] = []
+    for row in rows(table):
+        text = f"message {row['message']}, {row['role']}, {row['tokens']:,} tokens: {fate}"
+        x += [int(row["first"]), int(row["until"]), None]
+        y += [int(row["message"])] * 2 + [None]
+        texts += [plain(text)] * 2 + [None]
+    shown = {"text": texts, "hoverinfo": "text", "showlegend": False}
+    return line(x, y, mode="lines", name=fate, line={"color": _FATES[fate], "width": width}, **shown)
+
+
+def _entry(name: str, colour: str) -> Spec:
+    """Return an entry of the legend that is thick enough to see."""
+    return line([None], [None], mode="lines", name=name, line={"color": colour, "width": 4})
+
+
+def _ranking_table(replays: Mapping[str, Replay]) -> pd.DataFrame:
+    table = rank_policies(replays)
+    return table[["policy", "relative_cost", "cached_share", "sent", "dropped", "summary_calls", "over", "cost"]]
+
+
+def _draw_ranking(table: pd.DataFrame) -> Spec:
+    table = table.sort_values("relative_cost", kind="stable")
+    hover = "%{x:.2f} of what it would cost without a cache<extra></extra>"
+    bar = bars(table["relative_cost"], hovertemplate=hover, marker={"color": SLATE})
+    beside = {"xanchor": "left", "xshift": 6, "align": "left"}
+    notes = [note(_ranked(row), row["relative_cost"], i, **beside) for i, row in enumerate(rows(table))]
+    x = {"range": [0, max(1.0, float(table["relative_cost"].max())) * 3.2], "tickformat": ".1f", "nticks": 5}
+    names = [label(name) for name in table["policy"]]
+    y = {"autorange": "reversed", "tickvals": bar["y"], "ticktext": names, "showgrid": False, "zeroline": False}
+    return {"data": [bar], "layout": layout(max(4, len(table)) * 54 + 60, x, y, bargap=0.45, annotations=notes)}
+
+
+def _ranked(row: dict[str, Any]) -> str:
+    kept = row.get("evidence", np.nan)
+    cost = "" if np.isnan(row["cost"]) else f", {dollars(row['cost'])}"
+    evidence = "" if np.isnan(kept) else f", {kept:.0%} of what is needed"
+    return f"{row['relative_cost']:.2f} x{cost}<br>{row['cached_share']:.0%} cached{evidence}"
+
+
+#: Draw each request by section, with the usable window and the requests at which something left the history.
+timeline = Question("What fills the window, request by request?", _timeline_table, _draw_timeline)
+#: Draw what of each request is read from the prompt cache, written to it, or neither.
+caching = Question("How much is read again from the cache?", _caching_table, _draw_caching)
+#: Draw what has been spent up to each request, policy by policy.
+spending = Question("What has it cost so far?", _spending_table, _draw_spending)
+#: Draw for each message from which request to which it is in the window.
+dropping = Question("Which messages were there, and until when?", _dropping_table, _draw_dropping)
+#: Draw policies side by side, the cheapest first.
+ranking = Question("Which policy costs least?", _ranking_table, _draw_ranking)

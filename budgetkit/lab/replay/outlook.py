@@ -1,0 +1,271 @@
+"""How long a conversation can go on with a model: until the window is full, something is cut, or money runs out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from budgetkit.budget import Budget
+from budgetkit.budget.old_names import renamed
+from budgetkit.counters import counter
+from budgetkit.inputs.budgets import AnyModel, preset_of
+from budgetkit.inputs.conversations import AnyTrace, trace_of
+from budgetkit.lab.replay.cost import MILLION, Prices
+from budgetkit.lab.replay.forecast import Pace, draws, first_over, notice, own_pace, pace_beside, paths
+from budgetkit.message import Message
+from budgetkit.models import Model
+from budgetkit.models.resolved import ResolvedModel, resolve
+from budgetkit.plan.allocating import allocate_columns, with_undeclared
+from budgetkit.plan.items import Floats, Ints
+from budgetkit.requests import Framing
+from budgetkit.trace import DEFAULT_ROLES, Ledger, Trace, Turn
+from budgetkit.trace.sections import Roles, past_section
+
+Preset = Callable[[Model], Budget]
+Count = Callable[[str], int]
+MOST_OTHERS: Final = 30  # conversations that say how such ones go on; more tell little more
+_AT_ONCE: Final = 100  # paths whose requests are planned at once, so that memory stays small
+
+
+@renamed(count="counter")
+def turn_sizes(trace: Trace, counter: Callable[[str], int], framing: Framing | None = None) -> Ints:
+    """Return how much each turn adds to the conversation.
+
+    Parameters
+    ----------
+    trace : Trace
+        The conversation.
+    counter : callable
+        From text to tokens.
+    framing : Framing, optional
+        What a message costs beyond its text; OpenAI's when left out.
+
+    Returns
+    -------
+    int64 array, shape (turns,)
+        The user's message and all that follows it, in tokens.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> len(turn_sizes(bk.load_trace("support-chat"), len))
+    75
+    """
+    sums = np.concatenate(([0], np.cumsum(trace.counts(counter, framing))))
+    return np.array([sums[turn.end] - sums[turn.start] for turn in trace.turns], dtype=np.int64)
+
+
+def outlook(
+    trace: AnyTrace,
+    models: Iterable[AnyModel] | AnyModel,
+    preset: Preset | str,
+    prices: Callable[[str], Prices] | None = None,
+    money: float | None = None,
+    turns: int = 1_000,
+    samples: int = 500,
+    seed: int = 0,
+    others: Sequence[Trace] = (),
+) -> pd.DataFrame:
+    """Forecast three turns for each model: the first cut, the full window, and the end of the money.
+
+    What has happened already is said as it was: then all three turns are that one.
+
+    Parameters
+    ----------
+    trace : Trace, str, Path or sequence of messages
+        The conversation so far; it goes on from its present size, with turns drawn from its own. A string is a
+        shipped trace's name or a path.
+    models : iterable of str or Model
+        Their windows, and the encodings that count for them.
+    preset : str or callable
+        A preset's name, or a function from a model to the budget that it is used with; what it leaves its history
+        says when something is cut.
+    prices : callable, optional
+        From a model's name to its prices, such as :func:`budgetkit.lab.replay.cost.prices`.
+    money : float, optional
+        What may be spent, in US dollars; every request reads the last one from the cache and writes what is new.
+    turns : int, default 1,000
+        How far to look beyond the turns seen.
+    samples : int, default 500
+        How many conversations to draw.
+    seed : int, default 0
+        The same seed draws the same.
+    others : sequence of Trace, optional
+        Other conversations of the same kind, at least five, of which the first 30 are taken: how they went on says
+        how large turns become.
+
+    Returns
+    -------
+    DataFrame
+        One row a model and event. Columns model, then those of :func:`budgetkit.lab.replay.forecast.first_over`; the
+        limit of the first cut is what the history may take at the last turn seen. Then notice: what the forecast does
+        not hold for, empty where nothing is known against it.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> found = outlook(bk.load_trace("support-chat"), [bk.model("gpt-4o")], bk.presets.working_memory)
+    >>> found["event"].tolist()
+    ['first cut', 'window full']
+    """
+    trace = trace_of(trace)
+    make = preset_of(preset)
+    several = [models] if isinstance(models, str | Model | ResolvedModel) else models
+
+    frames = []
+    for name in several:
+        model = resolve(name).facts
+        budget, count = make(model), counter(model)
+        pace = pace_of(trace, count, others)
+        drawn = contexts(trace, count, turns, samples, seed, pace=pace)
+        found = [first_cut(trace, budget, count, turns, samples, seed, pace=pace)]
+        found.append(first_over(drawn, {"window full": budget.window}))
+        cost = spent(drawn, prices(model.name)) if prices is not None and money is not None else None
+        if cost is not None and money is not None:
+            found.append(first_over(cost, {"money spent": money}))
+        table = pd.concat(found, ignore_index=True)
+        table.insert(0, "model", model.name)
+        sizes = [turn_sizes(each, count, None) for each in (trace, *others[:MOST_OTHERS])]
+        table["notice"] = notice(sizes[0], sizes[1:])
+        frames.append(table)
+    return pd.concat(frames, ignore_index=True)
+
+
+@renamed(count="counter")
+def pace_of(trace: Trace, counter: Count, others: Sequence[Trace], framing: Framing | None = None) -> Pace | None:
+    """Return how much larger or smaller a conversation's turns become, by how others of its kind went on."""
+    sizes = [turn_sizes(each, counter, framing) for each in (trace, *others[:MOST_OTHERS])]
+    return pace_beside(sizes[0], sizes[1:])
+
+
+@renamed(count="counter")
+def contexts(
+    trace: Trace,
+    counter: Count,
+    turns: int,
+    samples: int = 500,
+    seed: int = 0,
+    framing: Framing | None = None,
+    pace: Pace | None = None,
+) -> Ints:
+    """Return the size of conversations after each turn: as it was up to the last one seen, then as it is drawn."""
+    sizes = turn_sizes(trace, counter, framing)
+    start = int(trace.counts(counter, framing)[: trace.turns[0].start].sum())
+    known = start + np.cumsum(sizes)
+    return followed(known, paths(sizes, turns, int(known[-1]), samples, seed, pace=pace))
+
+
+def followed(known: Ints, drawn: Ints) -> Ints:
+    """Put what is known before every drawn path.
+
+    Examples
+    --------
+    >>> followed(np.array([1, 2]), np.array([[3], [4]])).tolist()
+    [[1, 2, 3], [1, 2, 4]]
+    """
+    return np.concatenate((np.broadcast_to(known, (len(drawn), len(known))), drawn), axis=1)
+
+
+@renamed(count="counter")
+def first_cut(
+    trace: Trace,
+    budget: Budget,
+    counter: Count,
+    turns: int,
+    samples: int = 500,
+    seed: int = 0,
+    roles: Roles | None = None,
+    framing: Framing | None = None,
+    pace: Pace | None = None,
+) -> pd.DataFrame:
+    """Return at which turn the history first asks for more than the budget leaves it, which is when a replay cuts."""
+    roles = (budget.roles or DEFAULT_ROLES) if roles is None else roles
+    if not budget.roles and budget.undeclared == "error":
+        budget = replace(budget, undeclared="pool")
+    user = next((message for message in trace.messages if message.role == "user"), Message({"role": "user"}))
+    section = past_section(user, roles)
+    asked = _Asked.of(trace.ledger(counter, roles, framing), trace.turns, section)
+    known, limit = asked.over(budget, asked.known)
+    pace = pace or own_pace(turn_sizes(trace, counter, framing))
+    drawn, paces = draws(len(trace.turns), turns, samples, seed, pace=pace)
+    parts = [slice(start, start + _AT_ONCE) for start in range(0, samples, _AT_ONCE)]
+    ahead = [asked.over(budget, asked.drawn(drawn[part], paces[part]))[0] for part in parts]
+    found = first_over(followed(known, np.concatenate(ahead)), {"first cut": 0})
+    return found.assign(limit=float(limit[-1]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What each turn asks of each section while it runs, and what of it stays afterwards."""
+
+    section: str
+    known: Mapping[str, Ints]
+    lasting: Mapping[str, Ints]
+    left: Mapping[str, Ints]
+    total: Mapping[str, int]
+
+    @classmethod
+    def of(cls, ledger: Ledger, turns: Sequence[Turn], section: str) -> _Asked:
+        frame = ledger.demand(turns, [section])
+        known = {str(name): frame[name].to_numpy() for name in frame.columns if frame[name].any() or name == section}
+        edges = [turn.start for turn in turns] + [turns[-1].end]
+        sums = {name: _running(ledger, name)[edges] for name in known}
+        lasting = {name: column - sums[name][:-1] for name, column in known.items()}
+        left = {name: np.diff(column) for name, column in sums.items()}
+        return cls(section, known, lasting, left, {name: int(column[-1]) for name, column in sums.items()})
+
+    def drawn(self, turns: Ints, pace: Floats) -> dict[str, Ints]:
+        """Return what drawn turns ask for: what is there, what those before left, and what they bring themselves."""
+        return {
+            name: self.total[name]
+            + np.rint((np.cumsum(left[turns], axis=1) - left[turns]) * pace).astype(np.int64)
+            + self.lasting[name][turns]
+            for name, left in self.left.items()
+        }
+
+    def over(self, budget: Budget, demands: Mapping[str, Ints]) -> tuple[Ints, Ints]:
+        """Return by how much the history asks for more than its limit, and the limit."""
+        shape = demands[self.section].shape
+        flat = {name: np.maximum(column, 0).ravel() for name, column in demands.items()}
+        budget = with_undeclared(replace(budget, deficit="signed"), flat)
+        column = allocate_columns(budget, flat, int(np.prod(shape)))[self.section]
+        return (column["demand"] - column["limit"]).reshape(shape), column["limit"].reshape(shape)
+
+
+def _running(ledger: Ledger, section: str) -> Ints:
+    own = [item.tokens if item.section == section else 0 for item in ledger.past]
+    return np.concatenate(([0], np.cumsum(own, dtype=np.int64)))
+
+
+def spent(drawn: Ints, prices: Prices) -> Floats | None:
+    """Return what drawn conversations have cost up to each turn.
+
+    Parameters
+    ----------
+    drawn : int64 array, shape (samples, turns)
+        Size of the context at each turn, in tokens; rising from turn to turn.
+    prices : Prices
+        What the model costs.
+
+    Returns
+    -------
+    float64 array, shape (samples, turns), or None
+        In US dollars; None where a price is not known. Every request reads the last one from the cache and writes
+        what is new; answers count as input only.
+
+    Examples
+    --------
+    >>> from budgetkit.lab.replay.cost import Price
+    >>> spent(np.array([[1_000_000, 3_000_000]]), Prices("x", Price(2.0), cache_read=Price(0.5))).tolist()
+    [[2.0, 6.5]]
+    """
+    write = prices.cache_write or prices.input
+    if write is None or prices.cache_read is None:
+        return None
+    new = np.diff(drawn, axis=1, prepend=0)
+    cost = new * write.of(drawn) + (drawn - new) * prices.cache_read.of(drawn)
+    return np.asarray(np.cumsum(cost, axis=1) / MILLION)

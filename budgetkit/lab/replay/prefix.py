@@ -1,0 +1,193 @@
+"""How much of a request stands in the same place as in the last one.
+
+A request stands in this order: opening system messages, tool schemas, earlier turns, passages, this turn. So
+the last request is the beginning of the next, until something in it has changed: a message that was dropped, a
+tool result that became a placeholder, a passage that was retrieved for one turn only, or a section that is cut
+to another length than before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from budgetkit.plan.item import Item
+from budgetkit.plan.items import Flags, Ints
+from budgetkit.trace import Ledger, Turn
+from budgetkit.trace.ledger import UNSENT
+
+
+@dataclass(frozen=True, eq=False)
+class PrefixLayout:
+    """A conversation's sizes by place, as seen by one section that is pruned; what follows from them is made once."""
+
+    section: str
+    ledger: Ledger
+    requests: Sequence[Turn]
+    prunable: Flags
+    entry: Ints
+    leave: Ints
+
+    @cached_property
+    def starts(self) -> Ints:
+        """Where the turn of each request starts."""
+        return np.array([r.start for r in self.requests], dtype=np.int64)
+
+    @cached_property
+    def sents(self) -> Ints:
+        """Where each request ends."""
+        return np.array([r.sent for r in self.requests], dtype=np.int64)
+
+    @cached_property
+    def tokens(self) -> Ints:
+        """Size of each message."""
+        return np.array([item.tokens for item in self.ledger.past], dtype=np.int64)
+
+    @cached_property
+    def unsent(self) -> Flags:
+        """Which messages no request holds."""
+        return _in(self.ledger.past, UNSENT)
+
+    @cached_property
+    def schemas(self) -> int:
+        """Size of the tool schemas."""
+        return sum(item.tokens for item in self.ledger.schemas)
+
+    @cached_property
+    def passages(self) -> Ints:
+        """Size of the passages of each request."""
+        sizes = np.zeros(len(self.tokens) + 1, dtype=np.int64)
+        for index, passages in self.ledger.retrieved.items():
+            sizes[index + 1] = sum(item.tokens for item in passages)
+        sums = np.cumsum(sizes)
+        return np.asarray(sums[self.sents] - sums[self.starts])
+
+    def head(self) -> int:
+        """Return the size of opening messages and tool schemas together."""
+        opening = self.tokens[: self.ledger.opening][~self.prunable[: self.ledger.opening]]
+        return int(opening.sum()) + self.schemas
+
+    @cached_property
+    def earlier(self) -> Ints:
+        """Tokens before each message that are pruned in no request."""
+        return _sums(np.where(self.prunable, 0, self.tokens))
+
+    @cached_property
+    def running(self) -> Ints:
+        """Tokens before each message that are not pruned in the request of their own turn."""
+        now = self.prunable & _in(self.ledger.present, self.section)
+        return _sums(np.where(now, 0, self.tokens))
+
+    @cached_property
+    def edges(self) -> Ints:
+        """The message before which each request can be equal to the last one, whatever the budget."""
+        starts, sents, passages = self.starts, self.sents, self.passages
+        edges = np.full(len(starts), -1, dtype=np.int64)
+        if len(starts) < 2:
+            return edges
+        same_turn = starts[1:] == starts[:-1]
+        gone = np.where(same_turn, passages[1:] != passages[:-1], passages[:-1] > 0)
+        edges[1:] = np.where(gone, starts[:-1], sents[:-1])
+        taken = self.ledger.gone
+        for at in np.unique(taken[taken < len(taken)]).tolist():  # a recorded compaction breaks the prefix there
+            edges[np.searchsorted(sents, at, "right") :][:1] = np.flatnonzero(taken == at)[0]
+        return edges
+
+    @cached_property
+    def firsts(self) -> dict[str, Ints]:
+        """Where a section starts in each request but the first, as the index of a message; filled when asked."""
+        return {}
+
+
+def place(ledger: Ledger, requests: Sequence[Turn], section: str, unsent: Sequence[int] = ()) -> PrefixLayout:
+    """Say which messages can be pruned, and from which request on."""
+    ledger = _without(ledger, unsent)
+    ledger = replace(ledger, past=_with_calls(ledger.past, section), present=_with_calls(ledger.present, section))
+    later = _in(ledger.past, section)
+    now = _in(ledger.present, section)
+    starts = np.array([r.start for r in requests], dtype=np.int64)
+    sents = np.array([r.sent for r in requests], dtype=np.int64)
+    index = np.arange(len(later))
+    entry = np.where(now, np.searchsorted(sents, index, "right"), np.searchsorted(starts, index, "right"))
+    leave = np.searchsorted(sents, ledger.gone, "right")
+    entry = np.where(later & (entry < leave), entry, len(requests))
+    return PrefixLayout(section, ledger, requests, later, entry, np.where(entry < len(requests), leave, len(requests)))
+
+
+def boundaries(placed: PrefixLayout, columns: Mapping[str, Mapping[str, Ints]]) -> Ints:
+    """Return the message before which each request can be equal to the last one at all."""
+    limits = placed.edges.copy()
+    for section, column in columns.items():
+        if section != placed.section and column["cut"].any():
+            changed = _recut(column)
+            limits[1:][changed] = np.minimum(limits[1:], _first_of(placed, section))[changed]
+    return limits
+
+
+def equal_prefix(placed: PrefixLayout, limits: Ints, equal_to: Ints, pruned: Ints, sent: Ints) -> Ints:
+    """Return the longest prefix that each request shares with the last one."""
+    starts, running, passages = placed.starts, placed.running, placed.passages
+    edge = np.maximum(equal_to, starts)
+    equal = pruned + placed.earlier[np.minimum(equal_to, starts)] + running[edge] - running[starts]
+    equal += np.where(equal_to >= placed.ledger.opening, placed.schemas, 0)
+    if passages.any():
+        again = (starts == np.roll(starts, 1)) & (passages == np.roll(passages, 1))
+        equal += np.where(again & (equal_to >= starts), passages, 0)
+    before = np.concatenate((sent[:1], sent[:-1]))
+    common: Ints = np.minimum(np.where(limits >= 0, equal, 0), np.minimum(sent, before))
+    return common
+
+
+def _without(ledger: Ledger, unsent: Sequence[int]) -> Ledger:
+    """Take messages out of all requests; they keep their places."""
+    past, present = list(ledger.past), list(ledger.present)
+    for slot in unsent:
+        past[slot] = present[slot] = Item(UNSENT, 0, payload=past[slot].payload)
+    return replace(ledger, past=past, present=present) if unsent else ledger
+
+
+def _with_calls(items: Sequence[Item], section: str) -> list[Item]:
+    """Let the results of calls that are pruned be pruned with them, whatever section their role has."""
+    called: dict[object, str] = {}
+    return [
+        replace(item, section=section)
+        if item.group is not None and called.setdefault(item.group, item.section) == section
+        else item
+        for item in items
+    ]
+
+
+def _in(items: Sequence[Item], section: str) -> Flags:
+    return np.array([item.section == section for item in items], dtype=np.bool_)
+
+
+def _recut(column: Mapping[str, Ints]) -> Flags:
+    """Say between which requests a section was cut to another length, or from another text."""
+    cut = column["cut"] > 0
+    differs = (np.diff(column["granted"]) != 0) | (np.diff(column["demand"]) != 0)
+    return np.asarray((cut[1:] | cut[:-1]) & differs)
+
+
+def _first_of(placed: PrefixLayout, section: str) -> Ints:
+    """Return where a section starts in each request but the first, as the index of a message."""
+    if section not in placed.firsts:
+        placed.firsts[section] = _starting(placed, section)
+    return placed.firsts[section]
+
+
+def _starting(placed: PrefixLayout, section: str) -> Ints:
+    ledger = placed.ledger
+    in_head = [item.section for item in (*ledger.past[: ledger.opening], *ledger.schemas)]
+    if section in in_head:
+        return np.full(len(placed.requests) - 1, -1, dtype=np.int64)
+    first = next((i for i, item in enumerate(ledger.past) if item.section == section), len(ledger.past))
+    starts, now = placed.starts[:-1], _sums(_in(ledger.present, section).astype(np.int64))
+    of_this_turn = now[placed.sents[:-1]] > now[starts]
+    return np.where(of_this_turn, np.minimum(first, starts), first)
+
+
+def _sums(tokens: Ints) -> Ints:
+    return np.concatenate(([0], np.cumsum(tokens)))

@@ -1,0 +1,207 @@
+"""The prompt cache: how much of each request a provider reads again instead of reading it afresh.
+
+    sent = cached + written + fresh
+
+A provider keeps what it has computed for the beginning of a request and takes it up again where the next
+request begins with exactly the same. How it does so differs in four numbers: the shortest prefix it keeps, the
+steps in which it measures, how long it keeps it, and where it looks. Two ways of looking:
+
+- *automatic* (OpenAI, Gemini): any beginning, rounded down to a step;
+- *breakpoints* (Anthropic, OpenAI from GPT-5.6 on): only up to marks, here after the opening (tool schemas and system
+  messages) and at the end of each request. What any earlier request left at its mark is read while it is alive and the
+  request still begins with it; Anthropic looks back over 20 blocks, OpenAI at the newest 80 marks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, get_args
+
+import numpy as np
+
+from budgetkit.budget.allocation import check_choice
+from budgetkit.files import Table, read_rows
+from budgetkit.models import Model
+from budgetkit.models.resolved import IDEAL_CACHE, ResolvedModel, resolve
+from budgetkit.plan.items import Floats, Ints
+
+Breakpoint = Literal["head", "end"]
+
+
+@dataclass(frozen=True, slots=True)
+class PromptCache:
+    """What a provider promises about its prompt cache.
+
+    Parameters
+    ----------
+    minimum : int
+        Shortest prefix that is kept, in tokens.
+    increment : int
+        Cached prefixes are measured in steps of so many tokens beyond the minimum.
+    write, read : float
+        What a token costs that is written to, or read from, the cache, as a multiple of the input price.
+    lifetime : float, optional
+        How long it is kept after its last use, in seconds; None for longer than any pause.
+    breakpoints : tuple of {"head", "end"}, optional
+        Where marks are set; None for a cache that finds the longest prefix by itself.
+    lookback : int, optional
+        How many blocks (texts, pictures, tool calls and results) the cache looks back from the mark at the end.
+    considered : int, optional
+        At how many marks it looks at most, the newest first.
+    source : str
+        Where the numbers come from, with the date.
+
+    Examples
+    --------
+    >>> PromptCache(write=1.25).relative_cost(cached=900, written=100, fresh=0)
+    0.215
+    """
+
+    minimum: int = 0
+    increment: int = 1
+    write: float = 1.0
+    read: float = 0.1
+    lifetime: float | None = None
+    breakpoints: tuple[Breakpoint, ...] | None = None
+    lookback: int | None = None
+    considered: int | None = None
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        for mark in self.breakpoints or ():
+            check_choice("breakpoint", mark, get_args(Breakpoint))
+        if self.minimum < 0 or self.increment < 1:
+            raise ValueError(
+                f"a prompt cache with a minimum of {self.minimum} and steps of {self.increment} tokens; "
+                "a minimum is at least 0, a step at least 1; correct them"
+            )
+
+    def relative_cost(self, cached: int, written: int, fresh: int) -> float:
+        """Return what some input costs, as a multiple of the same input without a cache.
+
+        Parameters
+        ----------
+        cached, written, fresh : int
+            Tokens of the three kinds.
+
+        Returns
+        -------
+        float
+            1.0 where nothing is sent.
+        """
+        sent = cached + written + fresh
+        return (cached * self.read + written * self.write + fresh) / sent if sent else 1.0
+
+    def split(
+        self, sent: Ints, head: Ints, equal: Ints, pauses: Floats | None = None, new_blocks: Ints | None = None
+    ) -> tuple[Ints, Ints]:
+        """Divide what is sent into what is read from the cache and what is written to it.
+
+        Parameters
+        ----------
+        sent : int64 array, shape (requests,)
+            Size of each request, in tokens.
+        head : int64 array, shape (requests,)
+            Tool schemas and opening system messages, in tokens.
+        equal : int64 array, shape (requests,)
+            Longest prefix equal to the last request's, in tokens; the first request has none.
+        pauses : float64 array, shape (requests,), optional
+            Seconds since the last request; NaN where nobody knows, which is taken as short.
+        new_blocks : int64 array, shape (requests,), optional
+            Blocks that the request adds to the last one (:func:`budgetkit.lab.replay.requests.new_blocks`).
+
+        Returns
+        -------
+        tuple of int64 arrays
+            Cached and written, in tokens; the rest of `sent` is fresh.
+
+        Examples
+        --------
+        >>> sent, head, equal = np.array([2_000, 2_100]), np.array([500, 500]), np.array([0, 2_000])
+        >>> [part.tolist() for part in CACHES["openai"].split(sent, head, equal)]
+        [[0, 1920], [2000, 180]]
+        """
+        before = np.concatenate(([0], sent[:-1])) if len(sent) else sent
+        read_tokens = self._found(before, head, equal)
+        if self.lifetime is not None and pauses is not None:
+            read_tokens = np.where(np.nan_to_num(pauses) > self.lifetime, 0, read_tokens)
+        if "end" in (self.breakpoints or ()):
+            read_tokens = np.maximum(read_tokens, self._ends(sent, equal, pauses, new_blocks))
+        cached = np.where(read_tokens >= max(1, self.minimum), read_tokens, 0).astype(np.int64)
+        kept_to = sent if self.breakpoints is None or "end" in self.breakpoints else head
+        if self.breakpoints == ():
+            kept_to = np.zeros_like(sent)
+        written = np.where(kept_to >= max(1, self.minimum), np.maximum(kept_to - cached, 0), 0)
+        return cached, written.astype(np.int64)
+
+    def _found(self, before: Ints, head: Ints, equal: Ints) -> Ints:
+        """Return the longest prefix that the last request left behind, but for its end, whatever its length."""
+        if self.breakpoints is None:
+            steps = np.maximum(equal - self.minimum, 0) // self.increment * self.increment
+            return np.where(equal >= self.minimum, self.minimum + steps, 0)
+        if "head" not in self.breakpoints:
+            return np.zeros_like(head)
+        return np.where((equal >= head) & (before > 0), head, 0)
+
+    def _ends(self, sent: Ints, equal: Ints, pauses: Floats | None, new_blocks: Ints | None) -> Ints:
+        """Return the longest end of an earlier request, still alive, that each request begins with.
+
+        Two requests share at least the shortest prefix that neighbours between them share.
+        """
+        found = np.zeros_like(sent)
+        times = np.zeros(len(sent)) if pauses is None else np.cumsum(np.nan_to_num(pauses))
+        used = times.tolist()
+        ends, shares = sent.tolist(), equal.tolist()
+        blocks = [0] * len(ends) if new_blocks is None or self.lookback is None else new_blocks.tolist()
+        for now in range(1, len(ends)):
+            shared, passed, best, whose = ends[now], 0, 0, -1
+            least = -1 if self.considered is None else now - 1 - self.considered
+            for earlier in range(now - 1, max(-1, least), -1):
+                shared, passed = min(shared, shares[earlier + 1]), passed + blocks[earlier + 1]
+                if shared <= best or shared < self.minimum or passed > (self.lookback or passed):
+                    break
+                alive = self.lifetime is None or times[now] - used[earlier] <= self.lifetime
+                if alive and best < ends[earlier] <= shared:
+                    best, whose = ends[earlier], earlier
+            if best:
+                found[now], used[whose] = best, times[now]
+        return found
+
+
+def _from_row(row: dict[str, Any]) -> PromptCache:
+    marks = row.get("breakpoints")
+    fields = {name: value for name, value in row.items() if name != "models"}
+    return PromptCache(**fields | {"breakpoints": None if marks is None else tuple(marks)})
+
+
+#: Prompt caches of providers; a replay takes the price of reading from the model's prices where these are known.
+CACHES: Final[Mapping[str, PromptCache]] = Table(
+    lambda: {name: _from_row(row) for name, row in read_rows("prompt_caches.toml", "cache").items()}
+)
+#: The cache that stands in where a provider's is not known.
+IDEAL: Final = IDEAL_CACHE
+
+
+def provider_rules(model: str | Model | ResolvedModel) -> str:
+    """Return the name of a provider's prompt cache.
+
+    Parameters
+    ----------
+    model : str, Model or ResolvedModel
+        The model that is asked.
+
+    Returns
+    -------
+    str
+        Its name in `CACHES`; that of an ideal one where the provider's is not known.
+
+    Examples
+    --------
+    >>> from budgetkit.models import model
+    >>> [provider_rules(model(name)) for name in ("gpt-4o", "claude-haiku-4-5", "mistral-large-latest")]
+    ['openai', 'anthropic-4096', 'longest prefix']
+    >>> provider_rules(Model("gpt-5.6-sol", 400_000)), provider_rules(Model("claude-opus-5", 200_000))
+    ('openai-5.6', 'anthropic-512')
+    """
+    return resolve(model).cache

@@ -1,0 +1,324 @@
+"""replay(): a trace through a budget and a pruning policy, request by request.
+
+At each request the budget says how much history there may be, by the one walk that plans every window; the
+policy says what leaves; what is kept of the last request says what the provider's prompt cache can hold. Texts
+are counted once, when the trace is first asked; replaying again under another policy counts nothing.
+
+A tool call whose result never comes, because the answer was broken off, is in no request: providers refuse it, and
+recorded sessions show that programs leave it out (see :func:`budgetkit.trace.unpaired`). It has cost its output all
+the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import repeat
+from typing import get_args
+
+import numpy as np
+
+from budgetkit.budget import Budget
+from budgetkit.budget.allocation import check_choice
+from budgetkit.budget.old_names import renamed
+from budgetkit.conversation.engine import with_promise
+from budgetkit.inputs.budgets import DEFAULT_COUNTER, AnyBudget, AnyCounter, AnyModel, setup_of
+from budgetkit.inputs.conversations import AnyTrace, trace_of
+from budgetkit.lab.replay.cost import Prices, prices_of
+from budgetkit.lab.replay.prefix import PrefixLayout, boundaries, equal_prefix, place
+from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache
+from budgetkit.lab.replay.requests import By, answers, new_blocks, pauses, requests_of
+from budgetkit.lab.replay.results import Replay
+from budgetkit.lab.replay.returning import Returned, returned, shared_at_most
+from budgetkit.lab.replay.returning import sizes as sizes_of
+from budgetkit.message import RESULT_ROLES, Message
+from budgetkit.plan.allocating import allocate, allocate_columns, with_undeclared
+from budgetkit.plan.items import Floats, Ints
+from budgetkit.pruning.dropping import Kept, Measure, StartOn, Visit, retain, summary_role
+from budgetkit.pruning.history import Slots
+from budgetkit.pruning.policies import Chain, Policy, PruningContext
+from budgetkit.pruning.policies.systems import policy_of
+from budgetkit.requests import Framing
+from budgetkit.trace import DEFAULT_ROLES, Ledger, Trace, Turn, unpaired
+from budgetkit.trace.ledger import unwritable
+from budgetkit.trace.sections import Roles, past_section, roles_key
+
+Columns = dict[str, dict[str, Ints]]
+Count = Callable[[str], int]
+
+
+@renamed(count="counter")
+def replay(
+    trace: AnyTrace,
+    budget: AnyBudget,
+    policy: Policy | str,
+    *,
+    counter: AnyCounter | None = None,
+    model: AnyModel | None = None,
+    window: int | None = None,
+    roles: Roles | None = None,
+    framing: Framing | None = None,
+    section: str | None = None,
+    by: By = "turn",
+    cache: PromptCache | None = None,
+    prices: Prices | str | None = None,
+    start_on: StartOn = "any",
+) -> Replay:
+    """Send a conversation through a budget, turn by turn, and let a policy prune what does not fit.
+
+    Parameters
+    ----------
+    trace : Trace, str, Path or sequence of messages
+        The conversation; a string is a shipped trace's name or a path.
+    budget : Budget, str, Path or callable
+        The window and its lines, or a preset or its name.
+    policy : Policy or str
+        What leaves the history, and when; see :mod:`budgetkit.pruning.policies`, whose `NAMED` go by a name, such as
+        "oldest first" or "octopus".
+    counter : callable or str, optional
+        From text to tokens, or the name of a counter; that of `model`, else o200k_base, when left out.
+    model : str or Model, optional
+        The model that answers: its window for a preset, its counter and its framing.
+    window : int, optional
+        Another window, in tokens.
+    roles : mapping or callable, optional
+        Which section each message belongs to; the budget's own table when left out.
+    framing : Framing, optional
+        What a message costs beyond its text; that of the trace's own model when left out.
+    section : str, optional
+        The section that the policy prunes; that of earlier user messages when left out.
+    by : {"turn", "request"}
+        One request a turn, or one for each answer of the model.
+    cache : PromptCache, optional
+        The provider's prompt cache, one of :data:`budgetkit.lab.replay.prompt_cache.CACHES` or your own; when left out
+        the ideal one, "longest prefix". Where the prices say what reading from it costs, that counts.
+    prices : Prices or str, optional
+        What tokens cost, or the model whose prices hold; see :func:`budgetkit.lab.replay.cost.prices`.
+    start_on : {"user", "any"}
+        Whose message a request begins with, after the system messages; see :class:`budgetkit.Conversation`.
+
+    Returns
+    -------
+    Replay
+        With a frame of the requests, and one of the messages with the requests at which they came and went.
+
+    Raises
+    ------
+    LookupError
+        If a message belongs to a section that the budget does not declare.
+    ValueError
+        If the policy's floor does not fit and its conflict is "raise".
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> trace = bk.load_trace("support-chat")
+    >>> budget = bk.presets.working_memory(4_000, output=500, history_floor=0)
+    >>> outcome = bk.replay(trace, budget, bk.policies.OldestFirst())
+    >>> bool((outcome.frame()["sent"] <= 3_500).all())
+    True
+    """
+    # what the caller passes, in whatever form
+    check_choice("start_on", start_on, get_args(StartOn))
+    trace = trace_of(trace)
+    if model is None:
+        counter = DEFAULT_COUNTER if counter is None else counter
+        framing = trace.framing_of(counter, framing)
+    setup = setup_of(budget, counter, framing, model or trace.model, window)
+    budget, count, framing = setup.budget, setup.counter, setup.framing
+    policy = policy_of(policy)
+    roles = (budget.roles or DEFAULT_ROLES) if roles is None else roles
+
+    key = ("asked", count, framing, roles_key(roles), section, by)
+    asked = trace.once(key, lambda: _asked(trace, count, roles, framing, section, by))
+    sizes = _sizes(asked, budget)
+    slots = asked.slots(trace, policy)
+    kept = retain(slots, sizes.visits(asked), policy, _measure(trace, policy, count, framing, start_on), start_on)
+    back = returned(trace, asked.placed, slots, kept, sizes.limits, policy, start_on)
+    return _outcome(trace, (asked, sizes, kept, slots, back), policy, cache or CACHES[IDEAL], prices_of(prices))
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """What a conversation asks for at each request, whatever the budget and the policy: made once, and kept."""
+
+    placed: PrefixLayout
+    demands: Mapping[str, Ints]
+    pinned: Ints
+    output: Ints
+    pauses: Floats
+    new_blocks: Ints
+    turns: list[int]
+    is_result: list[bool]
+    moves: tuple[list[list[int]], list[list[int]]]  # which messages enter at each request, and which are taken out
+
+    @property
+    def section(self) -> str:
+        return self.placed.section
+
+    def slots(self, trace: Trace, policy: Policy) -> Slots:
+        units = self.turn_units if policy.unit == "turn" else self.units
+        importance = _importance(policy, trace.messages)
+        arriving = [
+            policy.arriving(*message) for message in zip(self.placed.tokens.tolist(), self.is_result, strict=True)
+        ]
+        roles = [message.role for message in trace.messages]
+        return Slots(arriving, units, self.turns, self.is_result, importance, roles)
+
+    @cached_property
+    def units(self) -> list[int]:
+        return _units(self.placed.ledger, self.turns, by_turn=False)
+
+    @cached_property
+    def turn_units(self) -> list[int]:
+        return _units(self.placed.ledger, self.turns, by_turn=True)
+
+
+def _importance(policy: Policy, messages: Sequence[Message]) -> list[int]:
+    """Ask a policy about each message; those without an opinion, as most are, need not be asked."""
+    if type(policy) is Chain:
+        parts = [_importance(each, messages) for each in policy.policies]
+        return [sum(each) for each in zip([0] * len(messages), *parts, strict=True)]
+    has_opinion = type(policy).importance is not Policy.importance
+    return [policy.importance(message) if has_opinion else 0 for message in messages]
+
+
+def _asked(trace: Trace, count: Count, roles: Roles, framing: Framing, section: str | None, by: By) -> _Asked:
+    requests = requests_of(trace, by)
+    ledger = trace.ledger(count, roles, framing)
+    placed = place(ledger, requests, section or past_section(_user(trace), roles), unpaired(trace))
+    names = [] if callable(roles) else list(roles.values())
+    frame = placed.ledger.demand(requests, [*names, placed.section])
+    demands = {str(s): frame[s].to_numpy() for s in frame.columns if frame[s].any() or s == placed.section}
+    sizes = np.where(placed.prunable, placed.tokens, 0)
+    entered, left = (np.bincount(at, sizes, len(requests) + 1) for at in (placed.entry, placed.leave))
+    pinned = demands[placed.section] - np.cumsum((entered - left).astype(np.int64))[:-1]
+    moves = _by_request(placed.entry, requests), _by_request(placed.leave, requests)
+    turns = np.searchsorted([turn.start for turn in trace.turns], np.arange(len(sizes)), "right").tolist()
+    is_result = [message.role in RESULT_ROLES for message in trace.messages]
+    output = unwritable(answers(trace.answers(count, framing), requests, by))  # every replay hands it out
+    between = pauses(trace.messages, requests), new_blocks(trace.messages, requests)
+    return _Asked(placed, demands, pinned, output, *between, turns, is_result, moves)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    """What a budget lets every section take, at each request; the limits are those of the history that is pruned."""
+
+    budget: Budget
+    columns: Columns
+    limits: Ints
+    boundaries: Ints
+
+    def visits(self, asked: _Asked) -> list[Visit]:
+        limits, others = self.limits.tolist(), (_others(self.columns, asked.section) + asked.pinned).tolist()
+        usable, window = self.budget.usable, self.budget.window
+        edges = np.maximum(self.boundaries, 0).tolist()
+        turns = [request.number for request in asked.placed.requests]
+        rooms = map(PruningContext, repeat(0), limits, others, repeat(usable), repeat(window), turns)
+        return [*map(Visit, rooms, asked.moves[0], edges, asked.moves[1])]
+
+
+_Pruned = tuple[_Asked, _Sizes, Kept, Slots, Returned]
+
+
+def _user(trace: Trace) -> Message:
+    return next((m for m in trace.messages if m.role == "user"), Message({"role": "user"}))
+
+
+def _sizes(asked: _Asked, budget: Budget) -> _Sizes:
+    """Ask the budget for every request at once."""
+    budget = with_undeclared(replace(budget, deficit="signed"), asked.demands)
+    columns = allocate_columns(budget, asked.demands, len(asked.pinned))
+    limits = columns[asked.section]["limit"] - asked.pinned
+    return _Sizes(budget, columns, limits, boundaries(asked.placed, columns))
+
+
+def _others(columns: Columns, section: str) -> Ints:
+    return sum((c["granted"] for s, c in columns.items() if s != section), np.zeros_like(columns[section]["granted"]))
+
+
+def _by_request(places: Ints, requests: Sequence[Turn]) -> list[list[int]]:
+    """List the messages by the request at which something becomes of them."""
+    slots: list[list[int]] = [[] for _ in requests]
+    for slot, request in enumerate(places.tolist()):
+        if request < len(slots):
+            slots[request].append(slot)
+    return slots
+
+
+def _units(ledger: Ledger, turns: list[int], by_turn: bool) -> list[int]:
+    """Name for each message the first of those that go with it: a call's results, or all of its turn."""
+    first: dict[object, int] = {}
+    leader = list(range(len(turns)))
+
+    def lead(slot: int) -> int:
+        while leader[slot] != slot:
+            leader[slot] = slot = leader[leader[slot]]
+        return slot
+
+    for slot, item in enumerate(ledger.past):
+        of_turn = ("turn", turns[slot]) if by_turn and turns[slot] else None
+        for key in filter(None, (item.group, of_turn)):
+            one, other = lead(slot), lead(first.setdefault(key, slot))
+            leader[max(one, other)] = min(one, other)
+    return [lead(slot) for slot in range(len(turns))]
+
+
+def _measure(trace: Trace, policy: Policy, count: Count, framing: Framing, start_on: StartOn) -> Measure:
+    """Count the texts of summaries, each of which is read again by the next one."""
+    standing: dict[int, Message] = {}
+
+    def measure(slots: list[int]) -> int | None:
+        text = policy.write([standing.get(slot, trace.messages[slot]) for slot in slots])
+        if text is None:
+            return None
+        standing[slots[0]] = Message({"role": summary_role(start_on), "content": text})
+        return framing.message(standing[slots[0]], count)
+
+    return measure
+
+
+def _outcome(trace: Trace, pruned: _Pruned, policy: Policy, cache: PromptCache, prices: Prices | None) -> Replay:
+    asked, sizes, kept, slots, back = pruned
+    placed, section = asked.placed, asked.section
+    history = np.array(kept.tokens, dtype=np.int64) + asked.pinned + sizes_of(back, slots)
+    over = np.array(kept.over, dtype=np.int64)
+    columns = allocate_columns(sizes.budget, {**asked.demands, section: history}, len(history))
+    granted = {s: c["granted"].copy() for s, c in columns.items()}
+    if policy.floor.conflict == "shrink":
+        over = _shrink_others(sizes.budget, asked, history, over, granted)
+    granted[section] = history
+    sent = sum(granted.values(), np.zeros_like(history))
+    equal = equal_prefix(placed, sizes.boundaries, np.array(kept.equal_to), np.array(kept.equal), sent)
+    if any(back):
+        equal = np.minimum(equal, shared_at_most(back, slots, placed, sent))
+    # The priming begins the answer: it is no part of what is kept, and the next request goes on before it.
+    kept_at_most = np.maximum(sent - placed.ledger.priming, 0)
+    head, equal = np.minimum(placed.head(), kept_at_most), np.minimum(equal, kept_at_most)
+    cached, written = cache.split(kept_at_most, head, equal, asked.pauses, asked.new_blocks)
+    cache = _at_prices(cache, prices)
+    found = placed, kept, columns, granted, over, equal, cached, written, asked.output
+    return Replay(trace, sizes.budget, policy, cache, *found, prices, back)
+
+
+def _at_prices(cache: PromptCache, prices: Prices | None) -> PromptCache:
+    """Take from a model's prices what reading from its cache costs; models of one provider differ in that."""
+    if prices is None or prices.input is None or prices.cache_read is None or not prices.input.base:
+        return cache
+    return replace(cache, read=prices.cache_read.base / prices.input.base)
+
+
+def _shrink_others(budget: Budget, asked: _Asked, history: Ints, over: Ints, granted: dict[str, Ints]) -> Ints:
+    """Take from the other sections what the floor of the history needs; return the tokens that are still missing."""
+    missing = over.copy()
+    for row in np.flatnonzero(over).tolist():
+        floor = int(history[row])
+        promised = with_promise(budget, asked.section, floor)
+        demand = {s: int(column[row]) for s, column in asked.demands.items()} | {asked.section: floor}
+        plan = allocate(promised, demand)
+        for grant in plan.grants:
+            granted[grant.section][row] = grant.granted
+        missing[row] = max(0, -plan.free)
+    return missing

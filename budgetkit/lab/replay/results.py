@@ -1,0 +1,323 @@
+"""Replay: what became of a conversation under a policy, request by request and message by message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from budgetkit.budget import Budget
+from budgetkit.budget.html import block
+from budgetkit.budget.quoting import brief
+from budgetkit.lab.replay.cost import Prices
+from budgetkit.lab.replay.prefix import PrefixLayout
+from budgetkit.lab.replay.prompt_cache import PromptCache
+from budgetkit.plan.items import Floats, Ints
+from budgetkit.pruning.dropping import Kept
+from budgetkit.pruning.history import NEVER, SHRUNK, SUMMARISED
+from budgetkit.pruning.policies import Policy
+from budgetkit.trace import Trace
+from budgetkit.trace.ledger import UNSENT
+
+Columns = dict[str, dict[str, Ints]]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Replay:
+    """Hold what :func:`replay` found.
+
+    Parameters
+    ----------
+    trace, budget, policy, cache, prices
+        What it was made of.
+    placed : PrefixLayout
+        Where every message stands.
+    kept : Kept
+        What the policy kept, as intervals of requests.
+    columns : dict
+        For each section what it asks for, and its limit; int64 arrays, shape (requests,), in tokens.
+    granted : dict
+        For each section what stands in the request; int64 arrays, shape (requests,), in tokens.
+    over, equal, cached, written, output : int64 array, shape (requests,)
+        Tokens above the limit, in the longest prefix equal to the last request's, read from and written to the
+        cache, and answered.
+    returned : tuple of tuple of int
+        For each request the messages that had left and came back to it alone, by index.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> budget = bk.presets.working_memory(4_000, output=500, history_floor=0)
+    >>> outcome = bk.replay(bk.load_trace("support-chat"), budget, bk.policies.SlidingWindow(5))
+    >>> outcome
+    Replay(SlidingWindow(5) on 'support-chat', 75 requests)
+    """
+
+    trace: Trace
+    budget: Budget
+    policy: Policy
+    cache: PromptCache
+    placed: PrefixLayout
+    kept: Kept
+    columns: Columns
+    granted: dict[str, Ints]
+    over: Ints
+    equal: Ints
+    cached: Ints
+    written: Ints
+    output: Ints
+    prices: Prices | None = None
+    returned: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def section(self) -> str:
+        """The section that was pruned."""
+        return self.placed.section
+
+    @property
+    def sent(self) -> Ints:
+        """Size of each request, in tokens."""
+        return sum(self.granted.values(), np.zeros_like(self.over))
+
+    @property
+    def cost(self) -> Floats:
+        """Cost of each request with its answer and summaries; NaN where a price is not known."""
+        sent = self.sent
+        if self.prices is None:
+            return np.full(len(sent), np.nan)
+        fresh = sent - self.cached - self.written
+        answered = self.prices.cost(fresh, self.cached, self.written, self.output)
+        return answered + self.summary_cost
+
+    @property
+    def summary_cost(self) -> Floats:
+        """Cost of the calls that write summaries, in each request; NaN where a price is not known.
+
+        A call that shares the session's prefix reads the whole prompt before the cut from the cache; one with a prompt
+        of its own pays for it afresh, or writes it to the cache where the system does so.
+        """
+        kept = self.kept
+        calls, read, wrote = (np.array(counts) for counts in (kept.summaries, kept.summary_input, kept.summary_output))
+        if self.prices is None:
+            return np.full(len(calls), np.nan)
+        call = self.policy.summary_call
+        none = np.zeros_like(read)
+        if call is None:
+            return self.prices.cost(read, none, none, wrote)
+        instruction = calls * call.instruction
+        if call.prefix == "shared":
+            before = np.where(calls > 0, self.sent - wrote + read, 0)
+            return self.prices.cost(instruction, before, none, wrote)
+        sent = np.minimum(read, calls * call.input_cap) if call.input_cap is not None else read
+        prompt = sent + instruction
+        again = self.prices.cost(none, (call.calls - 1) * prompt, none, none)
+        if call.cache_write:
+            return self.prices.cost(none, none, prompt, wrote) + again
+        return self.prices.cost(prompt, none, none, wrote) + again
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row a request.
+
+        Returns
+        -------
+        DataFrame
+            Columns request, turn, limit, history, others, sent, cached, written, fresh, dropped (all int64, in
+            tokens but for the first two), dropped_messages, shrunk_messages, summary_calls, summary_input,
+            summary_output, over, output (int64) and cost (float64). ``sent = history + others = cached +
+            written + fresh``.
+        """
+        kept, sent = self.kept, self.sent
+        history = self.granted[self.section]
+        return pd.DataFrame(
+            {
+                **self._places,
+                "limit": self.columns[self.section]["limit"],
+                "history": history,
+                "others": sent - history,
+                "sent": sent,
+                "cached": self.cached,
+                "written": self.written,
+                "fresh": sent - self.cached - self.written,
+                "dropped": kept.dropped,
+                "dropped_messages": kept.dropped_messages,
+                "shrunk_messages": kept.shrunk_messages,
+                "summary_calls": kept.summaries,
+                "summary_input": kept.summary_input,
+                "summary_output": kept.summary_output,
+                "over": self.over,
+                "output": self.output,
+                "cost": self.cost,
+            }
+        )
+
+    def sections(self) -> pd.DataFrame:
+        """Return one row a request and section.
+
+        Returns
+        -------
+        DataFrame
+            Columns request, turn, section, demand, limit, tokens and cut (int64 but for the section).
+        """
+        frames = []
+        for section, column in self.columns.items():
+            asked, tokens = column["demand"] if section != self.section else self._demand(), self.granted[section]
+            rows = {**self._places, "section": section, "demand": asked, "limit": column["limit"], "tokens": tokens}
+            frames.append(pd.DataFrame({**rows, "cut": np.maximum(asked - tokens, 0)}))
+        return pd.concat(frames, ignore_index=True)
+
+    @property
+    def _places(self) -> dict[str, Any]:
+        turns = [request.number for request in self.placed.requests]
+        return {"request": np.arange(1, len(turns) + 1), "turn": turns}
+
+    def messages(self) -> pd.DataFrame:
+        """Return one row a message: when it came, and when it went.
+
+        Returns
+        -------
+        DataFrame
+            Columns message (index in the trace), turn, role, section, tokens, first (the first request that
+            holds it), shrunk and gone (the request at which it became a placeholder, and from which on it is
+            missing; Int64, missing for never), and fate: "kept", "shrunk", "summarised", "dropped" or "not sent".
+        """
+        kept, past, sents = self.kept, self.placed.ledger.past, self.placed.sents
+        slots = np.arange(len(past))
+        first = np.searchsorted(sents, slots, "right") + 1
+        first = np.where(self.placed.unsent, len(sents) + 1, first)
+        fates = [_fate(state, gone) for state, gone in zip(kept.state, kept.gone, strict=True)]
+        return pd.DataFrame(
+            {
+                "message": slots,
+                "turn": np.searchsorted([turn.start for turn in self.trace.turns], slots, "right"),
+                "role": [message.role for message in self.trace.messages],
+                "section": [item.section for item in past],
+                "tokens": self.placed.tokens,
+                "first": _when(np.where(first > len(sents), NEVER, first - 1)),
+                "shrunk": _when(np.array(kept.shrunk)),
+                "gone": _when(np.array(kept.gone)),
+                "fate": np.where(self.placed.unsent, UNSENT, fates),
+            }
+        )
+
+    def totals(self) -> dict[str, float]:
+        """Return the sums over all requests.
+
+        Returns
+        -------
+        dict
+            sent, cached, written, fresh, dropped, dropped_messages, summary_calls, over, output (in tokens or
+            numbers), cached_share, relative_cost (input against the same input without a cache) and cost.
+        """
+        frame = self.frame()
+        names = ["sent", "cached", "written", "fresh", "dropped", "dropped_messages"]
+        names += ["summary_calls", "summary_input", "over", "output"]
+        sums = {name: int(frame[name].sum()) for name in names}
+        return {
+            **sums,
+            "cached_share": sums["cached"] / max(1, sums["sent"]),
+            "relative_cost": self.cache.relative_cost(sums["cached"], sums["written"], sums["fresh"]),
+            "cost": float(np.sum(self.cost)),
+        }
+
+    def absent(self, request: int) -> list[int]:
+        """List the messages that a request would have held, had nothing been pruned.
+
+        Parameters
+        ----------
+        request : int
+            From 1.
+
+        Returns
+        -------
+        list of int
+            Their indices in the trace.
+        """
+        self._check(request)
+        return [slot for slot, gone in enumerate(self.kept.gone) if NEVER < gone < request]
+
+    def present(self, request: int) -> list[int]:
+        """List the messages that a request holds, placeholders among them, summaries not.
+
+        Parameters
+        ----------
+        request : int
+            From 1.
+
+        Returns
+        -------
+        list of int
+            Their indices in the trace.
+        """
+        self._check(request)
+        sent = self.placed.requests[request - 1].sent
+        unsent = self.placed.unsent
+        there = (slot for slot, gone in enumerate(self.kept.gone[:sent]) if not NEVER < gone < request)
+        return [slot for slot in there if not unsent[slot]]
+
+    def _demand(self) -> Ints:
+        sizes = np.where(self.placed.prunable, self.placed.tokens, 0)
+        entered = np.bincount(self.placed.entry, sizes, len(self.over) + 1).astype(np.int64)
+        pinned = self.granted[self.section] - np.array(self.kept.tokens)
+        return np.asarray(np.cumsum(entered)[:-1] + pinned)
+
+    def _check(self, request: int) -> None:
+        if not 1 <= request <= len(self.over):
+            raise ValueError(
+                f"request {request} was asked for; this replay has requests 1 to {len(self.over)}; take one of these"
+            )
+
+    def __repr__(self) -> str:
+        return f"Replay({self.policy!r} on {brief(self.trace.id)}, {len(self.over)} requests)"
+
+    def _repr_html_(self) -> str:
+        totals = self.totals()
+        shown = [(name, int(totals[name])) for name in ("cached", "written", "fresh", "dropped", "over", "output")]
+        rows = [(name, tokens, f"{tokens / max(1, totals['sent']):.0%} of what was sent") for name, tokens in shown]
+        cost = [f"Cost: {totals['cost']:,.4f}"] if self.prices is not None and not np.isnan(totals["cost"]) else []
+        title = f"Replay of {brief(self.trace.id)}: {self.policy!r}, {len(self.over):,} requests"
+        title += f", {int(totals['sent']):,} tokens sent"
+        return block(title, shown[:3], [("tokens", "all requests", ""), *rows], cost)
+
+
+def rank_policies(replays: Mapping[str, Replay]) -> pd.DataFrame:
+    """Put several policies side by side, the cheapest first.
+
+    Parameters
+    ----------
+    replays : mapping of str to Replay
+        By the name they are to have.
+
+    Returns
+    -------
+    DataFrame
+        Column policy, and those of :meth:`Replay.totals`; sorted by cost where all are known, else by relative
+        cost.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> budget = bk.presets.working_memory(4_000, output=500, history_floor=0)
+    >>> trace = bk.load_trace("support-chat")
+    >>> policies = {"oldest": bk.policies.OldestFirst(), "low mark": bk.policies.TriggerTarget()}
+    >>> replays = {name: bk.replay(trace, budget, policy) for name, policy in policies.items()}
+    >>> bk.rank_policies(replays)["policy"].tolist()
+    ['low mark', 'oldest']
+    """
+    table = pd.DataFrame([{"policy": name, **replay.totals()} for name, replay in replays.items()])
+    by = "cost" if len(table) and table["cost"].notna().all() else "relative_cost"
+    return table.sort_values(by, kind="stable", ignore_index=True)
+
+
+def _when(requests: Ints) -> pd.Series[int]:
+    """Return requests from 1 on, missing for never."""
+    counted = pd.Series(requests + 1, dtype="Int64")
+    return counted.mask(pd.Series(requests == NEVER))
+
+
+def _fate(state: int, gone: int) -> str:
+    if gone == NEVER:
+        return "shrunk" if state == SHRUNK else "kept"
+    return "summarised" if state == SUMMARISED else "dropped"

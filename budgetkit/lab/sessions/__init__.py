@@ -1,0 +1,7 @@
+"""Recorded sessions of agents: what filled them, what each miss cost, and what another rule would have cost."""
+
+from budgetkit.lab.sessions.comparing import compare
+from budgetkit.lab.sessions.listing import sessions
+from budgetkit.lab.sessions.session import Session
+
+__all__ = ["Session", "compare", "sessions"]

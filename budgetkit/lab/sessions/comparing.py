@@ -1,0 +1,414 @@
+"""The same messages under another system's rule: what a session would have cost, in dollars, as a range.
+
+This is no forecast: under another rule the agent would have seen less and acted otherwise. It says what the *same*
+requests would have cost. What nobody publishes is a range: the length of a summary, and whether a message that left and
+was used later had to be read again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from warnings import catch_warnings
+
+import numpy as np
+import pandas as pd
+
+from budgetkit.budget import Allocation, Budget
+from budgetkit.counters import counter as counter_named
+from budgetkit.lab.replay.cost import Prices, prices_of
+from budgetkit.lab.replay.cost import prices as look_up
+from budgetkit.lab.replay.losses import needed_there
+from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache, provider_rules
+from budgetkit.lab.replay.replaying import replay
+from budgetkit.lab.replay.results import Replay
+from budgetkit.lab.sessions.session import Session
+from budgetkit.message import SYSTEM_ROLES, Message
+from budgetkit.models import model
+from budgetkit.pruning.policies import SYSTEMS, OldestFirst, Policy, System
+from budgetkit.pruning.policies.systems import policy_of
+from budgetkit.trace import Trace
+
+Count = Callable[[str], int]
+#: The eight systems that are compared when none is named.
+USUAL: Final = (
+    "claude-code",
+    "codex",
+    "gemini-cli",
+    "opencode",
+    "pi",
+    "cline",
+    "anthropic-context-editing",
+    "langchain",
+)
+#: What is billed where nothing is pruned.
+AS_IT_WAS: Final = "nothing leaves"
+RECORDED: Final = "as recorded"
+#: The text that stands for instructions and tools that the log does not hold.
+UNLOGGED: Final = "(instructions and tools that the log does not hold)"
+_UNLIMITED: Final = 1 << 40
+#: What stands in where nobody knows a model's window, in tokens.
+USUAL_WINDOW: Final = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """Count as a counter does, times a number that a session's own growth says.
+
+    Examples
+    --------
+    >>> Scaled(len, 0.25)("Hello world!"), Scaled(len, 0.25, unlogged=9_000)(UNLOGGED)
+    (3, 9000)
+    """
+
+    count: Count
+    scale: float = 1.0
+    unlogged: int = 0
+
+    def __call__(self, text: str) -> int:
+        """Return the tokens of a text; of the text that stands for what the log does not hold, the tokens of that."""
+        return self.unlogged if text == UNLOGGED else round(self.count(text) * self.scale)
+
+
+def compare(
+    source: Trace | Session,
+    systems: Iterable[str | Policy] | Mapping[str, str | Policy] = USUAL,
+    *,
+    window: int | None = None,
+    prices: Prices | str | None = None,
+    cache: PromptCache | str | None = None,
+    counter: Count | str | None = None,
+) -> pd.DataFrame:
+    """Put the rules of several systems side by side on the same messages, the cheapest first.
+
+    Parameters
+    ----------
+    source : Trace or Session
+        A conversation; of a recorded session its own growth and first request say what the log does not hold.
+    systems : names, policies, or a mapping to them
+        Names of :data:`budgetkit.pruning.policies.NAMED` or policies.
+    window : int, optional
+        In tokens; the model's when left out.
+    prices : Prices or str, optional
+        What tokens cost, or the model whose prices hold; those of the session's model when left out.
+    cache : PromptCache or str, optional
+        The provider's prompt cache; that of the model when left out.
+    counter : callable or str, optional
+        How texts are counted; characters divided by 4, scaled by the session's own growth, when left out.
+
+    Returns
+    -------
+    DataFrame
+        One row a rule, sorted by cost: system, label, version, least and most (in US dollars, over the assumptions;
+        NaN where no price is known), relative (input against the same without a cache and rule), compactions, sent,
+        cached (tokens), left (messages that left), used_later (of these, used again by what came later), first (the
+        first request at which the rule acted), overflows (requests that exceed the window), loops (compactions at two
+        requests in a row) and assumed (what is ours).
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> table = compare(bk.Session(bk.load_trace("made-up-session")), ["claude-code", "codex"])
+    >>> table.loc[table["system"] == "claude-code", "compactions"].item()
+    1
+    """
+    setup = _setup(source, window, prices, cache, counter)
+    if isinstance(systems, Mapping):
+        named = dict(systems)
+    else:
+        named = {(rule if isinstance(rule, str) else repr(rule)): rule for rule in systems}
+    pairs = used_later(setup.trace)
+    rows = [_row(AS_IT_WAS, OldestFirst(), setup, pairs, window=_UNLIMITED)]
+    rows += [_row(name, policy_of(rule), setup, pairs) for name, rule in named.items()]
+    if isinstance(source, Session):
+        rows.append(_recorded(source))
+    table = pd.DataFrame(rows)
+    by = ["least", "relative"] if table["least"].notna().any() else ["relative"]
+    return table.sort_values(by, kind="stable", ignore_index=True)
+
+
+def by_price_of_reading(
+    source: Trace | Session,
+    systems: Mapping[str, str | Policy],
+    reads: Iterable[float] = (1.0, 0.5, 0.25, 0.1, 0.05),
+    *,
+    window: int | None = None,
+    counter: Count | str | None = None,
+) -> pd.DataFrame:
+    """Say what rules save or lose by what reading from the cache costs: the cheaper it is, the dearer is each break.
+
+    Parameters
+    ----------
+    source : Trace or Session
+        A conversation.
+    systems : mapping of str to str or Policy
+        The rules, by the name they are to have.
+    reads : iterable of float
+        Prices of a token that is read from the cache, as multiples of the input price; 1 is no cache.
+    window : int, optional
+        In tokens; the model's when left out.
+    counter : callable or str, optional
+        As in :func:`compare`.
+
+    Returns
+    -------
+    DataFrame
+        One row a price and rule: read, system, relative (input against the same without a cache), change (against
+        nothing leaving, as a share) and turns (whether the sign differs from the price before).
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> rule = bk.policies.ClearResults(keep_uses=3)
+    >>> table = by_price_of_reading(bk.load_trace("coding-agent"), {"mask": rule}, [1.0])
+    >>> bool((table["change"] < 0).all())
+    True
+    """
+    setup = _setup(source, window, None, None, counter)
+    base = replayed(setup, OldestFirst(), _UNLIMITED)
+    outcomes = {name: replayed(setup, policy_of(rule)) for name, rule in systems.items()}
+    rows = []
+    signs: dict[str, bool] = {}
+    for read in reads:
+        # Where reading costs what input costs there is no cache, and nothing is written to one.
+        write = 1.0 if read >= 1 else setup.cache.write
+        priced = replace(setup.cache, read=read, write=write)
+        whole = _input_cost(base, priced)
+        for name, outcome in outcomes.items():
+            paid = _input_cost(outcome, priced)
+            change = paid / whole - 1
+            turns = name in signs and signs[name] != (change > 0)
+            signs[name] = change > 0
+            relative = paid / max(1, int(base.sent.sum()))
+            rows.append({"read": read, "system": name, "relative": relative, "change": change, "turns": turns})
+    return pd.DataFrame(rows)
+
+
+def _input_cost(outcome: Replay, cache: PromptCache) -> float:
+    """Return what all prompts cost, in tokens at the input price."""
+    cached, written = int(outcome.cached.sum()), int(outcome.written.sum())
+    fresh = int(outcome.sent.sum()) - cached - written
+    return cached * cache.read + written * cache.write + fresh
+
+
+def used_later(trace: Trace) -> pd.DataFrame:
+    """List which call needs which earlier message: one that was the first to hold an id, path or name that it copies.
+
+    Parameters
+    ----------
+    trace : Trace
+        The conversation.
+
+    Returns
+    -------
+    DataFrame
+        One row a pair: message (with the call), needs (the earlier message), term.
+
+    Examples
+    --------
+    >>> call = {"id": "c", "type": "function", "function": {"name": "read", "arguments": '{"path": "src/a_1.py"}'}}
+    >>> said = [{"role": "user", "content": "Look at src/a_1.py."}, {"role": "assistant", "tool_calls": [call]}]
+    >>> used_later(Trace("toy", tuple(map(Message, said)))).values.tolist()
+    [[1, 0, 'src/a_1.py']]
+    """
+    first: dict[str, int] = {}
+    pairs: dict[tuple[int, int], str] = {}
+    for place, message in enumerate(trace.messages):
+        for call in message.tool_calls:
+            for term in _TERM.findall(call.arguments):
+                needed = first.get(term, place)
+                if needed < place:
+                    pairs.setdefault((place, needed), term)
+                first.setdefault(term, place)
+        for term in _TERM.findall(message.text):
+            first.setdefault(term, place)
+    rows = [(message, needs, term) for (message, needs), term in pairs.items()]
+    frame = pd.DataFrame(rows, columns=["message", "needs", "term"])
+    return frame.astype({"message": "int64", "needs": "int64"})
+
+
+# A path, an id or a name as programs write it: at least five characters, with a digit, a slash or an underscore within.
+_TERM: Final = re.compile(r"(?=[A-Za-z0-9_./-]{5})[A-Za-z0-9](?=[A-Za-z.-]*[0-9_/])[A-Za-z0-9_./-]*[A-Za-z0-9]")
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """A conversation as all rules see it: without its own compactions, with what its log does not hold."""
+
+    trace: Trace
+    budget: Budget
+    cache: PromptCache
+    prices: Prices | None
+    count: Count
+
+
+def _setup(
+    source: Trace | Session, window: int | None, given: Prices | str | None, cache: PromptCache | str | None, count: Any
+) -> Setup:
+    """Prepare a conversation for any rule."""
+    scaled = Scaled(count if callable(count) else counter_named(count or "chars/4"))
+    is_long = False
+    if isinstance(source, Session):
+        trace, name = source.trace, source.model
+        scaled = replace(scaled, scale=source.counted[1], unlogged=max(0, source.unlogged))
+        for_an_hour = int(source.usage["cache_write_1h_tokens"].fillna(0).sum())
+        is_long = 2 * for_an_hour > int(source.usage["cache_write_tokens"].sum())
+    else:
+        trace, name = source, source.model
+    known = prices_of(given)
+    if known is None and name is not None:
+        known = look_up(name, hour=is_long)
+    with catch_warnings(action="ignore"):  # a session may name a model that has ended, or that nobody knows
+        own_cache = provider_rules(name) if name else IDEAL
+    rules = cache if isinstance(cache, PromptCache) else CACHES[cache or own_cache]
+    if is_long and rules.lifetime is not None:
+        rules = replace(rules, lifetime=3_600.0)
+    size = window or _window(trace, name)
+    lines = (Allocation("instructions", required=True), Allocation("conversation"))
+    budget = Budget(size, allocations=lines, undeclared="pool")
+    return Setup(trace=_whole(trace, scaled.unlogged), budget=budget, cache=rules, prices=known, count=scaled)
+
+
+def _window(trace: Trace, name: str | None) -> int:
+    """Return the window that the program's rules go by: as its log shows it, else the model's, else a usual one.
+
+    Codex shows a share of the window that its rules go by.
+    """
+    shown = trace.fields.get("window")
+    if type(shown) is int:
+        share: float = SYSTEMS["codex"]["window"]["shown_share"]
+        return round(shown / share)
+    try:
+        with catch_warnings(action="ignore"):
+            return model(name or "", unknown="raise").window
+    except ValueError:
+        return USUAL_WINDOW
+
+
+def _whole(trace: Trace, unlogged: int) -> Trace:
+    """Return a conversation without its own compactions, and with a message for what the log does not hold."""
+    summaries: set[int] = set()
+    for compaction in trace.fields.get("compactions") or ():
+        summaries.update(range(compaction["at"], compaction["at"] + int(compaction.get("messages", 1))))
+    messages = [message for place, message in enumerate(trace.messages) if place not in summaries]
+    hidden = [Message({"role": "system", "content": UNLOGGED})] if unlogged else []
+    return Trace(trace.id, (*hidden, *messages), trace.tools)
+
+
+def section_of(message: Message) -> str:
+    """Return the section of a message: what is pruned is the whole conversation, this turn's steps among it."""
+    return "instructions" if message.role in SYSTEM_ROLES else "conversation"
+
+
+def replayed(setup: Setup, policy: Policy, window: int | None = None) -> Replay:
+    """Send the conversation through one rule, request by request."""
+    budget = setup.budget if window is None else setup.budget.assign(window=window)
+    return replay(
+        setup.trace,
+        budget,
+        policy,
+        counter=setup.count,
+        roles=section_of,
+        section="conversation",
+        by="request",
+        cache=setup.cache,
+        prices=setup.prices,
+    )
+
+
+def _row(name: str, policy: Policy, setup: Setup, pairs: pd.DataFrame, window: int | None = None) -> dict[str, Any]:
+    """Compare one rule: at the shortest and at the longest summaries, and with what was lost read again."""
+    least = most = replayed(setup, policy, window)
+    is_system = isinstance(policy, System)
+    if isinstance(policy, System) and any(most.kept.summaries):
+        short, long = policy.summary_tokens
+        least = replayed(setup, policy.with_summaries(short), window)
+        most = replayed(setup, policy.with_summaries(long), window)
+    at, needs, there = needed_there(most, pairs)
+    lost = np.unique(needs[~there])
+    again = 0.0
+    if setup.prices is not None:
+        tokens, none = np.array([int(most.placed.tokens[lost].sum())]), np.array([0])
+        again = float(setup.prices.cost(tokens, none, none, np.array([_CALL * len(lost)]))[0])
+    costs = [float(np.sum(least.cost)), float(np.sum(most.cost))]
+    kept = most.kept
+    totals = most.totals()
+    acts = np.flatnonzero(np.array(kept.summaries) + np.array(kept.shrunk_messages) + np.array(kept.dropped_messages))
+    compacts = np.flatnonzero(np.array(kept.summaries))
+    return {
+        "system": name,
+        "label": policy.label if isinstance(policy, System) else name,
+        "version": f"{policy.version}, {policy.date}" if isinstance(policy, System) else "",
+        "least": min(costs),
+        "most": max(costs) + again,
+        "relative": float(totals["relative_cost"]),
+        "compactions": int(np.sum(kept.summaries)),
+        "sent": int(totals["sent"]),
+        "cached": int(totals["cached"]),
+        "left": int(sum(request >= 0 for request in kept.gone) + sum(request >= 0 for request in kept.shrunk)),
+        "used_later": len(lost),
+        "first": int(acts[0]) + 1 if len(acts) else 0,
+        "overflows": int(np.count_nonzero(most.over)),
+        "loops": int(np.count_nonzero(np.diff(compacts) == 1)),
+        "assumed": "; ".join(policy.assumed) if is_system and isinstance(policy, System) else "",
+    }
+
+
+_CALL = 60  # tokens of the call that reads a lost message again
+
+
+def _recorded(session: Session) -> dict[str, Any]:
+    """Return the row of what was really billed."""
+    totals = session.totals()
+    cost = float(totals["cost"])
+    return {
+        "system": RECORDED,
+        "label": RECORDED,
+        "version": "",
+        "least": cost,
+        "most": cost,
+        "relative": float("nan"),
+        "compactions": totals["compactions"],
+        "sent": totals["prompt"],
+        "cached": totals["read"],
+        "left": 0,
+        "used_later": 0,
+        "first": 0,
+        "overflows": 0,
+        "loops": 0,
+        "assumed": "",
+    }
+
+
+def sentence(table: pd.DataFrame, name: str, recorded: float) -> str:
+    """Say what a rule would have cost, in one sentence.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of :func:`compare`.
+    name : str
+        The system.
+    recorded : float
+        What was billed, in US dollars.
+
+    Returns
+    -------
+    str
+        With the range, what left, and that it is no forecast.
+    """
+    row = table[table["system"] == name].iloc[0]
+    if np.isnan(row["least"]):
+        return f"No price is known here, so what {row['label']}'s rule would have cost is not either; give one."
+    cost = f"${row['least']:,.2f}"
+    if round(row["most"], 2) > round(row["least"], 2):
+        cost += f" to ${row['most']:,.2f}"
+    number = "1 compaction" if row["compactions"] == 1 else f"{row['compactions']:,} compactions"
+    gone = "1 message" if row["used_later"] == 1 else f"{row['used_later']:,} messages"
+    return (
+        f"The same messages under a rule modelled on {row['label']} ({row['version']}): {cost} instead of "
+        f"${recorded:,.2f}, {number}, {gone} gone that were used later; not a forecast: the agent would have acted "
+        "otherwise."
+    )

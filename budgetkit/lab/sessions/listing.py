@@ -1,0 +1,209 @@
+"""Sessions of coding agents where their programs keep them: found, listed, and nothing kept.
+
+Only whoever asks for it has a folder looked at: no import, test or application does. Files are read, never written; a
+link that leads out of the folder is not followed, and neither is a file of somebody else.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+
+from budgetkit.budget.quoting import brief
+from budgetkit.lab.sessions.session import Session
+from budgetkit.trace import load_trace
+
+#: Where each program keeps its sessions, below the home folder, and which files they are.
+PLACES: Final = {
+    "Claude Code": (".claude/projects", "*/*.jsonl"),
+    "Codex": (".codex/sessions", "*/*/*/*.jsonl"),
+    "Gemini CLI": (".gemini/tmp", "*/chats/*.json"),
+    "pi": (".pi/agent/sessions", "*/*.jsonl"),
+}
+_ENDINGS: Final = (".jsonl", ".json", ".jsonl.xz", ".json.xz", ".jsonl.gz")
+_HEADER = 65_536  # bytes that tell a session's project
+_MOST_FILES = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A session's file, before it is read."""
+
+    path: Path
+    program: str
+    bytes: int
+    changed: datetime
+
+
+def sessions(folder: str | os.PathLike[str] | None = None, *, newest: int = 200, billed: bool = False) -> pd.DataFrame:
+    """List recorded sessions of coding agents, the newest first.
+
+    Parameters
+    ----------
+    folder : path, optional
+        A folder that holds sessions; when left out the usual places of Claude Code, Codex, Gemini CLI and pi in the
+        user's home are read.
+    newest : int, default 200
+        How many are listed at most.
+    billed : bool, default False
+        Whether each is read in full for its usage, which takes longer.
+
+    Returns
+    -------
+    DataFrame
+        One row a session: number (from 1), program, changed, project (a folder's last name), megabytes and path; with
+        `billed` also requests, cost (in US dollars), misses, missed_cost and compactions. ``attrs["folders"]`` lists
+        the folders that were read.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the folder does not exist.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as empty:
+    ...     len(sessions(empty))
+    0
+    """
+    folders, files = find(folder)
+    rows = []
+    for number, file in enumerate(files[:newest], start=1):
+        row: dict[str, Any] = {
+            "number": number,
+            "program": file.program,
+            "changed": file.changed,
+            "project": project_of(file),
+            "megabytes": file.bytes / 1e6,
+        }
+        if billed:
+            row |= _billed(file.path)
+        rows.append(row | {"path": str(file.path)})
+    names = ["number", "program", "changed", "project", "megabytes", *(_BILLED if billed else ()), "path"]
+    table = pd.DataFrame(rows, columns=names)
+    table.attrs["folders"] = [str(folder) for folder in folders]
+    return table
+
+
+_BILLED: Final = ("requests", "cost", "misses", "missed_cost", "compactions")
+
+
+def find(folder: str | os.PathLike[str] | None = None) -> tuple[list[Path], list[Found]]:
+    """Return the folders that were read, and the sessions in them, the newest first; no file is opened.
+
+    Parameters
+    ----------
+    folder : path, optional
+        As in :func:`sessions`.
+
+    Returns
+    -------
+    list of Path
+        The folders.
+    list of Found
+        The sessions.
+    """
+    folders: list[Path] = []
+    files: list[Found] = []
+    if folder is not None:
+        root = Path(folder).expanduser()
+        if not root.is_dir():
+            raise FileNotFoundError(f"no folder {brief(str(folder))}; give one that holds sessions of coding agents")
+        folders.append(root)
+        files += (Found(path, "", size, changed) for path, size, changed in _own_files(root))
+    else:
+        for program, (place, pattern) in PLACES.items():
+            root = Path.home() / place
+            if root.is_dir() and not root.is_symlink():
+                folders.append(root)
+                depth = pattern.count("/") + 1
+                for path, size, changed in _own_files(root):
+                    if _depth(path, root) == depth:
+                        files.append(Found(path, program, size, changed))
+    return folders, sorted(files, key=lambda file: file.changed, reverse=True)
+
+
+def project_of(file: Found) -> str:
+    """Return the last name of the folder in which a session was held, from the head of its file, or "".
+
+    Parameters
+    ----------
+    file : Found
+        A session's file, of which at most 64 KB are read.
+
+    Returns
+    -------
+    str
+        A folder's name, not its path.
+    """
+    try:
+        with file.path.open("rb") as stream:
+            head = stream.read(_HEADER)
+    except OSError:
+        return ""
+    for line in head.splitlines()[:40]:
+        place = _working_folder(line)
+        if place:
+            return place.replace("\\", "/").rstrip("/").rpartition("/")[2][:60]
+    return ""
+
+
+def load(path: str | os.PathLike[str]) -> Session:
+    """Read one session and what its provider billed."""
+    return Session(load_trace(path))
+
+
+def _own_files(root: Path) -> Iterator[tuple[Path, int, datetime]]:
+    """Give the user's own session files below a folder; links, and files of other users, are left out."""
+    user = os.getuid() if hasattr(os, "getuid") else None
+    number = 0
+    for place, folders, names in os.walk(root, followlinks=False):
+        folders.sort()
+        for name in names:
+            if not name.endswith(_ENDINGS) or number >= _MOST_FILES:
+                continue
+            path = Path(place) / name
+            try:
+                about = path.lstat()
+            except OSError:
+                continue
+            if stat.S_ISREG(about.st_mode) and about.st_size and (user is None or about.st_uid == user):
+                number += 1
+                yield path, about.st_size, datetime.fromtimestamp(about.st_mtime, UTC)
+
+
+def _depth(path: Path, root: Path) -> int:
+    return len(path.relative_to(root).parts)
+
+
+def _working_folder(line: bytes) -> str:
+    """Return the working folder that a record names; "" for none."""
+    if b'"cwd"' not in line:
+        return ""
+    try:
+        record = json.loads(line)
+    except ValueError:
+        return ""
+    if not isinstance(record, dict):
+        return ""
+    payload = record.get("payload")
+    place = record.get("cwd") or (payload.get("cwd") if isinstance(payload, dict) else None)
+    return place if isinstance(place, str) else ""
+
+
+def _billed(path: Path) -> dict[str, Any]:
+    """Return a session's sums; missing where it cannot be read or tells no usage."""
+    try:
+        totals = load(path).totals()
+    except (ValueError, OSError, TypeError):
+        return dict.fromkeys(_BILLED)
+    return {name: totals[name] for name in _BILLED}

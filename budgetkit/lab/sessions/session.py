@@ -1,0 +1,356 @@
+"""Session: a recorded conversation with the provider's own numbers, request by request: what filled it, what it cost.
+
+    prompt = counted + not in the log + difference        (the provider's number, for every request)
+
+What the log holds is counted, and scaled by how much the provider's prompts grew for what was added. What it does not
+hold, instructions and tools, is learned from the first request and checked on all others: where that is wrong, the
+difference, with its sign, says by how much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from budgetkit.budget.html import block
+from budgetkit.budget.quoting import brief
+from budgetkit.counters import counter as counter_named
+from budgetkit.lab.replay.cost import Prices, prices, prices_of
+from budgetkit.lab.sessions.causes import UNEXPLAINED, misses
+from budgetkit.lab.sessions.foretelling import events, foretold
+from budgetkit.plan.items import Floats, Ints
+from budgetkit.trace import Trace, readings, usage_frame
+
+Count = Callable[[str], int]
+_LEAST_GROWTH, _MOST_GROWTH = 0.5, 3.0  # beyond these a scale is no scale
+_JUMP = 0.1  # of a prompt: a difference that is larger is said
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Session:
+    """A recorded session and what its provider billed.
+
+    Parameters
+    ----------
+    trace : Trace
+        A conversation with usage, as sessions of coding agents hold it.
+    counter : callable or str, optional
+        How texts are counted, or the name of a counter; characters divided by 4 when left out, which the session's own
+        growth then scales.
+    prices : Prices or str, optional
+        What tokens cost, or the model whose prices hold; those of each request's own model when left out.
+
+    Raises
+    ------
+    ValueError
+        If the conversation tells no usage.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> session = Session(bk.load_trace("made-up-session"))
+    >>> rows = session.requests()
+    >>> bool((rows["counted"] + rows["unlogged"] + rows["difference"] == rows["prompt"]).all())
+    True
+    """
+
+    trace: Trace
+    counter: Count | str | None = None
+    prices: Prices | str | None = None
+    usage: pd.DataFrame = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        usage = usage_frame(self.trace)
+        if usage.empty:
+            raise ValueError(
+                f"{brief(self.trace.id)} tells no usage, so nothing says what was billed; "
+                "give a session of a coding agent, such as made-up-session, or replay it instead"
+            )
+        object.__setattr__(self, "usage", usage)
+
+    @cached_property
+    def _counter(self) -> Count:
+        return self.counter if callable(self.counter) else counter_named(self.counter or "chars/4")
+
+    @property
+    def model(self) -> str | None:
+        """The model that answered most."""
+        models = self.usage["model"].dropna()
+        return None if models.empty else str(models.mode().iloc[0])
+
+    @cached_property
+    def counted(self) -> tuple[Ints, float]:
+        """What the log holds of each prompt, counted, and the scale by which the provider counts more."""
+        placed = readings(self.trace, self._counter)
+        rows = np.flatnonzero(self.usage["message_index"].notna().to_numpy())
+        counted = np.zeros(len(self.usage), dtype=np.int64)
+        counted[rows] = placed["counted"].to_numpy(dtype=np.int64)
+        return counted, _scale(counted[rows], placed["billed"].to_numpy(dtype=np.int64))
+
+    @cached_property
+    def unlogged(self) -> int:
+        """What the first prompt held beyond the log, such as instructions and tools, in tokens; it may be negative."""
+        counted, scale = self.counted
+        placed = np.flatnonzero(self.usage["message_index"].notna().to_numpy())
+        first = int(placed[0]) if len(placed) else 0
+        return int(self.usage["context_tokens"].iloc[first] - round(scale * counted[first]))
+
+    @cached_property
+    def happened(self) -> pd.DataFrame:
+        """What happened before each request that can break its prefix."""
+        return events(self.trace, self.usage)
+
+    @cached_property
+    def _misses(self) -> pd.DataFrame:
+        frame = misses(self.trace, self.usage, self.happened)
+        frame["cost"] = [
+            self._miss_cost(request - 1, missed) for request, missed in frame[["request", "missed"]].values
+        ]
+        return frame
+
+    def requests(self) -> pd.DataFrame:
+        """Return one row a request: what the provider counted beside what is counted and foretold here.
+
+        Returns
+        -------
+        DataFrame
+            Columns request (from 1), message_index, model, time, prompt, read, written, fresh, answered (as billed, in
+            tokens), counted (what the log holds, scaled), unlogged, difference (signed; the three sum to the prompt),
+            mark ("derived", or "estimated" where the difference is more than a tenth), foretold (the read), missed,
+            cause ("" for none) and cost (in US dollars; NaN where no price is known).
+        """
+        usage = self.usage
+        counted, scale = self.counted
+        prompt = usage["context_tokens"].to_numpy(dtype=np.int64)
+        scaled = np.round(counted * scale).astype(np.int64)
+        difference = prompt - scaled - self.unlogged
+        frame = pd.DataFrame(
+            {
+                "request": np.arange(1, len(usage) + 1),
+                "message_index": usage["message_index"],
+                "model": usage["model"],
+                "time": usage["time"],
+                "prompt": prompt,
+                "read": usage["cache_read_tokens"].to_numpy(dtype=np.int64),
+                "written": usage["cache_write_tokens"].to_numpy(dtype=np.int64),
+                "fresh": usage["fresh_tokens"].to_numpy(dtype=np.int64),
+                "answered": usage["output_tokens"].to_numpy(dtype=np.int64),
+                "counted": scaled,
+                "unlogged": self.unlogged,
+                "difference": difference,
+                "mark": np.where(np.abs(difference) > _JUMP * prompt, "estimated", "derived"),
+                "foretold": foretold(usage, self.happened),
+                "missed": 0,
+                "cause": "",
+                "cost": self.cost,
+            }
+        )
+        places = self._misses["request"].to_numpy() - 1
+        frame.loc[places, "missed"] = self._misses["missed"].to_numpy()
+        frame.loc[places, "cause"] = self._misses["cause"].to_numpy()
+        return frame
+
+    @cached_property
+    def cost(self) -> Floats:
+        """What each request cost, in US dollars, at the prices of its model; NaN where none is known."""
+        usage = self.usage
+        long = usage["cache_write_1h_tokens"].fillna(0).to_numpy(dtype=np.int64)
+        written = usage["cache_write_tokens"].to_numpy(dtype=np.int64)
+        answered = usage["output_tokens"].to_numpy(dtype=np.int64)
+        read = usage["cache_read_tokens"].to_numpy(dtype=np.int64)
+        fresh = usage["fresh_tokens"].to_numpy(dtype=np.int64)
+        cost = np.full(len(usage), np.nan)
+        none = np.zeros(len(usage), dtype=np.int64)
+        for name in usage["model"].unique():
+            rows = (usage["model"] == name).to_numpy() | (usage["model"].isna() & (name is None)).to_numpy()
+            short_prices, long_prices = self._prices(name)
+            if short_prices is None or long_prices is None:
+                continue
+            of_all = short_prices.cost(fresh, read, written - long, answered)
+            cost[rows] = (of_all + long_prices.cost(none, none, long, none))[rows]
+        return cost
+
+    def misses(self) -> pd.DataFrame:
+        """Return one row a miss: a request that read over 1,024 tokens less than the one before had left in the cache.
+
+        Returns
+        -------
+        DataFrame
+            Columns request (from 1), missed (in tokens), cause, detail (a sentence) and cost (what the missed tokens
+            cost beyond reading them, in US dollars).
+        """
+        return self._misses.copy()
+
+    def compactions(self) -> pd.DataFrame:
+        """Return one row a compaction, as it happened.
+
+        Returns
+        -------
+        DataFrame
+            Columns message_index (of the summary), before and after (the prompts around it, in tokens), left (what
+            went), summary (its length, scaled like all texts), call ("shared prefix", "new prefix" or "not in the
+            log"), call_tokens (what its call read), next_paid (of the next prompt, not from the cache) and next_cost.
+        """
+        sizes = self.trace.counts(self._counter)
+        prompts, reads = (self.usage[f"{name}_tokens"].to_numpy(dtype=np.int64) for name in ("context", "cache_read"))
+        places = self.usage["message_index"].fillna(-1).to_numpy(dtype=np.int64)
+        writes_summary = self.usage["is_summary"].to_numpy(dtype=np.bool_)
+        rows = []
+        for compaction in self.trace.fields.get("compactions") or ():
+            at = compaction["at"]
+            earlier = np.flatnonzero((places < at) & (places >= 0) & ~writes_summary)
+            later = np.flatnonzero((places > at) & ~writes_summary)
+            calls = np.flatnonzero((places == at) & writes_summary)
+            row = {"message_index": at, "before": compaction.get("before_tokens", 0), "after": 0, "left": 0}
+            row |= {"summary": round(int(sizes[at]) * self.counted[1]), "call": "not in the log", "call_tokens": 0}
+            row |= {"next_paid": 0, "next_cost": float("nan")}
+            if not row["before"] and len(earlier):
+                row["before"] = int(prompts[earlier[-1]])
+            if len(calls):
+                call = calls[0]
+                row["call"] = "shared prefix" if 2 * reads[call] > prompts[call] else "new prefix"
+                row["call_tokens"] = int(prompts[call])
+            if len(later):
+                following = later[0]
+                row["after"] = int(prompts[following])
+                row["left"] = max(0, row["before"] - row["after"])
+                row["next_paid"] = int(prompts[following] - reads[following])
+                row["next_cost"] = float(self.cost[following])
+            rows.append(row)
+        names = ["message_index", "before", "after", "left", "summary", "call", "call_tokens", "next_paid", "next_cost"]
+        return pd.DataFrame(rows, columns=names)
+
+    def filled_by(self, request: int | None = None) -> pd.DataFrame:
+        """Say what filled a prompt.
+
+        Parameters
+        ----------
+        request : int, optional
+            Which one, from 1; the largest when left out.
+
+        Returns
+        -------
+        DataFrame
+            One row a kind: instructions and tools that the log does not hold, messages of each role, results by tool.
+            Columns what, tokens (they sum to the provider's number; the last row, the difference, has a sign), share.
+
+        Raises
+        ------
+        ValueError
+            If there is no such request, or its prompt is not in the log.
+        """
+        frame = self.requests()
+        prompts = frame["prompt"].to_numpy(dtype=np.int64)
+        places = frame["message_index"].fillna(-1).to_numpy(dtype=np.int64)
+        if request is None:
+            request = int(np.argmax(np.where(places >= 0, prompts, -1))) + 1
+        if not 1 <= request <= len(frame) or places[request - 1] < 0:
+            known = f"prompts are known of 1 to {len(frame):,}, but for those on branches that were left"
+            raise ValueError(f"request {request} was asked for; {known}; take one of them")
+        place, prompt = int(places[request - 1]), int(prompts[request - 1])
+        sizes = self.trace.counts(self._counter)
+        calls = {call.id: call.name for message in self.trace.messages for call in message.tool_calls}
+        tokens: dict[str, float] = {"not in the log: instructions, tools": float(self.unlogged)}
+        for index in np.flatnonzero(self.trace.gone[:place] >= place).tolist():
+            message = self.trace.messages[index]
+            name = _KINDS.get(message.role, message.role)
+            if message.role == "tool":
+                name = f"results of {calls.get(message.tool_call_id or '', 'a tool')}"
+            tokens[name] = tokens.get(name, 0) + float(sizes[index]) * self.counted[1]
+        whole = {name: round(size) for name, size in tokens.items()}
+        rows = sorted(whole.items(), key=lambda each: -each[1])
+        rows.append(("difference", prompt - sum(whole.values())))
+        filled = pd.DataFrame(rows, columns=["what", "tokens"])
+        filled["share"] = filled["tokens"] / max(1, prompt)
+        return filled
+
+    def totals(self) -> dict[str, Any]:
+        """Return the sums over all requests.
+
+        Returns
+        -------
+        dict
+            requests, prompt, read, written, fresh, answered (in tokens), cost, misses (their number), missed (tokens),
+            missed_cost, unexplained (share of the missed tokens) and compactions.
+        """
+        frame, missed = self.requests(), self._misses
+        names = ("prompt", "read", "written", "fresh", "answered")
+        strange = missed.loc[missed["cause"] == UNEXPLAINED, "missed"].sum()
+        return {
+            "requests": len(frame),
+            **{name: int(frame[name].sum()) for name in names},
+            "cost": float(self.cost.sum()),
+            "misses": len(missed),
+            "missed": int(missed["missed"].sum()),
+            "missed_cost": float(missed["cost"].sum()),
+            "unexplained": float(strange / missed["missed"].sum()) if len(missed) else 0.0,
+            "compactions": len(self.trace.fields.get("compactions") or ()),
+        }
+
+    @property
+    def sentence(self) -> str:
+        """What the misses cost, in one sentence."""
+        totals = self.totals()
+        if not totals["misses"]:
+            return f"No request of {totals['requests']:,} missed the cache."
+        number = "1 miss" if totals["misses"] == 1 else f"{totals['misses']:,} misses"
+        if np.isnan(totals["cost"]):
+            unknown = self.usage.loc[np.isnan(self.cost), "model"].fillna("its model").unique()
+            named = ", ".join(map(str, unknown))
+            return f"{number}, {totals['missed']:,} tokens; no price is known for {named}: give one to know the cost."
+        which = "This miss" if totals["misses"] == 1 else f"These {number}"
+        return f"{which} cost ${totals['missed_cost']:,.2f} of ${totals['cost']:,.2f}."
+
+    def __repr__(self) -> str:
+        return f"Session({brief(self.trace.id)}, {len(self.usage):,} requests)"
+
+    def _repr_html_(self) -> str:
+        filled = self.filled_by()
+        names, tokens = filled["what"].tolist(), filled["tokens"].tolist()
+        rows = [(name, size, f"{part:.0%}") for name, size, part in zip(names, tokens, filled["share"], strict=True)]
+        parts = [(name, max(0, size)) for name, size, _ in rows[:-1]]
+        title = f"{self.trace.id}: {len(self.usage):,} requests, the largest prompt"
+        return block(title, parts, [("what", "tokens", "share"), *rows], [self.sentence])
+
+    def _prices(self, model: str | None) -> tuple[Prices | None, Prices | None]:
+        """Return what a model costs, with writes that live five minutes and with those that live an hour."""
+        if self.prices is not None:
+            known = prices_of(self.prices)
+            return known, known
+        if model is None:
+            return None, None
+        return prices(model), prices(model, hour=True)
+
+    def _miss_cost(self, place: int, missed: int) -> float:
+        """Return what missed tokens cost beyond reading them: as they were written, or afresh where nothing was."""
+        row = self.usage.iloc[place]
+        missed = min(int(missed), int(row["context_tokens"]) - int(row["cache_read_tokens"]))  # what left is not paid
+        short, long = self._prices(row["model"])
+        if short is None or long is None:
+            return float("nan")
+        tokens, none = np.array([missed]), np.array([0])
+        is_long = int(row["cache_write_1h_tokens"]) > 0 if not pd.isna(row["cache_write_1h_tokens"]) else False
+        known = long if is_long else short
+        if int(row["cache_write_tokens"]) > 0:
+            paid = known.cost(none, none, tokens, none)
+        else:
+            paid = known.cost(tokens, none, none, none)
+        return float((paid - known.cost(none, tokens, none, none))[0])
+
+
+_KINDS: Mapping[str, str] = {"user": "user", "assistant": "answers and calls", "system": "instructions in the log"}
+
+
+def _scale(counted: Ints, billed: Ints) -> float:
+    """Return how many of the provider's tokens one token counted here makes, from how the prompts grew."""
+    grown, paid = np.diff(counted), np.diff(billed)
+    usual = (grown > 0) & (paid > 0)
+    usual &= (paid < _MOST_GROWTH * grown + 200) & (paid > _LEAST_GROWTH * grown - 200)
+    if not usual.any():
+        return 1.0
+    return float(np.clip(paid[usual].sum() / grown[usual].sum(), _LEAST_GROWTH, _MOST_GROWTH))

@@ -1,0 +1,247 @@
+"""ResolvedModel: everything that a model's name decides, looked up once at the door and passed on.
+
+Which window there is, which tokenizer counts and how sure that is, which rules bill messages, tools and images, which
+prompt cache the provider keeps, and where the model runs: each is a row of a table in ``data/`` that a pattern over the
+name chooses. What asks for one of them again by the name alone may find another row; what is passed this value cannot.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from typing import Final, Literal
+
+from budgetkit.budget.amounts import check_tokens
+from budgetkit.budget.quoting import brief, quoted
+from budgetkit.files import read_rows, read_table, read_toml
+from budgetkit.models import Model, ended_notice, found_by, nearest, stand_in, unknown_notice
+from budgetkit.models.names import bare, host_of
+
+Certainty = Literal["exact", "calibrated", "stand-in"]
+#: The prompt cache that stands in where a provider's is not known.
+IDEAL_CACHE: Final = "longest prefix"
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedModel:
+    """Hold what is known of one model.
+
+    Parameters
+    ----------
+    facts : Model
+        Its window and what that holds, its longest answer, its encoding, its provider and the day on which it ends.
+    is_known : bool
+        Whether anything knows it; otherwise its window is one that stands in.
+    tokenizer : {"exact", "calibrated", "stand-in"}
+        How sure a count is: its own vocabulary, a public one times a published slope, or a public one as it is.
+    openai_family : str
+        The family of OpenAI's whose rules bill it exactly; empty for everybody else's.
+    calibration : str
+        The family of ``data/calibrations.csv`` that estimates it.
+    images : tuple
+        The rule by which images are priced, and its numbers.
+    cache : str
+        The name of its provider's prompt cache, in :data:`budgetkit.prompt_cache.CACHES`.
+    host : str
+        Where it runs or who passes it on, such as "bedrock"; empty for its maker.
+    notice : str
+        What stands in, or that the model has ended; empty where nothing is to be said.
+
+    Examples
+    --------
+    >>> claude = resolve("claude-sonnet-4-5")
+    >>> claude.facts.window, claude.tokenizer, claude.calibration, claude.cache
+    (200000, 'calibrated', 'claude-4.5', 'anthropic')
+    """
+
+    facts: Model
+    is_known: bool
+    tokenizer: Certainty
+    openai_family: str
+    calibration: str
+    images: tuple[str, tuple[float, ...]]
+    cache: str
+    host: str
+    notice: str = ""
+
+    @property
+    def name(self) -> str:
+        """As it is listed."""
+        return self.facts.name
+
+    @property
+    def window(self) -> int:
+        """Its window, in tokens."""
+        return self.facts.window
+
+
+def resolve(name: str | Model | ResolvedModel, window: int | None = None, *, must_know: bool = False) -> ResolvedModel:
+    """Look up everything that a model's name decides.
+
+    Parameters
+    ----------
+    name : str, Model or ResolvedModel
+        A name as :func:`budgetkit.model` takes it, or what was looked up already.
+    window : int, optional
+        Another window than the model's, in tokens.
+    must_know : bool, default False
+        Whether a model whose window nobody knows is refused unless ``window`` is given; otherwise a default stands
+        in, and ``notice`` says so.
+
+    Returns
+    -------
+    ResolvedModel
+        The same for the same name.
+
+    Raises
+    ------
+    ValueError
+        If the window is not known and has to be.
+
+    Examples
+    --------
+    >>> resolve("gpt-4o").openai_family, resolve("gpt-4o").images[0], resolve("gpt-4o", window=8_192).window
+    ('gpt-4o', 'tiles', 8192)
+    >>> resolve("no-such-model").notice.partition(";")[0]
+    "no model 'no-such-model' in data/models.csv or genai-prices"
+    """
+    if isinstance(name, ResolvedModel):
+        resolved = name
+    elif isinstance(name, Model):
+        note = name.provenance.rpartition("; ")[2]
+        is_given = note.endswith("overridden") and "window" in note  # by hand, over what stands in
+        resolved = _resolved(name, name.name, is_known=is_given or not name.provenance.startswith("default: "))
+    elif isinstance(name, str) and name.strip():
+        resolved = _by_name(name.strip())
+    else:
+        raise ValueError(f"a model named {brief(name)}; names are texts such as 'gpt-4o'; give one, or a Model")
+    if must_know and window is None and not resolved.is_known:
+        near = nearest(resolved.name)
+        alike = f"; nearest are {quoted(near)}" if near else ""
+        raise ValueError(
+            f"no model {brief(resolved.name)} is known, so its window is not{alike}; give a known one, or window= in "
+            "tokens"
+        )
+    if window is None:
+        return resolved
+    sized = replace(resolved.facts, window=check_tokens("window", window), max_output=None)
+    return replace(resolved, facts=sized)
+
+
+def listed_name(model: str | Model | ResolvedModel) -> str:
+    """Return the name by which a model can be looked up again; one that was described by hand is refused.
+
+    Examples
+    --------
+    >>> listed_name("gpt-4o"), listed_name(resolve("gpt-4o").facts)
+    ('gpt-4o', 'gpt-4o')
+    """
+    if isinstance(model, str):
+        return model
+    known = resolve(model)
+    if resolve(known.name).facts != known.facts:
+        raise ValueError(
+            f"model {brief(known.name)} was described by hand, and here models are known by name; give a listed name, "
+            "and window= where it is another"
+        )
+    return known.name
+
+
+@lru_cache(maxsize=256)
+def _by_name(name: str) -> ResolvedModel:
+    """Look a name up; what `budgetkit.model` would warn of becomes the notice."""
+    facts = found_by(name)
+    if facts is None:
+        return _resolved(stand_in(name), name, is_known=False, notice=unknown_notice(name))
+    notice = ended_notice(facts, name) if facts.ended else ""
+    return _resolved(facts, name, notice=notice)
+
+
+@lru_cache(maxsize=256)
+def _resolved(facts: Model, name: str, is_known: bool = True, notice: str = "") -> ResolvedModel:
+    """Look up the rows of all tables that a name decides."""
+    row = calibration_row(facts.name)
+    family = openai_family(facts.name)
+
+    # how sure a count is: somebody's own encoding counts more than what the tables say
+    chosen_by_hand = facts.provenance == "given" or "encoding" in facts.provenance
+    tokenizer: Certainty = "stand-in"
+    if facts.encoding_is_own:
+        tokenizer = "exact"
+    elif row["pattern"] and not chosen_by_hand:
+        tokenizer = "calibrated"
+
+    return ResolvedModel(
+        facts=facts,
+        is_known=is_known,
+        tokenizer=tokenizer,
+        openai_family=family,
+        calibration=row["family"],
+        images=images_rule(facts.name),
+        cache=prompt_cache_name(facts),
+        host=host_of(name),
+        notice=notice,
+    )
+
+
+def openai_family(name: str) -> str:
+    """Return the family that a model of OpenAI's belongs to, or nothing for everybody else's.
+
+    Examples
+    --------
+    >>> [openai_family(name) for name in ("gpt-4", "gpt-4o-mini", "o3", "claude-2")]
+    ['gpt-4-0613', 'gpt-4o', 'o', '']
+    """
+    plain = bare(name)
+    for pattern, family in read_toml("framings.toml")["models"]["families"]:
+        if re.match(pattern, plain):
+            return str(family)
+    return ""
+
+
+def images_rule(name: str) -> tuple[str, tuple[float, ...]]:
+    """Return by which rule a model's images are priced, and the rule's numbers; an unknown model's as gpt-4o's.
+
+    Examples
+    --------
+    >>> images_rule("gpt-4o-mini"), images_rule("claude-opus-4-1")
+    (('tiles', (2833, 5667)), ('squares', ()))
+    """
+    plain = bare(name)
+    rows = read_toml("framings.toml")["models"]["images"]
+    rule, *numbers = next(row for pattern, *row in rows if re.match(pattern, plain))
+    return rule, tuple(numbers)
+
+
+def calibration_row(name: str) -> dict[str, str]:
+    """Return the row of ``data/calibrations.csv`` for a model: the first whose pattern its name holds.
+
+    Examples
+    --------
+    >>> calibration_row("us.anthropic.claude-sonnet-4-5")["family"], calibration_row("x")["family"]
+    ('claude-4.5', 'any other')
+    """
+    plain = re.sub(r"[.:_]", "-", name.casefold())
+    return next(row for row in calibration_rows() if re.search(row["pattern"], plain))
+
+
+@cache
+def calibration_rows() -> list[dict[str, str]]:
+    """List the families of models with a published slope; the last row is for any other."""
+    return read_table("calibrations.csv")
+
+
+def prompt_cache_name(facts: Model) -> str:
+    """Return the name of a provider's prompt cache; that of an ideal one where the provider's is not known.
+
+    Examples
+    --------
+    >>> [resolve(name).cache for name in ("gpt-4o", "claude-haiku-4-5", "mistral-large-latest")]
+    ['openai', 'anthropic-4096', 'longest prefix']
+    """
+    for name, row in read_rows("prompt_caches.toml", "cache").items():
+        if "models" in row and re.search(row["models"], facts.name.casefold()):
+            return name
+    of_provider: str = read_toml("prompt_caches.toml")["providers"].get(facts.provider, IDEAL_CACHE)
+    return of_provider

@@ -1,0 +1,60 @@
+"""What other packages add by entry points: counters, file formats and presets.
+
+A package names what it adds in its ``pyproject.toml``, under one of three groups::
+
+    [project.entry-points."budgetkit.counters"]
+    my-tokenizer = "my_package:count"
+
+Only the names are read until one of them is used; then its module is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Literal
+
+from budgetkit.budget.quoting import brief, one_line
+
+Group = Literal["counters", "formats", "presets"]
+
+
+@cache
+def plugin_entries(group: Group) -> dict[str, EntryPoint]:
+    """List the installed entry points of a group by their names."""
+    return {entry.name: entry for entry in entry_points(group=f"budgetkit.{group}")}
+
+
+def plugin_names(group: Group) -> tuple[str, ...]:
+    """Name what other packages add to a group, without importing any of them.
+
+    Examples
+    --------
+    >>> isinstance(plugin_names("counters"), tuple)
+    True
+    """
+    return tuple(sorted(plugin_entries(group)))
+
+
+def load_plugin(group: Group, name: str) -> Callable[..., Any]:
+    """Import what a package adds under a name.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be imported, or is nothing that can be called.
+    """
+    entry = plugin_entries(group)[name]
+    try:
+        plugin = entry.load()
+    except Exception as error:  # whatever the other package raises, its name has to be said
+        reason = f"{type(error).__name__}: {one_line(str(error))}"
+        problem = f"{one_line(entry.value)} could not be imported ({reason})"
+        raise ValueError(
+            f"{brief(name)} of the entry points budgetkit.{group}: {problem}; mend or remove it"
+        ) from error
+    if not callable(plugin):
+        problem = f"{one_line(entry.value)} is a {type(plugin).__name__}, and a function is wanted"
+        raise ValueError(f"{brief(name)} of the entry points budgetkit.{group}: {problem}; mend or remove it")
+    return plugin  # type: ignore[no-any-return]

@@ -1,0 +1,19 @@
+"""What a request costs beyond its text: this is counted here, message by message.
+
+- `tools.py` counts tool schemas, `messages.py` messages and their names, `images.py` images.
+- `request_count.py` adds all of it up, as the provider bills it.
+- `registry.py` and `providers.py` say which rules a model goes by.
+"""
+
+from budgetkit.requests.charges import Charge
+from budgetkit.requests.declarations import ToolConstants
+from budgetkit.requests.images import image_price, patch_tokens, square_tokens, tile_tokens
+from budgetkit.requests.messages import Framing
+from budgetkit.requests.registry import DEFAULT_FRAMING, FRAMINGS, framing_for, framing_of
+from budgetkit.requests.request import Request, read_request
+from budgetkit.requests.request_count import LedgerRow, RequestCount, count_answer, count_request
+from budgetkit.requests.tools import Toolset, read_tools
+
+__all__ = ["DEFAULT_FRAMING", "FRAMINGS", "Charge", "Framing", "LedgerRow", "Request", "RequestCount", "ToolConstants"]
+__all__ += ["Toolset", "count_answer", "count_request", "framing_for", "framing_of", "image_price", "patch_tokens"]
+__all__ += ["read_request", "read_tools", "square_tokens", "tile_tokens"]

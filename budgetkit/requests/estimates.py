@@ -1,0 +1,211 @@
+"""What providers bill whose tokenizer is not public: estimates that say so.
+
+Each family of models is a row of ``data/calibrations.csv``: a slope over a public encoding, and constants in tokens for
+what a request holds beyond its text. All were fitted to recorded calls of public projects; rows carry source and date.
+
+- A request costs a constant, each change of speaker after the first another; a message itself costs nothing.
+- Tools bring a hidden prompt, a longer one where a tool must be called and a shorter one where calls at once are
+  forbidden; then each tool costs its JSON (Gemini: its names and descriptions, and constants for it and each property).
+- A call costs its name, its arguments as JSON and a constant that covers its result's frame.
+- An answer schema costs a constant and, but for Gemini and Mistral, its JSON; thinking switched on another constant.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from budgetkit.message import Message
+from budgetkit.models.resolved import calibration_row
+from budgetkit.requests.charges import Charge
+from budgetkit.requests.images import image_charges
+from budgetkit.requests.openai_chat import is_system, parsed
+from budgetkit.requests.request import Request, as_object
+from budgetkit.requests.tools import function_name, parameters_of, unwrapped
+
+#: The constants of a family, each a column of the table; README.md of data/ says what each is.
+CONSTANTS = ("request", "turn", "tools", "forced", "sequential", "tool", "property", "call", "schema", "thinking")
+# The constants that are a text nobody sees, and what each is called in a ledger.
+_HIDDEN = {"tools": "tools", "forced": "a tool must be called", "sequential": "one call at a time"}
+_HIDDEN |= {"thinking": "thinking"}
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Hold one family's row of the table."""
+
+    family: str
+    pattern: str  # what the names of its models match
+    counter: str  # the public encoding that is counted with
+    slope: float  # the family's tokens for one of the encoding's
+    constants: Mapping[str, int] = field(hash=False)  # from each of CONSTANTS to tokens
+    mark: float = 0.0  # tokens for each punctuation mark
+    tool_form: str = "json"  # how tools are written: "json" or "words"
+    schema_shown: bool = True  # whether an answer schema's JSON is billed
+    tool_times: float = 1.0  # how much more of their text is billed than of other text
+    # For "text" and "tools", how far bills lay below and above the estimate, as shares of it.
+    spread: Mapping[str, tuple[float, float]] = field(default_factory=dict, hash=False)
+    source: str = ""  # where it was fitted
+    date: str = ""  # when that was read
+    projects: int = 0  # how many the recorded calls come from; 0 where it was taken from a family like it
+
+
+def estimate_for(model: str) -> Estimate:
+    """Return the family of a model; the last row is for any other.
+
+    >>> [estimate_for(name).family for name in ("us.anthropic.claude-sonnet-4-5", "anthropic/claude-4.5-haiku", "x")]
+    ['claude-4.5', 'claude-4.5', 'any other']
+    """
+    row = calibration_row(model)
+    fields: dict[str, Any] = {
+        name: row[name] for name in ("family", "pattern", "counter", "tool_form", "source", "date")
+    }
+    fields |= {name: float(row[name]) for name in ("slope", "mark", "tool_times")}
+    fields["projects"] = int(row["projects"])
+    fields["constants"] = {name: int(row[name]) for name in CONSTANTS}
+    fields["spread"] = {kind: (float(row[f"{kind}_low"]), float(row[f"{kind}_high"])) for kind in ("text", "tools")}
+    return Estimate(schema_shown=row["schema_shown"] == "yes", **fields)
+
+
+def constants_of(request: Request) -> dict[str, int]:
+    """Count how often a request pays each constant."""
+    forced = bool(request.forced or request.required)
+    armed = bool(request.tools)
+    return {
+        "request": 1,
+        "turn": len(_turns(request)),
+        "tools": int(armed and not forced),
+        "forced": int(armed and forced),
+        "sequential": int(armed and request.sequential),
+        "tool": len(request.tools),
+        "property": sum(len(_schemas(parameters_of(tool))) - 1 for tool in request.tools),
+        "call": sum(len(message.tool_calls) for message in request.messages),
+        "schema": int(request.schema is not None),
+        "thinking": int(request.thinking),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class EstimatedRules:
+    """Charge a request as one family bills it; the family's calibrated counter counts the texts."""
+
+    estimate: Estimate
+    model: str = ""
+
+    def charges(self, request: Request) -> list[Charge]:
+        """List what a request bills."""
+        return [
+            Charge("framing", "request", fixed=self.estimate.constants["request"]),
+            *self._messages(request),
+            *estimated_tools(request, self.estimate),
+            *estimated_schema(request, self.estimate),
+        ]
+
+    def answer(self, message: Message) -> list[Charge]:
+        """List what an answer bills: its text, and a call its name, its arguments and the call's constant."""
+        cost = self.estimate.constants["call"]
+        called = [(call.name, self._data(call.arguments)) for call in message.tool_calls]
+        return [Charge("message", "answer", message.texts), *(Charge("message", "call", each, cost) for each in called)]
+
+    def _messages(self, request: Request) -> Iterator[Charge]:
+        turns = _turns(request)
+        for index, message in enumerate(request.messages):
+            yield from image_charges(message, index, self.model or request.model)
+            fixed = self.estimate.constants["turn"] if index in turns else 0
+            texts = tuple(map(self._data, message.texts)) if message.role == "tool" else message.texts
+            texts = (*texts, *_thoughts(message, request.shape))
+            yield Charge("message", message.role, texts, fixed, message=index)
+            for call in message.tool_calls:
+                texts, fixed = (call.name, self._data(call.arguments)), self.estimate.constants["call"]
+                yield Charge("message", f"call {call.name}", texts, fixed, message=index)
+
+    def _data(self, text: str) -> str:
+        """Write arguments and results as they are counted: as JSON, or as the words in it."""
+        return text if self.estimate.tool_form == "json" else " ".join(_leaves(parsed(text)))
+
+
+def estimated_tools(request: Request, estimate: Estimate) -> Iterator[Charge]:
+    """Charge tools, and the hidden prompts that come with them and with thinking."""
+    cost = estimate.constants
+    times = constants_of(request)
+    for tool in request.tools:
+        yield Charge("tools", function_name(tool), (_written(tool, estimate),), times=estimate.tool_times)
+    frame = cost["property"] * times["property"] + cost["tool"] * times["tool"]
+    if frame:
+        yield Charge("tools", "frame", fixed=frame)
+    for name, label in _HIDDEN.items():
+        if times[name]:
+            yield Charge("hidden prompt", label, fixed=cost[name])
+
+
+def estimated_schema(request: Request, estimate: Estimate) -> Iterator[Charge]:
+    """Charge an answer schema: a constant, and its JSON where the family is shown it."""
+    if request.schema is not None:
+        written = (_json(request.schema.get("schema")),) if estimate.schema_shown else ()
+        yield Charge("answer schema", "", written, estimate.constants["schema"])
+
+
+def _written(tool: Mapping[str, Any], estimate: Estimate) -> str:
+    """Write a tool as JSON of name, description and parameters, or as all the words in it."""
+    function = unwrapped(tool)
+    described = {"name": function.get("name"), "description": function.get("description") or ""}
+    if estimate.tool_form == "json":
+        return _json({**described, "input_schema": parameters_of(tool)})
+    words = [name for schema in _schemas(parameters_of(tool)) for name in _words(schema)]
+    return " ".join(map(str, [*described.values(), *words]))
+
+
+def _thoughts(message: Message, shape: str) -> tuple[str, ...]:
+    """List what was thought before a call, which Anthropic bills again; thinking that led to no call is left out."""
+    thought = message.raw.get("reasoning_content")
+    is_sent = shape in ("anthropic", "converse") and message.tool_calls
+    return (thought,) if is_sent and isinstance(thought, str) else ()
+
+
+def _turns(request: Request) -> set[int]:
+    """Return the indices of messages where the speaker changes between the model and anybody else."""
+    spoken = [(index, each.role == "assistant") for index, each in enumerate(request.messages) if not is_system(each)]
+    return {index for (_, one), (index, other) in pairwise(spoken) if one != other}
+
+
+def _schemas(schema: object) -> list[Mapping[str, Any]]:
+    """List a schema and those of all its properties."""
+    found: list[Mapping[str, Any]] = []
+    waiting = [schema]
+    while waiting:
+        each = as_object(waiting.pop())
+        found += [each] if each or not found else []
+        items = [each["items"]] if as_object(each.get("items")) else []
+        waiting += [*as_object(each.get("properties")).values(), *items]
+    return found
+
+
+def _words(schema: Mapping[str, Any]) -> Iterator[str]:
+    """List the words of one schema: its description, its choices and the names of its properties."""
+    choices = schema.get("enum")
+    yield str(schema.get("description") or "")
+    yield from map(str, choices if isinstance(choices, list | tuple) else ())
+    yield from as_object(schema.get("properties"))
+
+
+def _leaves(value: object) -> list[str]:
+    """List all keys and values of a JSON value."""
+    found: list[str] = []
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, Mapping):
+            found += map(str, each)
+            waiting += each.values()
+        elif isinstance(each, list):
+            waiting += each
+        else:
+            found.append(str(each))
+    return found
+
+
+def _json(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -1,0 +1,295 @@
+"""What a request costs beyond its text where the maker's vocabulary, or a rebuilt one, counts the text.
+
+A frame is a row of ``data/frames.toml``: constants by model, with the number of recorded calls that confirm them. It
+has one of three forms:
+
+claude
+    A frame around the conversation, a change of speaker, and a text that holds all tools: `claude_charges`.
+gemini
+    Every text by itself, and a token for each content.
+template
+    A chat template: a constant for each message by its role.
+
+What a form has no rule for (tools and answer schemas of chat templates) costs what the estimate of the model's family
+says, counted with the better vocabulary.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final, Literal
+
+from budgetkit.files import read_toml
+from budgetkit.message import RESULT_ROLES, Message, ToolCall
+from budgetkit.requests.charges import Charge
+from budgetkit.requests.estimates import Estimate, estimate_for, estimated_schema, estimated_tools
+from budgetkit.requests.images import image_charges
+from budgetkit.requests.openai_chat import is_system, parsed
+from budgetkit.requests.request import Request, as_object
+from budgetkit.requests.tools import function_name, parameters_of, unwrapped
+
+_DEEPEST: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Hold what one family of models costs beyond its text, in tokens."""
+
+    name: str
+    models: str  # what the names of its models match
+    form: Literal["claude", "gemini", "template"]
+    rows: str  # how many recorded calls confirm it
+    request: int = 0  # once a request
+    turn: int = 0  # for a change of speaker
+    same_speaker: int = 0  # where the same speaker goes on in another message
+    answer_first: int = 0  # where the conversation begins with an answer
+    joined: bool = False  # whether whatever stands before the messages costs a token more
+    tools: int = 0  # once where there are tools
+    required: int = 0  # instead, where some tool must be called
+    forced: int = 0  # instead, where a named tool must be called, beside its name
+    sequential: Mapping[str, int] = field(default_factory=dict, hash=False)  # more, where calls at once are forbidden
+    schema: int = 0  # for an answer schema, beside its JSON
+    thinking: int = 0  # where thinking is switched on
+    call: int = 0  # for a call with its result
+    parameter: int = 0  # for each argument of a call
+    several: int = 0  # for several calls at once
+    content: int = 0  # for each content, and for a system instruction
+    tool: int = 0  # for each tool
+    described: int = 0  # for each property with a description
+    undescribed: int = 0  # for each property without
+    system: int = 0  # for each message of that role, here and below
+    user: int = 0
+    assistant: int = 0
+    user_last: int = 0  # where the user speaks last
+
+
+def frame_for(model: str) -> Frame | None:
+    """Return the frame of a model, or None where nobody has derived one.
+
+    >>> [frame.name if (frame := frame_for(name)) else None for name in ("claude-haiku-4.5", "gemini-2.5-pro", "x")]
+    ['claude-4.5', 'gemini-2.5', None]
+    """
+    name = re.sub(r"[.:_]", "-", model.casefold())
+    return next((frame for frame in _frames() if re.search(frame.models, name)), None)
+
+
+def host_row(host: str) -> Mapping[str, Any]:
+    """Return what is known of a host that bills otherwise than the maker; nothing for any other.
+
+    >>> host_row("venice")["hidden"], host_row("")
+    ("Venice's own prompt", {})
+    """
+    rows: Mapping[str, Mapping[str, Any]] = read_toml("frames.toml")["host"]
+    return rows.get(host.casefold(), {})
+
+
+@cache
+def _frames() -> tuple[Frame, ...]:
+    return tuple(Frame(**row) for row in read_toml("frames.toml")["frame"])
+
+
+@dataclass(frozen=True, slots=True)
+class FrameRules:
+    """Charge a request by a frame; the model's own vocabulary, or a rebuilt one, counts the texts."""
+
+    frame: Frame
+    model: str = ""
+
+    @property
+    def estimate(self) -> Estimate:
+        """The estimate of the model's family, for what the frame has no rule for."""
+        return estimate_for(self.model)
+
+    def charges(self, request: Request) -> list[Charge]:
+        """List what a request bills."""
+        if self.frame.form == "claude":
+            return [*claude_charges(request, self.frame)]
+        if self.frame.form == "gemini":
+            return [*_gemini_charges(request, self.frame)]
+        return [
+            *_template_charges(request, self.frame),
+            *estimated_tools(request, self.estimate),
+            *estimated_schema(request, self.estimate),
+        ]
+
+    def answer(self, message: Message) -> list[Charge]:
+        """List what an answer bills: its text, and of each call its name, its arguments and the call's constant."""
+        charges = [Charge("message", "answer", message.texts)]
+        for call in message.tool_calls:
+            charges.append(_call(call, self.frame))
+        return charges
+
+
+def claude_charges(request: Request, frame: Frame) -> Iterator[Charge]:
+    """List what a request to Claude bills."""
+    yield Charge("framing", "request", fixed=frame.request)
+    yield from _before(request, frame)
+
+    spoken = [index for index, message in enumerate(request.messages) if not is_system(message)]
+    before: Message | None = None
+    for index in spoken:
+        message = request.messages[index]
+        yield from image_charges(message, index, request.model)
+        fixed = _change(before, message, frame, is_last=index == spoken[-1])
+        if message.role in RESULT_ROLES:
+            yield Charge("message", message.role, (message.text,), fixed, message=index)
+        else:
+            text = "".join(message.texts)
+            yield Charge("message", message.role, (text,) if text else (), fixed, message=index)
+        for call in message.tool_calls:
+            charge = _call(call, frame)
+            yield Charge(charge.kind, charge.part, charge.texts, charge.fixed, message=index)
+        if len(message.tool_calls) > 1:
+            yield Charge("message", f"{len(message.tool_calls)} calls", fixed=frame.several, message=index)
+        before = message
+
+
+def _before(request: Request, frame: Frame) -> Iterator[Charge]:
+    """Charge what stands before the conversation: system text, tools, answer schema, thinking."""
+    system = "".join("".join(message.texts) for message in request.messages if is_system(message))
+    if system:
+        first = next(index for index, message in enumerate(request.messages) if is_system(message))
+        free = 1 if system.startswith("\n") else 0  # the frame before it ends in a line break, which takes one in
+        yield Charge("message", "system", (system,), -free, message=first)
+    shown = bool(request.tools) or request.schema is not None
+    seams = int(frame.joined and (bool(system) or shown)) + int(bool(system) and shown)
+    if seams:
+        yield Charge("framing", "before the messages", fixed=seams)
+
+    if request.tools:
+        tools = tuple(_claude_tool(tool) for tool in request.tools)
+        for tool, text in zip(request.tools, tools, strict=True):
+            yield Charge("tools", function_name(tool), (text,))
+        if len(tools) > 1:
+            yield Charge("tools", "seams", ("".join(tools),), without=tools)
+        yield _choice(request, frame)
+    if request.schema is not None:
+        written = json.dumps(parsed_schema(request.schema), indent=2, ensure_ascii=True, default=str)
+        yield Charge("answer schema", "", (written,), frame.schema)
+    if request.thinking and frame.thinking:
+        more = 1 if system and not frame.joined else 0
+        yield Charge("hidden prompt", "thinking", fixed=frame.thinking + more)
+
+
+def _choice(request: Request, frame: Frame) -> Charge:
+    """Charge the hidden prompt that comes with tools, by what the model must do with them."""
+    if request.forced:
+        fixed = frame.forced + (frame.sequential.get("forced", 0) if request.sequential else 0)
+        return Charge("hidden prompt", "a tool must be called", (request.forced,), fixed)
+    if request.required:
+        return Charge("hidden prompt", "some tool must be called", fixed=frame.required)
+    fixed = frame.tools + (frame.sequential.get("auto", 0) if request.sequential else 0)
+    return Charge("hidden prompt", "tools", fixed=fixed)
+
+
+def _change(before: Message | None, message: Message, frame: Frame, is_last: bool) -> int:
+    """Return what it costs that this message follows that one."""
+    answers = message.role == "assistant"
+    if before is None:
+        return frame.answer_first if answers else 0
+    if (before.role == "assistant") != answers:
+        return 0 if answers and is_last else frame.turn  # an answer that is gone on with
+    is_result = before.role in RESULT_ROLES or message.role in RESULT_ROLES
+    return 0 if is_result else frame.same_speaker
+
+
+def _call(call: ToolCall, frame: Frame) -> Charge:
+    """Charge a call: its name, and the name and value of each argument, every text by itself."""
+    arguments = parsed(call.arguments)
+    named: Mapping[str, Any] = arguments if isinstance(arguments, Mapping) else {"": arguments}
+    texts = [call.name]
+    for name, value in named.items():
+        texts += [str(name), value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)]
+    return Charge("message", f"call {call.name}", tuple(texts), frame.call + frame.parameter * len(named))
+
+
+def _claude_tool(tool: Mapping[str, Any]) -> str:
+    """Write a tool as Claude is shown it: JSON with sorted keys, one tool a line."""
+    function = unwrapped(tool)
+    described = {"description": function["description"]} if function.get("description") else {}
+    shown = {**described, "name": function.get("name"), "parameters": parameters_of(tool)}
+    return f"<function>{json.dumps(shown, sort_keys=True, default=str)}</function>\n"
+
+
+def parsed_schema(schema: Mapping[str, Any]) -> Any:
+    """Return an answer's schema, which Converse sends as text."""
+    inner = schema.get("schema")
+    return parsed(inner) if isinstance(inner, str) else inner
+
+
+def _gemini_charges(request: Request, frame: Frame) -> Iterator[Charge]:
+    """List what a request to Gemini bills; an answer schema costs nothing."""
+    of_host = host_row(request.host)
+    content = int(of_host.get("content", frame.content))
+    before: Message | None = None
+    for index, message in enumerate(request.messages):
+        yield from image_charges(message, index, request.model)
+        goes_on = before is not None and before.role in RESULT_ROLES and message.role in RESULT_ROLES
+        yield Charge("message", message.role, _words_of(message), 0 if goes_on else content, message=index)
+        for call in message.tool_calls:
+            words = (call.name, *_leaves(parsed(call.arguments)))
+            yield Charge("message", f"call {call.name}", words, frame.call, message=index)
+        before = message
+    for tool in request.tools:
+        schemas = list(_properties(parameters_of(tool)))
+        fixed = frame.tool
+        texts = [function_name(tool), str(unwrapped(tool).get("description") or "")]
+        for name, schema in schemas:
+            choices = schema.get("enum")
+            texts += [name, str(schema.get("description") or "")]
+            texts += map(str, choices if isinstance(choices, list | tuple) else ())
+            fixed += frame.described if schema.get("description") else frame.undescribed
+        yield Charge("tools", function_name(tool), tuple(text for text in texts if text), fixed)
+
+
+def _words_of(message: Message) -> tuple[str, ...]:
+    """List the texts of a message; of a result, which is JSON, all keys and values."""
+    if message.role not in RESULT_ROLES:
+        return message.texts
+    return tuple(text for part in message.texts for text in _leaves(parsed(part)))
+
+
+def _template_charges(request: Request, frame: Frame) -> Iterator[Charge]:
+    """List what a conversation costs that a chat template writes."""
+    last = request.messages[-1].role if request.messages else ""
+    fixed = frame.request + (frame.user_last if last != "assistant" else 0)
+    yield Charge("framing", "request", fixed=fixed)
+    of_role = {"assistant": frame.assistant, "user": frame.user}
+    for index, message in enumerate(request.messages):
+        yield from image_charges(message, index, request.model)
+        fixed = frame.system if is_system(message) else of_role.get(message.role, frame.user)
+        yield Charge("message", message.role, message.texts, fixed, message=index)
+        for call in message.tool_calls:
+            charge = _call(call, frame)
+            yield Charge(charge.kind, charge.part, charge.texts, charge.fixed, message=index)
+
+
+def _properties(schema: object, depth: int = 0) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """List the name and schema of every property, those of objects inside too."""
+    own = as_object(schema)
+    for name, inner in as_object(own.get("properties")).items():
+        yield str(name), as_object(inner)
+        if depth < _DEEPEST:
+            yield from _properties(inner, depth + 1)
+    if as_object(own.get("items")) and depth < _DEEPEST:
+        yield from _properties(own["items"], depth + 1)
+
+
+def _leaves(value: object) -> Sequence[str]:
+    """List all keys and values of a JSON value."""
+    texts: list[str] = []
+    waiting = [value]
+    while waiting:
+        inner = waiting.pop()
+        if isinstance(inner, Mapping):
+            texts += map(str, inner)
+            waiting += inner.values()
+        elif isinstance(inner, list):
+            waiting += inner
+        else:
+            texts.append(str(inner))
+    return texts

@@ -1,0 +1,211 @@
+"""What an image costs, in tokens, from its size in pixels: three providers' rules.
+
+    tiles      base + tile * ceil(w / 512) * ceil(h / 512)   after fitting into 2048 x 2048 and a short side of 768
+    patches    ceil(m * ceil(w / 32) * ceil(h / 32))         after shrinking to a cap on the number of patches
+    28-pixel   ceil(w / 28) * ceil(h / 28)                   Anthropic's, without its caps
+
+The constants are OpenAI's and Anthropic's, read on 2026-11-21 in their documentation on images and vision, and
+compared there with a public table of measured costs (huggingface.co/datasets/JOHNISKING/image-token-cost). Which model
+has which rule and constants stands in ``data/framings.toml``; those of gpt-5-mini, gpt-5-nano and gpt-5.4, and the one
+token that patches cost beyond the formula, were derived from recorded calls of public projects (read 2026-11-21).
+"""
+
+from __future__ import annotations
+
+from binascii import Error, a2b_base64
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+from math import ceil, floor, sqrt
+from struct import unpack
+from typing import Final
+
+from budgetkit.message import Image, Message
+from budgetkit.models.resolved import images_rule
+from budgetkit.requests.charges import Charge
+
+
+def tile_tokens(width: int, height: int, detail: str = "high", base: int = 85, tile: int = 170) -> int:
+    """Price an image for OpenAI's models that see it in tiles (gpt-4o, gpt-4.1 and their like).
+
+    Parameters
+    ----------
+    width, height : int
+        In pixels.
+    detail : str
+        ``"low"`` costs the base alone; anything else is looked at in full.
+    base, tile : int
+        In tokens: a whole image, and each tile of 512 pixels square.
+
+    Returns
+    -------
+    int
+        In tokens.
+
+    Examples
+    --------
+    >>> tile_tokens(1024, 1024), tile_tokens(2048, 4096), tile_tokens(512, 512), tile_tokens(4096, 4096, "low")
+    (765, 1105, 255, 85)
+    """
+    if detail == "low":
+        return base
+    # Fractions, so that a side that comes out at exactly 1024 is two tiles and never three.
+    scale = min(Fraction(1), Fraction(2048, max(width, height)))
+    scale *= min(Fraction(1), Fraction(768) / (min(width, height) * scale))
+    return base + tile * ceil(width * scale / 512) * ceil(height * scale / 512)
+
+
+def patch_tokens(width: int, height: int, cap: int | None = 1536, multiplier: float = 1) -> int:
+    """Price an image for OpenAI's models that see it in patches of 32 pixels square.
+
+    Parameters
+    ----------
+    width, height : int
+        In pixels.
+    cap : int or None
+        Most patches; a larger image is shrunk until it has no more. ``None`` never shrinks.
+    multiplier : float
+        Tokens a patch, e.g. 1.62 for gpt-4.1-mini.
+
+    Returns
+    -------
+    int
+        In tokens.
+
+    Examples
+    --------
+    >>> patch_tokens(1800, 2400)
+    1452
+    >>> [patch_tokens(4032, 3024, cap, 1.2) for cap in (None, 2_500, 10_000)]
+    [14364, 2942, 11868]
+    """
+    columns, rows = ceil(width / 32), ceil(height / 32)
+    if cap is not None and columns * rows > cap:
+        shrink = sqrt(cap * 32 * 32 / (width * height))
+        wide, high = width * shrink / 32, height * shrink / 32
+        shrink *= min(floor(wide) / wide, floor(high) / high)
+        columns, rows = ceil(round(width * shrink / 32, 6)), ceil(round(height * shrink / 32, 6))
+    return ceil(columns * rows * float(multiplier))  # the provider rounds floats: 300 patches at 1.62 are 487
+
+
+def square_tokens(width: int, height: int, side: int = 28) -> int:
+    """Price an image for Anthropic's models, before any cap a model sets.
+
+    Parameters
+    ----------
+    width, height : int
+        In pixels.
+    side : int
+        Of the square that costs one token, in pixels.
+
+    Returns
+    -------
+    int
+        In tokens.
+
+    Examples
+    --------
+    >>> square_tokens(256, 256), square_tokens(1280, 720)
+    (100, 1196)
+    """
+    return ceil(width / side) * ceil(height / side)
+
+
+# What an image is taken for whose size nobody can read: so many pixels, square.
+_ASSUMED_SIDE: Final = 1024
+# The rules that data/framings.toml names, each with the numbers of its row.
+_RULES: Final[Mapping[str, Callable[..., int]]] = {
+    "tiles": tile_tokens,
+    "patches": lambda width, height, _, multiplier: patch_tokens(width, height, 1536, multiplier) + 1,
+    # Anthropic shrinks an image of more than about 1,568 tokens to that, as its documentation says.
+    "squares": lambda width, height, _: min(1_568, square_tokens(width, height)) + 4,
+    "fixed": lambda width, height, _, tokens: tokens,
+}
+
+
+def image_price(model: str, width: int, height: int, detail: str = "auto") -> int:
+    """Price an image, in tokens; an unknown model prices it like gpt-4o.
+
+    >>> [image_price(model, 640, 480) for model in ("gpt-4o", "gpt-4o-mini", "gpt-4.1-mini", "gpt-5-mini", "o4-mini")]
+    [425, 14167, 488, 361, 517]
+    """
+    rule, numbers = images_rule(model)
+    return _RULES[rule](width, height, detail, *numbers)
+
+
+def priced(image: Image, model: str) -> int:
+    """Price an image of a message, in tokens; one of unknown size is taken as a square."""
+    width, height = sized(image) or (_ASSUMED_SIDE, _ASSUMED_SIDE)
+    return image_price(model, width, height, image.detail)
+
+
+def image_charges(message: Message, index: int, model: str) -> Iterator[Charge]:
+    """Charge each image of a message."""
+    for image in message.images:
+        size = sized(image)
+        part = f"{size[0]:,} x {size[1]:,}" if size else f"size unknown, taken as {_ASSUMED_SIDE:,} square"
+        yield Charge("image", part, fixed=priced(image, model), message=index)
+
+
+def sized(image: Image) -> tuple[int, int] | None:
+    """Return an image's width and height, if the message or the image's bytes tell them."""
+    return (image.width, image.height) if image.width and image.height else size_in(image.url)
+
+
+_LOOKED_AT = 1_000_000  # characters: a camera's JPEG may hold a preview before it states its size
+_PNG, _GIF, _JPEG = b"\x89PNG\r\n\x1a\n", (b"GIF87a", b"GIF89a"), b"\xff\xd8"
+_FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # the JPEG segments that state a size
+_BARE = {0x01, 0xFF, *range(0xD0, 0xD9)}  # the JPEG markers that have no length
+
+
+def size_in(url: str) -> tuple[int, int] | None:
+    """Return width and height of the image that a data URL holds, or None where they cannot be read.
+
+    >>> size_in("data:image/gif;base64,R0lGODlhAgADAAAAACw=")
+    (2, 3)
+    """
+    if not url.startswith("data:"):
+        return None
+    start = url.index(",") + 1 if "," in url else len(url)
+    try:
+        encoded = url[start : start + _LOOKED_AT].encode("ascii")
+        found = _size(a2b_base64(encoded + b"=" * (-len(encoded) % 4)))
+    except (Error, ValueError, IndexError):
+        return None
+    return found if found and min(found) > 0 else None
+
+
+def _size(data: bytes) -> tuple[int, int] | None:
+    if data.startswith(_PNG) and len(data) >= 24:
+        return unpack(">II", data[16:24])
+    if data.startswith(_GIF) and len(data) >= 10:
+        return unpack("<HH", data[6:10])
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return _webp(data)
+    return _jpeg(data) if data.startswith(_JPEG) else None
+
+
+def _jpeg(data: bytes) -> tuple[int, int] | None:
+    """Walk from segment to segment until one states the size."""
+    at = 2
+    while at + 9 <= len(data):
+        marker = data[at + 1] if data[at] == 0xFF else None
+        if marker in _FRAMES:
+            height, width = unpack(">HH", data[at + 5 : at + 9])
+            return width, height
+        at += 1 if marker in (None, 0xFF) else 2 if marker in _BARE else 2 + int.from_bytes(data[at + 2 : at + 4])
+    return None
+
+
+def _webp(data: bytes) -> tuple[int, int] | None:
+    """Read one of WebP's three kinds: lossy, lossless, extended."""
+    kind = data[12:16]
+    if len(data) < 30:
+        return None
+    if kind == b"VP8 ":
+        return int.from_bytes(data[26:28], "little") & 0x3FFF, int.from_bytes(data[28:30], "little") & 0x3FFF
+    if kind == b"VP8L":
+        bits = int.from_bytes(data[21:25], "little")
+        return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+    if kind == b"VP8X":
+        return int.from_bytes(data[24:27], "little") + 1, int.from_bytes(data[27:30], "little") + 1
+    return None

@@ -1,0 +1,22 @@
+"""LocatedMessage: a message together with the line of the file that it stands on, for error messages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class LocatedMessage:
+    """Hold a message together with its line in the file, for error messages."""
+
+    def __init__(self, line: int, value: Any) -> None:
+        self.line, self.value = line, value
+
+
+def placed(record: Any) -> tuple[int | None, Any]:
+    """Return a record's line and the record itself; the line is None where none is known."""
+    return (record.line, record.value) if isinstance(record, LocatedMessage) else (None, record)
+
+
+def located(line: int | None, message: Any) -> Any:
+    """Attach a line to a message, if there is one."""
+    return message if line is None else LocatedMessage(line, message)

@@ -1,0 +1,291 @@
+"""Framing: what a message and a request cost beyond their text.
+
+    message = per_message + role + text + name + tool calls + images
+    request = priming + sum of its messages + tool schemas
+
+Everybody agrees on the shape and nobody on the numbers: the same "Hello world" is 2, 6, 7, 9 or 10 tokens. So
+each number is a field here, and each system's set of them an entry of ``FRAMINGS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from budgetkit.budget.old_names import renamed
+from budgetkit.message import RESULT_ROLES, Image, Message, ToolCall
+from budgetkit.requests.charges import Charge, Count, sizes
+from budgetkit.requests.declarations import ToolConstants, declaration_charge, json_charge
+from budgetkit.requests.images import priced
+from budgetkit.requests.request import Request
+from budgetkit.requests.tools import read_tools
+
+AnyMessage = Message | Mapping[str, Any]
+
+
+class Rules(Protocol):
+    """A provider's own rules: they list everything that a request or an answer bills."""
+
+    @property
+    def model(self) -> str:
+        """The model that decides what images cost."""
+        ...
+
+    def charges(self, request: Request) -> list[Charge]:
+        """List what a request bills."""
+        ...
+
+    def answer(self, message: Message) -> list[Charge]:
+        """List what an answer bills as output."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Framing:
+    """Say what a message and a request cost beyond their text.
+
+    Parameters
+    ----------
+    per_message : int
+        For each message. All sizes are in tokens.
+    count_role : bool
+        Whether the role's own text counts.
+    count_name : bool
+        Whether a speaker's name counts. The name of a tool's result never does.
+    per_name : int
+        For each name, beyond its text.
+    tool_calls : {"nothing", "arguments", "call", "twice"}
+        What text of a tool call counts: none, its arguments, name and arguments, or those and the name again,
+        because the result's message carries it too.
+    per_tool_call : int
+        For each tool call.
+    per_result : int
+        For each tool result; mostly negative, taking back a part of ``per_message``.
+    priming : int
+        Once a request, for the answer that the model is made to begin.
+    per_image : int or None
+        For each image. ``None`` prices it by OpenAI's tiles; an image that does not say its size is taken
+        as 1024 pixels square.
+    tools : {"declaration", "json"} or ToolConstants
+        How tool schemas are counted, see :mod:`budgetkit.requests.declarations`.
+    scope : {"text", "message"}
+        Whether each text of a message is counted by itself, or all of them as one text, role included.
+    rules : Rules, optional
+        A provider's own rules, which then decide all of the above.
+    counter : str
+        Name of the counter that the framing's own system uses with it; a fact about that system, read by no rule.
+    source : str
+        Where the numbers come from.
+
+    Examples
+    --------
+    >>> hello = {"role": "user", "content": "Hello world"}
+    >>> words = lambda text: len(text.split())
+    >>> Framing(per_message=3, count_role=True, priming=3).request([hello], words)
+    9
+    """
+
+    per_message: int = 0
+    count_role: bool = False
+    count_name: bool = False
+    per_name: int = 0
+    tool_calls: Literal["nothing", "arguments", "call", "twice"] = "call"
+    per_tool_call: int = 0
+    per_result: int = 0
+    priming: int = 0
+    per_image: int | None = None
+    tools: Literal["declaration", "json"] | ToolConstants = "json"
+    scope: Literal["text", "message"] = "text"
+    rules: Rules | None = None
+    counter: str = "gpt-4o"
+    source: str = ""
+
+    @renamed(count="counter")
+    def message(self, message: AnyMessage, counter: Count) -> int:
+        """Count one message.
+
+        Parameters
+        ----------
+        message : Message or Mapping
+            In OpenAI's chat format.
+        counter : callable or str
+            From text to tokens, or the name of a counter.
+
+        Returns
+        -------
+        int
+            In tokens.
+        """
+        return self.messages([message], counter)[0]
+
+    @renamed(count="counter")
+    def messages(self, messages: Iterable[AnyMessage], counter: Count) -> list[int]:
+        """Count several messages at once, which a counter can do faster than one by one.
+
+        Parameters
+        ----------
+        messages : iterable of Message or Mapping
+            In OpenAI's chat format. A provider that merges several tool calls and their results into one text
+            counts them so where all of them are among these.
+        counter : callable or str
+            From text to tokens, or the name of a counter. Its method ``many`` is used where it has one.
+
+        Returns
+        -------
+        list of int
+            In tokens, one number a message.
+        """
+        read = _read(messages)
+        charges = [charge for charge in self.charges(Request("chat", messages=read)) if charge.message is not None]
+        found = [0] * len(read)
+        for charge, size in zip(charges, sizes(charges, counter), strict=True):
+            found[charge.message or 0] += size
+        return found
+
+    @renamed(count="counter")
+    def answers(self, messages: Iterable[AnyMessage], counter: Count) -> list[int]:
+        """Count what the model's answers bill as output; without a provider's rules, what they count as messages.
+
+        Parameters
+        ----------
+        messages : iterable of Message or Mapping
+            In OpenAI's chat format.
+        counter : callable or str
+            From text to tokens, or the name of a counter.
+
+        Returns
+        -------
+        list of int
+            In tokens, one number a message; 0 for those that are no answers. Reasoning is not among it.
+        """
+        read = _read(messages)
+        if self.rules is None:
+            sized = zip(read, self.messages(read, counter), strict=True)
+            return [size if message.role == "assistant" else 0 for message, size in sized]
+        listed = [self.rules.answer(message) if message.role == "assistant" else [] for message in read]
+        counted = iter(sizes([charge for charges in listed for charge in charges], counter))
+        return [sum(next(counted) for _ in charges) for charges in listed]
+
+    @renamed(count="counter")
+    def request(self, messages: Sequence[AnyMessage], counter: Count, tools: Any = None) -> int:
+        """Count a whole request: its messages, its tool schemas and the priming.
+
+        Parameters
+        ----------
+        messages : sequence of Message or Mapping
+            In OpenAI's chat format.
+        counter : callable or str
+            From text to tokens, or the name of a counter.
+        tools : optional
+            Tool schemas in any form, see :mod:`budgetkit.requests.tools`.
+
+        Returns
+        -------
+        int
+            In tokens.
+        """
+        request = Request("chat", messages=_read(messages), tools=read_tools(tools).functions)
+        return sum(sizes(self.charges(request), counter))
+
+    @renamed(count="counter")
+    def schemas(self, tools: Any, counter: Count, messages: Sequence[AnyMessage] | None = None) -> int:
+        """Count tool schemas: what a request costs with them beyond what it costs without.
+
+        Every number of tool schemas in this package is this one: a bill's, a plan's, a gate's, a conversation's.
+
+        Parameters
+        ----------
+        tools : any form
+            OpenAI's, Anthropic's, Gemini's, Converse's or MCP's, see :mod:`budgetkit.requests.tools`.
+        counter : callable or str
+            From text to tokens, or the name of a counter.
+        messages : sequence of Message or Mapping, optional
+            The request's messages: some providers let the tools follow the first system text. A system message
+            that ends with a full stop when left out.
+
+        Returns
+        -------
+        int
+            In tokens; 0 without tools.
+        """
+        functions = read_tools(tools).functions
+        if not functions:
+            return 0
+        before = _read([{"role": "system", "content": "."}] if messages is None else messages)
+        without = self.charges(Request("chat", messages=before))
+        armed = self.charges(Request("chat", messages=before, tools=functions))
+        return sum(sizes(armed, counter)) - sum(sizes(without, counter))
+
+    def charges(self, request: Request) -> list[Charge]:
+        """List what a request bills, each charge still to be counted: its own, its messages', its tools'."""
+        if self.rules is not None:
+            return self.rules.charges(request)
+        return [
+            Charge("framing", "request", fixed=self.priming),
+            *(charge for index, each in enumerate(request.messages) for charge in self._charged(each, index)),
+            *self._tools(request),
+        ]
+
+    def image(self, image: Image) -> int:
+        """Price one image.
+
+        Parameters
+        ----------
+        image : Image
+            Its size and detail, as far as the message tells them.
+
+        Returns
+        -------
+        int
+            In tokens.
+
+        Examples
+        --------
+        >>> Framing().image(Image()), Framing().image(Image(detail="low")), Framing(per_image=250).image(Image())
+        (765, 85, 250)
+        """
+        if self.rules is None and self.per_image is not None:
+            return self.per_image
+        return priced(image, self.rules.model if self.rules else "")
+
+    def _charged(self, message: Message, index: int) -> Iterator[Charge]:
+        yield Charge("message", message.role, self._texts(message), self._fixed(message), message=index)
+        yield from (Charge("image", "", fixed=self.image(image), message=index) for image in message.images)
+
+    def _tools(self, request: Request) -> Iterator[Charge]:
+        if request.tools and isinstance(self.tools, ToolConstants):
+            yield self.tools.charge(request.tools)
+        elif request.tools and self.tools == "declaration":
+            yield declaration_charge(request.tools, any(message.role == "system" for message in request.messages))
+        elif request.tools:
+            yield json_charge(request.tools)
+
+    def _fixed(self, message: Message) -> int:
+        """Add up the tokens that do not depend on the counter."""
+        fixed = self.per_message + self.per_tool_call * len(message.tool_calls)
+        fixed += self.per_result if message.role in RESULT_ROLES else 0
+        return fixed + (self.per_name if self._named(message) else 0)
+
+    def _texts(self, message: Message) -> tuple[str, ...]:
+        """List the texts that the counter is asked about."""
+        texts = [
+            *(message.texts or ("",)),
+            *([message.role] if self.count_role else ()),
+            *(filter(None, [message.name]) if self._named(message) else ()),
+            *(text for call in message.tool_calls for text in self._call_texts(call)),
+        ]
+        return ("".join(texts),) if self.scope == "message" else tuple(texts)
+
+    def _named(self, message: Message) -> bool:
+        return self.count_name and message.name is not None and message.role != "tool"
+
+    def _call_texts(self, call: ToolCall) -> tuple[str, ...]:
+        if self.tool_calls == "nothing":
+            return ()
+        names = {"arguments": 0, "call": 1, "twice": 2}[self.tool_calls]
+        return (*[call.name] * names, call.arguments)
+
+
+def _read(messages: Iterable[AnyMessage]) -> tuple[Message, ...]:
+    return tuple(message if isinstance(message, Message) else Message(message) for message in messages)

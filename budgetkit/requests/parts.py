@@ -1,0 +1,158 @@
+"""Parts of a message in any provider's spelling: text, thoughts, tool calls, their results, pictures, all else.
+
+A part goes by its type or, where providers write none, by the field that is its kind. What a tool is asked and what
+it answers stand in the table of formats, one row a spelling; text and pictures are found by their fields. What has
+none of these keeps its kind, so that `Message.uncounted` can name it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from budgetkit.requests.formats import table
+from budgetkit.requests.paths import filled, found, unpacked
+
+Kind = Literal["call", "result", "thought", "text", "nothing"]
+Sorted = tuple[Kind, Any]
+Raw = Mapping[str, Any]
+
+
+def sorted_part(part: Any) -> list[Sorted]:
+    """Split a part by kind: a tool's call, a tool's result, thoughts, or content in OpenAI's form.
+
+    >>> sorted_part({"toolUse": {"toolUseId": "1", "name": "weather", "input": {}}})[0][1]["function"]
+    {'name': 'weather', 'arguments': '{}'}
+    """
+    if not isinstance(part, Mapping):
+        return [("text", {"type": "text", "text": part if isinstance(part, str) else json.dumps(part)})]
+    mark = _mark(part)
+    if mark in table("thoughts") or part.get("thought") is True or part.get("isThought") is True:
+        return [("thought", plain_text(found(part, table("thoughts").get(mark, "text"))))]
+    sorts: list[Sorted] = []
+    if mark in table("calls"):
+        sorts.append(("call", _call(part, mark)))
+    if mark in table("results") and (mark not in table("calls") or found(part, table("results")[mark][2]) is not None):
+        sorts.append(("result", _result(part, mark)))
+    if not sorts and mark in table("marks")["nothing"]:
+        return [("nothing", None)]
+    return sorts or [("text", _content_part(part))]
+
+
+def is_item(value: Mapping[str, Any]) -> bool:
+    """Say whether a record without a role is a part by itself, as OpenAI Responses writes calls and their results."""
+    return "role" not in value and any(_mark(value) in table(name) for name in ("calls", "results", "thoughts"))
+
+
+def content_of(parts: list[dict[str, Any]]) -> Any:
+    """Return a single plain text as a string, several parts as a list, and None for nothing."""
+    if len(parts) == 1 and set(parts[0]) == {"type", "text"}:
+        return parts[0]["text"]
+    return parts or None
+
+
+def plain_text(value: Any) -> str:
+    r"""Return all text in a value that is text, an object with text, or a list of either.
+
+    >>> plain_text([{"type": "summary_text", "text": "Look."}, "Then act."])
+    'Look.\nThen act.'
+    """
+    if isinstance(value, list):
+        return "\n".join(filter(None, (plain_text(each) for each in value if not isinstance(each, list))))
+    at = found(value, table("paths")["text"]) if isinstance(value, Mapping) else value
+    return at if isinstance(at, str) else ""
+
+
+def _mark(part: Raw) -> str:
+    kind = part.get("type", part.get("content_type"))
+    if isinstance(kind, str) and kind:
+        if kind.startswith("tool-") and "toolCallId" in part and kind not in ("tool-call", "tool-result"):
+            return "dynamic-tool"  # the AI SDK names a tool it knows in the part's type
+        return next((mark for ending, mark in table("endings").items() if kind.endswith(ending)), kind)
+    if isinstance(part.get("function_call"), Mapping) and "role" not in part:
+        return "function_call_part"
+    if "toolCallId" in part and "toolName" in part:
+        return "tool-invocation"
+    if "name" in part and ("arguments" in part or "args" in part):
+        return "tool_call"
+    return next((name for name in table("marks")["typeless"] if isinstance(part.get(name), Mapping)), "")
+
+
+def _call(part: Raw, mark: str) -> dict[str, Any]:
+    id, name, arguments = (found(part, path) for path in table("calls")[mark])
+    if mark == "dynamic-tool" and name is None:
+        name = str(part.get("type")).removeprefix("tool-")
+    return {"id": _name(id), "type": "function", "function": {"name": _name(name), "arguments": _json(arguments)}}
+
+
+def _result(part: Raw, mark: str) -> dict[str, Any]:
+    id, name, output = (found(part, path) for path in table("results")[mark])
+    output = [output] if isinstance(output, Mapping) and "type" in output else output
+    kinds = [kind for each in output for kind in sorted_part(each)] if _is_content(output) else []
+    text = None if output is None else _json(output)
+    content = content_of([value for kind, value in kinds if kind == "text"]) if kinds else text
+    is_error = bool(part.get("is_error")) or found(part, "toolResult.status") == "error"
+    named = filled(name=name if isinstance(name, str) else "")
+    return {"role": "tool", "tool_call_id": _name(id), **named, "content": content, **filled(is_error=is_error)}
+
+
+def _is_content(output: Any) -> bool:
+    """Say whether a tool's output is a list of content parts and not any other JSON."""
+    kinds = table("marks")["result_part"]
+    return isinstance(output, list) and all(
+        isinstance(part, Mapping) and any(kind in part for kind in kinds) for part in output
+    )
+
+
+def _content_part(part: Raw) -> dict[str, Any]:
+    if isinstance(wrapped := part.get("message_content"), Mapping):  # OpenInference wraps each part
+        return _content_part(wrapped)
+    kind, mime = part.get("type", part.get("content_type")), found(part, table("paths")["mime"])
+    picture = kind in table("marks")["image"] or part.get("modality") == "image" or str(mime).startswith("image/")
+    if picture or (not kind and isinstance(part.get("image"), Mapping | str)):
+        return {**part, "type": kind} if kind in ("image_url", "input_image") else _image_part(part)
+    about_user = [told for told in map(part.get, table("marks")["about_user"]) if isinstance(told, str)]
+    text = found(part, table("paths")["text"]) or "\n".join(about_user) or None
+    if isinstance(text, str) or part.get("text") == "":
+        return {**part, "type": kind if isinstance(kind, str) and kind else "text", "text": text or ""}
+    if not kind and isinstance(part.get("json"), dict | list):
+        return {"type": "text", "text": _json(part["json"])}
+    named = kind if isinstance(kind, str) and kind else str(mime or "")
+    inner = next((key for key, each in part.items() if isinstance(each, Mapping)), "unknown")
+    return {**part, "type": named or ("file" if "file_name" in part else inner)}
+
+
+def _image_part(part: Raw) -> dict[str, Any]:
+    """Write a picture as OpenAI's chat format does: its bytes or its address under "image_url"."""
+    written = found(part, table("paths")["image_bytes"])
+    mime = found(part, table("paths")["mime"]) or "image"
+    address = f"data:{mime};base64,{written}" if isinstance(written, str) else found(part, table("paths")["image_url"])
+    size = {name: part[name] for name in ("width", "height", "detail") if name in part}
+    url = {"url": address} if isinstance(address, str) else {}
+    return {"type": "image_url", "image_url": url, **size}
+
+
+def objects_in(value: Any) -> list[Raw]:
+    """List the objects of a list; an empty list where it is none."""
+    return [entry for entry in value if isinstance(entry, Mapping)] if isinstance(value, list) else []
+
+
+def as_text(value: Any) -> str:
+    """Write a value as a prompt holds it: text as it is, nothing as nothing, all else as JSON.
+
+    >>> as_text({"place": "Oslo"}), as_text(None)
+    ('{"place": "Oslo"}', '')
+    """
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _name(value: Any) -> str:
+    return value if isinstance(value, str) else "" if value is None else str(unpacked(value))[:200]
+
+
+def _json(value: Any) -> str:
+    """Write arguments and answers as a prompt holds them; no arguments are an empty object."""
+    return "{}" if value is None else as_text(value)

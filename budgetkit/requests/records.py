@@ -1,0 +1,254 @@
+"""Records: what programs keep of one message, read into messages of OpenAI's chat format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from budgetkit.message import RESULT_ROLES
+from budgetkit.message import ROLES as OWN_ROLES
+from budgetkit.requests.formats import Format, record_rows, role_names, table
+from budgetkit.requests.located import located, placed
+from budgetkit.requests.parts import Sorted, content_of, is_item, plain_text, sorted_part
+from budgetkit.requests.paths import filled, found, holds, unpacked
+from budgetkit.requests.usage import usage_of
+
+Raw = Mapping[str, Any]
+_GENERIC: Final = Format(name="", label="")
+_NEW_ITEM: Final = Format(name="", label="", role="=assistant", text="")  # of a kind that nobody knows yet
+
+
+@dataclass(slots=True)
+class Records:
+    """Collect what was read: messages, usage, the formats met, and notes for the user."""
+
+    messages: list[Any] = field(default_factory=list)
+    usage: list[dict[str, Any]] = field(default_factory=list)
+    formats: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def read_records(
+    records: Iterable[Any], row: Format | None = None, model: Any = None, read: Records | None = None
+) -> Records:
+    """Read records in order and add them to those read before; records in OpenAI's own form stay as they are."""
+    read, skipped, last = Records() if read is None else read, 0, row
+    for record in records:
+        line, raw = placed(record)
+        spelling = _spelling(raw, last) or (_NEW_ITEM if row is not None and row.items and _is_roleless(raw) else None)
+        made = [raw] if spelling is None else _messages(raw, spelling)
+        for message in made:
+            if not _joins(read.messages, message, is_piece=spelling is not None and is_item(raw)):
+                read.messages.append(located(line, message))
+        if spelling is not None:
+            last, skipped = spelling, skipped + (not made)
+            read.formats += [spelling.name] if spelling.name else []
+        if made and found(made[-1], "role") == "assistant" and (told := _usage(raw, len(read.messages) - 1, model)):
+            read.usage.append(told)
+    if skipped:
+        read.notes.append(f"records that hold no message are left out: {skipped:,}")
+    return read
+
+
+def system_messages(body: Raw, row: Format) -> list[dict[str, Any]]:
+    """Make a system message of the instructions that stand beside a body's messages.
+
+    >>> [m["content"] for m in system_messages({"system": "Be brief."}, Format(name="", label="", system="system"))]
+    ['Be brief.']
+    """
+    system = unpacked(found(body, row.system, unpack=True)) if row.system else None
+    if isinstance(system, list) and system and all(is_record(each) and "role" in each for each in system):
+        return read_records(system).messages
+    if not system or not isinstance(system, str | list | Mapping):
+        return []
+    (message,) = read_records([{"role": "system", "content": system}]).messages
+    return [{**message, "native": system}]
+
+
+def is_record(value: Any) -> bool:
+    """Say whether a value is a message, in whichever form."""
+    return isinstance(value, Mapping) and ("role" in value or _spelling(value, None) is not None)
+
+
+def _spelling(raw: Any, last: Format | None) -> Format | None:
+    """Find the row that describes a record; None where it is in OpenAI's own form or in no known one."""
+    if not isinstance(raw, Mapping) or _is_plain(raw):
+        return None
+    if last is not None and last.said and not last.of:
+        return last
+    rows = record_rows() if last is None or not last.of else (last, *record_rows())
+    row = next((row for row in rows if holds(raw, row.of)), None)
+    return row or (_GENERIC if is_item(raw) or _is_odd(raw) else None)
+
+
+def _is_roleless(raw: Any) -> bool:
+    return isinstance(raw, Mapping) and "role" not in raw and isinstance(raw.get("type"), str)
+
+
+def _is_plain(raw: Raw) -> bool:
+    """Say quickly whether a message is in OpenAI's own form, as most are."""
+    content = raw.get("content")
+    if raw.get("role") not in OWN_ROLES or any(raw.get(name) for name in table("marks")["foreign"]):
+        return False
+    if isinstance(content, list):
+        return all(isinstance(p, dict) and p.get("type") == "text" and isinstance(p.get("text"), str) for p in content)
+    return isinstance(content, str) or (content is None and "content" in raw)
+
+
+def _is_odd(raw: Raw) -> bool:
+    """Say whether a message has something that OpenAI's form does not have."""
+    role, content, calls = raw.get("role"), raw.get("content"), raw.get("tool_calls")
+    if not isinstance(role, str):
+        return False
+    parts = [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
+    known = table("marks")["part"]
+    textless = any(part.get("type") == "text" and not isinstance(part.get("text"), str) for part in parts)
+    return (
+        (role not in OWN_ROLES and role.lower() in role_names())
+        or isinstance(content, Mapping)
+        or textless
+        or any(part.get("type") not in known or isinstance(part.get("text"), Mapping) for part in parts)
+        or (isinstance(calls, list) and any(isinstance(call, Mapping) and "args" in call for call in calls))
+        or (role == "tool" and "tool_call_id" not in raw and "tool_call_ids" in raw)
+    )
+
+
+def _messages(raw: Raw, row: Format) -> list[dict[str, Any]]:
+    """Read one record by its row into messages; results of earlier calls come first."""
+    if row.role == "=":
+        return []
+    made = _fields(raw, row) if row.said else _sequence(raw, row)
+    time = found(raw, table("paths")["time"])
+    for message in made:
+        if isinstance(time, str | int | float) and not isinstance(time, bool):
+            message["timestamp"] = time
+    if made:
+        made[-1]["native"] = raw.get("native", raw)
+    return made
+
+
+def _fields(raw: Raw, row: Format) -> list[dict[str, Any]]:
+    """Read a record whose fields are a message each; neighbours of one role become one message."""
+    made: list[dict[str, Any]] = []
+    for role, path in row.said:
+        if not isinstance(text := found(raw, path), str) or not text:
+            continue
+        if made and made[-1]["role"] == role:
+            made[-1]["content"] += "\n" + text
+        else:
+            made.append({"role": role, "content": text})
+    return made
+
+
+def _sequence(raw: Raw, row: Format) -> list[dict[str, Any]]:
+    role = _role(raw, row)
+    content = raw if not row.text or (row is _GENERIC and is_item(raw)) else found(raw, row.text)
+    contents = [content, *(found(raw, path) for path in row.besides)]
+    parts = [sort for each in contents for part in _listed(each) for sort in sorted_part(part)]
+    if row.call:
+        parts.append(("call", _called(raw, row)))
+    if row.to and role == "assistant" and (tool := found(raw, row.to)) not in (None, "all"):
+        parts = [("call", _addressed(raw, str(tool), parts))]
+    if role in RESULT_ROLES and not any(kind in ("result", "call") for kind, _ in parts):
+        return [_result(raw, row, role, parts)]
+    return _steps(role, parts)
+
+
+def _steps(role: Any, parts: list[Sorted]) -> list[dict[str, Any]]:
+    early: list[dict[str, Any]] = []
+    steps: list[list[Sorted]] = [[]]
+    for kind, value in parts:
+        if kind == "result" and not any(each == "call" for step in steps for each, _ in step):
+            early.append(value)
+            continue
+        if kind != "result" and kind != "call" and any(each == "result" for each, _ in steps[-1]):
+            steps.append([])
+        steps[-1].append((kind, value))
+    made = early + [message for step in steps if step for message in _step(role, step)]
+    return made or [{"role": role, "content": None}]
+
+
+def _step(role: Any, step: list[Sorted]) -> list[dict[str, Any]]:
+    texts, thoughts, calls, results = (
+        [value for kind, value in step if kind == wanted] for wanted in ("text", "thought", "call", "result")
+    )
+    if not (texts or thoughts or calls):
+        return results
+    more = ({"reasoning_content": "\n".join(thoughts)} if thoughts else {}) | filled(tool_calls=calls)
+    return [{"role": role, "content": content_of(texts), **more}, *results]
+
+
+def _result(raw: Raw, row: Format, role: str, parts: list[Sorted]) -> dict[str, Any]:
+    id, name = found(raw, row.result), found(raw, "name|message.author.name|tool_call_metadata.function_name")
+    content = content_of([value for kind, value in parts if kind == "text"])
+    named = filled(name=name if isinstance(name, str) else "")
+    return {"role": role, "tool_call_id": "" if id is None else str(id), **named, "content": content}
+
+
+def _called(raw: Raw, row: Format) -> dict[str, Any]:
+    id, name, arguments = (found(raw, path) for path in row.call)
+    if isinstance(arguments, Mapping):  # what was thought stands among the arguments, and was read as text
+        arguments = {key: value for key, value in arguments.items() if key != "thought"}
+    return _call(str(id or ""), str(name or ""), arguments)
+
+
+def _addressed(raw: Raw, tool: str, parts: list[Sorted]) -> dict[str, Any]:
+    return _call(str(found(raw, "id|message.id") or ""), tool, plain_text([v for kind, v in parts if kind == "text"]))
+
+
+def _call(id: str, name: str, arguments: Any) -> dict[str, Any]:
+    return next(value for _, value in sorted_part({"type": "tool_call", "id": id, "name": name, "args": arguments}))
+
+
+def _role(raw: Raw, row: Format) -> Any:
+    """Return OpenAI's name of the role; an unknown role stays."""
+    if row.role.startswith("="):
+        return row.role[1:]
+    said = found(raw, row.role)
+    if said is None and (is_item(raw) or row.roles):
+        said = raw.get("role") if row is _GENERIC and raw.get("role") else "" if row.roles else "assistant"
+    if not isinstance(said, str):
+        return "user" if said is None and row.name == "gemini" else said
+    own = next((name for pattern, name in row.roles.items() if fnmatchcase(said, pattern)), None)
+    return own or role_names().get(said.lower(), said)
+
+
+def _listed(content: Any) -> list[Any]:
+    """List the parts of a content, whether it is a text, an object with parts, or a list."""
+    if content is None:
+        return []
+    if isinstance(content, Mapping) and isinstance(content.get("parts"), list):
+        content = content["parts"]
+    return [each for each in content if each is not None] if isinstance(content, list) else [content]
+
+
+def _joins(messages: list[Any], message: Any, is_piece: bool) -> bool:
+    """Join a piece of an answer, such as a call, to the assistant's message before it; return whether it was joined."""
+    line, last = placed(messages[-1]) if messages and isinstance(message, dict) else (None, None)
+    if not (isinstance(last, dict) and last.get("role") == message.get("role") == "assistant"):
+        return False
+    if not is_piece and ("native" not in last or last.get("content") is not None or last.get("tool_calls")):
+        return False  # whatever stands after thoughts alone is what they led to
+    if "native" not in last:
+        last = {**last, "native": last}
+        messages[-1] = located(line, last)
+    if last.get("content") is not None and message.get("content") is not None:
+        return False
+    for name in ("content", "reasoning_content"):
+        if (said := message.get(name)) is not None:
+            last[name] = said if last.get(name) is None else f"{last[name]}\n{said}"
+    if calls := message.get("tool_calls"):
+        last["tool_calls"] = [*(last.get("tool_calls") or []), *calls]
+    natives = last["native"] if isinstance(last["native"], list) else [last["native"]]
+    last["native"] = [*natives, message.get("native", message)]
+    return True
+
+
+def _usage(raw: Any, place: int, model: Any) -> dict[str, Any] | None:
+    if not isinstance(raw, Mapping):
+        return None
+    named = raw.get("model")
+    counted = usage_of(found(raw, table("paths")["usage"]), place, named if isinstance(named, str) else model)
+    return counted if counted and counted["context_tokens"] else None

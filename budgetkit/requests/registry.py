@@ -1,0 +1,136 @@
+"""FRAMINGS: how the systems that count messages frame them, each a row of ``data/framings.toml`` with its source.
+
+The first eleven give the nine answers to how many tokens ``{"role": "user", "content": "Hello world"}`` has:
+
+    2 text   6 octopus, llama-index, litellm-response, prompt-tsx   7 langchain
+    9 cookbook, litellm, praisonai, plan-195   10 memory-engine
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from budgetkit.counters import CalibratedCounter, ExactCounter, ReconstructedCounter, VocabularyCounter, count_of
+from budgetkit.files import Table, read_rows
+from budgetkit.models import Model
+from budgetkit.models.resolved import ResolvedModel, resolve
+from budgetkit.requests.declarations import ToolConstants
+from budgetkit.requests.estimates import estimate_for
+from budgetkit.requests.frames import FrameRules
+from budgetkit.requests.messages import Framing
+from budgetkit.requests.openai_families import FAMILIES, OpenAIFamily
+from budgetkit.requests.providers import OpenAIRules, rules_for
+
+# Counters that say which model they count for.
+_OF_A_MODEL = (ExactCounter, CalibratedCounter, ReconstructedCounter, VocabularyCounter)
+_RECORDED = (
+    "recorded calls of public projects with the provider's usage, read 2026-11-21; see budgetkit.requests.openai_chat"
+)
+
+
+def _from_row(row: dict[str, Any]) -> Framing:
+    tools = row.get("tools", "json")
+    return Framing(**row | {"tools": tools if isinstance(tools, str) else ToolConstants(**tools)})
+
+
+def _framed(rules: OpenAIRules, counter: str = "gpt-4o") -> Framing:
+    """Make the framing of an OpenAI family, which its own rules decide."""
+    own = rules.family
+    return Framing(
+        per_message=own.per_message - 1,
+        count_role=True,
+        count_name=True,
+        per_name=own.per_name,
+        priming=own.request,
+        rules=rules,
+        source=f"{own.name}: {_RECORDED}",
+        counter=counter,
+    )
+
+
+FRAMINGS: Final[Mapping[str, Framing]] = Table(
+    lambda: (
+        {name: _from_row(row) for name, row in read_rows("framings.toml", "framing").items()}
+        | {
+            name: _framed(OpenAIRules(FAMILIES[row["family"]]), counter=row["counter"])
+            for name, row in read_rows("framings.toml", "openai").items()
+        }
+    )
+)
+
+#: That of gpt-4o, whose constants are the defaults of a family; the same as ``FRAMINGS["openai"]``.
+DEFAULT_FRAMING: Final = _framed(OpenAIRules(OpenAIFamily("gpt-4o")))
+
+
+def framing_for(model: str | Model | ResolvedModel) -> Framing:
+    """Return the framing of a model.
+
+    Parameters
+    ----------
+    model : str, Model or ResolvedModel
+        A model, or its name as :func:`budgetkit.model` takes it, e.g. ``"gpt-4o"``.
+
+    Returns
+    -------
+    Framing
+        What its provider bills, by the same rules as :func:`budgetkit.count_request`: OpenAI's own, or the estimate
+        of the model's family; or, of a model that was given another framing, that one.
+
+    Examples
+    --------
+    >>> framing_for("gpt-4o").priming, framing_for("gpt-5-mini").priming, framing_for("claude-sonnet-4-5").priming
+    (3, 2, 6)
+    """
+    known = resolve(model)
+    of_its_own = known.facts.framing
+    if of_its_own and not of_its_own.startswith("openai"):
+        return FRAMINGS[of_its_own]
+    return _by_rules(known)
+
+
+def framing_of(count: object, framing: Framing | None = None) -> Framing:
+    """Return the framing that goes with a counter, so that messages and tools are counted as their model bills them.
+
+    Parameters
+    ----------
+    count : str, Model or callable
+        A counter, or the name of one or of a model.
+    framing : Framing, optional
+        Taken as it is where it is given.
+
+    Returns
+    -------
+    Framing
+        That of the model whose counter it is; OpenAI's where the counter is of no known model.
+
+    Examples
+    --------
+    >>> framing_of("claude-sonnet-4-5").priming, framing_of("chars/4") is DEFAULT_FRAMING
+    (6, True)
+    """
+    if framing is not None:
+        return framing
+    if isinstance(count, Model | ResolvedModel):
+        return framing_for(count)
+    counter = count_of(count) if isinstance(count, str) else count
+    if not isinstance(counter, _OF_A_MODEL) or not counter.model:
+        return DEFAULT_FRAMING
+    model = resolve(counter.model)
+    has_rules = bool(model.openai_family) or bool(estimate_for(model.name).pattern)
+    return framing_for(model) if has_rules else DEFAULT_FRAMING
+
+
+@lru_cache(maxsize=256)
+def _by_rules(model: ResolvedModel) -> Framing:
+    rules = rules_for(model)
+    if isinstance(rules, OpenAIRules):
+        return _framed(rules)
+    if isinstance(rules, FrameRules):
+        frame = rules.frame
+        source = f"{frame.name}: {frame.rows}; see budgetkit.requests.frames"
+        return Framing(priming=frame.request, rules=rules, counter=model.name, source=source)
+    own = rules.estimate
+    source = f"{own.family}: {own.source}, read {own.date}"
+    return Framing(priming=own.constants["request"], rules=rules, counter=f"calibrated:{model.name}", source=source)

@@ -1,0 +1,257 @@
+"""Request: what is sent to a provider, read from whichever of five shapes it has.
+
+    OpenAI chat          messages, functions or tools, response_format
+    OpenAI Responses     input, instructions, text.format
+    Anthropic Messages   messages of blocks, system, tools with an input_schema
+    Gemini               contents, systemInstruction, functionDeclarations
+    Bedrock Converse     messages of blocks without a type, toolConfig
+
+Messages become those of OpenAI's chat format by the functions that read files (:mod:`budgetkit.requests.records`), so
+that a request is counted and loaded as the same messages. What nobody can count is named and never left out in silence.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from budgetkit.files import read_toml
+from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message
+from budgetkit.requests.formats import format_named
+from budgetkit.requests.pairing import paired
+from budgetkit.requests.paths import found, holds
+from budgetkit.requests.records import Records, read_records, system_messages
+from budgetkit.requests.tools import read_tools
+
+Raw = Mapping[str, Any]
+
+# What may stand around a body: a line of a batch, Gemini's request to count.
+_ENVELOPES: Final = ("body", "generateContentRequest")
+# What only one shape has.
+_CONVERSE_FIELDS: Final = {"toolConfig", "inferenceConfig", "schemaVersion"}
+_ANTHROPIC_FIELDS: Final = {"system", "anthropic_version", "stop_sequences", "output_config"}
+_ANTHROPIC_BLOCKS: Final = ("tool_use", "tool_result", "image", "document", "server_tool_use", "redacted_thinking")
+# Where the shapes have their tools, if not under "tools"; chat has two fields while a program moves to the newer one.
+_TOOLS: Final = {"chat": ("tools", "functions"), "converse": ("toolConfig",)}
+# Fields by which a provider takes up what it has kept itself.
+_SERVER_STATE: Final = {
+    "responses": ("previous_response_id", "conversation", "prompt"),
+    "gemini": ("cachedContent",),
+}
+# The row of the table of formats that reads the messages of a shape; chat needs none.
+_FORMATS: Final = {
+    "responses": "openai-responses",
+    "anthropic": "anthropic",
+    "gemini": "gemini",
+    "converse": "bedrock",
+}
+_READ_ITEMS: Final = ("message", "function_call", "function_call_output", "reasoning")
+# What a body asks for or does not; the table of requests has the conditions of each.
+_SETTINGS: Final = ("required", "none", "pro", "sequential", "thinking")
+_THINKING_BLOCKS: Final = ("thinking", "redacted_thinking")
+_SIGNATURES: Final = {"thoughtSignature", "thought_signature"}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Hold a request as all rules read it."""
+
+    shape: str  # "chat", "responses", "anthropic", "gemini" or "converse"
+    model: str = ""  # as the request names it
+    messages: tuple[Message, ...] = ()  # in OpenAI's chat format, the system text first
+    tools: tuple[Raw, ...] = ()  # functions that the model may call, each with a name
+    schema: Raw | None = None  # of the answer: name, description and schema
+    forced: str = ""  # the tool that must be called
+    required: bool = False  # whether some tool must be called
+    none: bool = False  # whether no tool may be called
+    pro: bool = False  # whether the model thinks as a "pro", told so by a prompt that nobody sees
+    sequential: bool = False  # whether calls at once are forbidden
+    thinking: bool = False  # whether thinking is switched on
+    uncounted: tuple[str, ...] = ()  # what it holds that cannot be counted
+    host: str = ""  # who passes it on, where that is not the maker
+
+
+def read_request(body: Raw | str | bytes) -> Request:
+    """Read a request from a dictionary or JSON.
+
+    >>> read_request({"contents": [{"parts": [{"text": "Hello"}]}]}).messages[0].text
+    'Hello'
+    """
+    raw = _decoded(body)
+    for field in _ENVELOPES:
+        if isinstance(raw.get(field), Mapping) and not _shape(raw):
+            raw = raw[field]
+    shape = _shape(raw)
+    if shape is None:
+        fields = ", ".join(map(repr, list(raw)[:8])) or "nothing"
+        raise ValueError(
+            f"a request of no known shape, it holds {fields:.200}; known are OpenAI chat and Anthropic (messages), "
+            "OpenAI Responses (input), Gemini (contents) and Bedrock Converse (messages, toolConfig); "
+            "give the body as one of them"
+        )
+
+    messages = tuple(map(Message, _messages(raw, shape)))
+    toolsets = [read_tools(raw.get(field)) for field in _TOOLS.get(shape, ("tools",))]
+    uncounted = [
+        *(f"server state ({field})" for field in _SERVER_STATE.get(shape, ()) if raw.get(field)),
+        *(["built-in tool web_search"] if "web_search_options" in raw else []),
+        *(name for toolset in toolsets for name in toolset.uncounted),
+        *_reasoning(raw, shape, messages),
+        *_content(raw, shape, messages),
+    ]
+    settings = asked(raw, shape)
+    if settings["pro"]:
+        uncounted.append("the prompt of pro mode")
+    return Request(
+        shape=shape,
+        messages=messages,
+        tools=tuple(tool for toolset in toolsets for tool in toolset.functions),
+        uncounted=tuple(dict.fromkeys(uncounted)),
+        **settings,
+    )
+
+
+def _decoded(body: object) -> Raw:
+    if isinstance(body, str | bytes | bytearray):
+        try:
+            body = json.loads(body)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"a request that is no JSON ({error}); give its body as JSON or as a dictionary") from None
+    if not isinstance(body, Mapping):
+        raise ValueError(
+            f"a request of type {type(body).__name__}; a request is an object; give its body as JSON or a dictionary"
+        )
+    return body
+
+
+def _shape(raw: Raw) -> str | None:
+    """Tell the shapes apart by what only one of them has."""
+    if "contents" in raw:
+        return "gemini"
+    if "messages" not in raw:
+        has_state = isinstance(raw.get("prompt"), Mapping) or "previous_response_id" in raw
+        return "responses" if "input" in raw or has_state else None
+    if raw.keys() & _CONVERSE_FIELDS:
+        return "converse"
+
+    messages = objects(raw["messages"])
+    tools = raw.get("tools")
+    tools = objects(tools if isinstance(tools, list | tuple) else as_object(tools).get("tools"))
+    names_roles = any("tool_calls" in each or each.get("role") in (*SYSTEM_ROLES, *RESULT_ROLES) for each in messages)
+    if names_roles or any("function" in tool for tool in tools):
+        return "chat"
+
+    blocks = [block for message in messages for block in objects(message.get("content"))]
+    if any("type" not in block for block in blocks):
+        return "converse"
+    is_anthropic = (
+        bool(raw.keys() & _ANTHROPIC_FIELDS)
+        or any("input_schema" in tool for tool in tools)
+        or str(raw.get("model") or "").startswith("claude")
+        or any(block.get("type") in _ANTHROPIC_BLOCKS for block in blocks)
+    )
+    return "anthropic" if is_anthropic else "chat"
+
+
+def _messages(raw: Raw, shape: str) -> list[Any]:
+    """Read the messages of a body, the system text first."""
+    row = format_named(_FORMATS[shape]) if shape in _FORMATS else None
+    system = [] if row is None else system_messages(raw, row)
+    read = read_records(_listed(raw, shape), row)
+    if shape != "chat" or _is_foreign(read):
+        paired(read.messages, strict=shape == "anthropic")
+    return [*system, *read.messages]
+
+
+def _listed(raw: Raw, shape: str) -> list[Any]:
+    """List what stands where a shape has its messages; one of them by itself is a list of one."""
+    value = raw.get({"responses": "input", "gemini": "contents"}.get(shape, "messages"))
+    listed = list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
+    if shape == "responses":
+        return [{"role": "user", "content": item} if isinstance(item, str) else item for item in listed]
+    if shape == "gemini":
+        return [{"parts": [{"text": content}]} if isinstance(content, str) else content for content in listed]
+    return listed
+
+
+def _is_foreign(read: Records) -> bool:
+    """Say whether messages were written in words of another format than OpenAI's own."""
+    made_here = any(isinstance(message, Mapping) and "native" in message for message in read.messages)
+    return bool(read.formats or read.notes or made_here)
+
+
+def _content(raw: Raw, shape: str, messages: Sequence[Message]) -> Iterator[str]:
+    """Name what stands in messages and cannot be counted."""
+    items = objects(raw.get("input")) if shape == "responses" else []
+    kinds = [str(item["type"]) for item in items if item.get("type", "message") not in _READ_ITEMS]
+    yield from (f"item {kind}" for kind in kinds)
+    yield from (kind for message in messages for kind in message.uncounted if kind not in kinds)
+
+
+def _reasoning(raw: Raw, shape: str, messages: Sequence[Message]) -> list[str]:
+    """Name reasoning that is billed again and that nobody can count, since only the provider can read it."""
+    if shape == "chat":
+        shown = any("native" in message.raw and "reasoning_content" in message.raw for message in messages)
+        return ["thinking"] if shown else []
+    if shape == "responses":
+        return ["reasoning before a call"] if _thinks_before_a_call(messages) else []
+    if shape == "gemini":
+        parts = [part for content in objects(raw["contents"]) for part in objects(content.get("parts"))]
+        signed = any(_SIGNATURES & part.keys() for part in parts if "text" not in part)
+        return ["reasoning before a call"] if signed else []
+    if shape == "anthropic":
+        blocks = [block for message in objects(raw["messages"]) for block in objects(message.get("content"))]
+        thinks = any(block.get("type") in _THINKING_BLOCKS for block in blocks)
+        budget = as_object(raw.get("output_config")).get("task_budget") or raw.get("task_budget")
+        return [*(["thinking in the history"] if thinks else []), *(["a task budget"] if budget else [])]
+    return []
+
+
+def _thinks_before_a_call(messages: Sequence[Message]) -> bool:
+    """Say whether reasoning led to a call since the user spoke last; what was thought before that is not sent again."""
+    thinks = False
+    for message in messages:
+        if message.role == "user":
+            thinks = False
+        elif message.tool_calls and "reasoning_content" in message.raw:
+            thinks = True
+    return thinks
+
+
+def asked(raw: Raw, shape: str) -> dict[str, Any]:
+    """Return what a body asks for beside messages and tools, where the table of requests says it stands.
+
+    >>> asked({"model": "gpt-4o", "tool_choice": "required"}, "chat")["required"]
+    True
+    """
+    row = read_toml("framings.toml")["request"][shape]
+    schema, forced = (
+        next((found(raw, path, unpack=True) for needed, path in row.get(name, ()) if holds(raw, needed)), None)
+        for name in ("schema", "forced")
+    )
+    if isinstance(schema, Mapping) and row.get("bare_schema"):
+        schema = {"schema": schema}
+    settings = {name: any(holds(raw, condition) for condition in row.get(name, ())) for name in _SETTINGS}
+    return {
+        "model": as_text(found(raw, row["model"])).removeprefix("models/"),
+        "forced": as_text(forced),
+        "schema": schema if isinstance(schema, Mapping) else None,
+        **settings,
+    }
+
+
+def objects(value: object) -> list[Raw]:
+    """Return the objects in a list; an empty list for anything else."""
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list | tuple) else []
+
+
+def as_object(value: object) -> Raw:
+    """Return a mapping as it is, and an empty one for anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def as_text(value: object) -> str:
+    """Return a text as it is, and an empty one for anything else."""
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,220 @@
+"""Toolset: the tools of a request, whatever form a program hands them over in, read as one list of functions.
+
+    OpenAI chat         {"type": "function", "function": {"name": ..., "description": ..., "parameters": {...}}}
+    OpenAI Responses    {"type": "function", "name": ..., "description": ..., "parameters": {...}}
+    Anthropic           {"name": ..., "description": ..., "input_schema": {...}}
+    Gemini              {"functionDeclarations": [{"name": ..., "description": ..., "parameters": {...}}]}
+    Bedrock Converse    {"toolSpec": {"name": ..., "description": ..., "inputSchema": {"json": {...}}}}
+    MCP                 {"name": ..., "description": ..., "inputSchema": {...}}
+
+They come as a list, as a body that holds it under ``tools`` or ``toolConfig``, or as an MCP server's answer to
+``tools/list``, with or without the JSON-RPC envelope around it. Whoever counts tools reads them here, so that a bill, a
+plan and a gate never disagree about how many there are. A tool that the provider runs itself, such as a web search, has
+no schema that could be counted: it is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from budgetkit.budget.quoting import brief
+
+Schema = Mapping[str, Any]
+
+_NEWER_PARAMETERS: Final = ("parametersJsonSchema", "parameters_json_schema")
+_PARAMETERS: Final = ("parameters", "input_schema", *_NEWER_PARAMETERS, "inputSchema")
+_DECLARATIONS: Final = ("functionDeclarations", "function_declarations")
+# What may stand around a list of tools: a JSON-RPC answer, a request's body, Converse's configuration.
+_ENVELOPES: Final = ("result", "toolConfig", "tools")
+_DEEPEST_ENVELOPE: Final = 4
+# Entries of Converse's list that are no tools.
+_NO_TOOLS: Final = {"cachePoint"}
+# Fields by which something without a name is still known to be meant as a function.
+_OF_A_FUNCTION: Final = {"description", "function", "type", *_PARAMETERS}
+_WANTED: Final = "tools are a list of schemas, each an object with a name, or an MCP server's answer to tools/list"
+
+
+@dataclass(frozen=True, slots=True)
+class Toolset:
+    """Hold the tools of a request.
+
+    Parameters
+    ----------
+    listed : tuple of Mapping
+        All of them in order, as a request can carry them: those of Gemini, Converse and MCP out of their wrapping.
+    functions : tuple of Mapping
+        Those among them whose schema the model is shown, which is what counts.
+    uncounted : tuple of str
+        A name for each thing that nobody can count.
+
+    Examples
+    --------
+    >>> read_tools([{"name": "ping"}, {"type": "web_search"}])
+    Toolset(listed=({'name': 'ping'}, {'type': 'web_search'}), functions=({'name': 'ping'},), \
+uncounted=('built-in tool web_search',))
+    """
+
+    listed: tuple[Schema, ...] = ()
+    functions: tuple[Schema, ...] = ()
+    uncounted: tuple[str, ...] = ()
+
+
+def read_tools(value: Any) -> Toolset:
+    """Read tools in any form.
+
+    Parameters
+    ----------
+    value : sequence of Mapping, or Mapping
+        See the top of this module; None for no tools.
+
+    Returns
+    -------
+    Toolset
+        The functions, and the names of what cannot be counted.
+
+    Raises
+    ------
+    ValueError
+        If this is no list of objects, or the answer of an MCP server is an error.
+
+    Examples
+    --------
+    >>> answer = {"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "ping", "inputSchema": {"type": "object"}}]}}
+    >>> read_tools(answer).functions
+    ({'type': 'function', 'function': {'name': 'ping', 'parameters': {'type': 'object'}}},)
+    >>> read_tools("oops")
+    Traceback (most recent call last):
+    ValueError: tools of type str; tools are a list of schemas, each an object with a name, or an MCP server's answer \
+to tools/list; write them so
+    """
+    entries = _entries(_opened(value))
+    tools = [tool for entry in entries for tool in _flat(_without_nulls(entry))]
+    uncounted = ["further pages of tools"] if _has_more_pages(value) else []
+    functions: list[Schema] = []
+    for tool in tools:
+        builtin = _builtin(tool)
+        if builtin:
+            uncounted.append(builtin)
+            continue
+        functions.append(tool)
+        if tool.get("defer_loading"):
+            uncounted.append("deferred tools")
+        if _has_unreadable_parameters(tool):
+            uncounted.append(f"parameters of tool {function_name(tool)}")
+    return Toolset(listed=tuple(tools), functions=tuple(functions), uncounted=tuple(dict.fromkeys(uncounted)))
+
+
+def _opened(value: Any) -> Any:
+    """Take tools out of what stands around them."""
+    for _ in range(_DEEPEST_ENVELOPE):
+        if not isinstance(value, Mapping) or "name" in value:
+            break
+        inside = next((field for field in _ENVELOPES if field in value), None)
+        if inside is None and "error" in value:
+            raise ValueError(f"the answer of an MCP server is an error, {brief(value['error'])}; ask it again")
+        if inside is None:
+            break
+        value = value[inside]
+    return value
+
+
+def _without_nulls(entry: Schema) -> Schema:
+    """Leave out the fields of an entry that say nothing: some clients write every field, null where there is none."""
+    return {field: value for field, value in entry.items() if value is not None}
+
+
+def _has_more_pages(value: Any) -> bool:
+    """Say whether an MCP server answered with the first of several pages."""
+    answer = value.get("result", value) if isinstance(value, Mapping) else None
+    return isinstance(answer, Mapping) and "tools" in answer and bool(answer.get("nextCursor"))
+
+
+def _entries(value: Any) -> Sequence[Schema]:
+    """List what stood inside an envelope; one tool by itself is a list of one."""
+    if value is None or value == {}:
+        return ()
+    if isinstance(value, Mapping):
+        return (value,)
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"tools of type {type(value).__name__}; {_WANTED}; write them so")
+    for tool in value:
+        if not isinstance(tool, Mapping):
+            raise ValueError(f"a tool {brief(tool)}; {_WANTED}; write it so")
+    return value
+
+
+def _flat(entry: Schema) -> Iterator[Schema]:
+    """Take the tools of one entry out of their provider's wrapping."""
+    spec = entry.get("toolSpec")
+    declarations = next((field for field in _DECLARATIONS if field in entry), None)
+    if isinstance(spec, Mapping):
+        yield _renamed(spec, "input_schema")
+    elif declarations is not None:
+        yield from map(_declared, _entries(entry[declarations]))
+        yield from ({name: settings} for name, settings in entry.items() if name != declarations)
+    elif "inputSchema" in entry and "function" not in entry:
+        yield {"type": "function", "function": _renamed(entry, "parameters")}
+    elif not entry.keys() <= _NO_TOOLS:
+        yield entry
+
+
+def _declared(tool: Schema) -> Schema:
+    """Return a declaration of Gemini's with its schema under the older of its two names, which OpenAI has too."""
+    newer = next((field for field in _NEWER_PARAMETERS if isinstance(tool.get(field), Mapping)), None)
+    if newer is None or "parameters" in tool:
+        return tool
+    return {name: value for name, value in tool.items() if name != newer} | {"parameters": tool[newer]}
+
+
+def _renamed(tool: Schema, field: str) -> dict[str, Any]:
+    """Return a tool's name and description, and its schema under the name that another form has for it."""
+    schema = tool.get("inputSchema")
+    if isinstance(schema, Mapping) and "json" in schema:
+        schema = schema["json"]
+    fields = {name: tool[name] for name in ("name", "description") if tool.get(name) is not None}
+    return fields if schema is None else {**fields, field: schema}
+
+
+def _builtin(tool: Schema) -> str:
+    """Name a tool that has no schema of its own to count; an empty text for a function."""
+    kind = tool.get("type")
+    has_schema = any(isinstance(tool.get(field), Mapping) for field in _PARAMETERS)
+    if kind not in (None, "function") and not has_schema:
+        return f"built-in tool {kind}"
+    if unwrapped(tool).get("name"):
+        return ""
+    return "a tool without a name" if _OF_A_FUNCTION & tool.keys() else f"built-in tool {next(iter(tool), '')}"
+
+
+def _has_unreadable_parameters(tool: Schema) -> bool:
+    function = unwrapped(tool)
+    return any(function.get(field) and not isinstance(function[field], Mapping) for field in _PARAMETERS)
+
+
+def unwrapped(tool: Schema) -> Schema:
+    """Unwrap ``{"type": "function", "function": {...}}``; newer requests come without the wrapping."""
+    function = tool.get("function")
+    return function if isinstance(function, Mapping) and function else tool
+
+
+def function_name(tool: Schema) -> str:
+    """Return a function's name from any of the forms that it can have."""
+    function = unwrapped(tool)
+    return str(function.get("name") or function.get("type") or "")
+
+
+def parameters_of(tool: Schema) -> Schema:
+    """Return the schema of what a function takes, under OpenAI's name, Anthropic's, MCP's or one of Gemini's."""
+    function = unwrapped(tool)
+    schemas = (function.get(name) for name in _PARAMETERS)
+    return next((schema for schema in schemas if isinstance(schema, Mapping) and schema), {})
+
+
+def properties_of(schema: Schema) -> dict[str, Schema]:
+    """Return the schemas of an object's properties by their names."""
+    properties = schema.get("properties")
+    if not isinstance(properties, Mapping):
+        return {}
+    return {name: member if isinstance(member, Mapping) else {} for name, member in properties.items()}

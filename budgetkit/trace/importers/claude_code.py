@@ -1,0 +1,247 @@
+"""Claude Code's sessions, and pi's, which are written alike: one record a line, each naming the record before it.
+
+Claude Code writes an answer in several lines, one for each block, with the results of its calls between them; they are
+one answer of one request, named by the ids of message and request. What its sub-agents said stands in side chains or in
+records of progress, and is a conversation of its own. After a rewind the branch that was left stays in the file: its
+messages are in no later request, but its requests were paid for, so their usage stays in the list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from budgetkit.requests.located import LocatedMessage, placed
+from budgetkit.requests.pairing import paired
+from budgetkit.requests.paths import filled, found
+from budgetkit.requests.records import Records, read_records
+from budgetkit.requests.usage import usage_of
+from budgetkit.trace.importers.branches import counting
+from budgetkit.trace.jsonl import Numbered
+
+Raw = Mapping[str, Any]
+_SIDE: Final = "side chain"
+
+
+@dataclass(slots=True)
+class Entry:
+    """One message of a session, put together from the records that it was written over.
+
+    An answer over lines 5, 7 and 9 is one entry: its line is 5, its message has the blocks of all three, and its usage
+    is the largest of theirs, since the first lines are written before the answer is complete.
+    """
+
+    line: int
+    record: Raw
+    message: dict[str, Any] | None
+    counts: bool
+    started: Any = None  # when the newest message was written that the request sends
+    usage: Raw | None = None
+
+
+def conversations(lines: list[Numbered], notes: list[str]) -> Iterator[Numbered]:
+    """Read the main conversation, then that of each sub-agent, each with the line it starts on."""
+    main: list[Numbered] = []
+    agents: dict[str, list[Numbered]] = {}
+    aside: list[Any] = []
+    for line, record in lines:
+        agent, event = _speaker(record)
+        if agent is not None and _is_event(event):
+            agents.setdefault(agent, []).append((line, event))
+            continue
+        main.append((line, record))
+        if isinstance(record, Mapping) and not _is_event(record):
+            aside.append(record)
+
+    # The session's name stands in its own record (pi), else in every event (Claude Code).
+    events = [(line, record) for line, record in main if _is_event(record)]
+    beginning: Raw = next((record for record in aside if record.get("type") == "session"), {})
+    named = [
+        beginning,
+        *(record for _, record in events[:1]),
+        *(record for each in agents.values() for _, record in each),
+    ]
+    name = next((id for record in named if isinstance(id := record.get("sessionId", record.get("id")), str)), None)
+    if events:
+        yield events[0][0], _conversation(main, name, notes) | {"other_lines": aside}
+    for agent, records in agents.items():
+        title = agent if agent == _SIDE else f"agent {agent}"
+        side = _conversation(records, f"{name} {title}" if name else None, [], side_chain=True)
+        yield records[0][0], side | {"other_lines": []}
+
+
+def _speaker(record: Any) -> tuple[str | None, Any]:
+    """Return the sub-agent that speaks in a record, None for the main conversation, and the event itself."""
+    if not isinstance(record, Mapping):
+        return None, record
+    data = record.get("data")
+    if record.get("type") == "progress" and isinstance(data, Mapping) and data.get("type") == "agent_progress":
+        return str(data.get("agentId") or _SIDE), data.get("message")
+    if record.get("isSidechain") is True:
+        return str(record.get("agentId") or _SIDE), record
+    return None, record
+
+
+def _is_event(value: Any) -> bool:
+    return isinstance(value, Mapping) and isinstance(value.get("message"), Mapping)
+
+
+def _conversation(lines: list[Numbered], name: Any, notes: list[str], side_chain: bool = False) -> dict[str, Any]:
+    """Read the records of one conversation into messages, usage and compactions."""
+    read = Records()
+    usage: list[dict[str, Any]] = []
+    compactions: list[dict[str, Any]] = []
+    places: dict[Hashable, int] = {}  # where a record's message stands, by the record's ids and its line
+    boundary: Raw = {}  # what Claude Code measured before the summary that follows
+    settings: list[dict[str, Any]] = []  # where the thinking was set otherwise, for the next answer
+    level: Any = None
+    level_before: Any = None
+    left_messages = left_requests = roleless = 0
+    for entry in _entries(lines):
+        record = entry.record
+        start = len(read.messages)
+        named = {key: start for key in (record.get("id"), record.get("uuid")) if isinstance(key, str)}
+        places |= named | {("line", entry.line): start}
+        boundary = found(record, "compactMetadata") or boundary
+        if record.get("type") == "thinking_level_change":
+            level = record.get("thinkingLevel")
+
+        # A branch that was left is in no later request; what it cost stays in the list.
+        if not entry.counts:
+            left_messages += entry.message is not None
+            if counted := _usage(entry, None, side_chain):
+                left_requests += 1
+                usage.append(counted | {"left": True})
+            continue
+        if record.get("isCompactSummary") is True or (record.get("type") == "compaction" and not side_chain):
+            compactions.append(_compaction(record, start, places, lines, boundary))
+            boundary = {}
+        if entry.message is None:
+            continue
+        if not isinstance(entry.message.get("role"), str):
+            roleless += 1
+            continue
+        if entry.message["role"] == "assistant":
+            if usage and level != level_before:
+                settings.append({"at": start, "thinking": level})
+            level_before = level
+        for message in read_records([entry.message]).messages:
+            read.messages.append(LocatedMessage(entry.line, {**placed(message)[1], **_about(record)}))
+        if len(read.messages) > start and (counted := _usage(entry, len(read.messages) - 1, side_chain)):
+            usage.append(counted)
+
+    notes = list(notes)
+    if roleless:
+        notes.append(f"messages without a role are passed over: {roleless:,}")
+    if left_messages:
+        billed = f"; their requests stay in the usage: {left_requests:,}" if left_requests else ""
+        notes.append(f"messages of branches that were left are not counted: {left_messages:,}{billed}")
+    notes += paired(read.messages, strict=False)
+    conversation = {"id": name, "messages": read.messages, "usage": usage, "format": "session"}
+    return conversation | filled(compactions=compactions, settings=settings, warnings=notes)
+
+
+def _entries(lines: list[Numbered]) -> list[Entry]:
+    """Put each message together from its records; a record without a message is an entry, too."""
+    records = [(line, record) for line, record in lines if isinstance(record, Mapping)]
+    on_branch = counting([record for _, record in records], _answer_id)
+    entries: list[Entry] = []
+    answers: dict[Hashable, Entry] = {}
+    sent_at: Any = None
+    for (line, record), counts in zip(records, on_branch, strict=True):
+        message = _named(record)
+        usage = message.pop("usage", None) if message else None
+        id = _answer_id(record)
+        if id is not None and id in answers:
+            _go_on(answers[id], message, usage)
+            continue
+        entry = Entry(line=line, record=record, message=message, counts=counts, started=sent_at, usage=usage)
+        entries.append(entry)
+        if id is not None:
+            answers[id] = entry
+        if message is not None and message.get("role") != "assistant":
+            sent_at = record.get("timestamp")
+    return entries
+
+
+def _answer_id(record: Raw) -> Hashable | None:
+    """Return what names an answer that is written over several records: the ids of message and request."""
+    message = record.get("message")
+    if not isinstance(message, Mapping) or message.get("role") != "assistant":
+        return None
+    id, request = message.get("id"), record.get("requestId")
+    return (id, request if isinstance(request, str) else None) if isinstance(id, str) else None
+
+
+def _go_on(entry: Entry, message: dict[str, Any] | None, usage: Raw | None) -> None:
+    """Add the blocks of a further record to an answer; a call that stands there already is the same call."""
+    before = entry.message or {}
+    calls = {block.get("id") for block in _blocks(before) if isinstance(block, Mapping) and "id" in block}
+    more = [block for block in _blocks(message or {}) if not (isinstance(block, Mapping) and block.get("id") in calls)]
+    entry.message = {**before, **(message or {}), "content": [*_blocks(before), *more]}
+    if isinstance(usage, Mapping) and _answered(usage) >= _answered(entry.usage):
+        entry.usage = usage
+
+
+def _answered(usage: Any) -> int:
+    tokens = usage.get("output_tokens") if isinstance(usage, Mapping) else None
+    return tokens if type(tokens) is int else -1
+
+
+def _blocks(message: Raw) -> list[Any]:
+    content = message.get("content")
+    if isinstance(content, list):
+        return content
+    return [{"type": "text", "text": content}] if isinstance(content, str) and content else []
+
+
+def _named(event: Raw) -> dict[str, Any] | None:
+    """Return an event's message with its role under the usual name; a compaction's message is its summary."""
+    message = event.get("message")
+    if event.get("type") in ("compaction", "branch_summary", "custom_message"):
+        text = event.get("summary", event.get("content"))
+        return {"role": "user", "content": text} if isinstance(text, str | list) else None
+    if not isinstance(message, Mapping):
+        return None
+    if message.get("role") == "toolResult":
+        result = {"type": "tool_result", "tool_use_id": message.get("toolCallId"), "content": message.get("content")}
+        return {**message, "role": "user", "content": [result | filled(is_error=bool(message.get("isError")))]}
+    if message.get("role") == "bashExecution":
+        return {"role": "user", "content": "\n".join(str(message.get(name) or "") for name in ("command", "output"))}
+    content = message.get("content")
+    return {**message, "content": content if isinstance(content, str | list) else None}
+
+
+def _usage(entry: Entry, message_index: int | None, side_chain: bool) -> dict[str, Any] | None:
+    """Return what an answer's request billed and when; None where it billed nothing, as after an error."""
+    model = (entry.message or {}).get("model")
+    counted = usage_of(entry.usage, message_index, model)
+    if counted is None or not counted["context_tokens"]:
+        return None
+    times = filled(time=entry.record.get("timestamp"), started=entry.started)
+    return counted | times | filled(side_chain=side_chain)
+
+
+def _compaction(
+    record: Raw, start: int, places: Mapping[Hashable, int], lines: list[Numbered], boundary: Raw
+) -> dict[str, Any]:
+    """Say where a summary stands, what it keeps, and how large the prompt was before it."""
+    first_kept = start
+    entry_id, entry_number = record.get("firstKeptEntryId"), record.get("firstKeptEntryIndex")
+    if isinstance(entry_id, str):
+        first_kept = places.get(entry_id, start)
+    if isinstance(entry_number, int):
+        line = lines[min(max(entry_number, 0), len(lines) - 1)][0]
+        first_kept = places.get(("line", line), start)
+    uuids = found(boundary, "preservedMessages.uuids.*") or []
+    kept = [places[uuid] for uuid in uuids if isinstance(uuid, str) and uuid in places]
+    before = found(boundary, "preTokens") or record.get("tokensBefore")
+    measured = filled(before_tokens=before if type(before) is int else 0, trigger=found(boundary, "trigger"))
+    return {"at": start, "first_kept": first_kept} | filled(kept=kept) | measured
+
+
+def _about(event: Raw) -> dict[str, Any]:
+    """Keep what an event says about its message: when, where, by whom."""
+    kept = {name: each for name, each in event.items() if name != "message"}
+    return {"event": kept} | filled(timestamp=kept.get("timestamp"))

@@ -1,0 +1,72 @@
+"""What is accepted once works later: a loaded conversation is counted, requested, saved, loaded again and redacted.
+
+Fed with the samples of all formats, each with one thing changed, as :mod:`tests.attack.test_mutants` changes them.
+`BUDGETKIT_EFFORT=40` tries forty times as many (see conftest).
+"""
+
+from __future__ import annotations
+
+import json
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+import budgetkit as bk
+from budgetkit.trace import to_line
+from tests.attack.test_mutants import SAMPLES, mutated, values
+from tests.conftest import examples
+
+BUDGET = bk.Budget(1_000_000, (), [bk.Allocation("system"), bk.Allocation("history")], undeclared="pool")
+
+
+def stream(text: str, name: str) -> BytesIO:
+    written = BytesIO(text.encode("utf-8", "surrogatepass"))
+    written.name = name
+    return written
+
+
+def use(trace: bk.Trace) -> None:
+    """Do everything with a conversation that can be done with one."""
+    counted = trace.counts(len)
+    assert (counted >= 0).all()
+
+    # it can be requested, saved between two requests, and taken up again
+    talk = bk.Conversation(BUDGET, counter=len, overrun="tell")
+    talk.add(*trace.messages)
+    request = talk.request()
+    again = bk.Conversation.from_json(talk.to_json(), counter=len, overrun="tell")
+    assert again.request().messages == request.messages
+
+    # it can be written to a file and read from there
+    (loaded,) = bk.load_traces(stream(to_line(trace) + "\n", "saved.jsonl"))
+    assert loaded.counts(len, trace.framing).tolist() == trace.counts(len, trace.framing).tolist()
+
+    # it can be shown to others
+    redacted = bk.redact(trace, len)
+    assert redacted.counts(len, trace.framing).tolist() == trace.counts(len, trace.framing).tolist()
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=[path.name for path in SAMPLES])
+@settings(max_examples=examples(6), deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.filterwarnings("ignore:.*there is no text in any message:UserWarning")
+@given(data=st.data())
+def test_a_conversation_that_loads_can_be_used_to_the_end(sample: Path, data: st.DataObject) -> None:
+    text = mutated(data.draw, values(sample))
+    try:
+        traces: list[Any] = bk.load_traces(stream(text, sample.name))
+    except ValueError:
+        return
+    for trace in traces:
+        use(trace)
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=[path.name for path in SAMPLES])
+@pytest.mark.filterwarnings("ignore:.*there is no text in any message:UserWarning")
+def test_every_sample_can_be_used_to_the_end(sample: Path) -> None:
+    for trace in bk.load_traces(sample):
+        use(trace)
+        json.loads(to_line(trace))

@@ -1,0 +1,170 @@
+"""Small files that would fill the memory: each kind of container is opened in a child whose memory is bounded.
+
+The child may take 512 MB more than it had and ten seconds, and then says in one sentence that too much comes out.
+"""
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+resource = pytest.importorskip("resource")
+
+MORE_MEMORY = 512 << 20
+SECONDS = 10
+SENTENCE = "far more than conversations pack to"
+
+CHILD = """
+import resource, sys, time
+import numpy, openpyxl, pandas, pyarrow, pyarrow.compute, pyarrow.feather, pyarrow.parquet, zstandard
+import budgetkit as bk
+
+bk.load_traces("support-chat")
+taken = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (taken + int(sys.argv[2]), -1))
+start = time.process_time()
+try:
+    bk.load_traces(sys.argv[1])
+except ValueError as error:
+    print(error)
+print(round(time.process_time() - start, 2), file=sys.stderr)
+"""
+
+LINE = b'{"messages": [{"role": "user", "content": "hi"}]}\n'
+
+
+def zipped(**members: bytes) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name.replace("_", "."), content)
+    return file.getvalue()
+
+
+def spreadsheet(sheet: bytes = b"", styles: bytes = b"") -> bytes:
+    """A spreadsheet of one row, and beside it what fills the memory."""
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.append(["role", "content"])
+    book.active.append(["user", "hi"])
+    plain = io.BytesIO()
+    book.save(plain)
+    file = io.BytesIO()
+    with zipfile.ZipFile(plain) as before, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as after:
+        for name in before.namelist():
+            content = before.read(name)
+            if name == "xl/worksheets/sheet1.xml":
+                content = content.replace(b"</sheetData>", sheet + b"</sheetData>")
+            if name == "xl/styles.xml":
+                content = content.replace(b"</cellXfs>", styles + b"</cellXfs>")
+            after.writestr(name, content)
+    return file.getvalue()
+
+
+def table(kind: str, **columns: Any) -> bytes:
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+    file = io.BytesIO()
+    if kind == "parquet":
+        parquet.write_table(pa.table(columns), file, compression="zstd", row_group_size=1 << 30)
+    else:
+        options = pa.ipc.IpcWriteOptions(compression="zstd" if kind == "zstd" else None)
+        batch = pa.record_batch(columns)
+        with pa.ipc.new_file(file, batch.schema, options=options) as writer:
+            writer.write_batch(batch)
+    return file.getvalue()
+
+
+def repeated(text: str, times: int) -> Any:
+    """A column of one text, stored once."""
+    pa = pytest.importorskip("pyarrow")
+    places = pa.Array.from_buffers(pa.int32(), times, [None, pa.py_buffer(bytes(4 * times))])
+    return pa.DictionaryArray.from_arrays(places, [text])
+
+
+def nulls(times: int) -> Any:
+    pa = pytest.importorskip("pyarrow")
+    return pa.nulls(times)
+
+
+def one_long_list(times: int) -> Any:
+    pa = pytest.importorskip("pyarrow")
+    return pa.ListArray.from_arrays(pa.array([0, times], type=pa.int32()), pa.nulls(times, pa.string()))
+
+
+def zstd(content: bytes) -> bytes:
+    packed: bytes = pytest.importorskip("zstandard").compress(content)
+    return packed
+
+
+def gz_of_gz(content: bytes) -> bytes:
+    return gzip.compress(gzip.compress(content))
+
+
+MANY = 5_000_000
+BOMBS: dict[str, Callable[[], bytes]] = {
+    "lines.jsonl.gz": lambda: gzip.compress(LINE * 1_000_000),
+    "messages.jsonl.gz": lambda: gzip.compress(b'{"role": "user"}\n' * MANY),
+    "blank.jsonl.gz": lambda: gzip.compress(b"\r\n  \n" * 40_000_000),
+    "zeros.json.gz": lambda: gzip.compress(bytes(100_000_000)),
+    "lists.json.gz": lambda: gzip.compress(b'{"messages": [' + b"[]," * 20_000_000),
+    "text.json.gz": lambda: gzip.compress(
+        b'{"messages": [{"role": "user", "content": "' + b"a" * 100_000_000 + b'"}]}'
+    ),
+    "rows.csv.gz": lambda: gzip.compress(b"role,content\n" + b"a\n" * 20_000_000),
+    "one-row.csv.gz": lambda: gzip.compress(b"role;content\n" + b";" * 50_000_000),
+    "flow.yaml.gz": lambda: gzip.compress(b"messages: [" + b"[]," * 20_000_000),
+    "twice.jsonl.gz": lambda: gz_of_gz(LINE * 1_000_000),
+    "lines.jsonl.bz2": lambda: bz2.compress(LINE * 1_000_000),
+    "lines.jsonl.xz": lambda: lzma.compress(LINE * 1_000_000, preset=0),
+    "lines.jsonl.zst": lambda: zstd(LINE * 1_000_000),
+    "one.zip": lambda: zipped(chat_jsonl=LINE * 1_000_000),
+    "many.zip": lambda: zipped(**{f"chat{number}_jsonl": LINE * 10_000 for number in range(100)}),
+    "gz-in.zip": lambda: zipped(chat_jsonl_gz=gzip.compress(LINE * 1_000_000)),
+    "members.zip": lambda: zipped(**{f"chat{number}_jsonl": b"" for number in range(20_000)}),
+    "far-cell.xlsx": lambda: spreadsheet(sheet=b'<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'),
+    "rows.xlsx": lambda: spreadsheet(sheet=b"<row><c><v>0</v></c></row>" * 2_000_000),
+    "styles.xlsx": lambda: spreadsheet(styles=b"<xf/>" * 3_000_000),
+    "repeated.parquet": lambda: table(
+        "parquet", role=repeated("user", 900_000), content=repeated("x" * 9_999, 900_000)
+    ),
+    "many-rows.parquet": lambda: table("parquet", role=repeated("user", MANY), content=repeated("x", MANY)),
+    "long-list.parquet": lambda: table("parquet", messages=one_long_list(20_000_000)),
+    "long-text.parquet": lambda: table("parquet", content=["x" * 100_000_000]),
+    "json-cell.parquet": lambda: table("parquet", messages=["[" + "[]," * 20_000_000 + "[]]"]),
+    "packed.arrow": lambda: table("zstd", content=["x" * 100_000_000]),
+    "nulls.arrow": lambda: table("plain", role=nulls(50_000_000), content=nulls(50_000_000)),
+    "repeated.arrow": lambda: table("zstd", role=repeated("user", MANY), content=repeated("x" * 9_999, MANY)),
+}
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("bombs")
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the size of a process is read from /proc")
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_small_file_that_would_fill_the_memory_is_refused(name: str, folder: Path) -> None:
+    content = BOMBS[name]()
+    (folder / name).write_bytes(content)
+    environment = os.environ | {
+        "ARROW_DEFAULT_MEMORY_POOL": "system",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+    }
+    command = [sys.executable, "-c", CHILD, str(folder / name), str(MORE_MEMORY)]
+    child = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+    assert child.returncode == 0, child.stderr[-2_000:]
+    assert SENTENCE in child.stdout, child.stdout[-500:]
+    assert float(child.stderr.splitlines()[-1]) < SECONDS

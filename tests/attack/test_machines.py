@@ -1,0 +1,308 @@
+"""Whatever is done to an explorer or to a running conversation, in whatever order: its state is the last good one.
+
+A page shows what follows from that state, and nothing is raised.
+
+`BUDGETKIT_EFFORT=40` tries forty times as much (see conftest).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from jupyter_client.session import json_packer
+
+import budgetkit as bk
+from budgetkit import policies
+from budgetkit.lab.accuracy.corpora import Corpus, Document
+from budgetkit.lab.app.card import DesignCard
+from budgetkit.lab.explorers.accuracy import AccuracyExplorer
+from budgetkit.lab.explorers.budget import BudgetExplorer
+from budgetkit.lab.explorers.conversation import ConversationExplorer
+from budgetkit.state import to_json, to_yaml
+from tests.conftest import examples
+from tests.lab.test_replay import window
+from tests.slow_replay import ONE_A_CHARACTER
+
+pytestmark = pytest.mark.filterwarnings("ignore::budgetkit.models.RetiredModelWarning")
+
+SAID = [
+    {"role": role, "content": f"{word} " * size} for role, word, size in (("user", "why", 40), ("assistant", "so", 90))
+]
+TOY = bk.Trace("toy", tuple(bk.Message(each) for each in [{"role": "system", "content": "Be brief."}, *SAID * 4]))
+TEXTS = Corpus(tuple(Document(f"d{n}", ("prose", "code")[n % 2], "en", "toy", "some words " * n) for n in range(1, 7)))
+FILES = [
+    *(bk.trace.to_line(TOY).encode(), b"", b"\xff\xfe", b"[" * 3_000, b'{"messages": 5}', b"word " * 50),
+    *(to_json(bk.presets.chat(8_192)).encode(), to_yaml(bk.presets.rag(9_000)).encode(), b"a: &a [*a]"),
+]
+TYPED = [file.decode() for file in FILES if b"\xff" not in file]
+STRANGE: list[Any] = [
+    None,
+    True,
+    -1,
+    0,
+    1,
+    7,
+    10**30,
+    0.5,
+    1e308,
+    float("nan"),
+    "",
+    "x",
+    "\ud83d",
+    "9" * 5_000,
+    [],
+    {},
+    ["x"],
+]
+SIZES = [0, 1, 300, 4_096, 100_000]
+LINES = ["window", "output", "conversation", "retrieval", "system", "safety"]
+SHARES = [bk.Share(0.2), bk.Share(0.5, 10, 900), None, *SIZES]
+NAMES = ["toy.jsonl", "set.yaml", "<b>", "", "..", "\ud83d", "words.csv.gz"]
+MODELS = ["gpt-4o", "gpt-4.1", "claude-haiku-4-5", " gpt-5.1 "]
+#: For each command what it takes; a command that is not here is sent strange values alone.
+BUDGET: dict[str, dict[str, list[Any]]] = {
+    "model": {"name": MODELS},
+    "preset": {"name": [*bk.presets.PRESETS]},
+    "line": {"line": LINES, "tokens": SIZES},
+    "amount": {"line": LINES, "amount": SHARES},
+    "limits": {"line": LINES, "at_least": SIZES, "at_most": SIZES},
+    "lock": {"line": LINES, "on": [True, False]},
+    "counter": {"name": ["", "chars/4", "cl100k_base"]},
+    "trace": {"name": [None, "toy", "support-chat"]},
+    "path": {"path": ["support-chat", "no such file"]},
+    "conversation": {"number": [0, 1]},
+    "turn": {"turn": [1, 2, 4, 5]},
+    "demand": {"section": LINES, "tokens": SIZES},
+    "pin": {},
+    "load": {"text": TYPED},
+    "reset": {},
+}
+REPLAY: dict[str, dict[str, list[Any]]] = {
+    **{name: BUDGET[name] for name in ("model", "preset", "line", "amount", "counter", "load", "trace", "reset")},
+    "policy": {"policy": ["oldest first", "sliding window", "octopus"], "on": [True, False]},
+    "main": {"name": ["oldest first", "sliding window", "step"]},
+    "number": {"policy": ["sliding window"], "number": ["turns"], "value": [1, 3]},
+    "floor": {"amount": [0, 2, 500], "unit": ["tokens", "turns", "messages"]},
+    "by": {"by": ["turn", "request"]},
+    "within": {"on": [True, False]},
+    "rules": {"name": ["", "anthropic", "openai"]},
+    "lifetime": {"name": ["", "1 hour"]},
+    "day": {"text": ["", "2026-01-01"]},
+    "price": {"of": ["input", "output"], "text": ["", "3", "0.5"]},
+    "request": {"request": [1, 2, 4, 5]},
+    "horizon": {"turns": [1, 30]},
+    "money": {"money": [0, 2.5]},
+}
+ACCURACY: dict[str, dict[str, list[Any]]] = {
+    **{name: BUDGET[name] for name in ("model", "preset", "load", "reset")},
+    "counter": {"name": ["chars/4", "bytes/4", "estimate:o200k_base"]},
+    "exact": {"name": ["", "cl100k_base"]},
+    "corpus": {"name": ["mini"]},
+    "pieces": {"characters": [None, 20, 400]},
+    "classes": {"names": [["prose"], ["prose", "code"], []]},
+    "lengths": {"at_least": SIZES, "at_most": SIZES},
+    "risk": {"chance": [0.01, 0.1]},
+    "window_mix": {"column": [None, "mixed", "class", "language"]},
+    "document": {"document": [None, 0, 3]},
+    "window": {"tokens": [8_000]},
+}
+
+
+def shown(explorer: Any) -> dict[str, Any]:
+    """Give what stands on the page, but for what differs in each picture: its number, its answer, what was said."""
+    return {name: value for name, value in explorer.view.state.items() if name not in ("serial", "ack", "status")}
+
+
+class ExplorerMachine(RuleBasedStateMachine):
+    """A hand, a page and a line of code, in any order."""
+
+    make: Callable[[], Any]
+    known: dict[str, dict[str, list[Any]]]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.explorer = type(self).make()
+        self.seen = [self.explorer.settings]
+
+    def send(self, content: dict[str, Any], *buffers: bytes) -> None:
+        """Do what a page does; afterwards either settings are as before and it is told why, or they are new."""
+        before, told = self.explorer.settings, self.explorer.view.state["serial"]
+        self.explorer._heard(self.explorer.view, content, list(buffers))
+        state = self.explorer.view.state
+        if state["status"]["level"] == "error" and state["serial"] != told:
+            assert self.explorer.settings == before, "what could not be is not kept"
+            assert state["status"]["text"] and "\n" not in state["status"]["text"]
+        self.seen.append(self.explorer.settings)
+
+    @rule(data=st.data())
+    def command(self, data: st.DataObject) -> None:
+        self.send(self.drawn(data))
+
+    def drawn(self, data: st.DataObject) -> dict[str, Any]:
+        kind = data.draw(st.sampled_from([*type(self).known]))
+        takes = type(self).known[kind]
+        values = {name: data.draw(st.sampled_from([*good * 2, *STRANGE])) for name, good in takes.items()}
+        gesture = data.draw(st.sampled_from(["", "", "drag a", "slide b"]))
+        return {"kind": kind, "id": "page 1", "gesture": gesture, **values}
+
+    @rule(kind=st.sampled_from(["", "no command", "refused", "file", "fold", *BUDGET]), value=st.sampled_from(STRANGE))
+    def nonsense(self, kind: str, value: Any) -> None:
+        self.send({"kind": kind, "text": value, "line": value, "name": value, "other": value})
+
+    @rule(kind=st.sampled_from(["undo", "undo", "redo", "grab", "release"]))
+    def button(self, kind: str) -> None:
+        self.send({"kind": kind})
+        assert self.explorer.settings in self.seen, "what comes back has been there"
+
+    @rule(
+        content=st.sampled_from(FILES),
+        purpose=st.sampled_from(["file", "setup", "x"]),
+        pieces=st.integers(1, 3),
+        name=st.sampled_from(NAMES),
+    )
+    def upload(self, content: bytes, purpose: str, pieces: int, name: str) -> None:
+        if not content:
+            return
+        size = max(1, len(content) // pieces)
+        told = {"kind": "file", "serial": "1", "name": name, "purpose": purpose, "size": len(content)}
+        for offset in range(0, len(content), size):
+            self.send({**told, "offset": offset}, content[offset : offset + size])
+
+    @rule(data=st.data())
+    def tables(self, data: st.DataObject) -> None:
+        view = self.explorer.view
+        view.opened = data.draw(
+            st.lists(st.sampled_from([*view.figures, *self.explorer.folds, "x"]), unique=True, max_size=2)
+        )
+
+    @rule(data=st.data(), step=st.sampled_from(["_follow", "_scene", "_charts", "_show"]))
+    def interrupted(self, data: st.DataObject, step: str) -> None:
+        """An interrupt at any step of a command leaves what was there, and the next command is heard."""
+        before, page = self.explorer.settings, shown(self.explorer)
+        content = self.drawn(data)
+        with mock.patch.object(self.explorer, step, side_effect=KeyboardInterrupt):
+            try:
+                self.explorer._heard(self.explorer.view, content, [])
+            except KeyboardInterrupt:
+                assert self.explorer.settings == before
+                assert shown(self.explorer) == page
+
+    @invariant()
+    def what_is_shown_follows_from_the_settings_alone(self) -> None:
+        explorer = self.explorer
+        found = explorer._follow(explorer.settings)
+        scene = explorer._scene(explorer.settings, found)
+        state = explorer.view.state
+        assert {name: state[name] for name in scene if name != "actions"} == {
+            n: v for n, v in scene.items() if n != "actions"
+        }
+        assert state["actions"]["undo"] == bool(explorer._history.past)
+        assert state["actions"]["redo"] == bool(explorer._history.future)
+        json_packer(explorer.view.get_state())
+        json.dumps(explorer.texts)
+
+    def teardown(self) -> None:
+        self.explorer.widget.close()
+
+
+def machine(name: str, make: Callable[[], Any], known: dict[str, dict[str, list[Any]]]) -> Any:
+    made: Any = type(name, (ExplorerMachine,), {"make": staticmethod(make), "known": known})
+    case = made.TestCase
+    case.settings = settings(max_examples=examples(6), stateful_step_count=12, suppress_health_check=list(HealthCheck))
+    return case
+
+
+TestBudgetExplorer = machine("Budget", lambda: BudgetExplorer("chat", [TOY], window=2_000), BUDGET)
+TestDesignCard = machine("Card", lambda: DesignCard("chat", [TOY], window=2_000), BUDGET)
+TestConversationExplorer = machine("Conversation", lambda: ConversationExplorer([TOY]), REPLAY)
+TestAccuracyExplorer = machine("Accuracy", lambda: AccuracyExplorer(corpus=TEXTS), ACCURACY)
+
+
+# --- the conversation that runs -----------------------------------------------------------------------------------
+
+
+POLICIES = (
+    policies.Summarise(bk.Share(0.5)),
+    policies.Chain([policies.DropToolResults(1), policies.Summarise(bk.Share(0.6))]),
+    policies.SlidingWindow(2),
+)
+REFUSED: list[Any] = [None, 5, {}, {"role": 5}, {"content": "nobody"}, [{"role": "user", "content": "x"}, 5], b"x"]
+
+
+class ConversationMachine(RuleBasedStateMachine):
+    """One conversation suffers errors, interrupts and restarts; its twin hears only what went well."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.failure: BaseException | None = None
+        self.number = 0
+
+    @initialize(policy=st.sampled_from(POLICIES), size=st.integers(40, 160))
+    def begin(self, policy: policies.Policy, size: int) -> None:
+        self.policy = policy
+        self.more: dict[str, Any] = {"framing": ONE_A_CHARACTER, "overrun": "tell", "summarise": self.summary}
+        self.talk, self.twin = (bk.Conversation(window(size), policy, len, **self.more) for _ in range(2))
+
+    def summary(self, messages: list[Any]) -> str:
+        if self.failure is not None:
+            raise self.failure
+        return "s" * (len(messages) + 3)
+
+    @rule(role=st.sampled_from(["user", "user", "assistant", "system"]), size=st.integers(0, 30))
+    def say(self, role: str, size: int) -> None:
+        for talk in (self.talk, self.twin):
+            talk.add({"role": role, "content": "w" * size})
+
+    @rule(size=st.integers(0, 30), results=st.booleans())
+    def call(self, size: int, results: bool) -> None:
+        self.number += 1
+        name = f"call {self.number}"
+        calls = [{"id": name, "type": "function", "function": {"name": "f", "arguments": ""}}]
+        said: list[dict[str, Any]] = [{"role": "assistant", "content": "", "tool_calls": calls}]
+        said += [{"role": "tool", "tool_call_id": name, "content": "r" * size}] * results
+        for talk in (self.talk, self.twin):
+            talk.add(*said)
+
+    @rule(message=st.sampled_from(REFUSED))
+    def say_nonsense(self, message: Any) -> None:
+        before = self.talk.to_json()
+        with pytest.raises((TypeError, ValueError), match=";"):
+            self.talk.add(message)
+        assert self.talk.to_json() == before
+
+    @rule()
+    def ask(self) -> None:
+        request, same = self.talk.request(), self.twin.request()
+        assert request == same
+        assert ONE_A_CHARACTER.request([bk.Message(each) for each in request.messages], len) <= request.tokens
+
+    @rule(failure=st.sampled_from([RuntimeError("the model is out"), KeyboardInterrupt()]))
+    def ask_while_nobody_summarises(self, failure: BaseException) -> None:
+        """Where a summary was due, the request fails and all is as before it; elsewhere it is one like any other."""
+        self.failure = failure
+        try:
+            assert self.talk.request() is not None
+        except type(failure):
+            pass
+        else:
+            self.failure = None
+            self.twin.request()
+        finally:
+            self.failure = None
+
+    @rule()
+    def restart(self) -> None:
+        saved = self.talk.to_json()
+        self.talk = bk.Conversation.from_json(saved, self.policy, len, **self.more)
+        assert self.talk.to_json() == saved
+
+
+TestRunning = ConversationMachine.TestCase
+TestRunning.settings = settings(max_examples=examples(60), stateful_step_count=20)

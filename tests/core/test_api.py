@@ -1,0 +1,278 @@
+"""What budgetkit offers by name, what its modules may import, and what importing it costs."""
+
+import ast
+import inspect
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import budgetkit
+from budgetkit.lab import figures
+
+PACKAGE = Path(budgetkit.__file__).parent
+
+PUBLIC = {
+    *("Share", "Item", "Reserve", "Allocation", "Budget", "allocate", "allocate_many", "fit", "sweep"),
+    *("Plan", "Grant", "Decision", "model", "counter", "Framing", "FRAMINGS", "truncate"),
+    *("Message", "Trace", "list_traces", "load_trace", "load_traces", "BudgetExplorer", "AccuracyExplorer"),
+    *("ConversationExplorer", "DesignCard", "App"),
+    *("Replay", "replay", "rank_policies", "evidence", "losses", "evidence_shares", "outlook"),
+    *("presets", "state", "assembly", "figures", "policies", "prompt_cache", "cost"),
+    *("corpora", "accuracy", "calibrate", "streaming", "claims"),
+    *("shipped_traces", "cutter", "cut_share", "count_request", "count_answer", "RequestCount", "fit_bill"),
+    *("solve", "tune", "Conversation", "trim", "redact", "watch", "load_ipython_extension"),
+    *("thinking", "section_orders", "near_duplicates", "Session", "sessions", "compare"),
+    *("deciding", "build", "build_async", "memory_tokens", "MemoryTokens", "provider_counter"),
+}
+
+# The kit is what an application installs. The laboratory is what a notebook adds to it, an extra what a pipeline adds.
+KIT = {"budget", "message", "files", "models", "plan", "promise", "pruning", "counters", "requests", "presets"}
+KIT |= {"state", "trace", "truncation", "conversation", "inputs", "plugins"}
+LAB = {f"lab.{room}" for room in ("accuracy", "replay", "deciding", "figures", "explorers", "app", "sessions")}
+EXTRAS = {f"extras.{room}" for room in ("endpoints", "shell", "adapters", "redaction")}
+
+# Floors from the ground up: a room may import what stands on a lower floor.
+FLOORS = [
+    {"budget", "files"},
+    {"plugins", "message", "models", "plan", "promise"},
+    {"pruning"},
+    {"counters", "presets", "state"},
+    {"requests"},
+    {"trace", "truncation"},
+    {"inputs"},
+    {"conversation"},
+    {"lab.figures", "extras.redaction", "extras.adapters", "extras.endpoints"},
+    {"lab.accuracy", "lab.replay"},
+    {"lab.deciding", "lab.sessions"},
+    {"lab.explorers"},
+    {"lab.app"},
+    {"extras.shell"},
+]
+
+# Each outside world has one door; an empty set means that nobody goes there. A room's own figures are a door like
+# those that all share.
+SHOWN = {"lab.figures", "lab.explorers", "lab.accuracy", "lab.replay"}
+DOORS = {
+    "tiktoken": {"counters"},
+    **dict.fromkeys(("tokenizers", "mistral_common", "litellm", "sentencepiece", "ctok"), {"counters"}),
+    "plotly": SHOWN,
+    **dict.fromkeys(("ipywidgets", "anywidget", "IPython"), {"lab.app", "lab.explorers"}),
+    "genai_prices": {"models", "lab.replay"},
+    "importlib.resources": {"files"},
+    **dict.fromkeys(("dask", "distributed"), set[str]()),
+    **dict.fromkeys(("voila", "tornado", "webbrowser"), {"lab.app"}),
+    **dict.fromkeys(("click", "rich", "pytest"), {"extras.shell"}),
+    **dict.fromkeys(("httpx", "anyio", "socket"), {"extras.endpoints"}),
+    "tqdm": {"lab.accuracy"},
+    "rapidfuzz": {"trace"},
+    "optuna": {"lab.deciding"},
+    **dict.fromkeys(("agents", "langchain", "langchain_core", "pydantic_ai"), {"extras.adapters"}),
+    **dict.fromkeys(("http", "urllib.request", "ftplib", "requests", "aiohttp"), set[str]()),
+}
+NOT_AT_IMPORT = {
+    "numpy",
+    "pandas",
+    "plotly",
+    "tiktoken",
+    "ipywidgets",
+    "anywidget",
+    "yaml",
+    "IPython",
+    "regex",
+    "pydantic",
+    *("re", "typing", "pathlib"),
+}
+
+SOURCES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+def place(path: Path) -> str:
+    """Name the room that a file belongs to: plan, or lab.replay."""
+    return room_of(module_name(path))
+
+
+def room_of(module: str) -> str:
+    """Name the room of a module, which lies one level deeper in the laboratory and among the extras."""
+    _, *folders = module.split(".")
+    depth = 2 if folders[0] in ("lab", "extras") else 1
+    return ".".join(folders[:depth])
+
+
+def imports(tree: ast.AST) -> Iterator[tuple[str, ast.stmt]]:
+    """List every imported name in full: `from budgetkit.plan import Plan` is budgetkit.plan.Plan."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node) for alias in node.names)
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: write the import from budgetkit on"
+            yield from ((f"{node.module}.{alias.name}", node) for alias in node.names)
+
+
+def within(name: str, world: str) -> bool:
+    return name == world or name.startswith(f"{world}.")
+
+
+def floors() -> dict[str, int]:
+    return {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+
+
+def source_name(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def own_imports(path: Path) -> Iterator[tuple[str, int]]:
+    """List the rooms of budgetkit that a file imports from, with the lines."""
+    for name, node in imports(ast.parse(path.read_text(encoding="utf-8"))):
+        if within(name, "budgetkit") and name != "budgetkit":
+            yield room_of(name), node.lineno
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=source_name)
+def test_imports_point_down(path: Path) -> None:
+    floor_of, room = floors(), place(path)
+    if room in ("lab", "extras", "__main__"):  # __main__ starts the shell, from above all rooms
+        return
+    assert room in floor_of, f"{room} has no place in FLOORS yet: on which floor does it stand?"
+    for other, line in own_imports(path):
+        if other == room:
+            continue
+        assert other in floor_of, f"line {line}: import {other} from its own module, not through the package"
+        assert floor_of[other] < floor_of[room], f"line {line}: {room} may not import {other}, which stands above it"
+
+
+def test_the_kit_needs_neither_laboratory_nor_extras() -> None:
+    assert floors().keys() == KIT | LAB | EXTRAS, "a new room belongs to the kit, to the laboratory or to the extras"
+    for path in SOURCES:
+        if place(path) in KIT:
+            needs = {room for room, _ in own_imports(path)}
+            assert needs <= KIT, f"{source_name(path)} is of the kit and imports {sorted(needs - KIT)}"
+
+
+def test_the_first_level_is_the_kit_and_two_folders() -> None:
+    entries = {path.name.removesuffix(".py") for path in PACKAGE.iterdir() if not path.name.startswith("__")}
+    assert entries - {"py.typed", "data"} == KIT | {"lab", "extras"}
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=source_name)
+def test_no_import_is_hidden_in_a_function_to_dodge_a_circle(path: Path) -> None:
+    for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            hidden = [name for name, _ in imports(function) if within(name, "budgetkit")]
+            assert hidden == [], f"{function.name}, line {function.lineno}"
+
+
+def test_no_module_imports_itself_by_a_detour() -> None:
+    modules = {module_name(path): path for path in SOURCES}
+    waiting = {
+        module: {
+            name if name in modules else name.rpartition(".")[0]
+            for name, _ in imports(ast.parse(path.read_text(encoding="utf-8")))
+        }
+        for module, path in modules.items()
+    }
+    while free := {module for module, needs in waiting.items() if not needs & waiting.keys()}:
+        waiting = {module: needs for module, needs in waiting.items() if module not in free}
+    assert waiting.keys() == set(), "these import one another in a circle"
+
+
+def module_name(path: Path) -> str:
+    return ".".join(("budgetkit", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=source_name)
+def test_each_outside_world_has_one_door(path: Path) -> None:
+    for name, node in imports(ast.parse(path.read_text(encoding="utf-8"))):
+        for world, doors in DOORS.items():
+            if within(name, world):
+                assert place(path) in doors, f"line {node.lineno}: only {doors or 'nobody'} may import {world}"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=source_name)
+def test_files_are_found_through_their_door(path: Path) -> None:
+    """The explorer reads its own script and style sheet; all other files lie under data/."""
+    looks = {node.id for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Name)}
+    assert "__file__" not in looks or place(path) in {"files", "lab.explorers"}
+
+
+def test_import_loads_nothing_slow() -> None:
+    program = "import sys; before = set(sys.modules); import budgetkit; print(*(sys.modules.keys() - before))"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in run.stdout.split()}
+    assert "budgetkit" in loaded
+    assert loaded & NOT_AT_IMPORT == set()
+
+
+def test_public_names_are_pinned() -> None:
+    assert set(budgetkit.__all__) == PUBLIC
+    assert len(budgetkit.__all__) == len(PUBLIC)
+    assert set(dir(budgetkit)) >= PUBLIC
+
+
+def stub_names(package: ModuleType) -> dict[str, str]:
+    """Read from a package's stub the module that a type checker takes each of its names from."""
+    tree = ast.parse(Path(str(package.__file__)).with_suffix(".pyi").read_text(encoding="utf-8"))
+    lines = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    return {alias.name: str(line.module) for line in lines for alias in line.names}
+
+
+@pytest.mark.parametrize("package", [budgetkit, figures], ids=["budgetkit", "figures"])
+def test_a_type_checker_and_import_find_each_name_in_the_same_place(package: ModuleType) -> None:
+    modules = stub_names(package)
+    assert set(package.__all__) == modules.keys()
+    for name, module in modules.items():
+        value = getattr(package, name)
+        inner = f"{module}.{name}"
+        room = isinstance(value, ModuleType)
+        assert value is (import_module(inner) if room else getattr(import_module(module), name)), name
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(AttributeError, match=r"budgetkit has no 'Budgets'; it has .*Budget, .*; take one of these"):
+        budgetkit.Budgets  # type: ignore[attr-defined]  # noqa: B018
+
+
+@pytest.mark.slow
+def test_importing_a_module_never_hides_the_function_of_its_name() -> None:
+    program = "import budgetkit, budgetkit.lab.replay; print(callable(budgetkit.replay), budgetkit.presets)"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout.startswith("True <module 'budgetkit.presets'")
+
+
+def documented() -> Iterator[tuple[str, object]]:
+    """List the public functions and classes, those of the public modules among them."""
+    for name in sorted(PUBLIC):
+        value = getattr(budgetkit, name)
+        for inner, member in public_members(value) if isinstance(value, ModuleType) else [("", value)]:
+            if inspect.isfunction(member) or inspect.isclass(member):
+                yield f"{name}.{inner}".rstrip("."), member
+
+
+def public_members(module: ModuleType) -> Iterator[tuple[str, object]]:
+    """List what a module gives out: the names it declares, else those that it defines itself."""
+    for name, member in inspect.getmembers(module):
+        own = getattr(member, "__module__", None) == module.__name__
+        if name in getattr(module, "__all__", [name] if own and not name.startswith("_") else []):
+            yield name, member
+
+
+def test_every_public_name_has_a_numpydoc_docstring_with_an_example() -> None:
+    lacking = {}
+    for name, value in documented():
+        text = inspect.getdoc(value) or ""
+        takes = bool(inspect.signature(value).parameters)  # type: ignore[arg-type]
+        wanted = [">>> ", *(["Parameters\n----------"] * takes)]
+        if inspect.isfunction(value) and inspect.signature(value).return_annotation not in (None, "None"):
+            wanted.append("Returns\n-------")
+        if missing := [part.partition("\n")[0] for part in wanted if part not in text]:
+            lacking[name] = missing
+    assert lacking == {}
+
+
+def test_every_module_says_what_is_in_it() -> None:
+    for path in SOURCES:
+        assert import_module(module_name(path)).__doc__, path

@@ -1,0 +1,268 @@
+"""A request in one call, as Octopus' BuildAsync and anchor's pipeline make it, and the memory engine's record."""
+
+import asyncio
+import dataclasses
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import budgetkit as bk
+from budgetkit.lab.accuracy import ways
+from budgetkit.presets import PRESETS
+from budgetkit.requests import DEFAULT_FRAMING
+
+COUNT = bk.counter("gpt-4o")
+HISTORY = [{"role": role, "content": f"{role} says {turn}"} for turn in range(6) for role in ("user", "assistant")]
+PARTS: dict[str, Any] = {
+    "system": "Be brief.",
+    "procedure": "Ask for the number of the order first.",
+    "knowledge": [("Refunds take five days.", 0.9), ("Parcels leave at noon.", 0.4)],
+    "episodes": ["Last week she asked for a refund."],
+    "history": HISTORY,
+    "current": "Where is my refund?",
+}
+
+
+def test_octopus_six_components_stand_in_the_documents_order_and_under_its_roles() -> None:
+    built = bk.build(bk.presets.working_memory(8_000), COUNT, context_role="context", **PARTS)
+    assert [message["role"] for message in built.messages] == [
+        *("system", "system", "context", "context", "context"),
+        *("user", "assistant") * 6,
+        "user",
+    ]
+    assert built.messages[1]["content"] == PARTS["procedure"]
+    assert built.messages[-1]["content"] == PARTS["current"]
+    roles = [{**m, "role": "system"} if m["role"] == "context" else m for m in built.messages]
+    assert built.plan.used == DEFAULT_FRAMING.request(roles, COUNT)
+
+
+def test_components_that_are_empty_are_absent() -> None:
+    built = bk.build(
+        bk.presets.working_memory(8_000), COUNT, **{**PARTS, "procedure": None, "episodes": [], "system": ""}
+    )
+    assert [message["content"] for message in built.messages[:2]] == [
+        "Refunds take five days.",
+        "Parcels leave at noon.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("policy", "first"),
+    [
+        (bk.policies.SlidingWindow(2), "user says 4"),
+        (bk.policies.OldestFirst(), "assistant says 2"),
+        (None, "assistant says 2"),
+    ],
+)
+def test_the_history_is_pruned_by_the_policy_to_what_the_others_leave(policy: Any, first: str) -> None:
+    others = bk.build(bk.presets.working_memory(8_000), COUNT, **{**PARTS, "history": []}).plan.used
+    seven = 7 * DEFAULT_FRAMING.message(HISTORY[0], COUNT)
+    budget = bk.presets.working_memory(others + seven, output=0, history_floor=0)
+    built = bk.build(budget, COUNT, policy=policy, **PARTS)
+    said = [message["content"] for message in built.messages if message["role"] in ("user", "assistant")]
+    assert said[0] == first
+    assert said[-1] == PARTS["current"]
+    assert built.plan.used <= budget.window
+
+
+def test_a_tool_call_leaves_with_its_result() -> None:
+    call = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": "{}"}}],
+    }
+    said = [call, {"role": "tool", "tool_call_id": "1", "content": "a result " * 20}, {"role": "user", "content": "Hi"}]
+    built = bk.build(bk.presets.working_memory(60, output=0, history_floor=0), COUNT, history=said, current="And?")
+    assert [message["role"] for message in built.messages] == ["user", "user"]
+
+
+def test_stores_are_asked_at_the_same_time() -> None:
+    async def ask() -> bk.Plan:
+        met = asyncio.Barrier(2)
+
+        async def find(found: Any) -> Any:
+            await asyncio.wait_for(met.wait(), 5)  # nobody gets on before both are asked
+            return found
+
+        stores = {"procedure": find(PARTS["procedure"]), "knowledge": find(PARTS["knowledge"])}
+        return (await bk.build_async(bk.presets.working_memory(8_000), COUNT, **{**PARTS, **stores})).plan
+
+    assert asyncio.run(ask()).used == bk.build(bk.presets.working_memory(8_000), COUNT, **PARTS).plan.used
+
+
+def test_anchors_pipeline_is_one_call_with_its_diagnostics() -> None:
+    passages = [("Refunds take five days. " * 40, 0.9), ("Parcels leave at noon. " * 40, 0.8)]
+    built = bk.build(bk.presets.rag(500), COUNT, system="Be brief.", retrieval=passages, user="Where is my refund?")
+    assert [message["content"] for message in built.messages][:: len(built.messages) - 1] == [
+        "Be brief.",
+        "Where is my refund?",
+    ]
+    assert built.plan["retrieval"].granted <= 200 < built.plan["retrieval"].demand
+    assert built.plan["system"].granted == DEFAULT_FRAMING.message({"role": "system", "content": "Be brief."}, COUNT)
+
+
+def test_a_section_that_the_budget_does_not_have_is_told() -> None:
+    with pytest.raises(LookupError, match="retreival"):
+        bk.build(bk.presets.working_memory(8_000), COUNT, retreival="x")
+
+
+def test_the_memory_engines_record_has_the_documents_eight_fields() -> None:
+    found = bk.memory_tokens("gpt-4o", [{"role": "user", "content": "Hello world"}], "Be brief.")
+    assert dataclasses.asdict(found) == {
+        "model": "gpt-4o",
+        "context_window": 128_000,
+        "messages_tokens": 10,
+        "directive_tokens": 3,
+        "response_reserve": 4_096,
+        "safety_buffer": 6_400,
+        "memory_tokens": 117_491,
+        "is_constrained": False,
+    }
+    full = bk.memory_tokens(bk.model("gpt-4o", window=20_000), [{"role": "user", "content": "word " * 30_000}])
+    assert (full.memory_tokens, full.is_constrained) == (0, True)
+    with pytest.warns(UserWarning, match="no model"):
+        assert bk.memory_tokens("a-model-of-mine").context_window == 8_192
+
+
+def test_typical_sizes_are_ranges_and_their_examples_lie_within() -> None:
+    preset = PRESETS["working_memory"]
+    assert [*preset.ranges["system"]] == [500, 3_000]
+    assert preset.ranges.keys() == preset.demand.keys()
+    assert all(low <= preset.demand[section] <= high for section, (low, high) in preset.ranges.items())
+
+
+class Asked:
+    """A provider's counter, as `endpoints.provider_counter` makes one; it answers one token more than gpt-4o's."""
+
+    name, exact = "gpt-4o (counted by OpenAI)", True
+
+    def __call__(self, text: str) -> int:
+        return COUNT(text) + 1
+
+    def many(self, texts: list[str]) -> list[int]:
+        return [self(text) for text in texts]
+
+
+def test_the_three_ways_of_counting_stand_in_one_table() -> None:
+    asked = type("ProviderCounter", (Asked,), {})()
+    found = ways(["Hello world", "Where is my order?"], "chars/4", "gpt-4o", asked)
+    assert found["kind"].tolist() == ["characters", "tokenizer", "endpoint"]
+    assert found["tokens"].tolist() == [6, 7, 9]
+    assert found["off"].tolist() == [6 / 9 - 1, 7 / 9 - 1, 0.0]
+    assert found["network"].tolist() == [False, False, True]
+    assert (found["microseconds"] > 0).all()
+    with pytest.raises(ValueError, match="one text or more"):
+        ways([])
+
+
+def test_the_last_section_that_is_given_pays_what_every_request_costs() -> None:
+    budget = bk.presets.working_memory(8_000)
+    for given in ({"system": "Be brief.", "history": HISTORY[:1]}, {"system": "Be brief.", "current": ""}):
+        for policy in (None, bk.policies.SlidingWindow(2)):
+            built = bk.build(budget, COUNT, policy=policy, **given)
+            assert built.plan.used == DEFAULT_FRAMING.request(built.messages, COUNT)
+
+
+def test_scores_of_any_kind_nothing_and_what_is_no_pair() -> None:
+    budget = bk.presets.rag(4_000)
+    for score in (0.9, np.float32(0.9), np.int64(1)):
+        built = bk.build(budget, COUNT, retrieval=("passage", score), user="q")
+        assert [message["content"] for message in built.messages] == ["passage", "q"]
+    built = bk.build(budget, COUNT, retrieval=[None, "x"], user="q")
+    assert [message["content"] for message in built.messages] == ["x", "q"]
+    for wrong in (("a", 0.5, "b"), ("a", "b"), (None, 0.5)):
+        with pytest.raises(ValueError, match="'retrieval' was given .*; known are a text, .*, and a pair"):
+            bk.build(budget, COUNT, retrieval=[wrong], user="q")
+
+
+@dataclasses.dataclass
+class Document:
+    """A retrieved document as LangChain has it."""
+
+    page_content: str
+    metadata: dict[str, Any] = dataclasses.field(default_factory=dict)
+    type: str = "Document"
+
+
+PRESETS_THAT_BUILD = ("chat", "rag", "agent", "agent_prompt", "working_memory", "memory_engine")
+
+
+@pytest.mark.parametrize("name", PRESETS_THAT_BUILD)
+@pytest.mark.parametrize("keyword", ["current", "question", "query", "user"])
+def test_the_question_is_the_users_and_last_in_every_preset(name: str, keyword: str) -> None:
+    budget = PRESETS[name](8_192)
+    history = dict(budget.roles)["user"]
+    given: dict[str, Any] = {keyword: "Where is my refund?", history: HISTORY}
+    built = bk.build(budget, COUNT, **given)
+    assert built.messages[-1] == {"role": "user", "content": "Where is my refund?"}
+    assert [message["content"] for message in built.messages[:-1]] == [message["content"] for message in HISTORY]
+    assert built.plan.used == DEFAULT_FRAMING.request(built.messages, COUNT)
+    pruned = bk.build(budget, COUNT, policy=bk.policies.SlidingWindow(2), **{**given, keyword: "And?"})
+    assert [message["content"] for message in pruned.messages] == [m["content"] for m in HISTORY[-4:]] + ["And?"]
+
+
+def test_the_question_comes_last_wherever_its_section_stands() -> None:
+    budget = bk.Budget(500, (), [bk.Allocation("user"), bk.Allocation("system"), bk.Allocation("notes")])
+    built = bk.build(budget, COUNT, system="Be brief.", notes="A note.", query="Where is it?")
+    assert [(message["role"], message["content"]) for message in built.messages] == [
+        ("system", "Be brief."),
+        ("system", "A note."),
+        ("user", "Where is it?"),
+    ]
+
+
+@pytest.mark.parametrize("name", ["chat", "rag", "agent", "agent_prompt"])
+def test_a_section_that_is_not_declared_is_refused_where_others_draw_on_the_pool(name: str) -> None:
+    """`history=` put old turns after the question."""
+    budget = PRESETS[name](8_192)
+    with pytest.raises(LookupError, match=f"no section 'history' .*the history is '{dict(budget.roles)['user']}'"):
+        bk.build(budget, COUNT, history=HISTORY, user="Where is it?")
+
+
+def test_the_question_is_given_once_and_by_its_user() -> None:
+    budget = bk.presets.chat(8_192)
+    with pytest.raises(ValueError, match="given twice"):
+        bk.build(budget, COUNT, question="Where?", query="Where?")
+    with pytest.raises(ValueError, match="as a message of 'system'"):
+        bk.build(budget, COUNT, question={"role": "system", "content": "Where?"})
+
+
+@pytest.mark.parametrize(
+    "passage",
+    [
+        "Five days.",
+        {"text": "Five days."},
+        {"content": "Five days.", "score": 0.5},
+        {"page_content": "Five days."},
+        Document("Five days."),
+        (Document("Five days."), 0.7),
+        bk.Item("retrieval", 3, score=0.4, payload="Five days."),
+        bk.Item("retrieval", 3, payload=Document("Five days.")),
+    ],
+)
+def test_a_passage_is_taken_as_what_it_is(passage: Any) -> None:
+    for value in (passage, [passage]):
+        built = bk.build(bk.presets.rag(4_000), COUNT, retrieval=value, question="When?")
+        assert [message["content"] for message in built.messages] == ["Five days.", "When?"]
+
+
+def test_a_passages_own_score_counts() -> None:
+    low, high = {"text": "Low.", "score": 0.1}, {"text": "High.", "score": 0.9}
+    budget = bk.presets.working_memory(8_000, best=1)
+    built = bk.build(budget, COUNT, knowledge=[low, high], question="?")
+    assert [message["content"] for message in built.messages] == ["High.", "?"]
+
+
+@pytest.mark.parametrize("value", [3, 2.5, b"text", object(), {"url": "x"}, {"text": None}, [["nested"]], True])
+def test_anything_else_is_refused_and_never_sent_as_it_prints_itself(value: Any) -> None:
+    with pytest.raises(ValueError, match="text"):
+        bk.build(bk.presets.rag(4_000), COUNT, retrieval=[value], question="When?")
+
+
+def test_texts_of_no_tokens_differ_by_nothing_known() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert ways([""])["off"].isna().all()
+        assert ways([""], lambda text: 1, "o200k_base")["off"].isna().all()

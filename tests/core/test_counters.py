@@ -1,0 +1,283 @@
+"""Counters by name: what they count, by which conventions, and what they promise."""
+
+import re
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import budgetkit
+from budgetkit.counters import (
+    CalibratedCounter,
+    CharacterCounter,
+    Counter,
+    ExactCounter,
+    counter,
+    encoding_names,
+)
+from budgetkit.models import Model, model, models
+from budgetkit.models.resolved import calibration_row
+
+
+def test_hello_world_is_two_tokens() -> None:
+    assert counter("gpt-4o")("Hello world") == counter("cl100k_base")("Hello world") == 2
+
+
+def test_s8_document_001s_count_of_hello_world_for_gpt_4o() -> None:
+    assert budgetkit.counter("gpt-4o")("Hello world") == 2
+
+
+def test_a_token_is_a_piece_of_the_text_often_a_word_with_the_space_before_it() -> None:
+    exact = ExactCounter("cl100k_base")
+    assert exact.pieces("Hello world") == [b"Hello", b" world"]
+    assert exact.tokens("Hello world") == [9906, 1917]
+
+
+def test_a_token_may_be_a_part_of_a_character() -> None:
+    pieces = ExactCounter("cl100k_base").pieces("👩‍🚀")
+    assert b"".join(pieces).decode() == "👩‍🚀"
+    with pytest.raises(UnicodeDecodeError):
+        pieces[0].decode()
+
+
+def test_p17_the_text_of_a_special_token_counts_as_text() -> None:
+    assert counter("cl100k_base")("<|endoftext|>") == 7
+
+
+def test_p18_counts_do_not_add_up_over_a_cut() -> None:
+    exact = counter("cl100k_base")
+    assert (exact("Hello wor") + exact("ld"), exact("Hello world")) == (3, 2)
+
+
+def test_s5_the_same_emoji_under_six_counters() -> None:
+    emoji = "🎉🚀🔥👩‍👩‍👧‍👦🏳️‍🌈✅"
+    names = ("chars/4", "utf16/4", "bytes/4", "cl100k_base", "o200k_base")
+    assert {name: counter(name)(emoji) for name in names} == {
+        "chars/4": 3,
+        "utf16/4": 6,
+        "bytes/4": 13,
+        "cl100k_base": 38,
+        "o200k_base": 23,
+    }
+
+
+def test_s3_octopus_divides_by_four_rounds_down_and_counts_at_least_one() -> None:
+    rough = counter("chars/4")
+    assert rough.many(["", "abc", "Hello world"]) == [1, 1, 2]
+
+
+def test_p4_langchain_rounds_up_over_content_and_role_together() -> None:
+    rough = CharacterCounter(rounding="ceil", minimum=0)
+    assert rough.of(rough.size("Hello world") + rough.size("user")) + 3 == 7
+
+
+def test_p12_seventeen_characters_of_four_bytes_are_seventeen_by_bytes() -> None:
+    assert counter("bytes/4", rounding="ceil", minimum=0)("🎉" * 17) == 17
+
+
+def test_p12_two_tokens_to_seven_characters_rounded_up() -> None:
+    by_runes = counter("chars/3.5", rounding="ceil", minimum=0)
+    assert by_runes.many(["x" * length for length in (0, 1, 7, 35)]) == [0, 1, 2, 10]
+
+
+@pytest.mark.parametrize(("rounding", "tokens"), [("floor", 2), ("ceil", 3), ("nearest", 3)])
+def test_rounding_says_where_a_part_of_a_token_goes_and_nearest_takes_halves_up(rounding: str, tokens: int) -> None:
+    assert counter("chars/4", rounding=rounding)("x" * 10) == tokens
+
+
+def test_a_ratio_is_the_decimal_that_is_written() -> None:
+    assert counter("chars/3.3", rounding="ceil")("x" * 33) == 10
+    assert CharacterCounter("3.3") == CharacterCounter(Fraction(33, 10))
+
+
+def test_the_unit_can_be_named_or_given() -> None:
+    assert counter("chars/4", unit="utf16") == counter("utf16/4")
+
+
+@pytest.mark.parametrize(
+    ("name", "conventions", "error", "message"),
+    [
+        ("chars/0", {}, ValueError, "a ratio of '0' units a token; a ratio is a number above 0; English"),
+        ("chars/-4", {}, ValueError, "a ratio of '-4' units a token"),
+        ("chars/four", {}, ValueError, "a ratio of 'four' units a token"),
+        ("chars/nan", {}, ValueError, "a ratio of 'nan' units a token"),
+        ("chars/4", {"rounding": "up"}, ValueError, "rounding 'up'; known are floor, ceil, nearest; use one"),
+        ("chars/4", {"unit": "line"}, ValueError, "unit 'line'; known are codepoint, utf16, byte, word; use one"),
+        (
+            "chars/4",
+            {"minimum": -1},
+            ValueError,
+            "minimum is -1; tokens are whole numbers of 0 or more; give",
+        ),
+        ("chars/4", {"minimum": 0.5}, TypeError, "minimum is 0.5; tokens are whole numbers"),
+        (
+            "chars/4",
+            {"round": "floor"},
+            ValueError,
+            "no convention 'round'; known are rounding, minimum, unit; use",
+        ),
+        ("chars/4 (sideways)", {}, ValueError, "rounding 'sideways'; known are"),
+        (
+            "o200k_base",
+            {"minimum": 1},
+            ValueError,
+            "minimum given for counter 'o200k_base'; .*; leave them out",
+        ),
+        (
+            "char/4",
+            {},
+            ValueError,
+            r"no counter 'char/4'; there are ratios .*, encodings \(cl100k.*; use one",
+        ),
+    ],
+)
+def test_what_is_not_a_counter_is_an_error_in_three_parts(
+    name: str, conventions: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        counter(name, **conventions)
+
+
+def test_a_counter_goes_by_name_or_model() -> None:
+    with pytest.raises(TypeError, match="a counter of 4; counters go by name or model; give"):
+        counter(4)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["chars/4", "gpt-4o"])
+def test_only_text_is_counted(name: str) -> None:
+    with pytest.raises(TypeError, match="asked to count NoneType; .* counts text; give a str"):
+        counter(name)(None)  # type: ignore[arg-type]
+
+
+@given(st.text(st.characters(codec=None, exclude_categories=())))
+def test_units_agree_with_python_on_any_text(text: str) -> None:
+    sizes = {unit: CharacterCounter(unit=unit).size(text) for unit in ("codepoint", "utf16", "byte")}
+    above = sum(character > "\uffff" for character in text)
+    assert sizes["codepoint"] == len(text)
+    assert sizes["utf16"] == len(text) + above
+    assert sizes["codepoint"] <= sizes["utf16"] <= sizes["byte"] <= 4 * sizes["codepoint"]
+
+
+@given(st.integers(0, 10**9), st.fractions(Fraction(1, 100), 100))
+def test_roundings_enclose_the_exact_quotient(units: int, ratio: Fraction) -> None:
+    floor, nearest, ceil = (
+        CharacterCounter(ratio, rounding=rounding, minimum=0).of(units) for rounding in ("floor", "nearest", "ceil")
+    )
+    assert floor <= units / ratio <= ceil <= floor + 1
+    assert abs(nearest - units / ratio) <= Fraction(1, 2)
+
+
+def test_a_counter_says_whether_its_number_is_the_models_own() -> None:
+    own, stand_in, rough = counter("gpt-4o"), counter("muse-spark-1.1"), counter("chars/4")
+    assert (own.name, own.exact) == ("gpt-4o", True)
+    assert (stand_in.name, stand_in.exact) == ("muse-spark-1.1 (o200k_base stands in)", False)
+    assert (rough.name, rough.exact) == ("chars/4", False)
+
+
+def test_a_model_is_as_good_as_its_name() -> None:
+    assert counter(model("gpt-4o")) == counter("gpt-4o")
+
+
+def test_a_model_with_an_encoding_that_is_not_shipped_is_an_error_that_says_what_is() -> None:
+    with pytest.raises(ValueError, match="mine has encoding 'llama3'; shipped are cl100k_base, .*; give the model"):
+        counter(Model("mine", 8_192, encoding="llama3"))
+
+
+def test_document_001s_two_answers_to_an_unknown_model_are_two_values_of_unknown() -> None:
+    in_code = counter("nobody-knows", unknown="default")
+    in_words = counter("nobody-knows", unknown="chars/4")
+    assert (in_code.name, in_code("Hello world")) == ("nobody-knows (cl100k_base stands in)", 2)
+    assert (in_words.name, in_words("Hello world")) == ("chars/4", 2)
+
+
+conventions = st.builds(
+    CharacterCounter,
+    ratio=st.fractions(Fraction(1, 100), 100),
+    rounding=st.sampled_from(["floor", "ceil", "nearest"]),
+    minimum=st.integers(0, 10),
+    unit=st.sampled_from(["codepoint", "utf16", "byte"]),
+)
+by_model = st.sampled_from(models()).map(counter)
+
+
+@given(conventions | by_model | st.sampled_from(encoding_names()).map(counter))
+def test_a_counters_name_makes_it_again(made: Counter) -> None:
+    assert counter(made.name) == made
+
+
+@pytest.mark.parametrize(
+    ("rule", "name", "hello"),
+    [
+        ("octopus", "utf16/4", 2),
+        ("langchain", "chars/4 (ceil, minimum 0)", 3),
+        ("praisonai", "chars/4 (minimum 0)", 2),
+        ("ibex", "bytes/4 (ceil, minimum 0)", 3),
+        ("ibex-runes", "chars/3.5 (ceil, minimum 0)", 4),
+    ],
+)
+def test_the_rules_of_other_systems_go_by_their_names(rule: str, name: str, hello: int) -> None:
+    """S3, P4, P6, P12: what each counts for "Hello world", framing apart."""
+    assert counter(rule) == counter(name)
+    assert counter(rule)("Hello world") == hello
+
+
+def test_words_are_what_stands_between_blanks() -> None:
+    assert counter("words/0.75", rounding="nearest").many(["three words here", ""]) == [4, 1]
+
+
+def test_a_calibrated_estimate_says_so_with_slope_source_and_date() -> None:
+    claude, gemini = counter("calibrated:claude-opus-4-5"), counter("calibrated:gemini-2.5-pro")
+    slope, marked = (
+        float(calibration_row(name)[column]) for name, column in (("claude-4.5", "slope"), ("gemini", "mark"))
+    )
+    assert not claude.exact
+    assert re.fullmatch(
+        rf"claude-opus-4-5 \(calibrated estimate: {slope:g} x cl100k_base, \d+ recorded calls of \d+ public projects, "
+        r"read 2026-11-21\)",
+        claude.name,
+    )
+    assert claude("one " * 100) == round(slope * counter("cl100k_base")("one " * 100)) == claude.many(["one " * 100])[0]
+    plain, marks = gemini("word " * 100), gemini("word " * 100 + "! ? " * 50)
+    assert marks - plain > 100 * marked > 0, "Gemini's tokenizer never joins punctuation"
+    assert counter(gemini.name) == gemini
+    with pytest.raises(
+        ValueError, match="no published slope for 'gpt-9'; there are claude-.*; use one of them, or fit"
+    ):
+        counter("calibrated:gpt-9")
+
+
+def test_a_model_of_a_family_that_nothing_lists_is_counted_by_its_family() -> None:
+    assert counter("claude-sonnet-4-6-next").name.startswith("claude-sonnet-4-6-next (")
+    assert counter("nova-2-lite-next").name.startswith("nova-2-lite-next (calibrated estimate: ")
+    assert counter(model("claude-opus-4-5", encoding="o200k_base")).name == "claude-opus-4-5 (o200k_base stands in)"
+
+
+def test_a_slope_is_fitted_to_what_the_provider_counted() -> None:
+    texts = ["Hello world", "one two three four five six"]
+    mine = budgetkit.calibrate(counter("cl100k_base"), texts, [4, 12], model="mine")
+    assert isinstance(mine, CalibratedCounter)
+    assert (mine.slope, mine.low, mine.high) == (2.0, 0.0, 0.0)
+    assert mine.name == "mine (calibrated estimate: 2 x cl100k_base, fitted to 2 texts)"
+    assert mine.many(texts) == [4, 12]
+    assert mine.interval(texts[1]) == (12, 12)
+    with pytest.raises(ValueError, match="1 texts and 2 counts; each text needs the provider's count; give as many"):
+        budgetkit.calibrate(counter("cl100k_base"), ["a"], [1, 2])
+
+
+def test_one_wrong_count_does_not_drag_a_slope_and_shows_in_the_interval() -> None:
+    """The ratio of the sums, which 0.1.0 took, would be 5.2: nine texts of ten at 1.5, one at 38.5."""
+    texts = [f"word number {'one ' * size}" for size in range(10, 20)]
+    own = counter("o200k_base").many(texts)
+    billed = [3 * tokens // 2 for tokens in own]
+    billed[4] += 37 * own[4]
+    mine = budgetkit.calibrate(counter("o200k_base"), texts, billed)
+    assert mine.slope == pytest.approx(1.5, rel=0.05)
+    alone = budgetkit.calibrate(counter("o200k_base"), texts, billed, projects=["a"] * 4 + ["b"] + ["c"] * 5)
+    assert alone.high is not None
+    assert alone.high > 20, "the interval is that of projects the slope was fitted without"
+
+
+def test_every_counter_keeps_the_protocol() -> None:
+    assert all(isinstance(counter(name), Counter) for name in ("chars/4", "o200k_base", "claude-opus-5"))

@@ -1,0 +1,930 @@
+"""Every format that loads: one small file of our own each, with all that was said in it, and by whom.
+
+The samples tell one conversation: a system text, a question, an answer that calls a tool, its result, an answer, and
+what the provider counted. A format that cannot hold all of it holds what it can.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import sys
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import budgetkit as bk
+from budgetkit.requests.formats import formats, label
+from budgetkit.trace import Trace, list_traces, messages_of, usage_frame
+
+FOLDER = Path(__file__).parents[1] / "formats"
+
+SYSTEM, USER = ("system", "Be brief."), ("user", "How is Oslo?")
+CALLS, RESULT, ANSWER = ("assistant", "Let me look."), ("tool", "Sun"), ("assistant", "It is sunny.")
+WHOLE = [SYSTEM, USER, CALLS, RESULT, ANSWER]
+SPOKEN = [USER, ANSWER]
+SUMMARY = ("user", "They asked about Oslo: sun.")
+OSLO = ("c1", "weather", {"place": "Oslo"})
+# message_index, input, output, read from the cache, the whole prompt
+COUNTED, COUNTED_BESIDE = (60, 5, 20, 60), (40, 5, 20, 60)
+
+
+@dataclass
+class Told:
+    """What one conversation of a file holds."""
+
+    said: list[tuple[str, str]]
+    calls: list[tuple[str, str, Any]] = field(default_factory=lambda: [OSLO])
+    usage: list[tuple[int, ...]] = field(default_factory=list)
+    tools: int = 0
+    id: str = ""
+    format: str = "OpenAI chat"
+    model: str | None = None
+    warnings: list[str] = field(default_factory=list)
+
+
+def whole(format: str, **rest: Any) -> list[Told]:
+    return [Told(WHOLE, format=format, **rest)]
+
+
+def spoken(format: str, *said: tuple[str, str], **rest: Any) -> Told:
+    return Told(list(said) or SPOKEN, calls=[], format=format, **rest)
+
+
+CALLED = "a recorded call: a request with its response"
+GEMINI = [("weather-1", "weather", {"place": "Oslo"})]
+GEMINI_SAID = [SYSTEM, USER, CALLS, ("tool", '{"result": "Sun"}'), ANSWER]
+BERGEN = [("user", "And Bergen?"), ("assistant", "Rain.")]
+OTHER = ("assistant", "No idea.")
+CLAUDE, GPT = "claude-sonnet-4-5", "gpt-4o"
+
+EXPECTED: dict[str, list[Told]] = {
+    "openai-chat.jsonl": whole("OpenAI chat", tools=1),
+    "recorded-call.jsonl": whole(CALLED, tools=1, usage=[(4, *COUNTED)], model="gpt-4o-2024-08-06"),
+    "recorded-stream.jsonl": whole(CALLED, tools=1, usage=[(4, *COUNTED)], model=GPT),
+    "openai-batch.jsonl": whole("OpenAI batch requests", tools=1, id="r1"),
+    "openai-batch-output.jsonl": [
+        spoken("OpenAI batch answers", ANSWER, usage=[(0, *COUNTED)], id="b1", model=GPT),
+    ],
+    "openai-preference.jsonl": [
+        Told(WHOLE, tools=1, format="OpenAI preference fine-tuning"),
+        Told([*WHOLE[:4], OTHER], tools=1, format="OpenAI preference fine-tuning"),
+    ],
+    "openai-assistants.json": [spoken("OpenAI Assistants thread")],
+    "openai-responses.json": whole("OpenAI Responses", tools=1),
+    "openai-responses-call.jsonl": whole(CALLED, tools=1, usage=[(4, *COUNTED)], model="gpt-5"),
+    "openai-responses-stored.jsonl": [
+        spoken(
+            CALLED,
+            *[("function", ""), USER, ANSWER],
+            usage=[(2, *COUNTED)],
+            model="computer-use-preview-2025-03-11",
+            warnings=[
+                "tool results that answer no call here, counted as texts: 1",
+                "what resp_1 holds is kept by the provider, and not counted",
+            ],
+        )
+    ],
+    "anthropic.json": whole("Anthropic Messages", tools=1),
+    "anthropic-call.jsonl": whole(CALLED, tools=1, usage=[(4, *COUNTED_BESIDE)], model=CLAUDE),
+    "anthropic-stream.jsonl": whole(CALLED, tools=1, usage=[(4, *COUNTED_BESIDE)], model=CLAUDE),
+    "anthropic-batch.jsonl": whole("Anthropic batch", tools=1, id="r1"),
+    "anthropic-batch-output.jsonl": [
+        spoken("Anthropic batch answers", ANSWER, usage=[(0, *COUNTED_BESIDE)], id="r1", model=CLAUDE)
+    ],
+    "anthropic-blocks.json": [Told([CALLS], format="Anthropic Messages")],
+    "gemini.json": [Told(GEMINI_SAID, GEMINI, tools=1, format="Gemini")],
+    "gemini-count.json": [Told(GEMINI_SAID, GEMINI, tools=1, format="Gemini, a request to count")],
+    "gemini-call.jsonl": [Told(GEMINI_SAID, GEMINI, [(4, *COUNTED)], format=CALLED, model="gemini-2.5-flash")],
+    "ai-studio.json": [spoken("Google AI Studio prompt", SYSTEM, USER, ANSWER)],
+    "bedrock.json": whole("Bedrock Converse", tools=1),
+    "bedrock-call.jsonl": whole(CALLED, tools=1, usage=[(4, *COUNTED_BESIDE)]),
+    "bedrock-log.jsonl": whole(
+        "Bedrock invocation log",
+        tools=1,
+        usage=[(4, *COUNTED_BESIDE)],
+        model="anthropic.claude-sonnet-4-5-v1:0",
+    ),
+    "vercel.json": whole("Vercel AI SDK messages", id="chat1"),
+    "vercel-4.json": [Told(WHOLE[1:], format="Vercel AI SDK messages")],
+    "vercel-model.json": whole("Vercel AI SDK messages"),
+    "chatgpt.json": [
+        Told(
+            [USER, ("assistant", ""), RESULT, ANSWER],
+            [("a1", "weather", {"place": "Oslo"})],
+            id="conv1",
+            format="ChatGPT export",
+            warnings=["messages of branches that were left are not counted: 1"],
+        ),
+        spoken("ChatGPT export", ("user", "What is this?"), id="conv2"),
+    ],
+    "claude-ai.json": [
+        Told(
+            [("user", "How is Oslo?\nOslo is in Norway."), *WHOLE[2:]],
+            GEMINI,
+            id="u1",
+            format="Claude.ai export",
+            warnings=["parts whose tokens nobody can tell from the outside are not counted: file"],
+        )
+    ],
+    "sharegpt.jsonl": [spoken("ShareGPT", SYSTEM, USER, ANSWER, id="s1")],
+    "alpaca.jsonl": [
+        spoken("Alpaca", ("user", "Translate to French.\nHello"), ("assistant", "Bonjour")),
+        spoken("Alpaca", ("user", "Say hello."), ("assistant", "Hello.")),
+    ],
+    "dpo.jsonl": [spoken("TRL preference pairs (DPO)", USER, each) for each in (ANSWER, OTHER) * 2],
+    "dpo-implicit.jsonl": [spoken("TRL preference pairs (DPO)", USER, each) for each in (ANSWER, OTHER)],
+    "prompt-completion.jsonl": [spoken("prompts with completions")],
+    "chat-dataset.jsonl": [spoken("a data set of chats")],
+    "langchain.json": whole("LangChain messages", usage=[(4, *COUNTED)]),
+    "langchain-dump.json": whole("LangChain messages", usage=[(4, *COUNTED)]),
+    "langgraph.json": whole("LangGraph state", usage=[(4, *COUNTED)]),
+    "langsmith.jsonl": whole("LangSmith run", tools=1, usage=[(4, *COUNTED)], id="run1", model=GPT),
+    "langfuse.json": whole(
+        "Langfuse observation",
+        tools=1,
+        usage=[(4, *COUNTED_BESIDE)],
+        id="o1",
+        model=GPT,
+        warnings=["of 2 records in this Langfuse trace, 1 hold a conversation"],
+    ),
+    "langfuse-observations.jsonl": whole("Langfuse observation", usage=[(4, 60, 5, 0, 60)], id="o1", model=GPT),
+    "phoenix.jsonl": whole("Phoenix (OpenInference) span", tools=1, usage=[(4, *COUNTED)], id="s", model=GPT),
+    "mlflow.json": whole(
+        "MLflow trace",
+        tools=1,
+        usage=[(4, *COUNTED)],
+        id="s1",
+        model=GPT,
+        warnings=["of 2 records in this MLflow trace, 1 hold a conversation"],
+    ),
+    "weave.jsonl": whole("Weave call", tools=1, usage=[(4, *COUNTED)], id="w1", model=GPT),
+    "otel-messages.json": whole("OpenTelemetry GenAI span", tools=1, usage=[(4, *COUNTED)], id="0b", model="gpt-5"),
+    "otel-indexed.jsonl": whole("OpenTelemetry GenAI span", usage=[(4, *COUNTED)], id="0b", model="gpt-5"),
+    "otel-events.jsonl": whole("OpenTelemetry GenAI span", usage=[(4, *COUNTED)], id="0b", model="gpt-5"),
+    # src/pydantic_ai/messages.py of pydantic/pydantic-ai, as ModelMessagesTypeAdapter writes them; read 2026-11-23
+    "pydantic-ai.json": whole("pydantic-ai messages", usage=[(2, 40, 9, 0, 40), (4, *COUNTED)], model=GPT),
+    # ConversationRecord in chatRecordingService.ts of google-gemini/gemini-cli; read 2026-11-23
+    "gemini-cli.json": [
+        Told(
+            [*WHOLE[1:3], GEMINI_SAID[3], ANSWER],
+            usage=[(1, 40, 9, 0, 40), (3, *COUNTED)],
+            id="g1",
+            format="Gemini CLI session",
+            model="gemini-2.5-pro",
+            warnings=["lines that Gemini CLI showed and did not send are left out: 1"],
+        )
+    ],
+    "gemini-cli.jsonl": [
+        Told(
+            [*WHOLE[1:3], GEMINI_SAID[3], ANSWER],
+            usage=[(1, 40, 9, 0, 40), (3, *COUNTED)],
+            id="g1",
+            format="Gemini CLI session",
+            model="gemini-2.5-pro",
+        )
+    ],
+    # chatModel.ts and objectMutationLog.ts of microsoft/vscode, with what microsoft/vscode-copilot-chat keeps in
+    # result.metadata; read 2026-11-23
+    "copilot-chat.json": [
+        Told(WHOLE[1:], usage=[(3, 60, 5, 0, 60)], id="v1", format="Copilot chat of VS Code", model=GPT)
+    ],
+    "copilot-chat.jsonl": [
+        spoken("Copilot chat of VS Code", USER, ("assistant", "It is `oslo.md`."), id="v1"),
+    ],
+    # the events of @github/copilot, as github/copilot-sdk types them in session_events; read 2026-11-23
+    "copilot-cli.jsonl": [
+        Told(
+            WHOLE[1:],
+            id="k1",
+            format="Copilot CLI session",
+            warnings=["messages of sub-agents are left out: 1"],
+        )
+    ],
+    # span_data.py and processors.py in src/agents/tracing of openai/openai-agents-python; read 2026-11-23
+    "openai-agents.jsonl": whole(
+        "OpenAI Agents trace", usage=[(2, 40, 9, 0, 40), (4, *COUNTED)], id="trace_1", model=GPT
+    ),
+    "litellm.jsonl": whole("LiteLLM log", usage=[(4, *COUNTED)], id="chatcmpl-1", model=GPT),
+    "claude-code.jsonl": [
+        Told(
+            [*WHOLE[1:4], SUMMARY, ANSWER],
+            usage=[(1, *COUNTED_BESIDE), (4, 30, 5, 0, 30)],
+            id="s1",
+            format="Claude Code or pi session",
+            model=CLAUDE,
+        )
+    ],
+    "pi.jsonl": [
+        Told(
+            [*WHOLE[1:], BERGEN[0], SUMMARY, BERGEN[1]],
+            usage=[(1, *COUNTED_BESIDE), (3, 50, 5, 20, 70), (6, 30, 5, 0, 30)],
+            id="p1",
+            format="Claude Code or pi session",
+            model=CLAUDE,
+        )
+    ],
+    "codex.jsonl": [
+        Told(
+            [*WHOLE, SUMMARY, *BERGEN],
+            usage=[(2, *COUNTED), (4, 70, 5, 20, 70), (7, 30, 5, 0, 30)],
+            id="x1",
+            format="Codex session",
+            model="gpt-5-codex",
+        )
+    ],
+    "cline.json": [Told(WHOLE[1:], format="Anthropic Messages")],
+    "cline-window.json": [
+        Told(
+            [USER, ("assistant", "Let me look."), ANSWER],
+            [],
+            usage=[(1, *COUNTED_BESIDE)],
+            format="what Cline's window showed",
+            warnings=[
+                "this is what Cline's window showed; the prompts themselves stand in api_conversation_history.json "
+                "beside it"
+            ],
+        )
+    ],
+    "opencode.json": [
+        Told(
+            [*WHOLE[1:4], ("assistant", SUMMARY[1]), *BERGEN],
+            usage=[(1, *COUNTED_BESIDE), (3, 70, 5, 20, 90), (5, 30, 5, 0, 30)],
+            id="o1",
+            format="OpenCode session",
+            model="gpt-5",
+        )
+    ],
+    "aider.md": [
+        spoken(
+            "Aider chat history",
+            ("user", "How is Oslo?\nIn one word."),
+            ("assistant", "Let me look.\n\nIt is sunny."),
+            id="2026-01-01 10:00:00",
+            warnings=["3 lines of Aider's own output are left out"],
+        ),
+        spoken("Aider chat history", *BERGEN, id="2026-01-02 10:00:00"),
+    ],
+    "cursor.md": [spoken("Cursor export", USER, ANSWER, *BERGEN)],
+    "mini-swe-agent.json": [spoken("mini-SWE-agent trajectory", SYSTEM, USER, ANSWER, usage=[(2, *COUNTED)])],
+    "swe-agent.traj": [spoken("SWE-agent trajectory", CALLS, ("user", "Sun"))],
+    "swe-agent-history.traj": [Told(WHOLE[:4], format="SWE-agent trajectory")],
+    "tau-bench.json": whole("tau-bench run"),
+    "openhands.json": whole(
+        "OpenHands events",
+        usage=[(2, *COUNTED)],
+        warnings=["records that hold no message are left out: 2"],
+    ),
+    "open-webui.json": [
+        spoken(
+            "Open WebUI export",
+            usage=[(1, 60, 5, 0, 60)],
+            id="w1",
+            model="llama3.1:8b",
+            warnings=["messages of branches that were left are not counted: 1"],
+        )
+    ],
+    "jupyter-ai.chat": [spoken("jupyter-ai chat")],
+    "jupyter-ai-2.json": [spoken("jupyter-ai chat")],
+    "slack.json": [spoken("Slack export")],
+    "table.csv": [
+        spoken("table", USER, ("assistant", "It is, I think, sunny."), id="c1"),
+        spoken("table", ("user", "Hello"), ("assistant", "Hello.\nHow are you?"), id="c2"),
+    ],
+    "table.tsv": [spoken("table")],
+    "table.yaml": [spoken("OpenAI chat", USER, ("assistant", "It is sunny.\n"))],
+    "transcript.txt": [spoken("text by speakers", USER, ("assistant", "Let me look.\nIt is: sunny."), *BERGEN)],
+    "transcript.md": [spoken("text by speakers")],
+    "headings.md": [
+        spoken(
+            "text by speakers",
+            USER,
+            ("assistant", "Let me look.\n\nUser: nobody said this."),
+            *BERGEN,
+            warnings=["30 characters before the first speaker are left out"],
+        )
+    ],
+    # what "Copy All" of VS Code's chat gives: the user by name
+    "copilot.txt": [spoken("text by speakers", USER, ANSWER, *BERGEN)],
+    # the columns of Copilot's history as Microsoft exports it, saved by a spreadsheet on Windows
+    "table-1252.csv": [
+        spoken(
+            "table",
+            ("user", "How is Ålesund?"),
+            ("assistant", "It’s sunny – now."),
+            warnings=[
+                "the text is not UTF-8 and was read as Windows-1252, first on line 2; "
+                "if letters look wrong, save it as UTF-8"
+            ],
+        )
+    ],
+}
+
+
+def told(trace: Trace) -> Told:
+    """Say what a trace holds, in the words of the table above."""
+    frame = usage_frame(trace)
+    columns = ["message_index", "input_tokens", "output_tokens", "cache_read_tokens", "context_tokens"]
+    models = set(frame["model"]) if len(frame) else {None}
+    return Told(
+        [(message.role, message.text) for message in trace.messages],
+        [(call.id, call.name, json.loads(call.arguments)) for m in trace.messages for call in m.tool_calls],
+        [tuple(row) for row in frame[columns].itertuples(index=False)],
+        len(trace.tools),
+        trace.id,
+        trace.format,
+        models.pop(),
+        list(trace.warnings),
+    )
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_a_format_is_named_and_read_in_full(name: str) -> None:
+    traces = bk.load_traces(FOLDER / name)
+    stem = Path(name).stem
+    for number, expected in enumerate(EXPECTED[name], start=1):
+        expected.id = expected.id or (stem if number == 1 else f"{stem}-{number}")
+    assert [told(trace) for trace in traces] == EXPECTED[name]
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_every_result_answers_a_call_that_stands_before_it(name: str) -> None:
+    for trace in bk.load_traces(FOLDER / name):
+        known: set[str] = set()
+        for message in trace.messages:
+            known |= {call.id for call in message.tool_calls}
+            assert message.role != "tool" or message.tool_call_id in known
+
+
+def test_there_is_a_sample_of_every_format_and_an_expectation_of_every_sample() -> None:
+    assert {path.name for path in FOLDER.iterdir()} == set(EXPECTED)
+    read = {each.format for listed in EXPECTED.values() for each in listed}
+    lists = {"openai-list"}
+    assert {label(row.name) for row in formats() if not row.refuse and row.name not in lists} <= read
+
+
+def test_schemas_of_gemini_and_bedrock_stand_where_those_of_openai_and_anthropic_do() -> None:
+    """Tools whose schema is under another name are not counted as tools without one."""
+    (gemini,), (bedrock,) = (bk.load_traces(FOLDER / name) for name in ("gemini.json", "bedrock.json"))
+    assert gemini.tools[0]["parameters"]["properties"] == {"place": {"type": "string"}}
+    assert bedrock.tools[0]["input_schema"]["properties"] == {"place": {"type": "string"}}
+
+
+def test_a_trace_of_spans_lists_those_that_hold_no_conversation() -> None:
+    listed = {
+        "object": "list",
+        "data": [{"object": "chat.completion", "choices": [{"message": {"role": "assistant", "content": "Hi."}}]}],
+    }
+    (trace,) = load(listed)
+    assert (trace.format, trace.messages[0].text) == ("OpenAI chat", "Hi.")
+
+
+def load(*values: Any, name: str = "toy.jsonl") -> list[Trace]:
+    return bk.load_traces(file("\n".join(json.dumps(value) for value in values).encode(), name))
+
+
+def file(written: bytes, name: str) -> io.BytesIO:
+    stream = io.BytesIO(written)
+    stream.name = name
+    return stream
+
+
+# Streams
+
+USE = {"toolUseId": "c1", "name": "weather"}
+STREAMS: dict[str, list[Any]] = {
+    "OpenAI": [
+        {"id": "x", "choices": [{"delta": {"role": "assistant", "content": "Let me"}}]},
+        {"id": "x", "choices": [{"delta": {"content": " look."}}]},
+        {"choices": [{"delta": {"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "weather"}}]}}]},
+        {"choices": [{"delta": {"tool_calls": [{"index": 0, "function": {"arguments": '{"place":'}}]}}]},
+        {"choices": [{"delta": {"tool_calls": [{"index": 0, "function": {"arguments": ' "Oslo"}'}}]}}]},
+        {"choices": [], "usage": {"prompt_tokens": 60, "completion_tokens": 5}},
+    ],
+    "Anthropic": [
+        {"type": "message_start", "message": {"role": "assistant", "usage": {"input_tokens": 60, "output_tokens": 1}}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Let me look."}},
+        {
+            "type": "content_block_start",
+            "index": 1,
+            "content_block": {"type": "tool_use", "id": "c1", "name": "weather", "input": {}},
+        },
+        {"type": "content_block_delta", "index": 1, "delta": {"partial_json": '{"place": "Oslo"}'}},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 5}},
+    ],
+    "Bedrock": [
+        {"messageStart": {"role": "assistant"}},
+        {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "Let me look."}}},
+        {"contentBlockStart": {"contentBlockIndex": 1, "start": {"toolUse": USE}}},
+        {"contentBlockDelta": {"contentBlockIndex": 1, "delta": {"toolUse": {"input": '{"place": "Oslo"}'}}}},
+        {"metadata": {"usage": {"inputTokens": 60, "outputTokens": 5, "totalTokens": 65}}},
+    ],
+    "Gemini": [
+        {"candidates": [{"content": {"role": "model", "parts": [{"text": "Let me look."}]}}]},
+        {
+            "candidates": [
+                {"content": {"parts": [{"functionCall": {"id": "c1", "name": "weather", "args": {"place": "Oslo"}}}]}}
+            ],
+            "usageMetadata": {"promptTokenCount": 60, "candidatesTokenCount": 5},
+        },
+    ],
+    "Responses": [
+        {"type": "response.created", "response": {"output": []}},
+        {"type": "response.output_text.delta", "delta": "Let me"},
+        {
+            "type": "response.completed",
+            "response": {
+                "output": [
+                    {
+                        "type": "message",
+                        "role": "assistant",
+                        "content": [{"type": "output_text", "text": "Let me look."}],
+                    },
+                    {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": '{"place": "Oslo"}'},
+                ],
+                "usage": {"input_tokens": 60, "output_tokens": 5},
+            },
+        },
+    ],
+}
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+@pytest.mark.parametrize("name", STREAMS)
+def test_the_events_of_a_stream_make_one_answer_with_its_usage(name: str, as_text: bool) -> None:
+    events: Any = STREAMS[name]
+    if as_text:
+        events = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n"
+    (trace,) = load({"request": {"messages": [{"role": "user", "content": "How is Oslo?"}]}, "response": events})
+    assert (told(trace).said, told(trace).calls) == ([USER, CALLS], [OSLO])
+    assert told(trace).usage == [(1, 60, 5, 0, 60)]
+
+
+# Text stays what was said
+
+
+@pytest.mark.parametrize(
+    "text", ['{"value": 7, "text": "inner"}', '[{"type": "text", "text": "inner"}]', '{"messages": "x"}', "[1, 2]"]
+)
+def test_text_that_is_json_is_what_was_said(text: str) -> None:
+    """Logs write bodies as JSON in a text; what people say may be JSON as well."""
+    for value in (
+        {"contents": [{"role": "user", "parts": [{"text": text}]}]},
+        {"prompt": text, "completion": text},
+        [{"type": "human", "data": {"content": text}}],
+        {"messages": [{"role": "user", "content": [{"type": "text", "text": text}, {"type": "cachePoint"}]}]},
+    ):
+        assert {message.text for message in load(value)[0].messages} == {text}
+
+
+# Files that hold no text say so (they loaded as empty, and "Everything fits", in 0.1.0)
+
+
+EMPTY: dict[str, Any] = {
+    "Vercel": [{"id": "1", "role": "user", "parts": [{"type": "step-start"}]}],
+    "Gemini": {"contents": [{"role": "user", "parts": []}]},
+    "LiteLLM": {"call_type": "acompletion", "messages": [{"role": "user", "content": ""}], "response": {}},
+    "OpenAI": {"messages": [{"role": "user", "content": None}, {"role": "assistant", "content": ""}]},
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_a_file_without_any_text_says_so(name: str) -> None:
+    with pytest.warns(
+        UserWarning, match=rf"toy.jsonl, line 1: there is no text in any message of this {name}.*; export"
+    ):
+        (trace,) = load(EMPTY[name])
+    assert trace.is_silent and trace.warnings[0].startswith("there is no text in any message")
+
+
+NOTHING: dict[str, tuple[Any, str]] = {
+    "Alpaca": ({"instruction": "", "output": ""}, "Alpaca without a message"),
+    "Langfuse": ({"type": "GENERATION", "input": None, "output": {}}, "Langfuse observation without a message"),
+    "LiteLLM": ({"call_type": "acompletion", "messages": {}, "response": {}}, "LiteLLM log without a message"),
+    "ChatGPT": ({"mapping": {}, "title": "x"}, "ChatGPT export without a message"),
+}
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_a_record_without_any_message_is_refused_by_its_name(name: str) -> None:
+    value, sentence = NOTHING[name]
+    with pytest.raises(ValueError, match=rf"toy.jsonl, line 1: {sentence}; a trace has at least one message"):
+        load(value)
+
+
+# What is refused names the nearest format, or what to give instead
+
+REFUSED: dict[str, tuple[Any, str]] = {
+    "prompts of Claude Code": (
+        {"display": "hi", "pastedContents": {}, "timestamp": 1, "project": "x"},
+        r"history.jsonl holds prompts alone; give a session of its folder projects",
+    ),
+    "prompts of Codex": ({"session_id": "x", "ts": 1, "text": "hi"}, r"give a rollout of its folder sessions"),
+    "Slack's channels": ([{"id": "C1", "name": "x", "is_general": True, "members": []}], r"give a day's file"),
+    "a notebook": ({"nbformat": 4, "cells": []}, r"a notebook holds cells; give the chat"),
+    "half an Alpaca": ({"instruction": "Say hello."}, r"nearest is Alpaca, which would hold 'output' too; export it"),
+    "a LangSmith run without inputs": ({"run_type": "llm"}, r"nearest is LangSmith run, which would hold 'inputs' too"),
+    "nothing known": ({"zebra": 1}, r"it has 'zebra'; a conversation is an object with 'messages'"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused_names_what_to_give_instead(name: str) -> None:
+    value, sentence = REFUSED[name]
+    with pytest.raises(ValueError, match=sentence) as error:
+        load(value)
+    assert "\n" not in str(error.value)
+
+
+# M3: one field of another type (a raw error in 0.1.0)
+
+HI = {"role": "user", "content": "Hi"}
+WRONG: list[Any] = [
+    {"messages": [HI], "tools": 5},
+    {"messages": [HI], "functions": 5},
+    {"messages": [HI], "contexts": 5},
+    {"messages": [{**HI, "contexts": 5}]},
+    {"request": {"messages": [HI]}, "response": {"choices": ["x"]}},
+    {"request": {"messages": [HI]}, "response": {"choices": 5}},
+    {"request": {"contents": [{"parts": [{"text": "Hi"}]}]}, "response": {"candidates": {}}},
+    {"system": "x", "messages": [{"role": "user", "content": 5}]},
+    {"input": "Hi", "instructions": 5},
+    {"input": [{"type": "reasoning", "summary": [{"text": None}]}, HI]},
+    {"messages": [HI], "usage": [{"input_tokens": 5}]},
+    {"messages": [HI], "usage": 5},
+    {"messages": [HI], "usage": [5]},
+    {"events": [{"name": "gen_ai.user.message", "attributes": {"0": None}}]},  # found by a long run of the mutants
+]
+
+
+@pytest.mark.filterwarnings("ignore:.*there is no text in any message:UserWarning")
+@pytest.mark.parametrize("value", WRONG, ids=lambda value: json.dumps(value)[:60])
+def test_one_field_of_another_type_is_read_over_or_refused_in_words(value: Any) -> None:
+    try:
+        for trace in load(value):
+            usage_frame(trace)
+            trace.demand(len)
+    except ValueError as refusal:
+        assert str(refusal).startswith("toy.jsonl, line 1") and ";" in str(refusal)
+
+
+def test_a_score_beyond_all_floats_is_no_score() -> None:
+    (trace,) = load({"messages": [HI], "contexts": [{"text": "found", "score": 10**400}]})
+    assert trace.contexts[0][0].score is None
+
+
+def test_functions_beside_tools_are_counted_too() -> None:
+    both = {"messages": [HI], "tools": [{"name": "a"}], "functions": [{"name": "b"}]}
+    assert [tool["name"] for tool in load(both)[0].tools] == ["a", "b"]
+
+
+def test_meta_that_is_no_object_is_kept() -> None:
+    (trace,) = load({"messages": [HI], "meta": "from the shop"})
+    assert dict(trace.fields) == {"meta": "from the shop"}
+
+
+def test_nesting_is_bounded_and_half_a_character_is_written_as_an_escape() -> None:
+    deep = "[" * 450 + "]" * 450
+    with pytest.raises(ValueError, match="line 1: nested too deeply"):
+        bk.load_traces(
+            file(b'{"messages": [{"role": "user", "content": "x", "extra": ' + deep.encode() + b"}]}", "deep.jsonl")
+        )
+    (trace,) = load({"messages": [{"role": "user", "content": "half \ud83d"}]})
+    assert bk.load_trace(file(bk.trace.to_line(trace).encode(), "again.jsonl")).messages == trace.messages
+
+
+@pytest.mark.parametrize("name", ["tools", "system", "meta", "parts", "contents"])
+def test_a_key_that_stands_twice_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=f"'{name}' stands twice"):
+        bk.load_traces(file(f'{{"messages": [], "{name}": [], "{name}": []}}'.encode(), "twice.jsonl"))
+
+
+# Containers and tables
+
+
+def test_packed_files_are_opened_by_their_content() -> None:
+    written = (FOLDER / "anthropic.json").read_bytes()
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.writestr("chat/a.json", written)
+        packed.writestr("chat/picture.png", b"\x89PNG")
+        packed.writestr("__MACOSX/a.json", b"\x00")
+    for packed_as in (gzip.compress(written), bz2.compress(written), lzma.compress(written), archive.getvalue()):
+        (trace,) = bk.load_traces(file(packed_as, "chat.bin"))
+        assert told(trace).said == WHOLE
+
+
+def test_of_an_archive_other_files_are_left_out_and_named() -> None:
+    """As Slack's export is: lists of people and channels beside a folder of days for each channel."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.writestr("channels.json", '[{"id": "C1", "is_general": true, "members": []}]')
+        packed.writestr("general/2026-01-01.json", (FOLDER / "slack.json").read_text("utf-8"))
+    with pytest.warns(UserWarning, match=r"hold no conversation are left out: 1, slack.zip/channels.json"):
+        (trace,) = bk.load_traces(file(archive.getvalue(), "slack.zip"))
+    assert told(trace).said == SPOKEN
+
+
+def test_of_an_export_only_the_conversations_are_read() -> None:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.writestr("user.json", '{"id": "me"}')
+        packed.writestr("conversations.json", (FOLDER / "chatgpt.json").read_text("utf-8"))
+    archive.seek(0)
+    assert [trace.id for trace in bk.load_traces(archive)] == ["conv1", "conv2"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"])
+def test_text_of_two_bytes_a_character_is_read(encoding: str) -> None:
+    written = (FOLDER / "openai-chat.jsonl").read_text("utf-8").replace("sunny", "schön")
+    (trace,) = bk.load_traces(file(written.encode(encoding), "chat.jsonl"))
+    assert trace.messages[-1].text == "It is schön."
+
+
+@pytest.mark.parametrize("cut", [20, 60])
+def test_a_broken_archive_is_told(cut: int) -> None:
+    broken = gzip.compress((FOLDER / "anthropic.json").read_bytes())[:cut]
+    with pytest.raises(ValueError, match="chat.gz: cannot be unpacked; .*; pack it again"):
+        bk.load_traces(file(broken, "chat.gz"))
+    with pytest.raises(ValueError, match=r"chat.zip: no zip that can be read; .*; pack it again"):
+        bk.load_traces(file(b"PK\x03\x04 and so on", "chat.zip"))
+
+
+FRAME = pd.DataFrame(
+    {
+        "who": ["user", "bot", "user"],
+        "words": ["How is Oslo?", "It is sunny.", None],
+        "nr": [1, 2, 3],
+        "score": [0.5, None, 1],
+    }
+)
+
+
+def test_columns_of_a_frame_are_chosen_by_name() -> None:
+    (trace,) = bk.load_traces(FRAME, columns={"role": "who", "content": "words"})
+    assert told(trace).said == [*SPOKEN, ("user", "")]
+    assert trace.messages[0].raw["nr"] == 1
+    with pytest.raises(
+        ValueError, match=r"the frame: column 'speaker' was asked for; it has 'who', 'words', .*; choose"
+    ):
+        bk.load_trace(FRAME, columns={"role": "speaker", "content": "words"})
+
+
+def test_a_row_may_be_a_conversation_of_its_own() -> None:
+    frame = pd.DataFrame({"instruction": ["Say hello."], "input": [""], "output": ["Hello."]})
+    assert told(bk.load_trace(frame)).said == [("user", "Say hello."), ("assistant", "Hello.")]
+    frame = pd.DataFrame({"messages": [[HI, {"role": "assistant", "content": "Hello."}]], "source": ["x"]})
+    assert told(bk.load_trace(frame)).said == [("user", "Hi"), ("assistant", "Hello.")]
+
+
+@pytest.mark.parametrize("kind", ["xlsx", "parquet", "feather", "zst"])
+def test_excel_parquet_arrow_and_zstandard_are_an_extra(kind: str, tmp_path: Path) -> None:
+    pytest.importorskip({"xlsx": "openpyxl", "zst": "zstandard"}.get(kind, "pyarrow"))
+    path, rows = tmp_path / f"chat.{kind}", FRAME[:2].rename(columns={"who": "role", "words": "content"})
+    if kind == "xlsx":
+        rows.to_excel(path, index=False)
+    elif kind == "parquet":
+        rows.to_parquet(path)
+    elif kind == "feather":
+        rows.to_feather(path)
+    else:
+        import zstandard
+
+        path.write_bytes(zstandard.compress((FOLDER / "prompt-completion.jsonl").read_bytes()))
+    assert told(bk.load_trace(path)).said == SPOKEN
+
+
+@pytest.mark.parametrize(
+    ("start", "library"),
+    [(b"PAR1", "pyarrow"), (b"ARROW1", "pyarrow"), (b"\x28\xb5\x2f\xfd", "zstandard")],
+)
+def test_an_extra_that_is_not_there_is_named(start: bytes, library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(
+        ImportError, match=rf"a.bin needs {library}, which is not .*; run: pip install 'budgetkit\[files"
+    ):
+        bk.load_traces(file(start + b"x" * 100, "a.bin"))
+
+
+def test_a_broken_table_and_an_old_spreadsheet_are_told(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"a.xls: a spreadsheet of the kind before 2007; .*; save it as .xlsx"):
+        bk.load_traces(file(b"\xd0\xcf\x11\xe0" + b"x" * 100, "a.xls"))
+    pytest.importorskip("zstandard")
+    with pytest.raises(ValueError, match="a.zst: cannot be unpacked; .*; pack it again"):
+        bk.load_traces(file(b"\x28\xb5\x2f\xfd" + b"x" * 100, "a.zst"))
+
+
+def test_aliases_of_yaml_are_refused() -> None:
+    bomb = b"a: &a [x, x, x]\nb: &b [*a, *a]\nmessages: [*b, *b]\n"
+    with pytest.raises(ValueError, match=r"chat.yaml: YAML that cannot be read; an alias"):
+        bk.load_traces(file(bomb, "chat.yaml"))
+
+
+# Choosing among many
+
+
+def test_conversations_are_listed_by_title_and_size_without_building_them() -> None:
+    frame = list_traces(FOLDER / "chatgpt.json")
+    assert frame.to_dict("records") == [
+        {"id": "conv1", "title": "Weather", "format": "ChatGPT export", "messages": 4, "characters": 27},
+        {"id": "conv2", "title": "A picture", "format": "ChatGPT export", "messages": 1, "characters": 13},
+    ]
+    assert bk.load_trace(FOLDER / "chatgpt.json", "A picture").id == "conv2"
+
+
+# Values in memory
+
+
+class Sdk:
+    """As the SDKs of OpenAI, Anthropic and Google write their objects."""
+
+    def __init__(self, **held: Any) -> None:
+        self.held = held
+
+    def model_dump(self) -> dict[str, Any]:
+        return {**self.held, "refusal": None}
+
+
+class Bare:
+    """As older LangChain messages are: a type and a content."""
+
+    type, content = "ai", "Hello."
+
+
+def test_messages_load_as_they_are_whoever_made_them() -> None:
+    function = {"name": "weather", "arguments": "{}"}
+    calls = Sdk(role="assistant", content=None, tool_calls=[Sdk(id="c1", type="function", function=Sdk(**function))])
+    result = {"role": "tool", "tool_call_id": "c1", "content": "Sun"}
+    trace = bk.load_trace([HI, calls, result, Bare(), bk.Message(HI)])
+    assert [m.role for m in trace.messages] == ["user", "assistant", "tool", "assistant", "user"]
+    assert trace.messages[1].tool_calls[0].name == "weather"
+    assert messages_of([HI, calls, result, Bare(), bk.Message(HI)]) == trace.messages
+
+
+def test_a_request_is_a_conversation_and_a_text_is_none() -> None:
+    (trace,) = bk.load_traces({"model": "claude-x", "system": "Be brief.", "messages": [HI]})
+    assert told(trace).said == [SYSTEM, ("user", "Hi")]
+    with pytest.raises(TypeError, match="a value of type object; messages are dictionaries, or objects with a role"):
+        bk.load_trace([object()])
+
+
+def test_langchain_and_openai_objects_load() -> None:
+    messages = pytest.importorskip("langchain_core.messages")
+    call = {"name": "weather", "args": {"place": "Oslo"}, "id": "c1"}
+    trace = bk.load_trace(
+        [
+            messages.SystemMessage("Be brief."),
+            messages.HumanMessage("How is Oslo?"),
+            messages.AIMessage("Let me look.", tool_calls=[call]),
+            messages.ToolMessage("Sun", tool_call_id="c1"),
+            messages.AIMessage("It is sunny."),
+        ]
+    )
+    assert (told(trace).said, told(trace).calls) == (WHOLE, [OSLO])
+
+
+# What was counted wrong in silence in 0.2.0
+
+
+def test_the_instructions_of_a_span_are_counted() -> None:
+    """gen_ai.system_instructions is a list of parts whose text stands under content: 4 tokens instead of 1,201."""
+    attributes = {
+        "gen_ai.system_instructions": [{"type": "text", "content": "word " * 1_200}],
+        "gen_ai.input.messages": [{"role": "user", "parts": [{"type": "text", "content": "Hi"}]}],
+    }
+    (trace,) = load({"spanId": "a", "attributes": attributes})
+    assert trace.messages[0].role == "system" and trace.messages[0].text.count("word") == 1_200
+    as_text = [
+        {"key": key, "value": {"stringValue": json.dumps(written)}} for key, written in attributes.items()
+    ]  # as OTLP writes them
+    (again,) = load({"spanId": "a", "attributes": as_text})
+    assert again.messages[0].text == trace.messages[0].text
+
+
+def test_what_chatgpt_keeps_of_its_user_is_counted() -> None:
+    """model_editable_context holds ChatGPT's memory, which goes to the model with every request."""
+    memory = {"content_type": "model_editable_context", "model_set_context": "1. Likes tea.", "repository": None}
+    mapping = {
+        "a": {"id": "a", "parent": None, "message": {"author": {"role": "assistant"}, "content": memory}},
+        "b": {"id": "b", "parent": "a", "message": {"author": {"role": "user"}, "content": {"parts": ["Hi"]}}},
+    }
+    (trace,) = load({"title": "x", "mapping": mapping, "current_node": "b"})
+    assert told(trace).said == [("assistant", "1. Likes tea."), ("user", "Hi")]
+    assert trace.uncounted == ()
+
+
+@pytest.mark.parametrize("name", ["copilot", "github copilot", "Copilot", "GitHub Copilot"])
+def test_what_copilot_answers_is_the_assistants(name: str) -> None:
+    """The answers counted as the user's own text, or as a section of their own."""
+    (trace,) = bk.load_traces(file(f"User: How is Oslo?\n\n{name}: It is sunny.\n".encode(), "chat.txt"))
+    assert told(trace).said == SPOKEN
+    (trace,) = load([{"role": "user", "content": "How is Oslo?"}, {"role": name, "content": "It is sunny."}])
+    assert told(trace).said == SPOKEN
+
+
+def test_each_part_of_pydantic_ais_messages_has_the_role_it_was_sent_with() -> None:
+    request = {
+        "kind": "request",
+        "parts": [
+            {"part_kind": "system-prompt", "content": "Be brief."},
+            {
+                "part_kind": "user-prompt",
+                "content": [
+                    "Look.",
+                    {"kind": "image-url", "url": "https://x/y.png"},
+                    {"kind": "audio-url", "url": "a"},
+                ],
+            },
+            {"part_kind": "retry-prompt", "content": "No text, please."},
+        ],
+    }
+    (trace,) = load([request])
+    assert told(trace).said == [SYSTEM, ("user", "Look."), ("user", "No text, please.")]
+    assert len(trace.messages[1].images) == 1 and trace.uncounted == ("audio-url",)
+
+
+def test_instructions_that_change_are_named() -> None:
+    parts = [{"part_kind": "user-prompt", "content": "Hi"}]
+    first = {"kind": "request", "instructions": "Be brief.", "parts": parts}
+    (trace,) = load([first, {**first, "instructions": "Be long."}])
+    assert [message.role for message in trace.messages] == ["system", "user", "user"]
+    assert trace.warnings[0] == "instructions that took the place of the first ones, which are counted: 1"
+
+
+def test_a_trace_that_holds_no_more_than_ids_says_so() -> None:
+    span = {"object": "trace.span", "trace_id": "t", "span_data": {"type": "response", "response_id": "resp_1"}}
+    with pytest.raises(ValueError, match="1 answers of which it holds the ids and no text, since OpenAI keeps them; "):
+        load({"object": "trace", "id": "t"}, span)
+
+
+def test_calls_of_which_a_chat_holds_only_what_was_shown_are_named() -> None:
+    call = {"kind": "toolInvocationSerialized", "toolId": "weather", "toolCallId": "c1"}
+    (trace,) = load({"requests": [{"requestId": "r", "message": {"text": "Hi"}, "response": [call]}]})
+    assert trace.warnings[0] == "calls of tools of which the file holds only what the window showed: 1"
+    assert [message.role for message in trace.messages] == ["user", "assistant", "tool"]
+
+
+# What holds no conversation is called by its name
+
+OTHER_KINDS: dict[str, tuple[bytes, str]] = {
+    "a.pdf": (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "a.pdf is a PDF; give the chat as"),
+    "a.png": (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "a.png is a picture; give the text of the chat"),
+    "a.jpg": (b"\xff\xd8\xff\xe0\x00\x10JFIF\x00", "a.jpg is a picture; give"),
+    "a.webp": (b"RIFF\x24\x00\x00\x00WEBPVP8 ", "a.webp is a picture; give"),
+    "a.wav": (b"RIFF\x24\x00\x00\x00WAVEfmt ", "a.wav is a sound; give what was said as text"),
+    "a.mp4": (b"\x00\x00\x00\x20ftypisom\x00", "a.mp4 is a film; give what was said as text"),
+    "a.db": (b"SQLite format 3\x00" + bytes(50), "a.db is a database; export the chat"),
+    "a.html": (b"\n<!DOCTYPE html>\n<html><body>Hi</body></html>", "a.html is a web page; give the chat as JSON"),
+    "a.bin": (b"\x01\x02\x03\x00\x01\x07", "a.bin is a binary file of a kind that is not known; give"),
+    "notes.md": (b"# Notes\n\n- Nobody speaks.\n", "notes.md is Markdown without speakers; who speaks is marked by"),
+    "notes.txt": (b"Nobody speaks.\n", "notes.txt is text without speakers; who speaks is marked by"),
+    "links.md": (b"[A page](https://example.org) of links.\n", "links.md is Markdown without speakers; who"),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_KINDS)
+def test_a_file_of_another_kind_is_called_by_its_name(name: str) -> None:
+    """In 0.2.0 all of these were broken JSON, a line of which was to be mended."""
+    written, sentence = OTHER_KINDS[name]
+    with pytest.raises(ValueError) as error:
+        bk.load_traces(file(written, name))
+    assert str(error.value).startswith(sentence)
+    assert "JSON;" not in str(error.value) and "mend that line" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("member", "kind"),
+    [("word/document.xml", "a Word document"), ("ppt/presentation.xml", "slides"), ("mimetype", "a document of Libre")],
+)
+def test_an_archive_that_is_a_document_is_called_by_its_name(member: str, kind: str) -> None:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.writestr(member, "<x/>")
+        packed.writestr("notes.txt", "User: Hi")
+    with pytest.raises(ValueError, match=f"a.docx is {kind}"):
+        bk.load_traces(file(archive.getvalue(), "a.docx"))
+
+
+def test_broken_json_is_still_told_by_its_line() -> None:
+    with pytest.raises(ValueError, match=r"a.json, line 1: broken JSON; .*; mend that line"):
+        bk.load_traces(file(b'{"messages": [{"role": "user", "content": "x"}', "a.json"))
+
+
+def test_text_that_no_encoding_of_text_explains_is_refused() -> None:
+    with pytest.raises(ValueError, match="neither UTF-8 nor Windows-1252; byte 0x81 cannot stand there"):
+        bk.load_traces(file(b"User: \x81\nAssistant: \x8d\n", "chat.txt"))
+
+
+def test_a_session_whose_last_line_is_still_being_written_is_read() -> None:
+    written = (FOLDER / "copilot-cli.jsonl").read_bytes() + b'{"type": "assistant.mess'
+    (trace,) = bk.load_traces(file(written, "events.jsonl"))
+    assert told(trace).said == WHOLE[1:]
+    assert "lines that cannot be read as JSON are left out: 1, line 9" in trace.warnings

@@ -1,0 +1,115 @@
+"""Frames: what makers bill beyond the text, where their vocabulary, or a rebuilt one, counts the text.
+
+The numbers of recorded calls are not repeated here; each rule is, on the smallest request that shows it. Texts are
+counted by their characters, so that every number can be checked by eye and no extra is needed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from budgetkit.files import read_toml
+from budgetkit.requests import count_request, read_request
+from budgetkit.requests.charges import sizes
+from budgetkit.requests.frames import FrameRules, frame_for
+
+USER = {"role": "user", "content": "Hi"}
+TOOL = {"name": "ping", "description": "Ask", "input_schema": {"type": "object"}}
+SHOWN = '<function>{"description": "Ask", "name": "ping", "parameters": {"type": "object"}}</function>\n'
+
+
+def billed(model: str, **body: Any) -> int:
+    """Count a request by its model's frame, a token a character."""
+    frame = frame_for(model)
+    assert frame is not None
+    request = read_request({"model": model, **body})
+    return sum(sizes(FrameRules(frame, model).charges(request), len))
+
+
+def claude(model: str, *messages: dict[str, Any], **body: Any) -> int:
+    return billed(model, messages=list(messages) or [USER], max_tokens=9, anthropic_version="x", **body)
+
+
+@pytest.mark.parametrize(("model", "request_costs"), [("claude-haiku-4-5", 7), ("claude-opus-4-7", 11)])
+def test_a_message_to_claude_costs_its_text_and_a_frame(model: str, request_costs: int) -> None:
+    assert claude(model) == request_costs + 2
+
+
+def test_claude_bills_each_change_of_speaker_but_not_that_to_an_answer_that_is_gone_on_with() -> None:
+    answer = {"role": "assistant", "content": "Oh"}
+    assert claude("claude-sonnet-4-5", USER, answer, USER) == 7 + 2 + 3 + 2 + 3 + 2
+    assert claude("claude-opus-4-8", USER, answer, USER) == 6 + 2 + 2 + 2 + 2 + 2
+    assert claude("claude-sonnet-4-5", USER, answer) == 7 + 2 + 2
+    assert claude("claude-sonnet-4-5", USER, USER) == 7 + 2 + 1 + 2
+    assert claude("claude-sonnet-4-5", answer, USER) == 7 + 12 + 2 + 3 + 2
+
+
+def test_claudes_blocks_are_one_text_and_a_leading_line_break_of_the_system_text_is_free() -> None:
+    blocks = [{"type": "text", "text": "H"}, {"type": "text", "text": "i"}]
+    request = read_request(
+        {"model": "claude-3-opus", "system": "Be", "messages": [{"role": "user", "content": blocks}]}
+    )
+    frame = frame_for("claude-3-opus")
+    assert frame is not None
+    assert ("Hi",) in [charge.texts for charge in FrameRules(frame, "claude-3-opus").charges(request)]
+    assert claude("claude-sonnet-4-5", system="Be") == 7 + 2 + 2
+    assert claude("claude-sonnet-4-5", system="\nBe") == 7 + 3 - 1 + 2
+    assert claude("claude-sonnet-4-6", system="Be") == 7 + 2 + 1 + 2
+
+
+def test_claude_is_shown_all_tools_as_one_text_with_sorted_keys() -> None:
+    plain = 7 + 2 + len(SHOWN)
+    assert claude("claude-haiku-4-5", tools=[TOOL]) == plain + 497
+    assert claude("claude-haiku-4-5", tools=[TOOL, TOOL]) == plain + 497 + len(SHOWN)
+    assert claude("claude-haiku-4-5", tools=[TOOL], system="Be") == plain + 497 + 2 + 1
+    assert claude("claude-sonnet-4-6", tools=[TOOL]) == plain + 498
+    assert claude("claude-haiku-4-5", tools=[TOOL], tool_choice={"type": "any"}) == plain + 589
+    named = {"type": "tool", "name": "ping"}
+    assert claude("claude-haiku-4-5", tools=[TOOL], tool_choice=named) == plain + 591 + len("ping")
+
+
+def test_claude_is_shown_an_answer_schema_indented() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}}
+    shown = '{\n  "type": "object",\n  "properties": {\n    "a": {\n      "type": "string"\n    }\n  }\n}'
+    body = {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
+    assert claude("claude-haiku-4-5", **body) == 7 + 2 + 81 + len(shown)
+
+
+def test_claudes_thinking_and_calls_cost_constants() -> None:
+    assert claude("claude-haiku-4-5", thinking={"type": "enabled", "budget_tokens": 1024}) == 7 + 2 + 29
+    assert claude("claude-haiku-4-5", thinking={"type": "adaptive"}) == 7 + 2
+    call = {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "ping", "input": {"to": "me"}}]}
+    result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "up"}]}
+    assert claude("claude-haiku-4-5", USER, call, result) == 7 + 2 + 3 + (40 + 14 + 4 + 2 + 2) + 3 + 2
+
+
+def test_gemini_bills_a_token_for_each_content_since_2_5() -> None:
+    contents = [{"role": "user", "parts": [{"text": "Hi"}]}, {"role": "model", "parts": [{"text": "Oh"}]}]
+    system = {"parts": [{"text": "Be"}]}
+    assert billed("gemini-2.5-flash", contents=contents, systemInstruction=system) == 6 + 3
+    assert billed("gemini-2.0-flash", contents=contents, systemInstruction=system) == 6
+
+
+def test_chat_templates_bill_each_message_by_its_role() -> None:
+    messages = [{"role": "system", "content": "Be"}, USER, {"role": "assistant", "content": "Oh"}, USER]
+    assert billed("deepseek-v4-flash", messages=messages) == 8 + 1 + 2 * 1 + 3 + 2
+    assert billed("Qwen3-4B", messages=messages) == 8 + 3 + 4 * 5
+    assert billed("Qwen/Qwen3.5-9B", messages=messages) == 8 + 5 + 4 * 5
+
+
+def test_every_frame_says_how_many_recorded_calls_confirm_it_and_is_the_first_for_some_model() -> None:
+    rows = read_toml("frames.toml")["frame"]
+    assert all(re.fullmatch(r"(text|tools) \d+ of \d+ projects?.*", row["rows"]) for row in rows)
+    names = ["claude-opus-4-7", "claude-opus-4-8", "claude-sonnet-4-6", "claude-4.5-haiku", "claude-sonnet-4"]
+    names += ["claude-3-7-sonnet", "claude-3-5-sonnet", "claude-3-haiku", "claude-3-opus", "claude-3-sonnet"]
+    names += ["gemini-2.0-flash", "gemini-2.5-pro", "gemini-3-pro", "deepseek-chat", "qwen3.5", "qwen3"]
+    assert [frame.name for name in names if (frame := frame_for(name))] == [row["name"] for row in rows]
+
+
+def test_without_a_vocabulary_the_estimate_of_the_family_counts() -> None:
+    counted = count_request({"model": "claude-2.1", "messages": [USER], "system": "Be"})
+    assert "rules of claude-2" in counted.counted_by
+    assert counted.basis == "estimate"

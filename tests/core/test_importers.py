@@ -1,0 +1,376 @@
+"""Conversations in the formats of providers and agents: each kind of file at its smallest, read in full."""
+
+from __future__ import annotations
+
+import json
+from io import BytesIO
+from typing import Any
+
+import pytest
+
+import budgetkit as bk
+from budgetkit.trace import to_line, usage_frame
+
+WEATHER = {"type": "object", "properties": {"place": {"type": "string"}}}
+
+
+def loaded(*values: Any, name: str = "toy.jsonl") -> list[bk.Trace]:
+    """Load values that stand a line each."""
+    stream = BytesIO("\n".join(json.dumps(value) for value in values).encode())
+    stream.name = name
+    return bk.load_traces(stream)
+
+
+def said(trace: bk.Trace) -> list[tuple[str, str]]:
+    return [(message.role, message.text) for message in trace.messages]
+
+
+ANTHROPIC = {
+    "model": "claude-sonnet-4-5",
+    "max_tokens": 100,
+    "system": [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}],
+    "tools": [{"name": "weather", "description": "Look it up", "input_schema": WEATHER}],
+    "messages": [
+        {"role": "user", "content": "How is Oslo?"},
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "I should look.", "signature": "s"},
+                {"type": "text", "text": "Let me look."},
+                {"type": "tool_use", "id": "1", "name": "weather", "input": {"place": "Oslo"}},
+                {"type": "tool_use", "id": "2", "name": "weather", "input": {"place": "Bergen"}},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": "1", "content": [{"type": "text", "text": "Sun"}]},
+                {"type": "tool_result", "tool_use_id": "2", "content": "Rain", "is_error": False},
+                {"type": "text", "text": "And now?"},
+                {"type": "image", "source": {"type": "url", "url": "https://example.org/sky.png"}, "width": 28},
+            ],
+        },
+    ],
+}
+
+
+def test_anthropic_messages_become_chat_messages() -> None:
+    (trace,) = loaded(ANTHROPIC)
+    assert said(trace) == [
+        ("system", "Be brief."),
+        ("user", "How is Oslo?"),
+        ("assistant", "Let me look."),
+        ("tool", "Sun"),
+        ("tool", "Rain"),
+        ("user", "And now?"),
+    ]
+    assert [(c.id, c.name, c.arguments) for c in trace.messages[2].tool_calls] == [
+        ("1", "weather", '{"place": "Oslo"}'),
+        ("2", "weather", '{"place": "Bergen"}'),
+    ]
+    assert trace.messages[2].raw["reasoning_content"] == "I should look."
+    assert [m.tool_call_id for m in trace.messages[3:5]] == ["1", "2"]
+    assert len(trace.messages[5].images) == 1
+    assert trace.tools[0]["input_schema"] == WEATHER
+    assert trace.fields == {"model": "claude-sonnet-4-5", "max_tokens": 100, "format": "anthropic"}
+
+
+RESPONSES = {
+    "model": "gpt-5",
+    "instructions": "Be brief.",
+    "input": [
+        {"role": "user", "content": [{"type": "input_text", "text": "How is Oslo?"}]},
+        {"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": "I should look."}]},
+        {"type": "function_call", "call_id": "1", "name": "weather", "arguments": '{"place": "Oslo"}'},
+        {"type": "function_call", "call_id": "2", "name": "weather", "arguments": '{"place": "Bergen"}'},
+        {"type": "function_call_output", "call_id": "1", "output": "Sun"},
+        {"type": "function_call_output", "call_id": "2", "output": "Rain"},
+        {
+            "type": "message",
+            "role": "user",
+            "content": [{"type": "input_text", "text": "And now?"}, {"type": "input_image", "image_url": "u"}],
+        },
+        {"type": "item_of_next_year", "text": "New."},
+    ],
+    "tools": [{"type": "function", "name": "weather", "description": "Look it up", "parameters": WEATHER}],
+}
+
+
+def test_openai_responses_become_chat_messages() -> None:
+    (trace,) = loaded(RESPONSES)
+    assert said(trace) == [
+        ("system", "Be brief."),
+        ("user", "How is Oslo?"),
+        ("assistant", ""),
+        ("tool", "Sun"),
+        ("tool", "Rain"),
+        ("user", "And now?"),
+        ("assistant", "New."),
+    ]
+    assert [c.id for c in trace.messages[2].tool_calls] == ["1", "2"]
+    assert trace.messages[2].raw["reasoning_content"] == "I should look."
+    assert len(trace.messages[5].images) == 1
+    assert len(trace.tools) == 1
+
+
+def test_the_input_of_a_response_may_be_a_text() -> None:
+    assert said(loaded({"input": "Hello world"})[0]) == [("user", "Hello world")]
+
+
+GEMINI = {
+    "systemInstruction": {"parts": [{"text": "Be brief."}]},
+    "tools": [{"functionDeclarations": [{"name": "weather", "description": "Look it up", "parameters": WEATHER}]}],
+    "contents": [
+        {"role": "user", "parts": [{"text": "How is Oslo?"}]},
+        {
+            "role": "model",
+            "parts": [
+                {"text": "I should look.", "thought": True},
+                {"text": "Let me look."},
+                {"functionCall": {"name": "weather", "args": {"place": "Oslo"}}},
+                {"functionCall": {"name": "weather", "args": {"place": "Bergen"}}},
+            ],
+        },
+        {
+            "role": "user",
+            "parts": [
+                {"functionResponse": {"name": "weather", "response": {"sky": "Sun"}}},
+                {"functionResponse": {"name": "weather", "response": {"sky": "Rain"}}},
+            ],
+        },
+        {"role": "user", "parts": [{"text": "And now?"}, {"inlineData": {"mimeType": "image/png", "data": ""}}]},
+    ],
+    "generationConfig": {"temperature": 0},
+}
+
+
+def test_gemini_contents_become_chat_messages() -> None:
+    (trace,) = loaded(GEMINI)
+    assert said(trace) == [
+        ("system", "Be brief."),
+        ("user", "How is Oslo?"),
+        ("assistant", "Let me look."),
+        ("tool", '{"sky": "Sun"}'),
+        ("tool", '{"sky": "Rain"}'),
+        ("user", "And now?"),
+    ]
+    assert [c.id for c in trace.messages[2].tool_calls] == ["weather-1", "weather-2"]
+    assert [m.tool_call_id for m in trace.messages[3:5]] == ["weather-1", "weather-2"]
+    assert len(trace.messages[5].images) == 1
+    assert trace.tools[0]["name"] == "weather"
+    assert trace.fields["generationConfig"] == {"temperature": 0}
+
+
+def event(kind: str, content: Any, **more: Any) -> dict[str, Any]:
+    about = {"type": kind, "sessionId": "s1", "timestamp": "2026-11-21T10:00:00Z", "isSidechain": False}
+    message = {"role": kind, "content": content, **more.pop("message", {})}
+    return {**about, "message": message, **more}
+
+
+USAGE = {"input_tokens": 3, "cache_read_input_tokens": 900, "cache_creation_input_tokens": 40, "output_tokens": 5}
+SESSION = [
+    {"type": "summary", "summary": "An older session", "leafUuid": "x"},
+    event("user", "How is Oslo?", cwd="somewhere"),
+    event("assistant", [{"type": "text", "text": "Let me look."}], message={"id": "m1", "usage": USAGE}),
+    event(
+        "assistant",
+        [{"type": "tool_use", "id": "1", "name": "Weather", "input": {}}],
+        message={"id": "m1", "usage": USAGE},
+    ),
+    event("user", [{"type": "tool_result", "tool_use_id": "1", "content": "Sun"}]),
+    event("user", "What a sub-agent was told", isSidechain=True),
+    event("user", "And now?"),
+]
+
+
+def test_a_claude_code_session_is_a_conversation_and_its_side_chain_another() -> None:
+    main, side = loaded(*SESSION)
+    assert main.id == "s1"
+    assert said(main) == [
+        ("user", "How is Oslo?"),
+        ("assistant", "Let me look."),
+        ("tool", "Sun"),
+        ("user", "And now?"),
+    ]
+    assert len(main.messages[1].tool_calls) == 1
+    assert main.messages[0].raw["event"]["cwd"] == "somewhere"
+    assert main.messages[0].raw["timestamp"] == "2026-11-21T10:00:00Z"
+    assert main.fields["other_lines"] == [SESSION[0]]
+    assert (side.id, said(side)) == ("s1 side chain", [("user", "What a sub-agent was told")])
+
+
+def test_what_the_provider_counted_is_kept_and_anthropics_cached_tokens_are_added() -> None:
+    (row,) = usage_frame(loaded(*SESSION)[0]).iloc[:, :8].to_dict("records")
+    assert row == {
+        "message_index": 1,
+        "model": None,
+        "input_tokens": 3,
+        "output_tokens": 5,
+        "cache_read_tokens": 900,
+        "cache_write_tokens": 40,
+        "context_tokens": 943,
+        "fresh_tokens": 3,
+    }
+
+
+def test_the_web_sessions_of_claude_code_hold_the_same_events() -> None:
+    (trace,) = loaded({"loglines": SESSION[:5]}, name="session.json")
+    assert [message.role for message in trace.messages] == ["user", "assistant", "tool"]
+
+
+def test_a_pi_session_has_roles_of_its_own() -> None:
+    call = {"type": "toolCall", "id": "1", "name": "read", "arguments": {"path": "a"}}
+    lines = [
+        {"type": "session", "id": "p1", "modelId": "claude-sonnet-4-5"},
+        {"type": "message", "message": {"role": "user", "content": [{"type": "text", "text": "Read a"}]}},
+        {"type": "message", "message": {"role": "assistant", "content": [call], "usage": {"input": 7, "cacheRead": 2}}},
+        {
+            "type": "message",
+            "message": {"role": "toolResult", "toolCallId": "1", "content": [{"type": "text", "text": "A"}]},
+        },
+    ]
+    (trace,) = loaded(*lines)
+    assert trace.id == "p1"
+    assert said(trace) == [("user", "Read a"), ("assistant", ""), ("tool", "A")]
+    assert usage_frame(trace)["context_tokens"].tolist() == [9]
+
+
+def test_a_trajectory_of_swe_agent_is_what_it_sent() -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "bash", "arguments": "{}"}}
+    history = [
+        {"role": "system", "content": "Fix it.", "agent": "main"},
+        {"role": "user", "content": "The issue"},
+        {"role": "assistant", "content": "Look.", "tool_calls": [call], "thought": "Look."},
+        {"role": "tool", "content": "a.txt", "tool_call_ids": ["1"]},
+    ]
+    (trace,) = loaded({"trajectory": [], "history": history, "info": {"exit_status": "submitted"}}, name="run.traj")
+    assert [m.role for m in trace.messages] == ["system", "user", "assistant", "tool"]
+    assert trace.messages[3].tool_call_id == "1"
+    assert trace.messages[0].raw["agent"] == "main"
+    assert trace.fields["info"] == {"exit_status": "submitted"}
+
+
+def test_a_trajectory_without_a_history_is_told_by_its_steps() -> None:
+    steps = [{"action": "ls", "observation": "a.txt", "response": "Look. ls", "state": {"open_file": "n/a"}}]
+    assert said(loaded({"trajectory": steps})[0]) == [("assistant", "Look. ls"), ("user", "a.txt")]
+
+
+HI, HELLO = {"role": "user", "content": "Hi"}, {"type": "text", "text": "Hello."}
+CALLS: list[tuple[dict[str, Any], int]] = [
+    (
+        {
+            "request": {"model": "gpt-4o", "messages": [HI]},
+            "response": {
+                "choices": [{"message": {"role": "assistant", "content": "Hello."}}],
+                "usage": {"prompt_tokens": 8},
+            },
+        },
+        8,
+    ),
+    (
+        {
+            "request": {"input": "Hi"},
+            "response": {
+                "output": [{"type": "message", "role": "assistant", "content": [HELLO | {"type": "output_text"}]}],
+                "usage": {"input_tokens": 8, "input_tokens_details": {"cached_tokens": 4}},
+            },
+        },
+        8,
+    ),
+    (
+        {
+            "request": {"model": "claude-3", "messages": [HI]},
+            "response": {"content": [HELLO], "usage": {"input_tokens": 8, "cache_read_input_tokens": 4}},
+        },
+        12,
+    ),
+    (
+        {
+            "request": {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]},
+            "response": {
+                "candidates": [{"content": {"parts": [{"text": "Hello."}]}}],
+                "usageMetadata": {"promptTokenCount": 8},
+            },
+        },
+        8,
+    ),
+]
+
+
+@pytest.mark.parametrize(("recorded", "context"), CALLS, ids=["chat", "responses", "anthropic", "gemini"])
+def test_a_recorded_call_ends_with_its_answer_and_tells_what_was_counted(
+    recorded: dict[str, Any], context: int
+) -> None:
+    (trace,) = loaded(recorded)
+    assert said(trace) == [("user", "Hi"), ("assistant", "Hello.")]
+    assert usage_frame(trace)["context_tokens"].tolist() == [context]
+
+
+FILES: dict[str, list[Any]] = {
+    "anthropic": [ANTHROPIC],
+    "responses": [RESPONSES],
+    "gemini": [GEMINI],
+    "session": SESSION,
+    "calls": [recorded for recorded, _ in CALLS],
+}
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_unknown_fields_survive_a_round_trip(name: str) -> None:
+    """Written as lines and read again, every trace is the same, down to what no importer understands."""
+    marked = json.loads(json.dumps(FILES[name]))
+    for value in marked:
+        value["x_unknown"] = {"kept": True}
+    traces = loaded(*marked)
+    again = loaded(*[json.loads(to_line(trace)) for trace in traces])
+    assert [(t.id, t.messages, t.tools, t.fields) for t in again] == [
+        (t.id, t.messages, t.tools, t.fields) for t in traces
+    ]
+    assert any("x_unknown" in to_line(trace) for trace in again)
+
+
+def test_a_message_carries_what_it_was_made_of() -> None:
+    strange = json.loads(json.dumps(ANTHROPIC))
+    strange["messages"][1]["content"][1]["x_unknown"] = 7
+    (trace,) = loaded(strange)
+    assert trace.messages[2].raw["native"] == strange["messages"][1]
+
+
+def test_passages_outside_the_messages_survive_a_round_trip() -> None:
+    (trace,) = loaded({"messages": [{"role": "user", "content": "Hi"}], "contexts": [{"text": "Found.", "score": 0.5}]})
+    (again,) = loaded(json.loads(to_line(trace)))
+    assert (again.contexts, again.messages) == (trace.contexts, trace.messages)
+
+
+def test_passages_of_any_message_survive_a_round_trip() -> None:
+    passages = bk.Message({"role": "user", "contexts": ["Found."]}).contexts
+    messages = tuple(bk.Message({"role": role, "content": role}) for role in ("user", "assistant", "user"))
+    (again,) = loaded(json.loads(to_line(bk.Trace("toy", messages, contexts={0: passages}))))
+    assert again.contexts == {0: passages}
+
+
+def test_what_a_session_lacks_never_refuses_it() -> None:
+    """A message without content, a result without its call and a message without a role, as in a cut file."""
+    assert said(loaded(*SESSION[:2], event("assistant", 7))[0])[-1] == ("assistant", "")
+    (trace,) = loaded(SESSION[1], event("user", [{"type": "tool_result", "tool_use_id": "9", "content": "?"}]))
+    assert (said(trace)[-1], trace.warnings) == (
+        ("function", "?"),
+        ("tool results that answer no call here, counted as texts: 1",),
+    )
+    (trace,) = loaded(SESSION[1], {**SESSION[1], "message": {"content": "nobody"}})
+    assert (len(trace.messages), trace.warnings) == (1, ("messages without a role are passed over: 1",))
+
+
+def test_sections_are_mapped_again_in_one_expression() -> None:
+    (trace,) = loaded(*SESSION[:5])
+    roles = {"user": "asked", "assistant": "said", "tool": "results", "current": "asked", "step": "results"}
+    assert trace.demand(len, roles=roles).columns.tolist() == ["asked", "said", "results"]
+    by_tool = trace.demand(len, roles=lambda m: "results" if m.role == "tool" else "talk")
+    assert by_tool.columns.tolist() == ["talk", "results"]
+
+
+def test_openais_chat_format_is_left_as_it_is() -> None:
+    plain = {"messages": [{"role": "user", "content": "Hi"}], "model": "gpt-4o"}
+    (trace,) = loaded(plain)
+    assert trace.messages[0].raw == {"role": "user", "content": "Hi"}
+    assert trace.fields == {"model": "gpt-4o"}

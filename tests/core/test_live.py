@@ -1,0 +1,515 @@
+"""A conversation while it runs: what the next request holds, and that it is what replay says it is."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import threading
+from typing import Any, Literal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import budgetkit as bk
+from budgetkit import policies
+from budgetkit.conversation import Request, trimming
+from budgetkit.pruning.history import NEVER
+from budgetkit.pruning.policies import Policy
+from tests.conftest import examples
+from tests.lab.test_replay import BY, COMMON, SHARES, SIMPLE, TABLES, window
+from tests.slow_replay import ONE_A_CHARACTER, message
+
+
+def written(messages: list[Any]) -> str:
+    return "s" * (len(messages) + 3)
+
+
+SUMMARISED = st.builds(policies.Summarise, SHARES, text=st.just(written), **COMMON)
+LIVE = st.one_of(SIMPLE.filter(lambda p: not isinstance(p, policies.Summarise)), SUMMARISED)
+PRUNING = st.one_of(LIVE, st.builds(policies.Chain, st.lists(LIVE, min_size=1, max_size=3), **COMMON))
+RETURNING = st.builds(policies.BringBack, PRUNING, SHARES, st.integers(0, 2), **COMMON)
+ANY_POLICY = st.one_of(PRUNING, RETURNING)
+
+
+@st.composite
+def traces(draw: st.DrawFn) -> bk.Trace:
+    """Any conversation whose tool results come before the next request, or never; results without calls among them."""
+    said = [message("system", draw(st.integers(0, 9)))] if draw(st.booleans()) else []
+    said.append(message("user", draw(st.integers(0, 30))))
+    for place in range(draw(st.integers(0, 14))):
+        kind = draw(st.sampled_from(["user", "user", "answer", "call", "broken", "stray"]))
+        size = draw(st.integers(0, 30))
+        if kind in ("call", "broken"):
+            names = [f"{place}.{n}" for n in range(draw(st.integers(1, 2)))]
+            calls = [{"id": name, "type": "function", "function": {"name": "", "arguments": ""}} for name in names]
+            said.append(message("assistant", size, tool_calls=calls))
+            answered = names if kind == "call" else names[1:]
+            said += [message("tool", draw(st.integers(0, 30)), tool_call_id=name) for name in answered]
+        elif kind == "stray":
+            said.append(message("tool", size, tool_call_id="nobody asked"))
+        else:
+            said.append(message("user" if kind == "user" else "assistant", size))
+    passages = ["p" * draw(st.integers(1, 9))]
+    with_passages = {i for i, m in enumerate(said) if m.role == "user" and draw(st.booleans())}
+    said = [bk.Message({**m.raw, "contexts": passages}) if i in with_passages else m for i, m in enumerate(said)]
+    said = [bk.Message({**m.raw, "name": str(i)}) for i, m in enumerate(said)]
+    return bk.Trace("any", tuple(said), contexts={i: said[i].contexts for i in with_passages})
+
+
+def driven(
+    talk: bk.Conversation, trace: bk.Trace, by: Literal["turn", "request"], saved_between: Any = None
+) -> list[Request]:
+    """Drive a conversation with what was recorded, a request where replay has one."""
+    found, done = [], 0
+    for request in bk.replay(trace, window(100), policies.OldestFirst(), counter=len, by=by).placed.requests:
+        talk.add(*trace.messages[done : request.sent])
+        done = request.sent
+        found.append(talk.request())
+        talk = talk if saved_between is None else saved_between(talk)
+    return found
+
+
+START_ON = st.sampled_from(["any", "user"])
+
+
+@given(traces(), ANY_POLICY, BY, TABLES, st.integers(0, 160), START_ON)
+@settings(max_examples=examples(200))
+def test_live_and_replay_are_one_engine(
+    trace: bk.Trace,
+    policy: Policy,
+    by: Literal["turn", "request"],
+    roles: dict[str, str],
+    size: int,
+    start_on: Literal["any", "user"],
+) -> None:
+    """Request by request: the same messages of the recorded ones, the same size, section by section."""
+    budget = window(size, roles)
+    outcome = bk.replay(trace, budget, policy, counter=len, framing=ONE_A_CHARACTER, by=by, start_on=start_on)
+    more: dict[str, Any] = {"framing": ONE_A_CHARACTER, "shorten": False, "overrun": "tell", "start_on": start_on}
+    talk = bk.Conversation(budget, policy, len, **more)
+    frame, sections = outcome.frame(), outcome.sections()
+    for number, request in enumerate(driven(talk, trace, by), start=1):
+        said = {int(each["name"]): each["content"] for each in request.messages if "name" in each}
+        start, back = outcome.placed.requests[number - 1].start, outcome.returned[number - 1]
+        present = outcome.present(number)
+        assert list(said) == [*(s for s in present if s < start), *back, *(s for s in present if s >= start)]
+        for slot, content in said.items():
+            shrunk = NEVER < outcome.kept.shrunk[slot] < number
+            assert content == trace.messages[slot].text or (shrunk and len(content) < len(trace.messages[slot].text))
+        granted = sections[sections["request"] == number].set_index("section")["tokens"]
+        assert {g.section: g.granted for g in request.plan.grants if g.section != "history"} == {
+            s: t for s, t in granted.items() if s != "history"
+        }
+        assert request.plan["history"].demand == frame["history"][number - 1]
+        assert len(request.summaries) == frame["summary_calls"][number - 1]
+
+
+@given(traces(), ANY_POLICY, BY, st.integers(0, 160))
+@settings(max_examples=examples(100))
+def test_a_request_that_has_to_begins_with_the_user_or_with_a_summary_in_that_role(
+    trace: bk.Trace, policy: Policy, by: Literal["turn", "request"], size: int
+) -> None:
+    """Some providers refuse any other; a history of one section is meant, and a conversation in which a user speaks."""
+    past = dict.fromkeys(("user", "assistant", "tool"), "history")
+    roles = {"system": "system", "context": "knowledge", "current": "current", "step": "current", **past}
+    more: dict[str, Any] = {"framing": ONE_A_CHARACTER, "shorten": False, "overrun": "tell", "start_on": "user"}
+    for request in driven(bk.Conversation(window(size, roles), policy, len, **more), trace, by):
+        speakers = [message["role"] for message in request.messages if message["role"] != "system"]
+        assert speakers[:1] == ["user"]
+
+
+def test_whose_message_a_request_begins_with_is_one_of_two_words() -> None:
+    with pytest.raises(ValueError, match="start_on"):
+        bk.Conversation(window(100), counter=len, start_on="assistant")  # type: ignore[arg-type] # on purpose
+
+
+@given(traces(), ANY_POLICY, BY, TABLES, st.integers(0, 160), START_ON)
+@settings(max_examples=examples(60))
+def test_saved_and_loaded_between_any_two_requests_it_goes_on_as_if_nothing_was(
+    trace: bk.Trace,
+    policy: Policy,
+    by: Literal["turn", "request"],
+    roles: dict[str, str],
+    size: int,
+    start_on: Literal["any", "user"],
+) -> None:
+    more: dict[str, Any] = {"framing": ONE_A_CHARACTER, "overrun": "tell", "start_on": start_on}
+
+    def again(talk: bk.Conversation) -> bk.Conversation:
+        json.loads(talk.to_json())
+        return bk.Conversation.from_json(talk.to_json(), policy, len, **more)
+
+    whole = driven(bk.Conversation(window(size, roles), policy, len, **more), trace, by)
+    parted = driven(bk.Conversation(window(size, roles), policy, len, **more), trace, by, again)
+    assert whole == parted
+
+
+def test_a_role_that_the_budget_has_no_room_for_is_refused_before_the_conversation_holds_it() -> None:
+    """Every later request raised before, whatever was added."""
+    talk = bk.Conversation(bk.presets.working_memory(400, output=50), counter=len)
+    talk.add({"role": "user", "content": "hello"})
+    with pytest.raises(ValueError, match="a message whose role is 'usr', and this budget has no section .*; known are"):
+        talk.add({"role": "assistant", "content": "hi"}, {"role": "usr", "content": "x"})
+    assert [message["content"] for message in talk.request().messages] == ["hello"]
+
+
+def test_a_saved_conversation_whose_roles_name_no_section_is_refused_as_none() -> None:
+    """A raw LookupError before, found by changing one thing in what was saved."""
+    saved = json.loads(bk.Conversation(bk.presets.working_memory(400, output=50), counter=len).to_json())
+    del saved["budget"]["roles"]["user"]
+    with pytest.raises(
+        ValueError, match="no saved conversation: LookupError no section 'user' in this budget; .*; give the whole"
+    ):
+        bk.Conversation.from_json(json.dumps(saved), counter=len)
+
+
+@given(traces(), ANY_POLICY, BY, TABLES, st.integers(0, 160))
+@settings(max_examples=examples(60))
+def test_no_request_holds_a_call_without_its_results_or_is_larger_than_it_says(
+    trace: bk.Trace, policy: Policy, by: Literal["turn", "request"], roles: dict[str, str], size: int
+) -> None:
+    talk = bk.Conversation(window(size, roles), policy, len, framing=ONE_A_CHARACTER, overrun="tell")
+    for request in driven(talk, trace, by):
+        said = [bk.Message(each) for each in request.messages]
+        called = [call.id for each in said for call in each.tool_calls]
+        assert called == [each.tool_call_id for each in said if each.role == "tool"]
+        assert ONE_A_CHARACTER.request(said, len) <= request.tokens
+        assert request.tokens <= size + request.over
+
+
+@pytest.mark.parametrize("preset", ["agent", "working_memory"])
+def test_results_leave_with_their_calls_though_a_budget_has_a_section_of_their_own(preset: str) -> None:
+    """0.1.0's engine of replay left the results of calls that had gone, which providers refuse."""
+    talk = bk.Conversation(bk.presets.PRESETS[preset](4_000), counter=len, framing=ONE_A_CHARACTER, overrun="tell")
+    for turn in range(30):
+        call = {"id": str(turn), "function": {"name": "look", "arguments": "{}"}}
+        talk.add({"role": "user", "content": "why " * 20}, {"role": "assistant", "tool_calls": [call]})
+        talk.add({"role": "tool", "tool_call_id": str(turn), "content": "seen " * 9})
+        said = [*map(bk.Message, talk.request().messages)]
+        talk.add({"role": "assistant", "content": "so " * 40})
+        assert [c.id for m in said for c in m.tool_calls] == [m.tool_call_id for m in said if m.role == "tool"]
+    assert len(said) < 100  # of 119
+
+
+def chat(talk: bk.Conversation, turns: int, size: int = 30) -> list[Request]:
+    found = []
+    for turn in range(turns):
+        talk.add({"role": "user", "content": f"{turn:04} " + "q" * size})
+        found.append(talk.request())
+        talk.add({"role": "assistant", "content": f"{turn:04} " + "a" * size})
+    return found
+
+
+def test_what_was_sent_stays_a_prefix_until_the_policy_cuts() -> None:
+    low_mark = policies.TriggerTarget(bk.Share(1), bk.Share(0.5))
+    requests = chat(bk.Conversation(window(400), low_mark, len, framing=ONE_A_CHARACTER), 20)
+    cut = [i for i, request in enumerate(requests) if request.left]
+    assert cut == [6, 9, 12, 15, 18]  # from half of 365 tokens up to all of them it is three turns of 70
+    for i, (before, now) in enumerate(zip(requests, requests[1:], strict=False), start=1):
+        kept = now.messages[: len(before.messages)] == before.messages
+        assert kept == (i not in cut)
+        assert (now.stable == len(before.messages)) == kept
+
+
+def test_what_has_left_takes_no_memory() -> None:
+    talk = bk.Conversation(window(400), policies.OldestFirst(), len, framing=ONE_A_CHARACTER)
+    chat(talk, 300)
+    small = len(talk.to_json())
+    chat(talk, 3_000)
+    assert len(talk.to_json()) < 1.2 * small
+    assert len(talk._engine.ledger.history.slots) < 600
+
+
+def test_a_summary_is_written_by_whom_the_user_names_now_or_awaited() -> None:
+    async def slowly(messages: list[Any]) -> str:
+        await asyncio.sleep(0)
+        return written(messages)
+
+    policy = policies.Summarise(bk.Share(0.5))
+    with pytest.raises(ValueError, match=r"writes summaries, and nobody says how; .* pass summarise="):
+        bk.Conversation(window(200), policy, len)
+    now = bk.Conversation(window(200), policy, len, framing=ONE_A_CHARACTER, summarise=written)
+    later = bk.Conversation(window(200), policy, len, framing=ONE_A_CHARACTER, summarise=slowly)
+    for turn in range(8):
+        for talk in (now, later):
+            talk.add({"role": "user", "content": f"{turn} " + "q" * 30})
+        assert now.request() == asyncio.run(later.arequest())
+    assert any(each["content"].startswith("sss") for each in now.request().messages)
+    with pytest.raises(TypeError, match=r"a summary of type coroutine; .* await arequest\(\)"):
+        chat(bk.Conversation(window(200), policy, len, framing=ONE_A_CHARACTER, summarise=slowly), 9)
+
+
+def test_a_placeholder_smaller_than_an_empty_result_is_refused_before_the_first_request() -> None:
+    with pytest.raises(ValueError, match=r"a placeholder of 2 tokens was asked for; an empty tool result has \d; give"):
+        bk.Conversation(window(200), policies.DropToolResults(2))
+
+
+def test_what_left_comes_back_when_it_is_asked_for() -> None:
+    """Also to a conversation that was saved; what another policy forgot cannot come back."""
+
+    def asked(talk: bk.Conversation) -> list[str]:
+        talk.add({"role": "user", "content": "Where is the cellar key?"})
+        return [each["content"] for each in talk.request().messages]
+
+    back, forgets = policies.BringBack(neighbours=0), policies.OldestFirst()
+    found = {}
+    for policy in (back, forgets):
+        talk = bk.Conversation(window(400), policy, len, framing=ONE_A_CHARACTER)
+        talk.add({"role": "user", "content": "The cellar key hangs behind the door."})
+        chat(talk, 9)
+        saved = talk.to_json()
+        more: dict[str, Any] = {"policy": back, "counter": len, "framing": ONE_A_CHARACTER}
+        again = asked(bk.Conversation.from_json(saved, **more))
+        found[policy] = asked(talk), again
+    talked, again = found[back]
+    assert talked == again
+    assert talked[-2:] == ["The cellar key hangs behind the door.", "Where is the cellar key?"]
+    talked, again = found[forgets]
+    assert "The cellar key hangs behind the door." not in talked + again
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    ("part", "changed", "said"),
+    [
+        ("waiting", [-1], "its history waits for message -1, which the other parts do not have, or not so"),
+        ("waiting", [2, 2], "its history waits for message 2"),
+        ("lines", [], "its history holds message 0"),
+        ("summaries", [{"slot": 1, "last_turn": 1}], "its summaries stand for message 1"),
+        ("gone", [0], "its history lost message 0"),
+        ("callers", {"a": 99}, "its parts name message 99"),
+        ("answers", [{"slot": 0, "results": [1]}], "its calls wait for message 1"),
+        ("start", 99, "it begins a turn or keeps an archive for other messages than its 3"),
+        ("past", {"nowhere": 5}, "LookupError no section 'nowhere'"),
+    ],
+)
+def test_a_saved_conversation_whose_parts_do_not_fit_together_is_refused(part: str, changed: Any, said: str) -> None:
+    """When it is loaded, in a sentence; the next request would fail on it, or never end."""
+    talk = bk.Conversation(window(200), None, len, framing=ONE_A_CHARACTER)
+    chat(talk, 1)
+    talk.add({"role": "user", "content": "And then?"})
+    talk.request()
+    saved = json.loads(talk.to_json())
+    assert len(saved["conversation"]["slots"]) == 3
+    saved["conversation"][part] = changed
+    with pytest.raises(ValueError, match=f"no saved conversation: {said}.*; give the whole text that to_json made"):
+        bk.Conversation.from_json(json.dumps(saved), None, len, framing=ONE_A_CHARACTER)
+
+
+def test_where_the_summary_fails_nothing_is_lost_and_the_next_request_tries_again() -> None:
+    fails = [True]
+
+    def sometimes(messages: list[Any]) -> str:
+        if fails[0]:
+            raise ConnectionError("nobody there")
+        return written(messages)
+
+    policy = policies.Summarise(bk.Share(0.5))
+    talk = bk.Conversation(window(200), policy, len, framing=ONE_A_CHARACTER, summarise=sometimes)
+    other = bk.Conversation(window(200), policy, len, framing=ONE_A_CHARACTER, summarise=written)
+    for turn in range(5):
+        talk.add({"role": "user", "content": f"{turn} " + "q" * 40})
+        other.add({"role": "user", "content": f"{turn} " + "q" * 40})
+        expected = other.request()
+        if expected.summaries:
+            with pytest.raises(ConnectionError):
+                talk.request()
+            fails[0] = False
+        assert talk.request() == expected
+        fails[0] = True
+
+
+def test_threads_and_tasks_share_a_conversation() -> None:
+    talk = bk.Conversation(window(10_000_000), policies.OldestFirst(), len, framing=ONE_A_CHARACTER)
+
+    def speak(name: str) -> None:
+        for i in range(100):
+            talk.add({"role": "user", "content": f"{name} {i}"})
+            assert talk.request().messages
+
+    threads = [threading.Thread(target=speak, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    said = [each["content"] for each in talk.request().messages]
+    assert len(said) == 400
+    assert all([s for s in said if s[0] == name] == [f"{name} {i}" for i in range(100)] for name in "abcd")
+
+    async def together() -> list[Request]:
+        return list(await asyncio.gather(*(talk.arequest() for _ in range(5))))
+
+    assert {len(request.messages) for request in asyncio.run(together())} == {400}
+
+
+def test_messages_come_in_any_format_and_a_call_waits_for_its_result() -> None:
+    talk = bk.Conversation(bk.presets.working_memory(4_000, output=500))
+    use = {"type": "tool_use", "id": "a", "name": "look", "input": {"at": "it"}}
+    talk.add({"role": "user", "content": "Look."}, [{"role": "assistant", "content": [use]}])
+    waiting = talk.request()
+    assert [each["role"] for each in waiting.messages] == ["user"]
+    assert [left.why for left in waiting.left] == ["unanswered"]
+    talk.add({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "seen"}]})
+    assert [each["role"] for each in talk.request().messages] == ["user", "assistant", "tool"]
+
+
+def test_a_result_too_large_for_the_window_is_cut_inside_and_stays_so() -> None:
+    count = bk.counter("o200k_base")
+    talk = bk.Conversation(bk.presets.working_memory(4_000, output=500, history_floor=0), counter=count)
+    call = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    talk.add(
+        {"role": "user", "content": "Look."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "a", "content": "line of a log\n" * 5_000},
+    )
+    first = talk.request()
+    assert [left.why for left in first.left] == ["shortened"]
+    assert first.over == 0
+    assert bk.FRAMINGS["openai"].request(first.messages, count) == first.tokens <= 3_500
+    assert talk.request().stable == 3
+
+
+def test_what_nothing_can_mend_is_told() -> None:
+    said = {"role": "user", "content": "q" * 300}
+    loose, strict = window(200), bk.Budget(200, (), [bk.Allocation("history"), bk.Allocation("current", required=True)])
+    talk = bk.Conversation(loose, counter=len, framing=ONE_A_CHARACTER, overrun="raise")
+    talk.add(said)
+    with pytest.raises(ValueError, match="a request of 300 tokens exceeds what the window has for it by 100"):
+        talk.request()
+    talk = bk.Conversation(strict, counter=len, framing=ONE_A_CHARACTER)
+    talk.add(said)
+    with pytest.raises(ValueError, match="exceeds what the window has for it by 100"):
+        talk.request()
+    talk = bk.Conversation(bk.Budget(200, deficit="signed", undeclared="pool"), counter=len, framing=ONE_A_CHARACTER)
+    talk.add(said)
+    with pytest.warns(UserWarning, match="shorten the question"):
+        assert talk.request().over == 100
+
+
+def test_the_budget_is_told_at_the_end_where_it_breaks_no_prefix() -> None:
+    talk = bk.Conversation(bk.presets.working_memory(4_000, output=500), tell=True)
+    first, second = chat(talk, 2)
+    assert first.messages[-1]["content"].startswith("## Context budget")
+    assert bk.FRAMINGS["openai"].request(second.messages, bk.counter("o200k_base")) == second.tokens
+    assert second.messages[: second.stable] == first.messages[:-1]
+
+
+def test_what_no_chat_format_knows_is_sent_as_system_text() -> None:
+    talk = bk.Conversation(bk.presets.working_memory(4_000, output=500))
+    talk.add({"role": "procedure", "content": "Ask first."}, {"role": "user", "content": "Hi", "contexts": ["A fact."]})
+    request = talk.request()
+    assert request.messages == [
+        {"role": "system", "content": "Ask first."},
+        {"role": "system", "content": "A fact."},
+        {"role": "user", "content": "Hi"},
+    ]
+    assert request.plan["procedure"].granted > 0
+    assert request.plan["knowledge"].granted > 0
+
+
+# trim
+
+
+def test_trim_keeps_system_question_and_whole_pairs_and_is_never_over() -> None:
+    count = bk.counter("o200k_base")
+    said = [m.raw for m in bk.load_trace("coding-agent").messages]
+    whole = bk.FRAMINGS["openai"].request(said, count)
+    question = [each for each in said if each["role"] == "user"][-1]
+    opening = [each for each in said if each["role"] == "system"]
+    for limit in (whole, whole // 2, whole // 4, whole // 8):
+        kept = bk.trim(said, limit)
+        assert bk.FRAMINGS["openai"].request(kept, count) <= limit
+        assert question["content"] in [each["content"] for each in kept]
+        assert [each for each in kept if each["role"] == "system"] == opening
+        messages = [bk.Message(each) for each in kept]
+        assert [c.id for m in messages for c in m.tool_calls] == [m.tool_call_id for m in messages if m.tool_call_id]
+    assert len(bk.trim(said, whole)) == len(said)
+
+
+def test_trim_says_what_cannot_be_trimmed() -> None:
+    with pytest.raises(ValueError, match=r"exceed what the window has for them by \d+ tokens; shorten them"):
+        bk.trim([{"role": "user", "content": "one two three four five six"}], 5)
+
+
+def test_trim_reads_any_format_and_leaves_no_message_unread() -> None:
+    hello = {"role": "user", "content": "Hello world"}
+    forms: list[Any] = [hello, [hello], (hello,), bk.Message(hello), [{"type": "human", "content": "Hello world"}]]
+    for form in forms:
+        assert bk.trim(form, 20) == [hello]
+    with pytest.raises(ValueError, match="a message without a role"):
+        bk.trim([{"content": "long ago"}, *[hello] * 99], 20)
+    with pytest.raises(TypeError, match="generator"):
+        bk.trim((each for each in [hello]), 20)  # type: ignore[arg-type]
+
+
+def test_trim_drops_what_cannot_be_cut_inside() -> None:
+    said = [{"role": "user", "content": "x " * 900}, {"role": "assistant", "content": "y " * 900}]
+    assert [each["content"] for each in bk.trim([*said, {"role": "user", "content": "And?"}], 60)] == ["And?"]
+
+
+def again(raw: Any, number: int) -> dict[str, Any]:
+    """Return a recorded message with the ids of its calls of its own round."""
+    said = dict(raw)
+    if "tool_call_id" in said:
+        said["tool_call_id"] += f" {number}"
+    if said.get("tool_calls"):
+        said["tool_calls"] = [{**call, "id": f"{call['id']} {number}"} for call in said["tool_calls"]]
+    return said
+
+
+@given(traces(), st.integers(0, 300))
+@settings(max_examples=examples(60))
+def test_trim_is_a_conversation_that_begins_and_ends_here(trace: bk.Trace, size: int) -> None:
+    """What is too old to fit is not even counted, which changes nothing."""
+    said = [{name: field for name, field in m.raw.items() if name != "contexts"} for m in trace.messages] * 4
+    try:
+        kept = bk.trim(said, size, len, framing=ONE_A_CHARACTER)
+    except ValueError:
+        return
+    assert kept == bk.trim(said, size, len, framing=ONE_A_CHARACTER, policy=policies.OldestFirst())
+    assert ONE_A_CHARACTER.request(kept, len) <= size
+
+
+@given(
+    traces(),
+    st.booleans(),
+    st.sampled_from(sorted(bk.FRAMINGS)),
+    st.integers(0, 1_500),
+    st.booleans(),
+    st.integers(0, 6),
+)
+@settings(max_examples=examples(300))
+def test_what_trim_reads_off_is_what_the_engine_keeps(
+    trace: bk.Trace, named: bool, framing: str, size: int, schemas: bool, missing: int
+) -> None:
+    """Over every framing, and where the first messages are missing, a call among them; re-counted it is never over."""
+    left_out = {"contexts"} if named else {"contexts", "name"}
+    rounds = [again(m.raw, number) for number in range(3) for m in trace.messages][missing:]
+    said = [{name: field for name, field in raw.items() if name not in left_out} for raw in rounds]
+    more: dict[str, Any] = {"framing": bk.FRAMINGS[framing], "tools": bk.load_trace("coding-agent").tools[:1] * schemas}
+    try:
+        kept = bk.trim(said, size, len, **more)
+    except ValueError as error:
+        with pytest.raises(ValueError, match=re.escape(str(error))):
+            bk.trim(said, size, len, policy=policies.OldestFirst(), **more)
+        return
+    assert kept == bk.trim(said, size, len, policy=policies.OldestFirst(), **more)
+    assert bk.FRAMINGS[framing].request(kept, len, more["tools"]) <= size
+
+
+@pytest.mark.parametrize("name", ["support-chat", "coding-agent"])
+def test_the_usual_case_needs_no_engine(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And gives back copies, in the order in which they came."""
+    said = [{k: v for k, v in m.raw.items() if k != "contexts"} for m in bk.load_trace(name).messages]
+    said = said[: max(i for i, raw in enumerate(said) if raw["role"] != "tool" and not raw.get("tool_calls")) + 1]
+    whole = bk.FRAMINGS["openai"].request(said, bk.counter("o200k_base"))
+    monkeypatch.setattr(trimming, "Conversation", None)
+    stray = {"role": "tool", "tool_call_id": "of a call that is not here", "content": "late"}
+    assert bk.trim([stray, *said, stray], whole) == said, "results without calls are never sent"
+    for limit in (whole, whole // 2, whole // 4):
+        kept = bk.trim(said, limit)
+        places = [said.index(each) for each in kept]
+        assert places == sorted(places)
+        assert all(each is not said[place] for each, place in zip(kept, places, strict=True))

@@ -1,0 +1,196 @@
+"""Saved states that lie: keys twice, versions that are none, numbers that no plan has; and plans with texts."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import jsonschema
+import pytest
+
+import budgetkit as bk
+from budgetkit import presets, state
+from budgetkit.state import schema
+from budgetkit.truncation import cutter
+
+
+def nested(depth: int) -> object:
+    value: object = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+SCHEMA = jsonschema.Draft202012Validator(schema())
+
+
+def planned(name: str) -> bk.Plan:
+    """A plan of a shipped conversation by Plan #195, in which something is dropped."""
+    count = bk.counter("chars/4")
+    budget = presets.agent_prompt(2_000)
+    return bk.fit(budget, bk.load_trace(name).items(2, count, budget.roles), cutter(count))
+
+
+@pytest.mark.parametrize(
+    ("name", "outcomes"), [("support-chat", {"kept", "cut", "dropped"}), ("coding-agent", {"kept", "dropped"})]
+)
+def test_a_plan_saved_with_its_texts_comes_back_equal(name: str, outcomes: set[str]) -> None:
+    """Messages, tool calls, schemas, passages and what was left of those that were cut."""
+    plan = planned(name)
+    assert {decision.outcome for decision in plan.decisions} == outcomes
+    saved = state.to_json(plan, texts=True)
+    restored = state.from_json(saved)
+    assert restored == plan == state.from_yaml(state.to_yaml(plan, texts=True))
+    assert state.to_json(restored, texts=True) == saved
+    SCHEMA.validate(json.loads(saved))
+
+
+def test_a_plan_saved_without_its_texts_holds_none() -> None:
+    """They may be private; everything else is there."""
+    plan = planned("support-chat")
+    restored = state.from_json(state.to_json(plan))
+    assert isinstance(restored, bk.Plan)
+    assert (restored.grants, restored.budget) == (plan.grants, plan.budget)
+    assert [d.outcome for d in restored.decisions] == [d.outcome for d in plan.decisions]
+    assert {decision.item.payload for decision in restored.decisions} == {None}
+
+
+@pytest.mark.parametrize("payload", [None, "Be brief.", 3, ["a", 1.5], {"role": "user", "content": None}])
+def test_any_plain_payload_comes_back(payload: object) -> None:
+    plan = bk.fit(bk.Budget(9, (), [bk.Allocation("a")]), [bk.Item("a", 3, payload=payload)])
+    assert state.from_yaml(state.to_yaml(plan, texts=True)) == plan == state.from_json(state.to_json(plan, texts=True))
+
+
+def test_a_payload_that_no_file_can_hold_is_named() -> None:
+    plan = bk.fit(bk.Budget(9, (), [bk.Allocation("a")]), [bk.Item("a", 3, payload={1})])
+    with pytest.raises(ValueError, match=re.escape("the value of an item of section 'a' holds {1}, a set")):
+        state.to_json(plan, texts=True)
+    assert state.to_json(plan)
+
+
+BUDGET = '{"window": 100, "allocations": [{"section": "a"}]}'
+GRANT = '{"section": "a", "demand": %d, "limit": %d, "granted": %d}'
+PLAN = '{"budgetkit": 1, "plan": {"budget": %s, "grants": [%s], "items": %s, "kept": %s, "reasons": %s, "cuts": []%s}}'
+ONE_ITEM = ('[{"section": "a", "tokens": 30}]', "[30]", '["fits"]')
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('{"budgetkit": 1, "budget": {"window": 1, "window": 9}}', "saved state has 'window' twice in one mapping;"),
+        ('{"budgetkit": true, "budget": {"window": 1}}', "has version True; this budgetkit reads 1"),
+        ('{"budgetkit": 1.0, "budget": {"window": 1}}', "has version 1.0; this budgetkit reads 1"),
+        (
+            PLAN % (BUDGET, GRANT % (50, 900, 500), "[]", "[]", "[]", ""),
+            "grant of 'a' is 500 of a demand of 50 and a limit of 900 tokens; no section gets more",
+        ),
+        (
+            PLAN % (BUDGET, GRANT % (900, 50, 500), "[]", "[]", "[]", ""),
+            "grant of 'a' is 500 of a demand of 900 and a limit of 50 tokens; no section gets more",
+        ),
+        (
+            PLAN % (BUDGET, GRANT % (40, 100, 40), *ONE_ITEM, ""),
+            "items of 'a' have 30 tokens and keep 30; its grant says 40 and 40; a plan of items sums them",
+        ),
+        (
+            (PLAN % (BUDGET, GRANT % (30, 900, 30), *ONE_ITEM, "")).replace("[30]", "[40]"),
+            "an item of 'a' keeps 40 of 30 tokens; it keeps from 0 to all of them; save it again",
+        ),
+        (
+            (PLAN % (BUDGET, GRANT % (30, 900, 30), *ONE_ITEM, "")).replace('"cuts": []', '"cuts": [0, 0]'),
+            "cuts is [0, 0]; known are positions of 1 items, rising; save it again",
+        ),
+        (
+            PLAN % (BUDGET, GRANT % (30, 100, 30), *ONE_ITEM, ', "texts": {"items": [], "cuts": []}'),
+            "plan has 1 items, 1 kept, 1 reasons, 0 texts; 0 cuts with 0 texts; there is one of each for each",
+        ),
+        (
+            PLAN % (BUDGET, GRANT % (30, 100, 30), *ONE_ITEM, ', "texts": {"items": [{}], "cuts": []}'),
+            "text of an item holds both or none of 'message' and 'value'; one is known; keep one of them",
+        ),
+        (
+            PLAN % (BUDGET, GRANT % (30, 100, 30), *ONE_ITEM, ', "texts": {"items": [{"message": 3}], "cuts": []}'),
+            "plan.texts.items[0].message is 3; known is a mapping; write one",
+        ),
+        (
+            PLAN % (BUDGET, GRANT % (30, 100, 30), *ONE_ITEM, ', "texts": {"items": [{"message": {}}], "cuts": []}'),
+            "a message without a role; it has nothing; give it one of",
+        ),
+    ],
+)
+def test_a_state_that_contradicts_itself_is_refused(text: str, sentence: str) -> None:
+    """In JSON, and in YAML, of which JSON is a part."""
+    for read in (state.from_json, state.from_yaml):
+        with pytest.raises(ValueError, match=re.escape(sentence)):
+            read(text)
+
+
+def test_a_key_that_stands_twice_in_yaml_is_named() -> None:
+    """YAML keeps the last one without a word."""
+    with pytest.raises(ValueError, match="saved state has 'window' twice in one mapping; .* remove one of them"):
+        state.from_yaml("budgetkit: 1\nbudget:\n  window: 1\n  name: mine\n  window: 9\n")
+
+
+@pytest.mark.parametrize(
+    ("payload", "sentence"),
+    [
+        ("cut \ud83d", "holds 'cut \\ud83d', with half a character in it; files hold whole ones; mend it"),
+        ({"a": ["\udc00"]}, "a of the value of an item of section 'a' holds '\\udc00', with half a character in it"),
+        ({1: "a", "1": "b"}, "a dict; texts, numbers, lists, and mappings whose keys are texts can be saved"),
+        (nested(450), "is nested deeper than 100 levels; known are some ten; save less of it"),
+        (10**5_000, "holds a whole number of about 5,000 digits, a int; texts, numbers"),
+        (3j, "holds 3j, a complex; texts, numbers"),
+    ],
+    ids=["half", "half inside", "keys", "nested", "digits", "complex"],
+)
+def test_what_no_file_can_hold_is_refused_when_it_is_saved(payload: object, sentence: str) -> None:
+    """0.1.0 wrote halves that few programs read, keys that came back as texts, and broke on what is nested."""
+    plan = bk.fit(bk.Budget(9, (), [bk.Allocation("a")]), [bk.Item("a", 3, payload=payload)])
+    for save in (state.to_json, state.to_yaml):
+        with pytest.raises(ValueError, match=re.escape(sentence)):
+            save(plan, texts=True)
+        assert save(plan)
+
+
+def test_what_is_nested_as_deep_as_is_saved_comes_back() -> None:
+    plan = bk.fit(bk.Budget(9, (), [bk.Allocation("a")]), [bk.Item("a", 3, payload=nested(94), group=("a", ("b",)))])
+    assert state.from_json(state.to_json(plan, texts=True)) == plan == state.from_yaml(state.to_yaml(plan, texts=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("depth", [450, 5_000, 100_000])
+def test_a_file_nested_without_end_loads_or_is_refused_in_words(depth: int) -> None:
+    for inner in ("[" * depth + "]" * depth, '{"a":' * depth + "1" + "}" * depth):
+        for group in ("", f', "group": {inner}'):
+            text = PLAN % (BUDGET, GRANT % (30, 100, 30), ONE_ITEM[0].replace("}", group + "}"), *ONE_ITEM[1:], "")
+            texts = f', "texts": {{"items": [{{"value": {inner}}}], "cuts": []}}}}}}'
+            for read in (state.from_json, state.from_yaml):
+                try:
+                    read(text[:-2] + texts)
+                except ValueError as refusal:
+                    assert str(refusal).startswith(("saved state is", "plan.items[0]"))
+
+
+def test_half_a_character_that_0_1_0_wrote_is_read() -> None:
+    said = ', "texts": {"items": [{"value": "cut \\ud83d"}], "cuts": []}'
+    plan = state.from_json(PLAN % (BUDGET, GRANT % (30, 100, 30), *ONE_ITEM, said))
+    assert isinstance(plan, bk.Plan)
+    assert plan.decisions[0].item.payload == "cut \ud83d"
+
+
+@pytest.mark.parametrize("field", ["name", "key", "value"])
+def test_a_budget_is_named_by_whole_characters(field: str) -> None:
+    roles = {"key": {"\ud83d": "a"}, "value": {"a": "\ud83d"}}.get(field, {})
+    with pytest.raises(
+        ValueError, match="a budget or a role is named '.ud83d', with half a character in it; names are"
+    ):
+        bk.Budget(9, name="\ud83d" if field == "name" else "", roles=roles)
+
+
+@pytest.mark.parametrize(
+    ("keys", "twice"),
+    [("yes: 1, true: 2", "True"), ("1: 1, 1.0: 2", "1.0"), ("a: 1, 'a': 2", "'a'"), ("~: 1, null: 2", "None")],
+)
+def test_keys_that_are_one_to_yaml_are_told(keys: str, twice: str) -> None:
+    with pytest.raises(ValueError, match=f"saved state has {twice} twice in one mapping; each key is known once"):
+        state.from_yaml(f"budgetkit: 1\nbudget: {{window: 9, roles: {{{keys}}}}}")

@@ -1,0 +1,98 @@
+"""Systems by name: what each rule keeps, at which mark it acts, and that every row says where it was read."""
+
+from __future__ import annotations
+
+import pytest
+
+from budgetkit.pruning.dropping import Visit, retain
+from budgetkit.pruning.history import Slots
+from budgetkit.pruning.policies import (
+    SYSTEMS,
+    CapResults,
+    ClearResults,
+    Compact,
+    Policy,
+    PruningContext,
+    Trigger,
+    system,
+)
+from budgetkit.pruning.policies.systems import NAMED, policy_of
+
+
+def gone(policy: Policy, tokens: list[int], results: str = "", important: str = "", window: int = 1_000) -> list[int]:
+    """Send all messages in one request; list those that have left or become a placeholder."""
+    count = len(tokens)
+    is_result = [mark == "r" for mark in results.ljust(count)]
+    importance = [int(mark == "u") for mark in important.ljust(count)]
+    slots = Slots(list(tokens), list(range(count)), [1] * count, is_result, importance)
+    room = PruningContext(0, limit=10**9, window=window)
+    kept = retain(slots, [Visit(room, range(count), count)], policy)
+    return [slot for slot in range(count) if kept.gone[slot] >= 0 or kept.shrunk[slot] >= 0]
+
+
+def test_a_compaction_keeps_the_newest_tokens_and_writes_one_summary() -> None:
+    rule = Compact((Trigger("tokens", 500),), keep_tail=200, size=10)
+    assert gone(rule, [100] * 6) == [0, 1, 2, 3]
+    assert gone(rule, [100] * 4) == [], "below its mark it does nothing"
+    assert gone(rule, [100] * 5 + [400]) == [0, 1, 2, 3, 4], "the newest message stays however large it is"
+
+
+def test_a_compaction_keeps_the_first_messages_and_the_newest_ones() -> None:
+    rule = Compact((Trigger("messages", 5, above=True),), keep_head=2, keep_messages=3, size=10)
+    assert gone(rule, [100] * 8) == [2, 3, 4]
+    assert gone(rule, [100] * 5) == []
+
+
+def test_of_the_tail_only_what_the_user_said_stays() -> None:
+    rule = Compact((Trigger("tokens", 100),), keep_tail=300, keep_role="user", size=10)
+    assert gone(rule, [100] * 6, important="u u u ") == [0, 1, 3], "the newest, and what the user said: 300 tokens"
+
+
+def test_a_summary_that_saves_nothing_is_not_written() -> None:
+    rule = Compact((Trigger("tokens", 100),), keep_tail=100, size=150, reattached=60)
+    assert gone(rule, [100, 100, 100]) == []
+
+
+def test_results_are_cleared_but_for_the_newest_and_only_where_it_gains_enough() -> None:
+    by_uses = ClearResults((Trigger("tokens", 100),), keep_uses=2, least_gain=50)
+    assert gone(by_uses, [100] * 6, results="rrrrr") == [0, 1, 2]
+    by_tokens = ClearResults(keep_tokens=200, least_gain=200)
+    assert gone(by_tokens, [100] * 6, results="rrrrr") == [0, 1, 2]
+    assert gone(ClearResults(keep_tokens=200, least_gain=400), [100] * 6, results="rrrrr") == []
+
+
+def test_what_tools_answer_is_cut_when_it_arrives() -> None:
+    assert [CapResults(10).arriving(50, is_result) for is_result in (True, False)] == [10, 50]
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_every_system_says_where_it_was_read_and_what_is_assumed(name: str) -> None:
+    rules = system(name)
+    assert rules.sources and rules.version and rules.date and rules.label
+    assert policy_of(name) == NAMED[name]() == rules
+    assert rules.with_summaries(77).summarises is rules.summarises
+    if rules.summarises:
+        assert any("summary" in each for each in rules.assumed)
+        assert rules.summary_call is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "below", "at"),
+    [
+        ("claude-code", 166_999, 167_000),
+        ("codex", 179_999, 180_000),
+        ("gemini-cli", 99_999, 100_000),
+        ("opencode", 179_999, 180_000),
+        ("pi", 183_616, 183_617),
+        ("cline", 161_999, 162_000),
+        ("anthropic-context-editing", 100_000, 100_001),
+        ("langchain", 169_999, 170_000),
+    ],
+)
+def test_each_of_eight_systems_acts_at_its_real_mark(name: str, below: int, at: int) -> None:
+    def acts(tokens: int) -> bool:
+        room = PruningContext(tokens, limit=200_000, window=200_000, usable=200_000)
+        first = next(stage for stage in system(name).stages if isinstance(stage, Compact | ClearResults))
+        return bool(first.cuts(room))
+
+    assert (acts(below), acts(at)) == (False, True)

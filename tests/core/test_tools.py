@@ -1,0 +1,160 @@
+"""Tools in any form are read by one function, and whoever counts them comes to the same number.
+
+On 0.2.0 forty tools were 9,345 tokens by the bill and 4,743 by the gate, and an MCP server's answer was 7, exact.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import budgetkit as bk
+from budgetkit.extras.shell.gate import check
+from budgetkit.lab.explorers.checked import schemas
+from budgetkit.requests import framing_of, read_tools
+from tests.conftest import examples
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "place": {"type": "string", "description": "Town and country"},
+        "days": {"type": "integer", "description": "How many days to look ahead"},
+    },
+    "required": ["place"],
+}
+NAMED = {"name": "forecast", "description": "Look up the weather"}
+MCP = {**NAMED, "title": "Forecast", "inputSchema": SCHEMA, "annotations": {"readOnlyHint": True}}
+FORMS: dict[str, Any] = {
+    "OpenAI chat": [{"type": "function", "function": {**NAMED, "parameters": SCHEMA}}],
+    "OpenAI Responses": [{"type": "function", **NAMED, "parameters": SCHEMA}],
+    "OpenAI functions": [{**NAMED, "parameters": SCHEMA}],
+    "Anthropic": [{**NAMED, "input_schema": SCHEMA}],
+    "Anthropic, its type written out": [{"type": "custom", **NAMED, "input_schema": SCHEMA}],
+    "Gemini": [{"functionDeclarations": [{**NAMED, "parameters": SCHEMA}]}],
+    "Gemini's package": [{"function_declarations": [{**NAMED, "parameters_json_schema": SCHEMA}]}],
+    "Converse": [{"toolSpec": {**NAMED, "inputSchema": {"json": SCHEMA}}}, {"cachePoint": {"type": "default"}}],
+    "Converse's configuration": {"tools": [{"toolSpec": {**NAMED, "inputSchema": {"json": SCHEMA}}}]},
+    "MCP": [MCP],
+    "MCP, tools/list": {"tools": [MCP]},
+    "MCP, tools/list over JSON-RPC": {"jsonrpc": "2.0", "id": 1, "result": {"tools": [MCP]}},
+    "a body": {"model": "gpt-4o", "tools": [{**NAMED, "input_schema": SCHEMA}]},
+    "one tool": {**NAMED, "input_schema": SCHEMA},
+}
+MODELS = ["gpt-4o", "gpt-5-mini", "gpt-4-0613", "claude-opus-4-8", "gemini-2.5-flash", "mistral-large-latest"]
+SYSTEM = {"role": "system", "content": "Be brief."}
+QUESTION = {"role": "user", "content": "Will it rain in Lisbon?"}
+
+
+def billed(tools: Any, model: str, messages: Any = (SYSTEM, QUESTION)) -> bk.RequestCount:
+    body: dict[str, Any] = {"model": model, "messages": list(messages), "parallel_tool_calls": True}
+    return bk.count_request({**body, "tools": tools} if tools else body)
+
+
+def numbers(tools: Any, model: str) -> dict[str, int]:
+    """Count the same tools in every place that counts tools."""
+    known = bk.model(model)
+    budget = bk.presets.working_memory(200_000, output=1_000)
+    without = billed(None, model).tokens
+    talk = bk.Conversation(budget, counter=model, tools=tools)
+    talk.add(SYSTEM, QUESTION)
+    request = talk.request()
+    trace = bk.Trace("toy", (bk.Message(SYSTEM), bk.Message(QUESTION)), tools)
+    section = (budget.roles or {}).get("tools", "tools")
+    demand = trace.demand(model)
+    others = bk.Trace("toy", trace.messages).demand(model)
+    checked = check(budget, prompts={"system": "Be brief."}, tools=tools, model=known)
+    alone = check(budget, prompts={"system": "Be brief."}, model=known)
+    found = {
+        "bill": billed(tools, model).tokens - without,
+        "plan": int(demand.to_numpy().sum() - others.to_numpy().sum()),
+        "gate": checked.sections[section] - alone.sections.get(section, 0),
+        "Conversation": request.tokens - without,
+        "explorer": schemas(trace, bk.counter(model), known),
+        "framing": framing_of(model).schemas(tools, model, [SYSTEM]),
+    }
+    whole = without + found["bill"]
+    assert bk.trim([SYSTEM, QUESTION], whole, model, tools=tools) == [SYSTEM, QUESTION]
+    with pytest.raises(ValueError, match="exceed what the window has for them by 1 tokens"):
+        bk.trim([SYSTEM, QUESTION], whole - 1, model, tools=tools)
+    return found
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_tool_counts_the_same_in_every_form_and_every_place(form: str, model: str) -> None:
+    plain = numbers(FORMS["OpenAI chat"], model)
+    assert numbers(FORMS[form], model) == plain
+    assert len(set(plain.values())) == 1 and plain["bill"] > 20
+
+
+def test_forty_tools_on_claude_are_one_number() -> None:
+    tools = [{**NAMED, "name": f"forecast_{n}", "input_schema": SCHEMA} for n in range(40)]
+    assert len(set(numbers(tools, "claude-opus-4-8").values())) == 1
+
+
+NAMES = st.from_regex(r"[a-z][a-z_]{0,9}", fullmatch=True)
+TEXTS = st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), max_size=30)
+TYPED = st.fixed_dictionaries(
+    {"type": st.sampled_from(["string", "integer", "number", "boolean", "object"])},
+    optional={"description": TEXTS, "enum": st.lists(NAMES, min_size=1, max_size=3)},
+)
+SCHEMAS = st.builds(
+    lambda members, needed: {"type": "object", "properties": members, "required": sorted(members)[:needed]},
+    st.dictionaries(NAMES, TYPED, max_size=4),
+    st.integers(0, 2),
+)
+TOOLS = st.lists(
+    st.fixed_dictionaries({"name": NAMES, "description": TEXTS, "inputSchema": SCHEMAS}),
+    min_size=1,
+    max_size=5,
+)
+
+
+@settings(max_examples=examples(15), deadline=None)
+@given(tools=TOOLS, model=st.sampled_from(MODELS))
+def test_any_tools_of_a_server_are_one_number(tools: list[dict[str, Any]], model: str) -> None:
+    found = numbers({"tools": tools}, model)
+    assert len(set(found.values())) == 1, found
+
+
+@pytest.mark.parametrize("tools", ["oops", 5, ["oops"], [5], [None]])
+def test_what_is_no_list_of_tools_is_refused_wherever_it_is_given(tools: Any) -> None:
+    """It was 7 tokens, exact."""
+    body = {"model": "gpt-4o", "messages": [QUESTION], "tools": tools}
+    for read in (
+        lambda: bk.count_request(body),
+        lambda: bk.load_trace(body),
+        lambda: bk.Conversation(bk.Budget(100), counter=len, tools=tools),
+        lambda: bk.trim([QUESTION], 100, tools=tools),
+        lambda: check(bk.presets.chat(1_000), tools=tools),
+        lambda: bk.Trace("toy", (bk.Message(QUESTION),), tools),
+    ):
+        with pytest.raises(ValueError, match=r"a tool |tools of type .*; tools are a list of schemas, .*; write"):
+            read()
+
+
+@pytest.mark.parametrize(
+    ("tool", "name"),
+    [
+        ({"type": "web_search"}, "built-in tool web_search"),
+        ({"googleSearch": {}}, "built-in tool googleSearch"),
+        ({"type": "function"}, "a tool without a name"),
+        ({"name": "f", "parameters": "x"}, "parameters of tool f"),
+    ],
+)
+def test_what_cannot_be_counted_is_named(tool: dict[str, Any], name: str) -> None:
+    counted = billed([tool], "gpt-4o")
+    assert counted.uncounted == (name,) and not counted.exact
+    assert bk.Trace("toy", (bk.Message(QUESTION),), (tool,)).uncounted == (name,)
+
+
+def test_the_error_of_a_server_is_no_list_without_tools() -> None:
+    with pytest.raises(ValueError, match="the answer of an MCP server is an error, .*no such method.*; ask it again"):
+        read_tools({"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "no such method"}})
+
+
+def test_the_first_page_of_several_says_that_there_are_more() -> None:
+    assert read_tools({"tools": [MCP], "nextCursor": "2"}).uncounted == ("further pages of tools",)

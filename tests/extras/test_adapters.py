@@ -1,0 +1,452 @@
+"""Agent frameworks, each as it is installed: what their models are given fits, and is what the engine would send.
+
+No network: the models are the frameworks' own stand-ins for tests, which note what they are given.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+import budgetkit as bk
+from budgetkit import policies
+from budgetkit.extras.adapters import langchain, openai_agents, pydantic_ai
+from budgetkit.extras.adapters.keeper import Keeper
+
+COUNT = bk.counter("o200k_base")
+FRAMING = bk.FRAMINGS["openai"]
+MOST = 400
+LOOK = {"id": "a", "type": "function", "function": {"name": "look", "arguments": '{"at": "it"}'}}
+
+
+def chat(turns: int) -> list[dict[str, Any]]:
+    said = [{"role": "system", "content": "Be brief."}]
+    for turn in range(turns):
+        said += [{"role": "user", "content": f"Question {turn}: " + "why " * 20}]
+        said += [{"role": "assistant", "content": f"Answer {turn}: " + "so " * 20}]
+    return [*said, {"role": "user", "content": "And now?"}]
+
+
+def run(asked: Any) -> Any:
+    """Run to the end, and close the loop: the frameworks' own helpers leave one behind."""
+    with asyncio.Runner() as runner:
+        return runner.run(asked)
+
+
+# What all share
+
+
+def by_keeper(keeper: Keeper, said: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Ask where each question was asked, as a framework does: with everything that was said so far."""
+    ends = [i + 1 for i, each in enumerate(said) if each["role"] == "user"]
+    return [keeper.fit([*map(bk.Message, said[:end])]) for end in ends]
+
+
+def by_hand(talk: bk.Conversation, said: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    found = []
+    for each in said:
+        talk.add(each)
+        if each["role"] == "user":
+            found.append(talk.request().messages)
+    return found
+
+
+def test_a_keeper_sends_what_a_conversation_would() -> None:
+    budget, policy = bk.presets.working_memory(1_000, output=200, history_floor=0), policies.TriggerTarget()
+    assert by_keeper(Keeper(budget, policy), chat(30)) == by_hand(bk.Conversation(budget, policy), chat(30))
+
+
+def test_conversations_of_a_keeper_do_not_mix_and_what_is_forgotten_begins_anew() -> None:
+    budget, policy = bk.presets.working_memory(1_000, output=200, history_floor=0), policies.TriggerTarget()
+    one, other = chat(20), [{**each, "content": each["content"].upper()} for each in chat(20)]
+    keeper = Keeper(budget, policy, conversations=1)
+    alone = by_keeper(Keeper(budget, policy), one), by_keeper(Keeper(budget, policy), other)
+    assert (by_keeper(keeper, one), by_keeper(keeper, other)) == alone
+    assert len(keeper._talks) <= 2
+    again = keeper.fit([*map(bk.Message, one)])
+    assert again[-1] == one[-1]
+    assert FRAMING.request(again, COUNT) <= 800
+
+
+def test_a_branch_never_sees_what_another_said() -> None:
+    """Also where the framework went on with what it was given: the whole list, sent again, begins anew."""
+    budget, policy = bk.presets.working_memory(1_000, output=200, history_floor=0), policies.TriggerTarget()
+    keeper, said = Keeper(budget, policy), [*map(bk.Message, chat(20))]
+    first = keeper.fit(said)
+    assert len(first) < len(said)
+    secret, question = {"role": "assistant", "content": "secret"}, {"role": "user", "content": "And then?"}
+    assert secret in keeper.fit([*map(bk.Message, [*first, secret, question])])
+    for again in (said, [*map(bk.Message, first)]):
+        assert secret not in keeper.fit([*again, bk.Message(question)])
+    assert keeper.fit(said) == first
+
+
+def test_an_empty_conversation_is_nobodys_beginning() -> None:
+    """A call without its result waits, so that the request is empty: the next conversation knows nothing of it."""
+    keeper = Keeper(1_000, policies.SlidingWindow(3))
+    assert keeper.fit([bk.Message({"role": "assistant", "content": None, "tool_calls": [LOOK]})]) == []
+    seen = {"role": "tool", "tool_call_id": "a", "content": "seen"}
+    assert keeper.fit([bk.Message({"role": "user", "content": "Hello"}), bk.Message(seen)]) == [
+        {"role": "user", "content": "Hello"}
+    ]
+
+
+def test_tools_that_come_later_are_counted_in() -> None:
+    said = chat(7)
+    ends = [i + 1 for i, each in enumerate(said) if each["role"] == "user"]
+    schema = {"description": "Look at something. " * 4, "parameters": {"type": "object", "properties": {}}}
+    tools = [{"type": "function", "function": {"name": f"look_{n}", **schema}} for n in range(6)]
+    keeper = Keeper(500, policies.OldestFirst())
+    before = [keeper.fit([*map(bk.Message, said[:end])], tools[:1]) for end in ends[:-1]][-1]
+    after = keeper.fit([*map(bk.Message, said)], tools)
+    assert FRAMING.request(after, COUNT, tools) <= 500 < FRAMING.request(before, COUNT, tools)
+    assert after[-1] == said[-1]
+
+
+# LangChain and LangGraph
+
+
+def heard_by_langchain() -> tuple[Any, list[list[Any]]]:
+    core = pytest.importorskip("langchain_core.language_models.fake_chat_models")
+    from langchain_core.messages import AIMessage
+
+    heard: list[list[Any]] = []
+
+    class Noting(core.GenericFakeChatModel):  # type: ignore[misc,name-defined]
+        def _generate(self, messages: list[Any], *more: Any, **named: Any) -> Any:
+            heard.append(messages)
+            return super()._generate(messages, *more, **named)
+
+        def bind_tools(self, tools: Any, **named: Any) -> Any:
+            return self
+
+    calls = AIMessage("", tool_calls=[{"id": "a", "name": "look", "args": {"at": "it"}}])
+    return Noting(messages=iter([calls, *(AIMessage(f"Answer {n}") for n in range(9))])), heard
+
+
+def lang(said: list[dict[str, Any]]) -> list[Any]:
+    from langchain_core.messages import convert_to_messages
+
+    return list(convert_to_messages(said))
+
+
+def unlang(messages: list[Any]) -> list[dict[str, Any]]:
+    from langchain_core.messages import convert_to_openai_messages
+
+    return [*map(dict, convert_to_openai_messages(messages))]
+
+
+def test_langchain_a_runnable_stands_before_a_model() -> None:
+    model, heard = heard_by_langchain()
+    said = lang(chat(20))
+    (langchain.runnable(MOST) | model).invoke(said)
+    run((langchain.runnable(MOST) | model).ainvoke(said))
+    assert unlang(heard[0]) == bk.trim(chat(20), MOST)
+    assert heard[0] == heard[1]
+    assert heard[0][0] is said[0]
+    assert heard[0][-1] is said[-1]
+
+
+def test_langgraph_a_hook_before_the_model_leaves_the_state_whole() -> None:
+    prebuilt = pytest.importorskip("langgraph.prebuilt")
+    model, heard = heard_by_langchain()
+    said = lang(chat(20))
+
+    def look(at: str) -> str:
+        """Look at something."""
+        return "seen\n" * 500
+
+    with pytest.warns(DeprecationWarning, match="create_react_agent"):
+        agent = prebuilt.create_react_agent(model, [look], pre_model_hook=langchain.pre_model_hook(MOST))
+    state = agent.invoke({"messages": said})
+    assert len(state["messages"]) == len(said) + 3
+    first, second = map(unlang, heard)
+    assert first == bk.trim(chat(20), MOST)
+    assert [each["role"] for each in second] == ["system", "user", "assistant", "tool"]
+    assert FRAMING.request(second, COUNT) <= MOST
+    assert second[-1]["content"].startswith("seen\nseen")
+
+
+def test_langchain_a_middleware_counts_system_message_and_tools_in() -> None:
+    agents = pytest.importorskip("langchain.agents")
+    model, heard = heard_by_langchain()
+
+    def look(at: str) -> str:
+        """Look at something."""
+        return "seen"
+
+    kept = langchain.middleware(MOST)
+    agent = agents.create_agent(model, [look], system_prompt="Be brief.", middleware=[kept])
+    agent.invoke({"messages": lang(chat(20)[1:])})
+    model, awaited = heard_by_langchain()
+    agent = agents.create_agent(model, [look], system_prompt="Be brief.", middleware=[kept])
+    run(agent.ainvoke({"messages": lang(chat(20)[1:])}))
+    from langchain_core.utils.function_calling import convert_to_openai_tool
+
+    tools = [convert_to_openai_tool(look)]
+    assert unlang(heard[0]) == bk.trim(chat(20), MOST, tools=tools) != bk.trim(chat(20), MOST)
+    assert [each["role"] for each in unlang(heard[1])][-3:] == ["user", "assistant", "tool"]
+    assert [*map(unlang, heard)] == [*map(unlang, awaited)]
+
+
+def test_langchain_a_policy_goes_on_and_its_summaries_are_sent() -> None:
+    pytest.importorskip("langchain_core")
+    policy = policies.Summarise(bk.Share(0.5))
+    budget = bk.presets.working_memory(1_000, output=200, history_floor=0)
+
+    async def written(messages: list[Any]) -> str:
+        return f"{len(messages)} messages"
+
+    fitting = langchain.runnable(budget, policy, summarise=written)
+    talk = bk.Conversation(budget, policy, summarise=lambda messages: f"{len(messages)} messages")
+    said = lang(chat(20))
+    ends = [i + 1 for i, each in enumerate(said) if each.type == "human"]
+    found = [unlang(run(fitting.ainvoke(said[:end]))) for end in ends]
+    assert found == by_hand(talk, chat(20))
+    assert any(each["content"].endswith("messages") for each in found[-1])
+
+
+def test_langchain_one_picture_is_never_sent_for_another() -> None:
+    messages = pytest.importorskip("langchain_core.messages")
+    fitting = langchain.runnable(8_000, policies.SlidingWindow(3))
+    for name in ("ada", "bob", "ada"):
+        shown = {"type": "image_url", "image_url": {"url": f"https://one.example/{name}.png"}}
+        said = messages.HumanMessage([{"type": "text", "text": "What is in this picture?"}, shown])
+        (sent,) = fitting.invoke([said])
+        assert sent is said
+    for name in ("ada", "bob"):
+        said = messages.HumanMessage("Who am I?", name=name)
+        assert fitting.invoke([said])[0] is said
+
+
+def test_langchain_what_is_said_again_is_sent_as_it_is_now() -> None:
+    """Where all that is counted is the same, so is what leaves; the objects are the caller's own."""
+    pytest.importorskip("langchain_core")
+    fitting = langchain.runnable(8_000, policies.SlidingWindow(3))
+    first, again = lang(chat(9)), lang(chat(9))
+    fitting.invoke(first)
+    sent = fitting.invoke(again)
+    assert len(sent) < len(again)
+    assert all(any(each is own for own in again) for each in sent)
+
+
+# OpenAI's Agents SDK
+
+
+def heard_by_agents(answers: list[Any]) -> tuple[Any, list[Any]]:
+    interface = pytest.importorskip("agents.models.interface")
+    from agents import ModelResponse, Usage
+
+    heard: list[Any] = []
+    given = iter(answers)
+
+    class Noting(interface.Model):  # type: ignore[misc,name-defined]
+        async def get_response(self, *more: Any, **named: Any) -> Any:
+            heard.append((named["system_instructions"], named["input"]))
+            return ModelResponse(output=next(given), usage=Usage(), response_id=None)
+
+        def stream_response(self, *more: Any, **named: Any) -> Any:
+            raise NotImplementedError
+
+    return Noting(), heard
+
+
+def test_openai_agents_a_filter_gives_the_model_what_fits() -> None:
+    agents = pytest.importorskip("agents")
+    from openai.types.responses import (
+        ResponseFunctionToolCall,
+        ResponseOutputMessage,
+        ResponseOutputText,
+        ResponseReasoningItem,
+    )
+
+    reasoning = ResponseReasoningItem(id="r", summary=[], type="reasoning")
+    call = ResponseFunctionToolCall(arguments='{"at": "it"}', call_id="a", name="look", type="function_call")
+    text = ResponseOutputText(annotations=[], text="Done.", type="output_text")
+    done = ResponseOutputMessage(id="m", content=[text], role="assistant", status="completed", type="message")
+    model, heard = heard_by_agents([[reasoning, call], [done]])
+
+    @agents.function_tool  # type: ignore[untyped-decorator,unused-ignore]
+    def look(at: str) -> str:
+        """Look at something."""
+        return "seen\n" * 500
+
+    agent = agents.Agent(name="a", instructions="Be brief.", model=model, tools=[look])
+    config = agents.RunConfig(call_model_input_filter=openai_agents.input_filter(MOST), tracing_disabled=True)
+    said = chat(20)[1:]
+    result = run(agents.Runner.run(agent, said, run_config=config))
+    schema = {"name": "look", "description": "Look at something.", "parameters": look.params_json_schema}
+    tools = [{"type": "function", "function": schema}]
+    (instructions, first), (_, second) = heard
+    assert instructions == "Be brief."
+    assert [{"role": "system", "content": instructions}, *first] == bk.trim(chat(20), MOST, tools=tools)
+    assert [each.get("type", each.get("role")) for each in second] == [
+        *("user", "reasoning", "function_call", "function_call_output"),
+    ]
+    assert second[0] == said[-1]
+    seen = {"role": "tool", "tool_call_id": "a", "content": second[-1]["output"]}
+    sent = [{"role": "system", "content": instructions}, second[0], {"role": "assistant", "tool_calls": [LOOK]}, seen]
+    assert second[-1]["output"].startswith("seen\nseen")
+    assert MOST - 20 < FRAMING.request(sent, COUNT, tools) <= MOST
+    assert len(result.to_input_list()) == len(said) + 4
+
+
+def test_openai_agents_reasoning_that_can_be_read_is_counted() -> None:
+    agents = pytest.importorskip("agents")
+    from agents.run import CallModelData, ModelInputData
+
+    def sent(words: int) -> list[Any]:
+        thought = [{"type": "summary_text", "text": "so " * words}]
+        said: list[Any] = [{"role": "user", "content": "Why?"}, {"type": "reasoning", "id": "r", "summary": thought}]
+        said += [{"role": "assistant", "content": "Thus."}, {"role": "user", "content": "And now?"}]
+        data = CallModelData(ModelInputData(said, None), agents.Agent(name="a"), None)
+        return list(run(openai_agents.input_filter(MOST)(data)).input)
+
+    assert [each.get("type") for each in sent(300)] == [None, "reasoning", None, None]
+    assert [each["content"] for each in sent(500)] == ["And now?"]
+
+
+def test_openai_agents_images_are_counted() -> None:
+    agents = pytest.importorskip("agents")
+    from agents.run import CallModelData, ModelInputData
+
+    picture = {"type": "input_image", "image_url": "https://one.example/ada.png", "detail": "high"}
+    asked = {"role": "user", "content": [{"type": "input_text", "text": "What is this?"}, picture]}
+    call = {"type": "function_call", "call_id": "a", "name": "look", "arguments": "{}"}
+    text = {"type": "input_text", "text": "seen\n" * 500}
+    seen = {"type": "function_call_output", "call_id": "a", "output": [text, picture]}
+
+    def sent(said: list[Any], most: int) -> Any:
+        given = ModelInputData(input=said, instructions=None)
+        data = CallModelData(model_data=given, agent=agents.Agent(name="a"), context=None)
+        return run(openai_agents.input_filter(most)(data)).input
+
+    assert sent([asked, asked], 1_600) == [asked, asked]
+    assert sent([asked, asked], 1_500) == [asked]
+    *before, cut = sent([asked, call, seen], 1_800)
+    assert before == [asked, call]
+    assert [part["type"] for part in cut["output"]] == ["input_text", "input_image"]
+    assert cut["output"][0]["text"].startswith("seen\nseen")
+    assert cut["output"][0] != text
+    assert cut["output"][1] == picture
+
+
+# pydantic-ai
+
+
+def test_pydantic_ai_a_processor_leaves_in_the_history_what_fits() -> None:
+    ai = pytest.importorskip("pydantic_ai")
+    from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, UserPromptPart
+    from pydantic_ai.models.function import FunctionModel
+
+    heard: list[list[Any]] = []
+
+    def answer(messages: list[Any], info: Any) -> Any:
+        heard.append(messages)
+        return ModelResponse([TextPart("Done.") if len(heard) > 1 else ToolCallPart("look", {"at": "it"}, "a")])
+
+    said = chat(20)[1:-1]
+    history = [
+        ModelRequest([UserPromptPart(each["content"])])
+        if each["role"] == "user"
+        else ModelResponse([TextPart(each["content"])])
+        for each in said
+    ]
+    kept = pydantic_ai.history_processor(MOST)
+    agent = agent_of(ai, FunctionModel(answer), kept, instructions="Be brief.")
+
+    @agent.tool_plain  # type: ignore[untyped-decorator,unused-ignore]
+    def look(at: str) -> str:
+        """Look at something."""
+        return "seen\n" * 500
+
+    assert run(agent.run("And now?", message_history=history)).output == "Done."
+    first, second = heard
+    fitting = bk.trim(chat(20), MOST)
+    texts = [part.content for message in first for part in message.parts]
+    assert texts == [each["content"] for each in fitting[1:]]
+    assert first[0] is history[-len(first) + 1]
+    assert [message.kind for message in second] == ["request", "response", "request"]
+    assert second[0].parts[0].content == "And now?"
+    assert second[-1].parts[0].content.startswith("seen\nseen")
+    seen = {"role": "tool", "tool_call_id": "a", "content": second[-1].parts[0].content}
+    sent = [fitting[0], fitting[-1], {"role": "assistant", "tool_calls": [LOOK]}, seen]
+    assert MOST - 20 < FRAMING.request(sent, COUNT) <= MOST
+
+
+@pytest.mark.parametrize("nothing", [None, ""])
+def test_pydantic_ai_an_empty_result_is_a_result(nothing: Any) -> None:
+    ai = pytest.importorskip("pydantic_ai")
+    from pydantic_ai.models.test import TestModel
+
+    agent = agent_of(ai, TestModel(custom_output_text="Done."), pydantic_ai.history_processor(MOST))
+
+    @agent.tool_plain  # type: ignore[untyped-decorator,unused-ignore]
+    def note() -> Any:
+        """Note it."""
+        return nothing
+
+    result = run(agent.run("Note it."))
+    assert result.output == "Done."
+    assert [message.kind for message in result.all_messages()] == ["request", "response", "request", "response"]
+
+
+def test_pydantic_ai_one_picture_is_never_sent_for_another() -> None:
+    messages = pytest.importorskip("pydantic_ai.messages")
+    kept = pydantic_ai.history_processor(8_000, policies.SlidingWindow(3))
+    links = [messages.ImageUrl(f"https://one.example/{name}.png") for name in ("ada", "bob")]
+    for shown in (*links, *(messages.BinaryContent(data, media_type="image/png") for data in (b"ada", b"bob"))):
+        (sent,) = run(kept([messages.ModelRequest([messages.UserPromptPart(["What is in this picture?", shown])])]))
+        assert sent.parts[0].content[1] is shown
+
+
+def agent_of(ai: Any, model: Any, processor: Any, **more: Any) -> Any:
+    """Make an agent, as the version that is installed wants its processors."""
+    try:
+        from pydantic_ai.capabilities import ProcessHistory
+    except ImportError:
+        return ai.Agent(model, history_processors=[processor], **more)
+    return ai.Agent(model, capabilities=[ProcessHistory(processor)], **more)
+
+
+def test_pydantic_ai_goes_on_where_the_processor_left_the_history() -> None:
+    """What a processor returns is the history of the next request: the conversation is known by that too."""
+    pytest.importorskip("pydantic_ai")
+    from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserPromptPart
+
+    budget, policy = bk.presets.working_memory(1_000, output=200, history_floor=0), policies.TriggerTarget()
+    kept = pydantic_ai.history_processor(budget, policy)
+    said, history, found = chat(30)[1:], list[Any](), []
+    for each in said:
+        if each["role"] == "assistant":
+            history.append(ModelResponse([TextPart(each["content"])]))
+            continue
+        history = run(kept([*history, ModelRequest([UserPromptPart(each["content"])])]))
+        found.append([part.content for message in history for part in message.parts])
+    wanted = by_hand(bk.Conversation(budget, policy), said)
+    assert found == [[each["content"] for each in request] for request in wanted]
+
+
+@pytest.mark.parametrize("returns", [True, False])
+def test_pydantic_ai_brings_back_what_it_no_longer_gives(returns: bool) -> None:
+    pytest.importorskip("pydantic_ai")
+    from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserPromptPart
+
+    budget, oldest = bk.presets.working_memory(1_000, output=200, history_floor=0), policies.OldestFirst()
+    kept = pydantic_ai.history_processor(budget, policies.BringBack(oldest) if returns else oldest)
+    code = "The code of the blue door is 4711."
+    said = [{"role": "user", "content": code}, {"role": "assistant", "content": "Noted."}, *chat(30)[1:-1]]
+    asked = {"role": "user", "content": "What is the code of the blue door?"}
+    history = list[Any]()
+    for each in [*said, asked, {"role": "assistant", "content": "4711."}, {"role": "user", "content": "why why why"}]:
+        if each["role"] == "assistant":
+            history.append(ModelResponse([TextPart(each["content"])]))
+            continue
+        history = run(kept([*history, ModelRequest([UserPromptPart(each["content"])])]))
+        texts = [part.content for message in history for part in message.parts]
+        assert texts[-1] == each["content"]
+        if each is asked:
+            assert (code in texts) is returns
+    assert code not in texts, "it came back for one question"

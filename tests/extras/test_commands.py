@@ -1,0 +1,328 @@
+"""The command line: what each command prints and returns, on files and standard input, and what an error says."""
+
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import budgetkit as bk
+from budgetkit.extras.shell.program import COMMANDS, run
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+ROGUE = "\x1b[31m\x1b]0;mine\x07\x9b2J"
+Captured = pytest.CaptureFixture[str]
+
+
+def budgetkit(*arguments: str, given: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
+    """Run the command line in a process of its own."""
+    command = [sys.executable, "-m", "budgetkit.extras.shell", *arguments]
+    return subprocess.run(command, input=given, capture_output=True, timeout=120, env={**os.environ, **environment})
+
+
+def data(capsys: Captured, *arguments: str) -> Any:
+    """Run a command here with --json, and read what it prints."""
+    capsys.readouterr()
+    assert run([*arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_help_lists_every_command_with_a_sentence_and_loads_none(capsys: Captured) -> None:
+    program = (
+        "import sys; from budgetkit.extras.shell.program import run; run(['--help']); "
+        "print({'numpy', 'pandas', 'tiktoken', 'rich', 'yaml', 'pydantic'} & sys.modules.keys())"
+    )
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert said.endswith("set()\n")
+    for name, told in COMMANDS.items():
+        assert re.search(rf"^  {name} +{re.escape(told)}$", said, re.MULTILINE)
+        assert run([name, "--help"]) == 0
+        assert capsys.readouterr().out.startswith(f"Usage: budgetkit {name} ")
+
+
+def test_the_shell_completes_the_names_of_commands() -> None:
+    said = budgetkit(_BUDGETKIT_COMPLETE="bash_complete", COMP_WORDS="budgetkit co", COMP_CWORD="1").stdout.decode()
+    assert said.splitlines() == ["plain,count", "plain,compare"]
+
+
+def test_a_text_is_counted_as_the_library_counts_it(capsys: Captured, tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("Grüße 🎉 " * 50, encoding="utf-8")
+    assert run(["count", "-t", "Hello world"]) == 0
+    assert capsys.readouterr().out == "2 tokens (o200k_base)\n"
+    found = data(capsys, "count", str(path), "-c", "gpt-4o", "-c", "chars/4")
+    text = path.read_text(encoding="utf-8")
+    assert found["tokens"] == {"gpt-4o": bk.counter("gpt-4o")(text), "chars/4": bk.counter("chars/4")(text)}
+
+
+def test_standard_input_is_counted_where_no_file_is_named() -> None:
+    assert budgetkit("count", given=b"Hello world").stdout == b"2 tokens (o200k_base)\n"
+    assert budgetkit("count", "-", given=b"Hello world").stdout == b"2 tokens (o200k_base)\n"
+
+
+def test_a_request_is_counted_as_it_is_billed(capsys: Captured, tmp_path: Path) -> None:
+    body = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello world"}]}
+    folder = tmp_path / ("a folder whose path is longer than the table is wide, and stays one line " * 2).strip()
+    folder.mkdir()
+    path = folder / "body.json"
+    path.write_text(json.dumps(body), encoding="utf-8")
+    found = data(capsys, "count", str(path), "--as", "request")
+    assert [(row["tokens"], row["exact"]) for row in found] == [(bk.count_request(body).tokens, True)]
+    assert run(["count", str(path), "--as", "request"]) == 0
+    assert f"{path}: gpt-4o, 9 tokens\n" in capsys.readouterr().out
+
+
+def test_fit_says_what_fit_says(capsys: Captured) -> None:
+    found = data(capsys, "fit", "support-chat", "-b", "chat", "-w", "4096", "--turn", "30", "--why", "conversation")
+    budget = bk.presets.chat(4_096, deficit="signed")
+    plan = bk.fit(budget, bk.load_trace("support-chat").items(30, bk.counter("o200k_base"), budget.roles))
+    assert [each["granted"] for each in found["plan"]["grants"]] == [grant.granted for grant in plan.grants]
+    assert found["free"] == plan.free
+    assert found["why"][0] == plan.why("conversation").reasons[0]
+
+
+@pytest.mark.parametrize("turn", [["--turn", "3"], []])
+def test_a_saved_budget_is_read_from_yaml_and_json(capsys: Captured, tmp_path: Path, turn: list[str]) -> None:
+    budget = bk.presets.rag(16_384)
+    for name, text in (("b.yaml", bk.state.to_yaml(budget)), ("b.json", bk.state.to_json(budget))):
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        found = data(capsys, "fit", "support-chat", "-b", str(path), *turn)
+        assert found["plan"]["budget"]["window"] == 16_384
+
+
+def test_replay_and_compare_give_the_librarys_numbers(capsys: Captured) -> None:
+    trace, budget = bk.load_trace("support-chat"), bk.presets.chat(8_192)
+    outcome = bk.replay(trace, budget, bk.policies.haystack(), counter=bk.counter("gpt-4o"))
+    found = data(capsys, "replay", "support-chat", "-p", "haystack", "-c", "gpt-4o", "-w", "8192")
+    assert found["totals"]["sent"] == outcome.totals()["sent"]
+    assert found["totals"]["cost"] is None
+    assert [row["cached"] for row in found["requests"]] == outcome.frame()["cached"].tolist()
+    rows = data(capsys, "compare", "support-chat", "-p", "haystack", "-p", "octopus", "-c", "gpt-4o", "-w", "8192")
+    assert {row["policy"]: row["sent"] for row in rows}["haystack"] == outcome.totals()["sent"]
+
+
+@pytest.mark.parametrize("named", ["2", "made-up-2", "Second"])
+def test_one_of_several_conversations_goes_by_number_from_1_id_or_title(
+    capsys: Captured, tmp_path: Path, named: str
+) -> None:
+    rows = [
+        {"id": f"made-up-{n}", "title": title, "messages": [{"role": "user", "content": "word " * n}]}
+        for n, title in ((1, "First"), (2, "Second"))
+    ]
+    path = tmp_path / "two.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    found = data(capsys, "replay", str(path), "--conversation", named)
+    assert found["requests"][0]["sent"] == bk.load_traces(path)[1].demand("o200k_base").to_numpy().sum()
+    for missing in ("0", "3"):
+        assert run(["fit", str(path), "--conversation", missing]) == 2
+        assert "it has 2, numbered from 1" in capsys.readouterr().err
+
+
+def test_a_number_is_a_place_also_where_another_conversation_has_it_as_its_id(capsys: Captured, tmp_path: Path) -> None:
+    rows = [{"id": id, "messages": [{"role": "user", "content": f"I am {id}."}]} for id in ("3", "1", "2", "9")]
+    path = tmp_path / "numbered.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    for asked, found in (("1", "3"), ("2", "1"), ("3", "2"), ("4", "9"), ("9", "9")):
+        assert run(["fit", str(path), "--conversation", asked]) == 0
+        assert capsys.readouterr().out.startswith(f"{found}: a window of")
+
+
+def test_a_policy_goes_by_its_plain_name(capsys: Captured) -> None:
+    for written in ("oldest first", "oldest-first"):
+        assert run(["replay", "support-chat", "-p", written]) == 0
+        assert capsys.readouterr().out.startswith("support-chat, oldest first, in tokens")
+
+
+def test_a_gate_that_was_not_asked_about_cuts_says_so(capsys: Captured) -> None:
+    arguments = ["check", "support-chat", "-b", "chat", "-w", "8192"]
+    assert run(arguments) == 0
+    assert "1 of 1 conversations lose something, and nothing was asked about that" in capsys.readouterr().err
+    assert run([*arguments, "--most-cut", "0.1"]) == 1
+    assert "nothing was asked" not in capsys.readouterr().err
+
+
+def test_a_conversation_comes_in_by_standard_input_in_any_format() -> None:
+    """LangChain's messages, and a compressed file of ours."""
+    said = [{"type": "human", "content": "Hello world"}, {"type": "ai", "content": "Hello."}]
+    whole = (Path(__file__).parents[2] / "data" / "traces" / "support-chat.jsonl").read_bytes()
+    for given in (json.dumps(said).encode(), whole, gzip.compress(whole)):
+        done = budgetkit("fit", "-", "--turn", "1", "--json", given=given)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["plan"]["grants"][-1]["demand"] > 0
+
+
+WRONG = {
+    "no file": (("fit", "nosuch.jsonl"), "a trace file nosuch.jsonl was asked for; there is none"),
+    "no shipped trace": (("fit", "nosuch"), "no trace 'nosuch'; shipped are"),
+    "no budget": (("fit", "support-chat", "-b", "nosuch"), "no budget 'nosuch'"),
+    "no policy": (("replay", "support-chat", "-p", "nosuch"), "no policy 'nosuch'; known by name are"),
+    "no counter": (("count", "-t", "x", "-c", "nosuch"), "no counter 'nosuch'"),
+    "no model": (("fit", "support-chat", "-c", "chars/4", "-m", "nosuch"), "no model 'nosuch'"),
+    "no turn": (("fit", "support-chat", "--turn", "999"), "turn 999 of trace 'support-chat' was asked for"),
+    "no section": (("fit", "support-chat", "--why", "x"), "no section 'x' in this budget"),
+    "no prompt": (("check", "--prompt", "x"), "a prompt 'x'; a prompt is given as SECTION=FILE"),
+    "too small": (("fit", "support-chat", "-w", "3"), "chat at a window of 3 leaves"),
+    "piped app": (("explore", "-"), "the app reads a file, not standard input"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "told"), WRONG.values(), ids=WRONG)
+def test_an_error_is_the_librarys_sentence_and_exit_code_2(
+    arguments: tuple[str, ...], told: str, capsys: Captured
+) -> None:
+    assert run(arguments) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith(f"Error: {told}")
+    assert said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [("nosuch",), ("fit", "--nosuch"), ("fit", "x", "y"), ("fit", "--turn", "x")])
+def test_a_wrong_option_is_answered_with_the_usage(arguments: tuple[str, ...], capsys: Captured) -> None:
+    assert run(arguments) == 2
+    assert capsys.readouterr().err.startswith("Usage: budgetkit ")
+
+
+@pytest.mark.parametrize("given", [b"\xff\xfe\x00", b"{", b"", b"[" * 10_000, b'{"messages": 3}', b"\x1f\x8b\x00"])
+@pytest.mark.parametrize("command", [("fit", "-"), ("fit", "support-chat", "-b", "-"), ("count", "--as", "request")])
+def test_no_input_ends_in_a_traceback(
+    given: bytes, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: Captured, tmp_path: Path
+) -> None:
+    path = tmp_path / "given"
+    path.write_bytes(given)
+    with path.open(encoding="utf-8") as stream:
+        monkeypatch.setattr(sys, "stdin", stream)
+        assert run(command) == 2
+    assert capsys.readouterr().err.startswith("Error: ")
+
+
+def test_no_name_or_text_commands_the_terminal(tmp_path: Path) -> None:
+    said = [{"role": ROGUE, "content": ROGUE}, {"role": "user", "content": "Hello"}]
+    trace = tmp_path / "trace.jsonl"
+    trace.write_text(json.dumps({"id": ROGUE, "messages": said, "tools": [{"name": ROGUE}]}), encoding="utf-8")
+    budget = {"budgetkit": 1, "budget": {"window": 50, "allocations": [{"section": ROGUE, "cap": 3}]}}
+    saved = tmp_path / "budget.json"
+    saved.write_text(json.dumps(budget), encoding="utf-8")
+    for arguments in (
+        ("fit", str(trace)),
+        ("fit", str(trace), "-b", str(saved), "--why", ROGUE),
+        ("fit", str(trace), "--conversation", ROGUE),
+        ("fit", str(trace), "--conversation", "x" + ROGUE),
+        ("replay", str(trace), "-p", ROGUE),
+        ("check", str(trace), "-b", str(saved)),
+        ("check", str(trace), "--format", "github"),
+        ("check", str(trace), "--format", "junit"),
+        ("count", "-t", ROGUE, "-t", "x"),
+        ("count", "-t", ROGUE, "--json"),
+        ("count", "-c", ROGUE),
+        ("count", ROGUE),
+        (ROGUE,),
+    ):
+        done = budgetkit(*(each.replace("\x00", "") for each in arguments), given=b"")
+        shown = (done.stdout + done.stderr).decode()
+        assert shown
+        assert not CONTROL.search(shown), arguments
+        assert "Traceback" not in shown
+
+
+def test_a_warning_is_a_sentence_on_the_error_output(tmp_path: Path) -> None:
+    path = tmp_path / "export.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("chat.json", json.dumps([{"role": "user", "content": "Hello"}]))
+        archive.writestr("other.json", json.dumps({"nothing": 1}))
+    done = budgetkit("check", str(path), "--json")
+    assert done.returncode == 0
+    told = "Note: files of export.zip that hold no conversation are left out: 1, export.zip/other.json\n"
+    assert done.stderr.decode() == told
+    assert json.loads(done.stdout)["conversations"] == 1
+
+
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    command = [sys.executable, "-m", "budgetkit.extras.shell", "replay", "coding-agent", "--by", "request", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+
+
+def test_without_the_extra_one_sentence_names_it() -> None:
+    program = "import sys; sys.modules['click'] = None; from budgetkit.extras.shell import main; main()"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    told = "Error: the command line needs click, which is not installed; run: pip install 'budgetkit[cli]'\n"
+    assert (done.returncode, done.stderr) == (2, told)
+
+
+def test_check_closes_with_exit_code_1_and_opens_with_0(capsys: Captured, tmp_path: Path) -> None:
+    prompt, baseline = tmp_path / "system.txt", tmp_path / "main.json"
+    prompt.write_text("Be brief.", encoding="utf-8")
+    arguments = ["check", "support-chat", "-w", "4096", "--prompt", f"system={prompt}"]
+    assert run([*arguments, "--save-baseline", str(baseline)]) == 0
+    assert "The gate is open." in capsys.readouterr().out
+    prompt.write_text("Be brief. " * 500, encoding="utf-8")
+    assert run([*arguments, "--baseline", str(baseline)]) == 1
+    said = capsys.readouterr().out
+    assert "above its cap (409)" in said
+    assert re.search(r"^system \+[\d,]+ tokens since main$", said, re.MULTILINE)
+    assert run([*arguments, "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["failures"][0]["code"] == "cap"
+
+
+def test_strict_fails_on_a_finding(capsys: Captured) -> None:
+    arguments = ["check", "-m", "claude-sonnet-4-5"]
+    assert run(arguments) == 0
+    assert run([*arguments, "--strict"]) == 1
+    assert "stand-in-without-buffer" in capsys.readouterr().out
+
+
+def test_explore_starts_the_app_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The app itself is driven in its own tests; here, what is started, and that its exit code comes back."""
+    started: list[list[str]] = []
+
+    def start(command: list[str]) -> subprocess.CompletedProcess[bytes]:
+        started.append(command)
+        return subprocess.CompletedProcess(command, 3)
+
+    monkeypatch.setattr(subprocess, "run", start)
+    assert run(["explore", "mine.jsonl", "--no-browser"]) == 3
+    assert started == [[sys.executable, "-m", "budgetkit.lab.app", "mine.jsonl", "--no-browser"]]
+
+
+def test_one_of_several_is_said_where_none_was_named(capsys: Captured, tmp_path: Path) -> None:
+    path = tmp_path / "eight.jsonl"
+    rows = [{"id": f"toy-{n}", "messages": [{"role": "user", "content": f"Hello {n}"}]} for n in range(8)]
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    goal = tmp_path / "made.html"
+    assert run(["report", str(path), "-o", str(goal)]) == 0
+    shown = capsys.readouterr()
+    told = "toy-0; --conversation takes another's number, id or title\n"
+    assert shown.err == f"Note: this is conversation 1 of 8 in {path}, {told}"
+    assert shown.out.endswith(" kB, in a window of 128,000 tokens; --window gives another\n")
+    for named in (["--conversation", "2"], ["--conversation", "toy-3"]):
+        assert run(["report", str(path), "-o", str(goal), *named]) == 0
+        assert capsys.readouterr().err == ""
+
+
+def test_what_is_broken_further_on_is_none_of_the_first(capsys: Captured, tmp_path: Path) -> None:
+    path = tmp_path / "broken.jsonl"
+    rows = [json.dumps({"messages": [{"role": "user", "content": "Hello"}]}), json.dumps({"messages": [{}]})]
+    path.write_text("\n".join(rows), encoding="utf-8")
+    assert run(["fit", str(path)]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_what_reading_left_out_is_a_note(capsys: Captured, tmp_path: Path) -> None:
+    path = tmp_path / "cases.csv"
+    path.write_text("fall,role,content\n" + "a,user,Hello\n" * 2 + "b,user,Hello\n" * 2, encoding="utf-8")
+    assert run(["fit", str(path)]) == 0
+    assert capsys.readouterr().err.startswith("Note: all 4 rows were taken as one conversation")
+    body = tmp_path / "body.json"
+    body.write_text(json.dumps({"model": "gtp-4o", "messages": [{"role": "user", "content": "Hello"}]}))
+    assert run(["count", str(body), "--as", "request"]) == 0
+    assert "no model 'gtp-4o' is known, nearest are 'gpt-4o'" in capsys.readouterr().out

@@ -1,0 +1,145 @@
+"""The core works without the extras, and whoever meets one that is missing is told its name in one sentence."""
+
+import ast
+import subprocess
+import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+import budgetkit
+from budgetkit.files import extra
+
+CHECKOUT = Path(__file__).parents[2]
+EXTRAS: dict[str, list[str]] = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+    "optional-dependencies"
+]
+
+
+def without(*hidden: str, program: str) -> str:
+    """Run a program in a Python to which some libraries are not installed; give what it prints."""
+    hide = f"import sys; sys.modules.update(dict.fromkeys({hidden!r}))\n"
+    done = subprocess.run([sys.executable, "-W", "error", "-c", hide + program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def refusal(*hidden: str, program: str) -> str:
+    """Return the sentence of the ImportError that a program ends in."""
+    lines = "\n".join(f"    {line}" for line in program.splitlines())
+    return without(*hidden, program=f"try:\n{lines}\nexcept ImportError as problem:\n    print(problem)")
+
+
+PLAN = "import budgetkit as bk; plan = bk.allocate(bk.presets.chat(8_192), {'history': 900})\n"
+# A tokenizer file that only its own library can read.
+WORD_PIECES = "import pathlib, tempfile; path = tempfile.mkdtemp() + '/tokenizer.json'\n"
+WORD_PIECES += 'pathlib.Path(path).write_text(\'{"model": {"type": "WordPiece"}}\')\n'
+MET = {
+    "BudgetExplorer": ("lab", "ipywidgets", "import budgetkit as bk; bk.BudgetExplorer"),
+    "BudgetExplorer without its view": ("lab", "anywidget", "import budgetkit as bk; bk.BudgetExplorer"),
+    "BudgetExplorer from its room": ("lab", "ipywidgets", "from budgetkit.lab.explorers import BudgetExplorer"),
+    "AccuracyExplorer": ("lab", "ipywidgets", "import budgetkit as bk; bk.AccuracyExplorer"),
+    "ConversationExplorer": ("lab", "ipywidgets", "import budgetkit as bk; bk.ConversationExplorer"),
+    "a figure": ("lab", "plotly", PLAN + "bk.figures.waterfall(plan)"),
+    "a price": ("lab", "genai_prices", "import budgetkit as bk; bk.cost.prices('gpt-4o')"),
+    "an endpoint": ("endpoints", "httpx", "from budgetkit.extras.endpoints import provider_counter"),
+    "near-duplicates": ("duplicates", "rapidfuzz", "import budgetkit as bk; bk.near_duplicates([])"),
+    "a tokenizer": ("tokenizers", "tokenizers", WORD_PIECES + "import budgetkit as bk; bk.counter(path)('Hello')"),
+}
+
+
+@pytest.mark.parametrize(("name", "library", "program"), MET.values(), ids=MET)
+def test_a_missing_extra_is_one_sentence_that_names_it(name: str, library: str, program: str) -> None:
+    said = refusal(library, program=program)
+    assert said.endswith(f"needs {library}, which is not installed; run: pip install 'budgetkit[{name}]'")
+    assert "\n" not in said
+    assert library.replace("_", "-") in {Requirement(each).name for each in EXTRAS[name]}
+
+
+def test_every_public_name_is_there_without_the_laboratory_or_says_what_it_needs() -> None:
+    program = (
+        "import budgetkit as bk\n"
+        "for package in (bk, bk.figures):\n"
+        "    for name in package.__all__:\n"
+        "        try:\n"
+        "            getattr(package, name)\n"
+        "        except ImportError as problem:\n"
+        "            print(name, problem)\n"
+    )
+    laboratory = ("IPython", "anywidget", "genai_prices", "ipywidgets", "jupyterlab", "plotly", "tqdm", "traitlets")
+    said = dict(line.split(" ", 1) for line in without(*laboratory, program=program).splitlines())
+    assert said.keys() >= {"BudgetExplorer", "AccuracyExplorer", "ConversationExplorer"}
+    assert [line for line in said.values() if not line.endswith("; run: pip install 'budgetkit[lab]'")] == []
+    assert {"Budget", "replay", "truncate", "policies", "state"} & said.keys() == set()
+
+
+def test_a_figure_has_its_table_and_its_plain_data_without_plotly() -> None:
+    program = PLAN + "print(len(bk.figures.waterfall.table(plan)), *bk.figures.waterfall.spec(plan))"
+    assert without("plotly", program=program) == "7 data layout"
+
+
+def test_without_tqdm_there_is_no_bar_and_no_error() -> None:
+    program = (
+        "from budgetkit import corpora, streaming\n"
+        "from budgetkit.lab.accuracy import compare\n"
+        "documents = corpora.Corpus(corpora.shipped().documents[:3])\n"
+        "print(len(compare(['chars/4'], documents, progress=True)) == len(documents.documents))\n"
+        "print(sum(map(len, streaming.compare_stream(['chars/4'], documents.documents, progress=True))) > 0)\n"
+        f"print(len(streaming.count_files([{str(CHECKOUT / 'README.md')!r}], progress=True)))\n"
+    )
+    assert without("tqdm", program=program).split() == ["True", "True", "1"]
+
+
+def test_without_the_price_list_an_unknown_model_says_what_would_have_known_more() -> None:
+    program = (
+        "import warnings, budgetkit as bk\n"
+        "with warnings.catch_warnings(record=True) as caught:\n"
+        "    warnings.simplefilter('always')\n"
+        "    print(bk.model('gpt-4o').window, bk.model('no-such-model').window)\n"
+        "print(*(warning.message for warning in caught))\n"
+    )
+    known, said = without("genai_prices", program=program).splitlines()
+    assert known == "128000 8192"
+    assert "no model 'no-such-model' in data/models.csv; a longer list needs genai-prices, which is not" in said
+    assert "run: pip install 'budgetkit[lab]'; a window of 8,192 tokens" in said
+
+
+def test_the_page_is_told_where_plotly_is_missing() -> None:
+    program = (
+        "import budgetkit as bk\n"
+        "explorer = bk.BudgetExplorer('chat')\n"
+        "explorer._heard(explorer.view, {'kind': 'plotly'}, [])\n"
+        "print(explorer.status)\n"
+    )
+    assert "budgetkit[lab]" in without("plotly", program=program)
+
+
+def test_what_is_broken_is_not_called_missing() -> None:
+    """Only a library that is not there names an extra; an error inside one is shown as it is."""
+    with pytest.raises(ModuleNotFoundError, match="No module named 'budgetkit.nothing'"), extra("lab", "it"):
+        import_module("budgetkit.nothing")
+    with pytest.raises(ZeroDivisionError), extra("lab", "it"):
+        print(1 / 0)
+    with pytest.raises(ImportError, match=r"^it needs nobody, which is not .+ run: pip install 'budgetkit\[lab\]'$"):  # noqa: SIM117
+        with extra("lab", "it"):
+            import_module("nobody.inside")
+
+
+def calls() -> list[tuple[Path, str]]:
+    """List where the package names an extra, and which."""
+    found = []
+    for path in Path(budgetkit.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("extra", "missing"):
+                named = node.args[node.func.id == "missing"]
+                found += [(path, str(named.value))] if isinstance(named, ast.Constant) else []
+    return found
+
+
+def test_every_extra_that_is_named_exists() -> None:
+    named = calls()
+    assert len(named) >= 8
+    assert [(path, name) for path, name in named if name not in EXTRAS] == []

@@ -1,0 +1,292 @@
+"""The gate: closed where something outgrows its budget, open beside it; the same from Python, pytest and the shell."""
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from datetime import date
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+from budgetkit.budget import Allocation, Budget, Reserve
+from budgetkit.extras.shell.gate import Checked, check
+from budgetkit.extras.shell.inputs import tools_in
+from budgetkit.extras.shell.reports import github, grown, growth, junit, save
+from budgetkit.message import Message
+from budgetkit.models import Model
+from budgetkit.presets import chat
+from budgetkit.pruning.policies import OldestFirst, TriggerTarget
+from budgetkit.state import to_yaml
+from budgetkit.trace.conversation import Trace
+from budgetkit.trace.loading import load_trace
+
+CHECKOUT = Path(__file__).parents[2]
+ROLES = {"system": "system", "tools": "tools", "user": "history", "assistant": "history", "current": "history"}
+BUDGET = Budget(
+    200,
+    [Reserve("output", 50, serves="output")],
+    [Allocation("system", 20, required=True), Allocation("tools", 60), Allocation("history", floor=30)],
+    remainder="history",
+    roles=ROLES,
+)
+PING = {"name": "ping", "description": "Look whether a host answers", "inputSchema": {"type": "object"}}
+MCP = {"jsonrpc": "2.0", "id": 1, "result": {"tools": [PING]}}
+
+
+def words(text: str) -> int:
+    return len(text.split())
+
+
+def talk(words_each: int, turns: int = 2, system: int = 1) -> Trace:
+    """Make a conversation whose messages have so many words each."""
+    said = [{"role": "system", "content": "be " * system}]
+    for _ in range(turns):
+        said += [{"role": "user", "content": "why " * words_each}, {"role": "assistant", "content": "so " * words_each}]
+    return Trace(f"{turns} turns", tuple(map(Message, said)))
+
+
+def gate(budget: Budget = BUDGET, **given: Any) -> Checked:
+    return check(budget, counter=words, **given)
+
+
+def reasons(found: Checked) -> list[tuple[str, str]]:
+    return [(failure.code, failure.where) for failure in found.failures]
+
+
+def test_a_prompt_that_fills_its_cap_passes_and_one_word_more_fails_with_plan_and_mend() -> None:
+    """A system message costs its words and four tokens of framing."""
+    assert gate(prompts={"system": "be " * 16}).passed
+    found = gate(prompts={"system": "be " * 17})
+    assert not found.passed
+    assert str(found) == (
+        "cap: prompts and tools: system asks for 21 tokens, 1 above its cap (20)\n"
+        "Plan of 200 tokens, 129 free:\n"
+        "  system: 21 of 21, limit 21\n"
+        "  tools: 0 of 0, limit 60\n"
+        "  history: 0 of 0, limit 129\n"
+        "system is required and needs 21 tokens, 1 above its cap (20); raise the cap, shorten the text, "
+        'or in code let it be cut inside, with granularity="line" and a cut for fit.'
+    )
+
+
+def test_tool_schemas_of_an_mcp_server_outgrow_their_cap() -> None:
+    few, many = tools_in(MCP), tools_in({"tools": [PING] * 9})
+    assert gate(tools=few).passed
+    found = gate(tools=many)
+    assert reasons(found) == [("cap", "prompts and tools")]
+    needed = found.sections["tools"]
+    assert f"- Raise the cap of tools from 60 to {needed} tokens." in found.failures[0].detail
+    assert gate(BUDGET.assign(window=400, tools=needed), tools=many).passed
+    assert gate(tools=few).sections["tools"] < 60 < gate(tools=many).sections["tools"]
+
+
+def test_tools_stand_in_the_place_of_a_conversations_own_beside_its_own_prompt() -> None:
+    """The role table may put both into one section, as the presets do."""
+    together = Budget(200, (), [Allocation("system", 50, required=True), Allocation("history")], roles=ROLES)
+    together = Budget(200, (), together.allocations, roles=ROLES | {"tools": "system"})
+    alone, both = gate(together, tools=tools_in(MCP)), gate(together, tools=tools_in(MCP), traces=[talk(1, system=40)])
+    assert alone.passed
+    assert reasons(both) == [("cap", "2 turns, turn 1")]
+    # Tools without a system message before them are billed 4 tokens more, those of the message that they stand in.
+    assert both.sections["system"] == alone.sections["system"] - 4 + 44
+
+
+def test_a_request_that_overruns_the_window_fails_at_its_worst_turn() -> None:
+    small = Budget(60, (), [Allocation("history", required=True)], roles=dict.fromkeys(ROLES, "history"))
+    assert gate(small, traces=[talk(5)]).passed
+    found = gate(small, traces=[talk(20)])
+    assert ("overrun", "2 turns, turn 2") in reasons(found)
+    overrun = next(failure for failure in found.failures if failure.code == "overrun")
+    assert overrun.sentence == "a request overruns the window (60) by 20 tokens"
+    assert "lower a reserve or a floor, or choose a larger window" in overrun.detail
+
+
+def test_a_floor_is_lost_where_what_is_required_leaves_less() -> None:
+    wide = BUDGET.assign(system=100, tools=50)
+    assert gate(wide, prompts={"system": "be " * 96}, floor=50).passed
+    found = gate(wide, prompts={"system": "be " * 96}, floor=51)
+    assert reasons(found) == [("floor", "prompts and tools")]
+    assert found.failures[0].sentence == "history has 50 tokens left, below its floor (51)"
+    assert found.failures[0].detail.endswith("- Lower a reserve, or shorten what is asked before it.")
+
+
+def test_a_floor_above_the_cap_of_the_history_names_the_cap() -> None:
+    capped = BUDGET.assign(history={"cap": 40})
+    found = gate(capped, traces=[talk(1)], floor=41)
+    assert found.failures[0].detail.endswith("- Raise its cap to 41.")
+
+
+@pytest.mark.parametrize(("most", "passed"), [(0.0, False), (0.4, False), (0.5, True), (1.0, True), (None, True)])
+def test_no_more_than_the_agreed_share_of_conversations_may_be_cut(most: float | None, passed: bool) -> None:
+    found = gate(traces=[talk(5), talk(80)], most_cut=most)
+    assert (found.conversations, found.cut, found.passed) == (2, 1, passed)
+
+
+def test_findings_about_the_budget_and_the_policy_come_along_and_do_not_close_the_gate() -> None:
+    trace, budget = load_trace("support-chat"), chat(4_096)
+    thrashing = check(budget, traces=[trace], policy=OldestFirst())
+    assert {"cut-at-every-request", "order-breaks-cache"} == {finding.code for finding in thrashing.findings}
+    calm = check(budget, traces=[trace], policy=TriggerTarget())
+    assert [finding.code for finding in calm.findings] == ["order-breaks-cache"]
+    assert thrashing.passed == calm.passed
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"most_cut": 10}, "a share lies between 0 and 1"),
+        ({"prompts": {"sytem": "x"}}, "no section 'sytem' in this budget"),
+        ({"budget": Budget(100), "floor": 5}, "this budget names no remainder"),
+    ],
+)
+def test_what_is_given_wrongly_is_one_sentence(given: dict[str, Any], told: str) -> None:
+    with pytest.raises((ValueError, LookupError)) as error:
+        gate(**given)
+    assert told in str(error.value.args[0])
+
+
+@pytest.mark.parametrize("data", [3, "x", [3], [{}], {"tools": 3}, {"tools": [{"description": "x"}]}, None])
+def test_what_holds_no_tools_is_refused(data: Any) -> None:
+    with pytest.raises(ValueError, match="tool"):
+        tools_in(data)
+
+
+def test_growth_since_a_baseline_is_told_in_tokens(tmp_path: Path) -> None:
+    path = str(tmp_path / "main.json")
+    save(path, gate(prompts={"system": "be " * 10}, tools=tools_in(MCP)))
+    now = gate(prompts={"system": "be " * 6}, tools=tools_in({"tools": [PING, PING]}))
+    changes = growth(path, now)
+    before = gate(prompts={"system": "be " * 10}, tools=tools_in(MCP))
+    assert changes == {"system": -4, "tools": now.sections["tools"] - before.sections["tools"]}
+    assert grown({"tools": 1_240}, "main") == ["tools +1,240 tokens since main"]
+    assert growth(path, gate(prompts={"system": "be " * 10}, tools=tools_in(MCP))) == {}
+
+
+@pytest.mark.parametrize("text", ["{", "3", "[]", '{"budgetkit": 1}', '{"budgetkit": 1, "sections": {"a": "b"}}'])
+def test_a_baseline_that_is_none_is_one_sentence(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "main.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match="save it again"):
+        growth(str(path), gate())
+
+
+def test_junit_has_a_case_for_each_failure() -> None:
+    closed, opened = gate(prompts={"system": "be " * 17}, tools=tools_in({"tools": [PING] * 9})), gate()
+    suite = ElementTree.fromstring(junit(closed, {"tools": 3}, "main"))
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "2")
+    assert [case.find("failure") is not None for case in suite.iter("testcase")] == [True, True]
+    assert "tools +3 tokens since main" in (suite.findtext("system-out") or "")
+    suite = ElementTree.fromstring(junit(opened, {}, ""))
+    assert (suite.get("tests"), suite.get("failures"), suite.find("testcase/failure")) == ("1", "0", None)
+
+
+def test_annotations_are_one_line_each_whatever_the_plan_says() -> None:
+    lines = github(gate(prompts={"system": "be " * 17}), {"system": 1}, "100% main").splitlines()
+    assert [line.partition(" ")[0] for line in lines] == ["::error", "::notice"]
+    assert "%0Asystem is required and needs 21 tokens, 1 above its cap (20); raise the cap" in lines[0]
+    assert lines[1].endswith("::system +1 tokens since 100%25 main")
+
+
+def test_a_name_cannot_write_into_a_report() -> None:
+    trace = Trace("a\x1b[2J\n::error::b", talk(80).messages)
+    found = gate(
+        Budget(60, (), [Allocation("history", required=True)], roles=dict.fromkeys(ROLES, "history")), traces=[trace]
+    )
+    for report in (github(found, {}, ""), junit(found, {}, "")):
+        assert "\x1b" not in report
+    assert not any(line.startswith("::error::b") for line in github(found, {}, "").splitlines())
+    ElementTree.fromstring(junit(found, {}, ""))
+
+
+PROJECT = """
+from datetime import date
+from pathlib import Path
+
+def test_open(budget):
+    assert budget("mine.yaml", prompts={"system": "Be brief."}, tools="mcp.json", traces=["support-chat"]).passed
+
+def test_closed(budget):
+    budget(Path("mine.yaml"), prompts={"system": "Be brief. " * 2000})
+
+def test_cut(budget):
+    budget("chat", window=4_096, traces=["support-chat"], most_cut=0, model="gpt-4o")
+"""
+
+
+def run_pytest(folder: Path, test: str) -> str:
+    """Run a project's test with our plugin alone, whether it is installed or not."""
+    (folder / "test_mine.py").write_text(test, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "budgetkit.extras.shell.pytest_plugin", "test_mine.py"]
+    alone = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, env=alone)
+    return done.stdout + done.stderr
+
+
+def test_the_fixture_fails_a_projects_own_test_with_the_plan_and_the_mend(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text(to_yaml(chat(8_192)), encoding="utf-8")
+    (tmp_path / "mcp.json").write_text(json.dumps(MCP), encoding="utf-8")
+    said = run_pytest(tmp_path, PROJECT)
+    assert "2 failed, 1 passed" in said
+    assert "above its cap (819)" in said
+    assert "raise the cap, shorten the text" in said
+    assert "1 of 1 are cut, above the share of 0%" in said
+    assert "Traceback" not in said
+
+
+def test_the_plugin_is_inert_unless_it_is_used(tmp_path: Path) -> None:
+    """It loads none of our rooms, and a project's own fixture of that name wins."""
+    test = (
+        "import sys, pytest\n\n@pytest.fixture\ndef budget():\n    return 7\n\n"
+        "def test_mine(budget):\n    assert budget == 7\n"
+        "    assert {name for name in sys.modules if name.startswith('budgetkit')} <= "
+        "{'budgetkit', 'budgetkit.files', 'budgetkit.extras', 'budgetkit.extras.shell', "
+        "'budgetkit.extras.shell.pytest_plugin'}\n"
+    )
+    assert "1 passed" in run_pytest(tmp_path, test)
+
+
+def test_the_fixture_works_without_the_extra(tmp_path: Path) -> None:
+    test = "import sys\nsys.modules.update(dict.fromkeys(('click', 'rich')))\n\n"
+    test += "def test_mine(budget):\n    budget('chat', prompts={'system': 'Be brief.'})\n"
+    assert "1 passed" in run_pytest(tmp_path, test)
+
+
+def test_the_entry_points_and_the_hook_name_what_is_there() -> None:
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["scripts"] == {"budgetkit": "budgetkit.extras.shell:main"}
+    assert project["entry-points"] == {"pytest11": {"budgetkit": "budgetkit.extras.shell.pytest_plugin"}}
+    (hook,) = yaml.safe_load((CHECKOUT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    assert hook["entry"] == "budgetkit check"
+    assert hook["additional_dependencies"] == project["optional-dependencies"]["cli"]
+
+
+def test_a_misspelt_section_never_opens_the_gate_where_others_draw_on_the_pool() -> None:
+    with pytest.raises(LookupError, match="no section 'sytem'"):
+        check(chat(8_192), prompts={"sytem": "be " * 9_000}, counter=words)
+
+
+def test_strict_is_one_meaning_in_the_answer_the_exit_code_and_the_reports() -> None:
+    few = Budget(8_192, [Reserve("output", 8_191, serves="output")], [Allocation("system")])
+    loose, strict = check(few, counter=words), check(few, counter=words, strict=True)
+    assert loose.findings == strict.findings != ()
+    assert (loose.passed, strict.passed) == (True, False)
+    assert "nothing-usable" in str(strict)
+    assert 'failures="1"' in junit(strict, {}, "") and 'failures="0"' in junit(loose, {}, "")
+    assert github(strict, {}, "").startswith("::error") and github(loose, {}, "").startswith("::warning")
+
+
+def test_a_model_that_is_ended_closes_the_gate() -> None:
+    ended = Model("old-one", 8_192, ends="2026-01-01")
+    assert check(chat(8_192), model=ended, today=date(2025, 12, 31)).passed
+    found = check(chat(8_192), model=ended, today=date(2026, 1, 1))
+    assert [failure.code for failure in found.failures] == ["retired"]
+
+
+def test_a_lone_prompt_is_not_measured_by_the_caches_minimum() -> None:
+    found = check(chat("gpt-4o"), model="gpt-4o", prompts={"system": "Be brief."})
+    assert "prompt-below-cache" not in {finding.code for finding in found.findings}

@@ -1,0 +1,231 @@
+"""A conversation to share: filler that counts like the words, and every figure as it was."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import regex
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import budgetkit as bk
+from budgetkit.extras.shell.program import run
+from budgetkit.lab.replay.prompt_cache import CACHES
+from budgetkit.requests import FRAMINGS
+from budgetkit.trace import to_line, usage_frame
+from budgetkit.trace.filler import Filler
+from tests.conftest import examples
+
+EXACT = bk.counter("o200k_base")
+COUNTERS = ("o200k_base", "cl100k_base", "chars/4", "utf16/4", "words/0.75", "claude-haiku-4-5")
+TEXTS = st.one_of(
+    st.text(max_size=60),
+    st.sampled_from(["user's refund", "getWeatherNow(x_1)", "Grüße 🎉\n\tan Zoë", "今日は天気", "नमस्ते", "C:\\new", ""]),
+    st.recursive(
+        st.none() | st.booleans() | st.integers(-9_999, 9_999) | st.text(max_size=8),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+        max_leaves=6,
+    ).map(json.dumps),
+)
+WRITTEN = st.booleans() | st.integers(0, 9_999) | st.from_regex(r"[A-Za-z ,.]{0,40}", fullmatch=True)
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "find_reservation",
+        "description": "Look up what Ms. Okafor has booked.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "booking_code": {"type": "string", "enum": ["first", "premium"]},
+                "nights": {"type": "integer"},
+            },
+            "required": ["booking_code"],
+        },
+    },
+}
+SECRETS = ("Okafor", "A-1734", "reservation", "booking", "premium", "nights", "Lagos", "ada", "call_77", "invoice")
+
+
+def call(id: str, **arguments: Any) -> dict[str, Any]:
+    return {"id": id, "type": "function", "function": {"name": "find_reservation", "arguments": json.dumps(arguments)}}
+
+
+SAID: list[dict[str, Any]] = [
+    {"role": "system", "content": "Help the guests of the Lagos house."},
+    {
+        "role": "user",
+        "name": "ada",
+        "content": "I am Okafor; find A-1734.",
+        "timestamp": 1_700_000_000,
+        "secret": "invoice",
+    },
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [call("call_77", booking_code="A-1734"), call("call_78", nights=12)],
+    },
+    {"role": "tool", "tool_call_id": "call_77", "content": '{"nights": 3, "guest": "Okafor", "invoice": null}'},
+    {"role": "tool", "tool_call_id": "call_78", "content": "none for 12 nights in Lagos"},
+    {"role": "assistant", "content": "Three nights.", "id": "D1"},
+    {
+        "role": "user",
+        "content": [{"type": "text", "text": "And this?"}, {"type": "image_url", "image_url": {"url": "invoice"}}],
+    },
+    {"role": "user", "content": "Where was I?", "evidence": ["D1"], "timestamp": 1_700_000_060},
+]
+TRACE = bk.Trace("ada's", tuple(map(bk.Message, SAID)), (TOOL,), {}, {"owner": "ada"}, "invoice.jsonl")
+
+
+def test_nothing_that_names_anybody_is_left() -> None:
+    shown = to_line(bk.redact(TRACE, EXACT))
+    assert [secret for secret in SECRETS if secret.casefold() in shown.casefold()] == []
+
+
+def test_a_call_keeps_its_result_and_names_agree_wherever_they_stand() -> None:
+    shown = bk.redact(TRACE, EXACT)
+    calls, results = shown.messages[2].tool_calls, shown.messages[3:5]
+    assert [result.tool_call_id for result in results] == [each.id for each in calls] == ["call_1", "call_2"]
+    function = shown.tools[0]["function"]
+    assert {each.name for each in calls} == {function["name"]}
+    fields = list(function["parameters"]["properties"])
+    assert [*json.loads(calls[0].arguments), *json.loads(calls[1].arguments)] == fields
+    assert function["parameters"]["required"] == fields[:1]
+    assert json.loads(results[0].text).keys() >= {fields[1]}
+    assert len(json.loads(results[0].text)) == 3
+
+
+@pytest.mark.parametrize("name", COUNTERS)
+def test_every_figure_by_that_counter_is_the_same(name: str) -> None:
+    count = bk.counter(name)
+    shown = bk.redact(TRACE, count)
+    assert shown.demand(count).equals(TRACE.demand(count))
+    budget = bk.presets.working_memory(200, output=40, history_floor=0)
+    for policy in ("oldest first", "octopus"):
+        one, other = (
+            bk.replay(each, budget, policy, counter=count, by="request", cache=CACHES["anthropic"]).frame()
+            for each in (TRACE, shown)
+        )
+        assert one.equals(other)
+    plans = [bk.fit(budget, each.items(2, count, budget.roles), cut=bk.cutter(count)) for each in (TRACE, shown)]
+    assert plans[0].grants == plans[1].grants
+    assert [[d.kept, d.tokens] for d in plans[0].decisions] == [[d.kept, d.tokens] for d in plans[1].decisions]
+    texts = [[text for message in each.messages for text in message.texts] for each in (TRACE, shown)]
+    assert count.many(texts[0]) == count.many(texts[1])  # what its accuracy is measured from
+
+
+@settings(max_examples=examples(30))
+@given(st.lists(TEXTS, min_size=1, max_size=5), st.sampled_from(COUNTERS))
+def test_any_text_keeps_its_size_and_gives_the_same_again(texts: list[str], name: str) -> None:
+    trace = bk.Trace("mine", tuple(bk.Message({"role": "user", "content": text}) for text in texts))
+    shown = bk.redact(trace, name)
+    assert shown.counts(name).tolist() == trace.counts(name).tolist()
+    assert shown.messages == bk.redact(trace, name).messages
+
+
+@given(st.dictionaries(st.from_regex(r"[a-z]{2,9}(_[a-z]{2,9})?", fullmatch=True), WRITTEN, min_size=1, max_size=5))
+def test_json_stays_json_with_as_many_fields(value: dict[str, Any]) -> None:
+    said = bk.Message({"role": "user", "content": json.dumps(value)})
+    shown = bk.redact(bk.Trace("mine", (said,)), EXACT).messages[0].text
+    assert len(json.loads(shown)) == len(value)
+    assert EXACT(shown) == EXACT(json.dumps(value))
+
+
+def test_shipped_conversations_bill_the_same_by_the_rules_of_openai() -> None:
+    for name in bk.shipped_traces():
+        trace = bk.load_trace(name)
+        shown = bk.redact(trace, EXACT)
+        for framing in ("openai", "openai-reasoning", "text", "llama-index"):
+            rules = FRAMINGS[framing]
+            assert rules.request(shown.messages, EXACT, shown.tools) == rules.request(
+                trace.messages, EXACT, trace.tools
+            )
+        words = set(regex.findall(r"\p{L}{5,}", " ".join(message.text for message in trace.messages)))
+        left = set(regex.findall(r"\p{L}{5,}", " ".join(message.text for message in shown.messages)))
+        assert words & left <= {"false"}
+
+
+def test_times_marks_usage_and_compactions_are_kept_as_numbers() -> None:
+    usage = [{"message_index": 5, "model": "gpt-4o", "context_tokens": 90, "user": "ada"}]
+    fields = {"usage": usage, "compactions": [{"at": 5, "first_kept": 4, "summary": "Okafor"}], "owner": "ada"}
+    shown = bk.redact(bk.Trace("x", TRACE.messages, fields=fields), EXACT)
+    assert bk.evidence(shown)[["message", "needs"]].values.tolist() == [[7, 5]]
+    assert [message.raw.get("timestamp") for message in shown.messages if "timestamp" in message.raw] == [
+        1_700_000_000,
+        1_700_000_060,
+    ]
+    assert usage_frame(shown)["context_tokens"].tolist() == [90]
+    assert shown.fields["compactions"] == [{"at": 5, "first_kept": 4}]
+    assert "ada" not in to_line(shown)
+
+
+def test_no_field_lets_a_name_through() -> None:
+    said: list[dict[str, Any]] = [
+        {"role": "Okafor", "name": "Okafor", "content": [{"type": "okafor", "text": "Hello"}]},
+        {"role": "user", "content": "And?", "timestamp": "met Okafor at 5", "evidence": ["Okafor said this", 0, 77]},
+        {"role": "assistant", "content": "So.", "timestamp": "2026-01-05T09:00:00", "evidence": "Okafor"},
+        {"role": "assistant", "tool_calls": [{**call("c", nights=1), "type": "okafor"}]},
+    ]
+    inner = {"type": "okafor", "$ref": "okafor.example/a/b", "name": "okafor/b", "x-owner-okafor": {"x": 1}}
+    fields = {
+        "model": "ft:gpt-4o:okafor-corp:proj:1",
+        "format": "okafor",
+        "usage": [
+            {"message_index": 2, "model": "okafor/gpt-4o:ft-okafor", "context_tokens": 9, "input_tokens": "Okafor"}
+        ],
+        "compactions": [{"at": 2, "first_kept": "Okafor", "kept": ["Okafor text", 1]}],
+    }
+    trace = bk.Trace("x", tuple(map(bk.Message, said)), ({"name": "f", "parameters": inner},), fields=fields)
+    shown = bk.redact(trace, EXACT)
+    assert "okafor" not in to_line(shown).casefold()
+    assert shown.messages[1].raw["evidence"] == [0]
+    assert [message.raw.get("timestamp") for message in shown.messages] == [None, None, "2026-01-05T09:00:00", None]
+    assert shown.fields["compactions"] == [{"at": 2, "first_kept": None, "kept": [1]}]
+    assert [shown.fields["model"], *usage_frame(shown)["model"]] == ["gpt-4o", "gpt-4o"]
+    assert shown.counts(EXACT).tolist() == trace.counts(EXACT).tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("C:\\Users\\Okafor\\new", "X:\\Xxxxx\\Xxxxxx\\xxx"),
+        ('{"path": "C:\\\\Users\\\\Okafor\\nbob"}', '{"xxxx": "X:\\\\Xxxxx\\\\Xxxxxx\\nxxx"}'),
+        ('broken {"path": "\\\\nora', 'xxxxxx {"xxxx": "\\\\xxxx'),
+    ],
+)
+def test_a_letter_behind_a_backslash_stays_only_where_json_escapes_with_it(text: str, shown: str) -> None:
+    """A path may name people."""
+    trace = bk.Trace("mine", (bk.Message({"role": "user", "content": text}),))
+    assert bk.redact(trace, "chars/4").messages[0].text == shown
+
+
+class Asked:
+    """A counter that counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def __call__(self, text: str) -> int:
+        self.times += 1
+        return EXACT(text)
+
+
+def test_many_fields_take_a_step_each() -> None:
+    """The names that were tried for one are not tried again for the next."""
+    few, many = Asked(), Asked()
+    for asked, fields in ((few, 400), (many, 800)):
+        Filler(asked).text(json.dumps({f"f{i}": i for i in range(fields)}))
+    assert many.times < 2.5 * few.times
+
+
+def test_an_estimate_is_refused_with_what_to_use() -> None:
+    with pytest.raises(ValueError, match=r"estimate:o200k_base; .* redact with an exact counter"):
+        bk.redact(TRACE, "estimate:o200k_base")
+
+
+def test_the_command_prints_lines_that_load(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "mine.jsonl"
+    path.write_text(to_line(TRACE), encoding="utf-8")
+    assert run(["redact", str(path), "-c", "gpt-4o"]) == 0
+    path.write_text(capsys.readouterr().out, encoding="utf-8")
+    assert bk.load_trace(path).demand("gpt-4o").equals(TRACE.demand("gpt-4o"))

@@ -1,0 +1,109 @@
+"""``budgetkit sessions``: a list from the usual places, three answers on one screen, a page only its owner can read."""
+
+from __future__ import annotations
+
+import json
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from budgetkit.extras.shell.program import run
+from budgetkit.files import data_path
+
+Captured = pytest.CaptureFixture[str]
+SECRET = "The tests of refunds fail since Friday"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with one session of Claude Code."""
+    place = tmp_path / ".claude" / "projects" / "-work-shop"
+    place.mkdir(parents=True)
+    (place / "one.jsonl").write_bytes(data_path("traces/made-up-session.jsonl").read_bytes())
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    return tmp_path
+
+
+def test_sessions_are_listed_with_what_they_cost(home: Path, capsys: Captured) -> None:
+    assert run(["sessions"]) == 0
+    shown = capsys.readouterr().out
+    assert f"in {home / '.claude' / 'projects'}" in shown
+    assert "Claude Code" in shown and "$6.24" in shown and "$0.98" in shown
+    assert "budgetkit sessions 1 answers for the first" in shown
+    assert SECRET not in shown
+
+
+def test_one_session_answers_three_questions_on_one_screen(home: Path, capsys: Captured) -> None:
+    assert run(["sessions", "1"]) == 0
+    shown = capsys.readouterr().out
+    for question in (
+        "What filled the largest prompt?",
+        "Why did the cache miss?",
+        "Which rule would have been cheaper?",
+    ):
+        assert question in shown
+    assert "These 3 misses cost $0.98 of $6.24." in shown
+    assert "not a forecast: the agent would have acted otherwise" in shown
+    assert "life ran out" in shown and "A compaction from 155,284 to 75,915 tokens" in shown
+    assert len(shown.splitlines()) < 60
+    assert SECRET not in shown and "a made-up session" not in shown, "numbers only"
+    assert run(["sessions", "1", "--text"]) == 0
+    assert "request 41: a pause of 11 minutes" in capsys.readouterr().out
+
+
+def test_a_page_is_written_that_only_its_owner_can_read(home: Path, capsys: Captured) -> None:
+    output = home / "page.html"
+    assert run(["sessions", "1", "--report", str(output)]) == 0
+    assert stat.S_IMODE(output.stat().st_mode) == 0o600 or sys.platform == "win32"
+    assert SECRET not in output.read_text(encoding="utf-8")
+    assert "with filler for its words; --text keeps them" in capsys.readouterr().out
+
+
+def test_without_sessions_a_made_up_one_is_offered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    assert run(["sessions"]) == 0
+    assert "No sessions in the usual places" in (shown := capsys.readouterr().out)
+    assert "budgetkit sessions made-up-session" in shown
+    assert run(["sessions", "made-up-session"]) == 0
+    assert run(["sessions", "7"]) == 2
+    assert "session 7 was asked for; there is none" in capsys.readouterr().err
+
+
+def test_numbers_come_as_json_too(home: Path, capsys: Captured) -> None:
+    assert run(["sessions", "1", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["totals"]["misses"] == len(told["misses"]) == 3
+    assert {row["system"] for row in told["rules"]} >= {"codex", "pi", "as recorded"}
+
+
+def test_the_bare_program_prints_help_that_begins_with_sessions(capsys: Captured) -> None:
+    assert run([]) == 0
+    shown = capsys.readouterr().out
+    assert "To begin: budgetkit sessions." in shown
+    assert shown.index("  sessions") < shown.index("  count")
+    done = subprocess.run([sys.executable, "-m", "budgetkit"], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == shown.split()
+
+
+def test_rules_that_do_not_act_are_one_row_and_a_cost_is_in_dollars(capsys: Captured) -> None:
+    """0.2.0 printed ten identical rows without a price."""
+    assert run(["compare", "coding-agent", "-m", "claude-opus-4-8"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "as it is: 21 that do not act" in shown
+    assert "tokens; --window gives a smaller one" in shown and "cost" in shown
+
+
+def test_a_price_that_is_not_known_is_said(capsys: Captured) -> None:
+    assert run(["compare", "support-chat", "-p", "octopus"]) == 0
+    assert "No model is named, so there is no cost in dollars" in capsys.readouterr().out
+    assert run(["compare", "support-chat", "-p", "octopus", "--price", "nobodys-model"]) == 0
+    assert "No price is known for nobodys-model" in capsys.readouterr().out
+    assert run(["replay", "support-chat"]) == 0
+    assert "No model is named, so there is no cost in dollars" in capsys.readouterr().out
+    assert run(["replay", "support-chat", "--price", "gpt-4o"]) == 0
+    assert "no cost in dollars" not in capsys.readouterr().out

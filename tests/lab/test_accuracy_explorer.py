@@ -1,0 +1,649 @@
+"""The accuracy explorer without a browser: one value behind all widgets, and what follows from the user's texts."""
+
+import csv
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import gettempdir
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import budgetkit as bk
+from budgetkit import figures
+from budgetkit.counters import Counter, ExactCounter
+from budgetkit.lab.accuracy.corpora import Corpus, Document
+from budgetkit.lab.accuracy.corpora.reading import rows_in
+from budgetkit.lab.explorers.accuracy import AccuracyExplorer, sources
+from budgetkit.lab.explorers.accuracy.charts import speeds
+from budgetkit.lab.explorers.accuracy.notices import _often
+from budgetkit.lab.explorers.accuracy.sources import read
+from budgetkit.lab.explorers.accuracy.tokens import FURTHER, lines, reading, tokens_of, visible
+from budgetkit.state import from_json, from_yaml, to_yaml
+from tests.conftest import examples
+
+ENGLISH = "The quick brown fox jumps over the lazy dog. "
+GERMAN = "Rindfleischetikettierungsüberwachungsaufgaben sind überaus zeitraubend. "
+CODE = "def area(width, height):\n    return width * height\n\n"
+
+
+def toy(each: int = 20) -> Corpus:
+    """Prose in two languages and code, each document a little longer than the one before."""
+    kinds = ((ENGLISH, "prose", "en"), (GERMAN, "prose", "de"), (CODE, "code", "python"))
+    documents = [Document(t * n, k, name, "toy", f"{name} {n}") for t, k, name in kinds for n in range(1, each + 1)]
+    return Corpus(tuple(documents))
+
+
+@pytest.fixture(scope="module")
+def made() -> AccuracyExplorer:
+    return AccuracyExplorer("chars/4", toy())
+
+
+@pytest.fixture
+def explorer(made: AccuracyExplorer) -> AccuracyExplorer:
+    """Give the same explorer, as it was at first, to every test: what was counted stays counted."""
+    made.view.opened = []
+    made.controls.corpus.value = "my texts"
+    made.reset()
+    return made
+
+
+def kpi(explorer: AccuracyExplorer, key: str) -> str:
+    return str(next(k["value"] for k in explorer.view.state["kpis"] if k["key"] == key))
+
+
+def level(explorer: AccuracyExplorer) -> str:
+    return str(explorer.view.state["status"]["level"])
+
+
+def made_by(program: str) -> bk.Budget:
+    names: dict[str, Any] = {}
+    exec(program, names)
+    budget: bk.Budget = names["budget"]
+    return budget
+
+
+def hear(explorer: AccuracyExplorer, content: dict[str, Any], *buffers: bytes) -> None:
+    """Send what a page would send."""
+    explorer._heard(explorer.view, content, list(buffers))
+
+
+def sent(explorer: AccuracyExplorer, name: str, data: bytes) -> None:
+    hear(
+        explorer, {"kind": "file", "serial": "1", "purpose": "file", "name": name, "size": len(data), "offset": 0}, data
+    )
+
+
+# --- it shows what budgetkit.lab.accuracy finds ---------------------------------------------------------
+
+
+def test_its_errors_are_the_frame_of_compare(explorer: AccuracyExplorer) -> None:
+    pd.testing.assert_frame_equal(explorer.errors, bk.accuracy.compare(["chars/4"], toy()))
+
+
+@pytest.mark.parametrize("window_mix", [None, "language"])
+def test_its_buffer_is_what_buffer_for_finds(explorer: AccuracyExplorer, window_mix: str | None) -> None:
+    explorer.controls.window_mix.value = window_mix or ""
+    for risk in (0.05, 0.2):
+        explorer.controls.risk.value = risk
+        assert explorer.buffer == bk.accuracy.buffer_for(explorer.errors, 8_192, risk, window_mix)
+
+
+def test_its_key_figures_are_those_of_the_summary(explorer: AccuracyExplorer) -> None:
+    whole = bk.accuracy.summary(explorer.errors, ["counter"]).iloc[0]
+    assert kpi(explorer, "mape") == f"{100 * whole['mape']:.1f} %"
+    assert kpi(explorer, "bias") == f"{100 * whole['bias']:+.1f} %".replace("-", "\u2212")
+    assert kpi(explorer, "p95") == f"{100 * explorer.errors['error'].abs().quantile(0.95):.1f} %"
+    assert kpi(explorer, "buffer") == f"{100 * explorer.buffer.share:.1f} %"
+
+
+def test_what_it_costs_the_preset_is_what_consequences_says(explorer: AccuracyExplorer) -> None:
+    costs = bk.accuracy.consequences(bk.presets.chat(8_192), explorer.errors).iloc[0]
+    assert kpi(explorer, "overflow") == f"{100 * costs['overflow']:.1f} %"
+    assert kpi(explorer, "wasted") == f"{costs['wasted']:,.0f}"
+
+
+def test_an_exact_counter_needs_no_buffer() -> None:
+    explorer = AccuracyExplorer("o200k_base", toy(4))
+    assert (explorer.buffer.share, kpi(explorer, "mape"), kpi(explorer, "overflow")) == (0, "0.0 %", "0.0 %")
+    assert "counts every document as o200k_base does" in explorer.status
+
+
+def test_a_counter_that_counts_half_asks_for_half_the_window() -> None:
+    """1 - 1 / 2: a window that an estimate of half the tokens calls full holds twice as many."""
+    half = bk.calibrate(bk.counter("o200k_base"), ["Hello world"], [1], model="half")
+    explorer = AccuracyExplorer(half, toy())
+    assert explorer.buffer.share == pytest.approx(0.5, abs=0.01)
+    assert level(explorer) == "over"
+
+
+# --- every control, set from code, does what a hand does -------------------------------------------
+
+
+def test_classes_choose_documents(explorer: AccuracyExplorer) -> None:
+    explorer.controls.classes.value = ("code",)
+    assert set(explorer.errors["class"]) == {"code"}
+    assert explorer.config["classes"] == ["code"]
+    explorer.controls.classes.value = ("prose", "code")
+    assert len(explorer.errors) == 60
+    explorer.controls.classes.value = ()
+    assert len(explorer.errors) == 60, "none chosen are all"
+
+
+def test_length_is_a_range_or_a_length_to_cut_to(explorer: AccuracyExplorer) -> None:
+    sizes = [value for _, value in explorer.controls.length.options]
+    explorer.controls.length.value = (sizes[3], sizes[-3])
+    assert explorer.errors["characters"].between(sizes[3], sizes[-3]).all()
+    assert 0 < len(explorer.errors) < 60
+    explorer.controls.pieces.value = 200
+    assert explorer.errors["characters"].between(100, 300).all()
+    assert "cut to pieces of about 200 characters" in explorer.view.state["source"]
+    explorer.controls.pieces.value = 0
+    assert len(explorer.errors) == 60
+
+
+def test_exact_encoding_and_counter_and_model(explorer: AccuracyExplorer) -> None:
+    explorer.controls.exact.value = "cl100k_base"
+    assert explorer.config["exact"] == "cl100k_base"
+    explorer.controls.counter.value = "estimate:cl100k_base"
+    assert explorer.buffer.counter == "estimate:cl100k_base"
+    explorer.controls.model.value = "gpt-4"
+    assert (explorer.budget.window, explorer.config["exact"]) == (8_192, "cl100k_base")
+
+
+def test_risk_by_its_slider_and_by_its_box(explorer: AccuracyExplorer) -> None:
+    before = explorer.buffer.share
+    explorer.controls.risk_box.value = 50
+    assert (explorer.controls.risk.value, explorer.buffer.risk) == (0.5, 0.5)
+    assert explorer.buffer.share < before
+    explorer.controls.risk.value = 0.05
+    assert (explorer.controls.risk_box.value, explorer.buffer.share) == (5, before)
+
+
+def test_a_window_and_a_preset_feel_the_error(explorer: AccuracyExplorer) -> None:
+    explorer.controls.window_box.value = 32_768
+    explorer.controls.preset.value = "working_memory"
+    plain = bk.presets.working_memory(32_768)
+    assert explorer.budget.window == 32_768
+    assert explorer.budget.usable == plain.usable - explorer.buffer.reserve.size.of(32_768)  # type: ignore[union-attr]
+    rooms = figures.rooms.table(plain, explorer.budget, {"system": 1_000}, {"really": 1.5})
+    history = rooms[rooms["line"] == "history"].set_index("case")["tokens"]
+    assert history["as counted"] - history["really"] == 500, "1,000 tokens counted are 1,500"
+
+
+def test_undo_redo_and_reset(explorer: AccuracyExplorer) -> None:
+    first = explorer.config
+    explorer.controls.counter.value = "words/0.75"
+    explorer.controls.classes.value = ("code",)
+    second = explorer.config
+    explorer.undo()
+    assert (explorer.config["counter"], explorer.controls.classes.value) == ("words/0.75", ("prose", "code"))
+    explorer.redo()
+    assert explorer.config == second
+    explorer.reset()
+    assert explorer.config == first
+    assert not explorer.view.state["actions"]["reset"]
+
+
+def test_moves_of_one_slider_are_one_step_back(explorer: AccuracyExplorer) -> None:
+    for chance in (0.1, 0.2, 0.3):
+        explorer.controls.risk.value = chance
+    explorer.undo()
+    assert explorer.controls.risk.value == 0.05
+
+
+# --- figures and tables ----------------------------------------------------------------------------
+
+
+def test_every_figure_is_drawn_from_a_table_that_can_be_opened(explorer: AccuracyExplorer) -> None:
+    explorer.view.opened = list(explorer.view.figures)
+    for name in explorer.view.state["figures"]:
+        drawn = getattr(explorer.view, f"figure_{name}")
+        assert drawn["title"].endswith("?")
+        assert drawn["spec"]["data"]
+        assert len(drawn["table"]["rows"]) > 0
+        json.dumps(drawn, allow_nan=False)
+
+
+def test_a_point_tells_how_its_text_begins_and_how_it_is_counted(explorer: AccuracyExplorer) -> None:
+    points = explorer.view.figure_strip["spec"]["data"][0]
+    place = points["customdata"].index(0)
+    tokens = bk.counter("o200k_base")(ENGLISH)
+    assert points["text"][place].startswith("<b>en 1</b>, en<br>\u2068The quick brown fox")
+    assert f"{tokens} tokens; chars/4 estimates {len(ENGLISH) // 4}" in points["text"][place]
+
+
+def test_a_clicked_point_is_read_and_ringed(explorer: AccuracyExplorer) -> None:
+    assert explorer.view.figure_strip["click"] == "document"
+    hear(explorer, {"kind": "document", "document": 45, "id": "1"})
+    assert explorer.view.reader["title"] == "How python 6 is cut into tokens"
+    assert explorer.controls.document.value == explorer.config["document"] == 45
+    assert explorer.view.figure_lengths["spec"]["data"][1]["x"] == [6 * len(CODE)]
+
+
+def test_without_a_choice_the_worst_is_read_and_a_choice_that_is_filtered_away_comes_back(
+    explorer: AccuracyExplorer,
+) -> None:
+    worst = explorer.errors["error"].abs().idxmax()
+    assert explorer.controls.document.value == worst
+    explorer.controls.document.value = 3
+    explorer.controls.classes.value = ("code",)
+    assert explorer.controls.document.value >= 40
+    explorer.controls.classes.value = ()
+    assert explorer.controls.document.value == 3
+
+
+def test_a_large_corpus_is_drawn_in_part_and_the_means_are_of_all() -> None:
+    errors = pd.DataFrame(
+        {"class": ["a", "b"] * 1_000, "language": "en", "source": "s", "document": "d", "characters": 400}
+        | {"counter": "mine", "exact": 100, "estimate": [90, 120] * 1_000, "error": [-0.1, 0.2] * 1_000}
+    )
+    table = figures.document_errors.table(errors, read=1_999)
+    assert len(table) == 600
+    assert table["read"].sum() == 1
+    assert dict(zip(table["class"], table["class_error"].round(3), strict=True)) == {"a": 0.1, "b": 0.2}
+
+
+def test_an_error_far_off_is_drawn_at_the_edge_and_told_as_it_is() -> None:
+    errors = pd.DataFrame(
+        {"class": "a", "language": "en", "source": "s", "document": "d", "characters": 400, "counter": "mine"}
+        | {"exact": 100, "estimate": [90] * 50 + [9_000], "error": [-0.1] * 50 + [89.0]}
+    )
+    points = figures.document_errors.spec(errors)["data"][0]
+    assert max(points["x"]) < 200
+    assert points["marker"]["symbol"].count("triangle-right") == 1
+    assert "+8,900 %" in points["text"][points["x"].index(max(points["x"]))]
+
+
+def test_speeds_are_measured_once_and_named_as_measured_here(
+    explorer: AccuracyExplorer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    explorer.view.opened = ["speeds"]
+    before = explorer.view.figure_speeds["table"]["rows"]
+    assert {"chars/4", "langchain", "estimate:o200k_base", "o200k_base"} <= {row[0] for row in before}
+    assert "measured on this machine" in explorer.view.figure_speeds["note"]
+    monkeypatch.setattr("budgetkit.lab.explorers.accuracy.library.speed", lambda *_: pytest.fail("measured again"))
+    explorer.controls.risk.value = 0.2
+    explorer.controls.classes.value = ("code",)
+    after = explorer.view.figure_speeds["table"]["rows"]
+    assert {row[0]: row[3] for row in after} == {row[0]: row[3] for row in before}
+
+
+def test_an_encoding_without_an_estimate_has_none_in_the_figure(explorer: AccuracyExplorer) -> None:
+    explorer.view.opened = ["speeds"]
+    explorer.controls.exact.value = "p50k_base"
+    names = [row[0] for row in explorer.view.figure_speeds["table"]["rows"]]
+    assert "p50k_base" in names
+    assert not any(name.startswith("estimate:") for name in names)
+
+
+def test_a_counter_that_fails_is_not_left_out_in_silence(
+    explorer: AccuracyExplorer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The figure of speeds once swallowed whatever went wrong with a counter."""
+
+    def broken(name: object) -> Counter:
+        raise ValueError("a broken table")
+
+    monkeypatch.setattr(explorer._library, "counter", broken)
+    with pytest.raises(ValueError, match="a broken table"):
+        speeds(explorer._results, explorer._library)
+
+
+class Spy:
+    """A counter that notes what it is asked."""
+
+    def __init__(self) -> None:
+        self.name, self.exact, self.asked = "spy", False, 0
+
+    def __call__(self, text: str) -> int:
+        return max(1, len(text) // 3)
+
+    def many(self, texts: Any) -> list[int]:
+        self.asked += len(texts)
+        return [self(text) for text in texts]
+
+
+def test_texts_are_counted_once_and_no_move_counts_again() -> None:
+    spy = Spy()
+    explorer = AccuracyExplorer(spy, toy())
+    asked = spy.asked
+    assert isinstance(spy, Counter)
+    assert asked >= 60
+    explorer.controls.risk.value = 0.2
+    explorer.controls.classes.value = ("code",)
+    explorer.controls.counter.value = "chars/4"
+    explorer.undo()
+    assert explorer.errors["counter"].unique().tolist() == ["spy"]
+    assert spy.asked == asked
+
+
+@pytest.mark.parametrize(
+    ("chance", "said"),
+    [
+        (0, "no window"),
+        (1, "every window"),
+        (0.25, "25 of 100 windows"),
+        (0.004, "4 of 1,000 windows"),
+        (0.00025, "2.5 of 10,000 windows"),
+        (0.9999, "999.9 of 1,000 windows"),
+        (1e-6, "less than 1 of 10,000 windows"),
+        (1 - 1e-9, "nearly every window"),
+    ],
+)
+def test_a_chance_is_told_in_windows_and_is_all_of_them_only_if_it_is(chance: float, said: str) -> None:
+    assert _often(chance) == said
+
+
+# --- labels: an estimate is called one -------------------------------------------------------------
+
+
+def test_an_estimate_is_called_one_wherever_its_number_stands(explorer: AccuracyExplorer) -> None:
+    assert explorer.status.startswith("chars/4 (estimate) is")
+    assert explorer.view.state["kpis"][0]["change"] == "chars/4 (estimate)"
+    assert "estimate" in explorer.view.reader["blocks"][0]["mark"]
+
+
+def test_a_calibrated_estimate_is_told_apart_from_an_error() -> None:
+    explorer = AccuracyExplorer("calibrated:claude-opus-4-7", toy(3))
+    assert explorer.view.state["kpis"][0]["change"] == "claude-opus-4-7 (estimate)"
+    assert any("another tokenizer" in text for text in explorer.view.state["status"]["more"])
+
+
+def test_a_reference_that_stands_in_is_called_an_estimate() -> None:
+    explorer = AccuracyExplorer("chars/4", toy(3), model="claude-opus-4-7")
+    assert "stands in" in explorer.config["exact"]
+    assert any("itself an estimate" in text for text in explorer.view.state["status"]["more"])
+
+
+def test_too_few_documents_are_said_to_be() -> None:
+    explorer = AccuracyExplorer("chars/4", toy(2))
+    assert any("too few for a risk" in text for text in explorer.view.state["status"]["more"])
+    assert "too few" in explorer.texts["python"].splitlines()[0]
+
+
+# --- the token view --------------------------------------------------------------------------------
+
+
+def test_lines_show_tokens_and_how_each_line_is_counted() -> None:
+    shown = reading("Hello world\n\n\tx = 1", "it", bk.counter("o200k_base"), bk.counter("chars/4"))
+    labels = [(block["label"], block["mark"]) for block in shown["blocks"]]
+    assert labels == [
+        ("lines 1\u20132", "exact 3 · estimate 3 · 0 %"),
+        ("line 3", "exact 4 · estimate 1 · \u221275.0 %"),
+    ]
+    assert [piece["text"] for piece in shown["blocks"][0]["pieces"]] == ["Hello", " world", "⏎⏎"]
+    assert shown["blocks"][0]["pieces"][0]["tip"] == "token 13225, 5 bytes: b'Hello'"
+    assert [piece["tone"] for piece in shown["blocks"][0]["pieces"]] == [0, 1, 2]
+
+
+def test_a_character_of_several_tokens_stands_once_with_a_mark_for_each_further_one() -> None:
+    shown = reading("ቡና", "coffee", bk.counter("cl100k_base"), bk.counter("chars/4"))
+    pieces = [piece["text"] for piece in shown["blocks"][0]["pieces"]]
+    assert "".join(pieces).replace(FURTHER, "") == "ቡና"
+    assert len(pieces) == bk.counter("cl100k_base")("ቡና")
+    assert FURTHER in shown["note"]
+    assert "tokens make these characters together" in shown["blocks"][0]["pieces"][0]["tip"]
+
+
+@given(st.text(max_size=60), st.sampled_from(["o200k_base", "cl100k_base"]))
+def test_tokens_joined_are_the_text_and_as_many_as_are_counted(text: str, encoding: str) -> None:
+    """Lone surrogates cannot be in UTF-8; tiktoken mends them, and so they are not drawn here."""
+    exact = ExactCounter(encoding)
+    found = tokens_of(text, exact)
+    assert "".join(token.text for token in found) == text
+    assert len(found) == exact(text)
+    assert [token for _, _, line in lines(found) for _, token in line] == found
+
+
+def test_what_would_not_be_seen_is_shown() -> None:
+    assert visible("\u200b\u202e\x00\ufffd") == "‹200B›‹202E›‹0›\ufffd"
+    assert (visible("  "), visible(" a"), visible("\t\r\n")) == ("··", " a", "⇥␍⏎")
+
+
+def test_a_long_document_is_cut_and_says_so() -> None:
+    shown = reading("word " * 100_000, "long", bk.counter("o200k_base"), bk.counter("chars/4"))
+    assert shown["note"].startswith("The first 6,000 of 500,000 characters: ")
+    assert sum(len(block["pieces"]) for block in shown["blocks"]) <= 2_500
+
+
+# --- texts of one's own ----------------------------------------------------------------------------
+
+
+def test_a_folder_a_file_and_a_glob(explorer: AccuracyExplorer, tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "notes.md").write_text(ENGLISH * 3)
+    (tmp_path / "deep" / "more.md").write_text(ENGLISH * 5)
+    (tmp_path / "area.py").write_text(CODE)
+    (tmp_path / "logo.png").write_bytes(b"\0\1")
+    explorer.controls.path.value = str(tmp_path)
+    assert len(explorer.errors) == 3
+    assert "left out: logo.png (binary)" in explorer.view.state["source"]
+    explorer.controls.path.value = f"{tmp_path}/**/*.md"
+    assert set(explorer.errors["language"]) == {"markdown"}
+    explorer.controls.path.value = str(tmp_path / "area.py")
+    assert explorer.errors["class"].tolist() == ["code"]
+    explorer.controls.corpus.value = "my texts"
+    assert len(explorer.errors) == 60
+
+
+def test_a_table_gives_a_document_a_row_and_conversations_one_a_message(tmp_path: Path) -> None:
+    table = tmp_path / "talks.csv"
+    table.write_text("speaker,said\nAnn,Good morning to all of you\nBob,Good morning Ann\n")
+    assert read(str(table)).texts == ["Good morning to all of you", "Good morning Ann"]
+    talk = tmp_path / "talk.jsonl"
+    messages = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]
+    talk.write_text(json.dumps({"messages": messages}) + "\n")
+    assert [(d.kind, d.text) for d in read(str(talk))] == [("user", "Hello"), ("assistant", "Hi")]
+
+
+def test_a_table_is_known_by_its_first_lines_in_any_encoding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table is decoded once, by its reader; to see what it holds only its beginning is."""
+    table = tmp_path / "talks.tsv"
+    table.write_text("speaker\tsaid\n" + "Ann\tGood morning\n" * 100, "utf-16")
+    assert read(str(table)).texts == ["Good morning"] * 100
+    seen: list[str] = []
+
+    def watched(text: str, suffix: str) -> Iterator[object]:
+        seen.append(text)
+        return rows_in(text, suffix)
+
+    monkeypatch.setattr(sources, "rows_in", watched)
+    read(str(table))
+    assert [len(text.splitlines()) for text in seen] == [20]
+
+
+def test_a_long_cell_of_a_table_is_read_whatever_was_read_before(explorer: AccuracyExplorer, tmp_path: Path) -> None:
+    """Python's own bound on a cell, 131,072 characters, held until something else had read a table."""
+    csv.field_size_limit(131_072)
+    table = tmp_path / "long.csv"
+    table.write_text(f"speaker,said\nAnn,{'so ' * 50_000}\n")
+    explorer.open(table)
+    assert explorer.errors["characters"].tolist() == [150_000]
+
+
+def test_an_upload_is_looked_at(explorer: AccuracyExplorer) -> None:
+    sent(explorer, "letter.txt", (ENGLISH * 4).encode())
+    assert (explorer.config["corpus"], len(explorer.errors)) == ("letter.txt", 1)
+    assert explorer.errors["source"].tolist() == ["upload"]
+    sent(explorer, "letter.txt", (ENGLISH * 8).encode())
+    assert (explorer.config["corpus"], explorer.errors["characters"].tolist()) == ("letter.txt (2)", [8 * len(ENGLISH)])
+    explorer.undo()
+    assert (explorer.config["corpus"], explorer.errors["characters"].tolist()) == ("letter.txt", [4 * len(ENGLISH)])
+    sent(explorer, "letter.txt", (ENGLISH * 8).encode())
+    assert explorer.config["corpus"] == "letter.txt (2)", "the same texts keep their name"
+    sent(explorer, "odd text", (ENGLISH * 2).encode())
+    assert explorer.config["corpus"] == "odd text (2)", "what every installation has stays what it is"
+
+
+def test_an_upload_that_is_refused_leaves_the_texts_of_its_name() -> None:
+    explorer = AccuracyExplorer("chars/4", toy(4))
+    sent(explorer, "letter.txt", (ENGLISH * 40).encode())
+    explorer.controls.pieces.value = 1_000
+    sent(explorer, "letter.txt", ENGLISH.encode())
+    assert "choose shorter pieces" in explorer.status
+    explorer.controls.pieces.value = 0
+    assert (explorer.config["corpus"], explorer.errors["characters"].tolist()) == ("letter.txt", [40 * len(ENGLISH)])
+
+
+def test_a_file_whose_name_cannot_be_written_is_refused(explorer: AccuracyExplorer) -> None:
+    sent(explorer, "a" * 300 + ".txt", ENGLISH.encode())
+    assert level(explorer) == "error"
+    assert gettempdir() not in explorer.status
+
+
+def test_a_class_with_half_a_character_can_be_shown_and_chosen() -> None:
+    """A page takes UTF-8 alone; a document that is made by hand may be called anything."""
+    kinds = ("prose", "half \ud83d")
+    explorer = AccuracyExplorer(corpus=Corpus(tuple(Document(ENGLISH, kind, "en", "me") for kind in kinds)))
+    labels = explorer.controls.classes.get_state()["_options_labels"]
+    assert labels == ("prose (1)", "half \ufffd (1)")
+    explorer.controls.classes.value = ("half \ufffd",)
+    assert explorer.errors["class"].tolist() == ["half \ufffd"]
+
+
+# --- errors: one sentence, and what held still holds -----------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda e: setattr(e.controls.counter, "value", "abacus"), "no counter 'abacus'"),
+        (lambda e: setattr(e.controls.exact, "value", "abacus"), "no counter 'abacus'"),
+        (lambda e: setattr(e.controls.path, "value", "/no/such/folder"), "nothing is there"),
+        (lambda e: setattr(e.controls.path, "value", "/no/such/*.md"), "nothing is there"),
+        (lambda e: setattr(e.controls.pieces, "value", 10_000), "choose shorter pieces"),
+        (lambda e: sent(e, "logo.png", b"\0\1\2"), "logo.png, binary"),
+        (lambda e: sent(e, "../../empty.txt", b""), "no text is there"),
+        (lambda e: sent(e, "rows.jsonl", b"{]\n"), "not JSON"),
+        (lambda e: hear(e, {"kind": "classes", "names": ["poetry"], "id": "1"}), "no class 'poetry'"),
+        (lambda e: hear(e, {"kind": "risk", "chance": 0, "id": "1"}), "a risk of 0"),
+        (lambda e: hear(e, {"kind": "risk", "chance": "often", "id": "1"}), "often"),
+        (lambda e: hear(e, {"kind": "lengths", "shortest": 7_000, "longest": 8_000, "id": "1"}), "other lengths"),
+        (lambda e: hear(e, {"kind": "window_mix", "column": "weather", "id": "1"}), "'weather'"),
+        (lambda e: hear(e, {"kind": "document", "document": 99, "id": "1"}), "there are 0 to 59"),
+        (lambda e: hear(e, {"kind": "corpus", "name": "nowhere", "id": "1"}), "no texts 'nowhere'"),
+        (lambda e: hear(e, {"kind": "window", "tokens": -1, "id": "1"}), "window"),
+        (lambda e: hear(e, {"kind": "preset", "name": "chatt", "id": "1"}), "no preset 'chatt'"),
+    ],
+)
+def test_what_cannot_be_is_said_and_what_held_still_holds(
+    explorer: AccuracyExplorer, change: Callable[[AccuracyExplorer], None], said: str
+) -> None:
+    before = explorer.config, explorer.buffer, explorer.controls.classes.value
+    change(explorer)
+    assert level(explorer) == "error"
+    assert said in explorer.status
+    assert "\n" not in explorer.status
+    assert (explorer.config, explorer.buffer, explorer.controls.classes.value) == before
+    explorer.controls.risk.value = 0.2
+    assert level(explorer) != "error", "the next change is shown as ever"
+
+
+def test_a_constructor_that_cannot_says_why(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="nothing is there"):
+        AccuracyExplorer(corpus=tmp_path / "none")
+    with pytest.raises(ValueError, match="no counter 'abacus'"):
+        AccuracyExplorer("abacus", toy(1))
+    with pytest.raises(ValueError, match="no text"):
+        AccuracyExplorer(corpus=Corpus(()))
+
+
+# --- what to take away -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("preset", list(bk.presets.PRESETS))
+def test_every_format_makes_the_budget_with_the_measured_buffer(explorer: AccuracyExplorer, preset: str) -> None:
+    explorer.controls.preset.value = preset
+    budget = explorer.budget
+    assert budget.sizes["safety"] == explorer.buffer.reserve.size.of(budget.window)  # type: ignore[union-attr]
+    assert made_by(explorer.texts["python"]) == budget
+    assert from_yaml(explorer.texts["yaml"]) == from_json(explorer.texts["json"]) == budget
+
+
+def test_a_window_that_is_the_models_is_taken_away_as_the_models() -> None:
+    explorer = AccuracyExplorer("chars/4", toy(8), model="gpt-5", window=None)
+    assert "bk.model('gpt-5')" in explorer.texts["python"]
+    assert made_by(explorer.texts["python"]) == explorer.budget
+
+
+def test_a_budget_of_ones_own_gets_its_buffer() -> None:
+    own = bk.Budget(4_000, [bk.Reserve("output", 500)], [bk.Allocation("notes", 1_000)], name="mine")
+    explorer = AccuracyExplorer("chars/4", toy(8), budget=own, window=None)
+    assert made_by(explorer.texts["python"]) == explorer.budget
+    assert (explorer.budget.window, explorer.budget.sizes["output"]) == (4_000, 500)
+
+
+def test_a_saved_budget_is_loaded_and_feels_the_error() -> None:
+    own = bk.Budget(4_000, [bk.Reserve("safety", 10)], [bk.Allocation("notes", 1_000)], name="mine")
+    explorer = AccuracyExplorer("chars/4", toy(8))
+    explorer.load(to_yaml(own))
+    assert (explorer.budget.window, explorer.budget.name) == (4_000, "mine")
+    assert explorer.budget.sizes["safety"] == explorer.buffer.reserve.size.of(4_000)  # type: ignore[union-attr]
+    explorer.undo()
+    assert explorer.config["preset"] == "chat"
+
+
+def test_the_text_says_on_what_the_buffer_rests(explorer: AccuracyExplorer) -> None:
+    first = explorer.texts["python"].splitlines()[0]
+    assert first.startswith(f"# safety {100 * explorer.buffer.share:.1f} % (95 % sure: ")
+    assert "chars/4 against o200k_base, 60 documents of my texts, risk 5 %" in first
+
+
+def test_it_prints_the_same_text_every_time_and_shows_as_a_widget(explorer: AccuracyExplorer) -> None:
+    bundle = explorer._repr_mimebundle_()
+    said = "AccuracyExplorer(chars/4 against o200k_base, my texts, 60 documents)"
+    assert repr(explorer) == bundle["text/plain"] == said
+    assert "application/vnd.jupyter.widget-view+json" in bundle
+
+
+@given(st.lists(st.sampled_from(["code", "prose", "risk", "window_mix", "undo", "redo", "reset", "bad"]), max_size=6))
+@settings(max_examples=examples(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_is_done_state_widgets_and_figures_agree(made: AccuracyExplorer, steps: list[str]) -> None:
+    explorer = made
+    explorer.controls.corpus.value = "my texts"
+    explorer.reset()
+    for step in steps:
+        if step in ("undo", "redo", "reset"):
+            getattr(explorer, step)()
+        elif step == "risk":
+            explorer.controls.risk_box.value = 30
+        elif step == "window_mix":
+            explorer.controls.window_mix.value = "language"
+        elif step == "bad":
+            explorer.controls.counter.value = "abacus"
+        else:
+            explorer.controls.classes.value = (step,)
+    config = explorer.config
+    assert explorer.controls.risk.value == config["risk"] == explorer.buffer.risk
+    assert (explorer.controls.window_mix.value or None) == config["window_mix"]
+    assert set(explorer.errors["class"]) == set(config["classes"]) == set(explorer.controls.classes.value)
+    assert explorer.buffer.documents == len(explorer.errors)
+    assert f"{explorer.buffer.share * 100:.1f} %" == kpi(explorer, "buffer")
+    assert explorer.controls.counter.value == config["counter"] == "chars/4"
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "set.yaml"])
+def test_one_text_has_no_interval_and_every_number_that_is_sent_is_one(name: str) -> None:
+    """Its error bars were NaN, which JSON lacks, and the kernel warned with every message."""
+    explorer = AccuracyExplorer(corpus=Corpus((Document("some words", "prose", "en", "a", "a"),)))
+    content = b"some words " * 40
+    told = {"kind": "file", "serial": "1", "name": name, "purpose": "file", "size": len(content), "offset": 0}
+    explorer._heard(explorer.view, told, [content])
+    explorer.view.opened = list(explorer.view.figures)
+    assert explorer.view.state["status"]["level"] != "error"
+    json.dumps(explorer.view.get_state(), allow_nan=False, default=str)
+
+
+def test_lists_in_lists_without_end_are_no_rows_of_text() -> None:
+    """Python's own words about its recursion before."""
+    explorer = AccuracyExplorer(corpus=Corpus((Document("some words", "prose", "en", "a", "a"),)))
+    content = b"[" * 3_000
+    told = {"kind": "file", "serial": "1", "name": "a.jsonl", "purpose": "file", "size": len(content), "offset": 0}
+    explorer._heard(explorer.view, told, [content])
+    assert (
+        "none of its 1 files or rows is text, the first: a.jsonl:1, not JSON" in explorer.view.state["status"]["text"]
+    )

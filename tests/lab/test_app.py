@@ -1,0 +1,94 @@
+"""The app: four tabs, one conversation, one budget. What is set in one tab is there in the next."""
+
+import pytest
+
+import budgetkit as bk
+
+DESIGN, TURNS, ACCURACY, PRUNING = range(4)
+
+
+def opened() -> bk.App:
+    return bk.App("mixed-language", window=8_192)
+
+
+def test_a_tab_is_made_when_it_is_first_opened() -> None:
+    app = opened()
+    assert [explorer is not None for explorer in app.tabs] == [True, False, False, False]
+    app.open(PRUNING)
+    assert [explorer is not None for explorer in app.tabs] == [True, False, False, True]
+
+
+@pytest.mark.slow
+def test_what_is_set_in_one_tab_is_there_in_the_next() -> None:
+    app = opened()
+    app.card.controls.lines["conversation"].box.value = 2_000
+    app.open(TURNS)
+    turns = app.tabs[TURNS]
+    assert isinstance(turns, bk.BudgetExplorer)
+    assert turns.budget.cap("conversation") == 2_000
+    turns.controls.preset.value = "working_memory"
+    turns.controls.lines["output"].box.value = 1_024
+    app.open(PRUNING)
+    pruning = app.tabs[PRUNING]
+    assert isinstance(pruning, bk.ConversationExplorer)
+    assert pruning.budget.sizes["output"] == 1_024
+    assert pruning.config["trace"] == "mixed-language"
+    pruning.controls.window.value = 16_384
+    app.open(ACCURACY)
+    accuracy = app.tabs[ACCURACY]
+    assert isinstance(accuracy, bk.AccuracyExplorer)
+    assert accuracy.budget.window == 16_384
+    accuracy.controls.model.value = "gpt-4.1"
+    app.open(DESIGN)
+    assert (app.card.config["preset"], app.card.config["model"]) == ("working_memory", "gpt-4.1")
+
+
+@pytest.mark.slow
+def test_one_conversation_in_all_tabs() -> None:
+    app = opened()
+    app.open(ACCURACY)
+    accuracy = app.tabs[ACCURACY]
+    assert isinstance(accuracy, bk.AccuracyExplorer)
+    assert set(accuracy.errors["source"]) == {bk.load_trace("mixed-language").id}
+    app.open(DESIGN)
+    app.card.controls.trace.value = "coding-agent"
+    for number in (ACCURACY, PRUNING, TURNS):
+        app.open(number)
+    assert set(accuracy.errors["source"]) == {"coding-agent"}
+    turns, pruning = app.tabs[TURNS], app.tabs[PRUNING]
+    assert isinstance(turns, bk.BudgetExplorer)
+    assert isinstance(pruning, bk.ConversationExplorer)
+    assert turns.config["trace"] == pruning.config["trace"] == "coding-agent"
+
+
+def test_a_file_that_one_tab_opens_is_known_in_all() -> None:
+    app = opened()
+    own = bk.Trace("mine", bk.load_trace("support-chat").messages[:9])
+    app.open(TURNS)
+    turns = app.tabs[TURNS]
+    assert isinstance(turns, bk.BudgetExplorer)
+    turns._do("trace", name=turns.library.take(own))
+    app.open(DESIGN)
+    assert app.card.config["trace"] == "mine"
+    assert "mine" in [name for _, name in app.card.controls.trace.options]
+
+
+def test_what_came_from_another_tab_is_one_step_back() -> None:
+    app = opened()
+    app.open(TURNS)
+    turns = app.tabs[TURNS]
+    assert turns is not None
+    assert not turns.view.state["actions"]["undo"]  # it begins with what is shared
+    app.open(DESIGN)
+    app.card.controls.lines["conversation"].box.value = 2_000
+    app.open(TURNS)
+    turns.undo()
+    assert turns.settings.lines == {}
+
+
+def test_without_a_conversation_the_tabs_stand_all_the_same() -> None:
+    app = opened()
+    app.card.controls.trace.value = None
+    for number in (TURNS, ACCURACY, PRUNING, DESIGN):
+        app.open(number)
+    assert app.card.config["trace"] is None  # pruning shows one that is shipped, and keeps it to itself

@@ -1,0 +1,147 @@
+"""Buffers keep what they promise: at the size that is filled, on sources not seen, and for kinds that are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from budgetkit import accuracy
+from budgetkit.lab.accuracy.simulation import filled_windows
+from tests.lab.test_accuracy import errors_of
+
+
+def drawn(seed: int, kinds: int = 12, sources: int = 8, documents: int = 60, spread: float = 0.08) -> pd.DataFrame:
+    """Texts whose ratio of exact to estimate differs by kind, by source and by document."""
+    random = np.random.default_rng(seed)
+    rows = []
+    for kind in range(kinds):
+        of_kind = random.normal(0, 2 * spread)
+        for source in range(sources):
+            of_source = of_kind + random.normal(0, spread)
+            estimate = random.integers(100, 500, documents)
+            exact = np.rint(estimate * np.exp(of_source + random.normal(0, 0.2, documents)))
+            about = {"class": f"kind {kind}", "source": f"{kind}-{source}", "counter": "mine"}
+            rows.append(pd.DataFrame({**about, "exact": exact, "estimate": estimate}))
+    return pd.concat(rows, ignore_index=True)
+
+
+def overflow(errors: pd.DataFrame, share: float, window: int, seed: int = 0) -> float:
+    """Fill windows with one class of these texts each, document by document, and count those that run over."""
+    random = np.random.default_rng(seed)
+    over = []
+    for _, texts in errors.groupby("class"):
+        exact, estimate = texts["exact"].to_numpy(), texts["estimate"].to_numpy()
+        for _ in range(30):
+            order = random.integers(0, len(texts), 4 * window // 100)
+            filled = np.cumsum(estimate[order]) <= window * (1 - share)
+            over.append(exact[order][filled].sum() > window)
+    return float(np.mean(over))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("window", [4_096, 32_000])
+@pytest.mark.parametrize(("risk", "most"), [(0.05, 0.075), (0.01, 0.015)])
+def test_a_promise_holds_on_sources_that_were_not_seen(window: int, risk: float, most: float) -> None:
+    """Half of the sources ask for the buffer, the other half fill the windows; within half as much again."""
+    found = []
+    for seed in range(12):
+        errors = drawn(seed)
+        known = errors["source"].str[-1].astype(int) % 2 == 0
+        buffer = accuracy.buffer_for(errors[known], window, risk)
+        found.append(overflow(errors[~known], buffer.share, window, seed))
+    assert np.mean(found) <= most
+
+
+def test_the_share_is_found_at_the_size_that_is_filled() -> None:
+    """Twenty texts fill the window, of which a share is held back: fewer are filled, and fewer spread more."""
+    random = np.random.default_rng(1)
+    exact = np.rint(100 * np.exp(random.normal(0.7, 0.8, 20_000))).astype(int)
+    errors = errors_of(exact.tolist(), [100] * len(exact))
+    buffer = accuracy.buffer_for(errors, 2_000, 0.05)
+    held = round(2_000 * (1 - buffer.share) / 100)
+    sums = random.choice(exact, (20_000, held)).sum(axis=1)
+    assert 0.03 <= (sums > 2_000).mean() <= 0.065
+
+
+def test_few_documents_ask_for_more_than_many_that_are_alike() -> None:
+    """The mean of sixty documents is not known as that of six thousand is; a large window rests on the mean alone."""
+    few, many = errors_of([100] * 60, [60, 140] * 30), errors_of([100] * 6_000, [60, 140] * 3_000)
+    assert accuracy.buffer_for(few, 100_000).share > 3 * accuracy.buffer_for(many, 100_000).share
+
+
+def test_by_default_a_window_is_of_one_class_or_of_one_language_whichever_asks_for_more() -> None:
+    exact = [100] * 400
+    one = errors_of(exact, [60] * 200 + [140] * 200).assign(language=["a", "b"] * 200)
+    by_class = one.assign(**{"class": ["code"] * 200 + ["prose"] * 200})
+    assert accuracy.buffer_for(by_class, 100_000).share == pytest.approx(0.4)
+    by_language = by_class.rename(columns={"class": "language", "language": "class"})
+    assert accuracy.buffer_for(by_language, 100_000).share == pytest.approx(0.4)
+    assert accuracy.buffer_for(by_class, 100_000, window_mix="mixed").share < 0.1
+
+
+def test_a_kind_that_no_document_has_is_said() -> None:
+    errors = drawn(0, kinds=2)
+    buffer = accuracy.buffer_for(errors, 4_096, kinds=["kind 1", "log"])
+    assert buffer.kinds == ("kind 0", "kind 1")
+    assert buffer.warning == (
+        "learned on 'kind 0', 'kind 1'; the conversation has 'log' too, for which it promises nothing; add such texts"
+    )
+    assert accuracy.buffer_for(errors, 4_096, kinds=["kind 1"]).warning == buffer.lacks(["kind 0"]) == ""
+
+
+def test_the_interval_is_as_wide_as_kinds_differ() -> None:
+    """Of five kinds nobody knows the sixth: with the same documents, their share is far less certain than of fifty."""
+    few, many = (accuracy.buffer_for(drawn(3, n, 2, 600 // n), 32_000) for n in (5, 50))
+    assert few.high - few.low > many.high - many.low
+
+
+@pytest.mark.slow
+def test_the_interval_holds_the_share_of_all_kinds() -> None:
+    """A hundred corpora of ten kinds each would be apart; twenty are drawn, and their intervals asked."""
+    truth = accuracy.buffer_for(drawn(99, 400, 4, 10), 32_000, 0.2).share
+    found = [accuracy.buffer_for(drawn(seed, 10, 4, 30), 32_000, 0.2) for seed in range(40)]
+    assert np.mean([buffer.low <= truth <= buffer.high for buffer in found]) >= 0.8
+
+
+@pytest.mark.slow
+def test_the_former_name_of_the_mix_still_works_and_says_so() -> None:
+    errors = drawn(0, kinds=3)
+    with pytest.warns(DeprecationWarning, match="together is now window_mix"):
+        old = accuracy.buffer_for(errors, 4_096, together="class")
+    assert old == accuracy.buffer_for(errors, 4_096, window_mix="class")
+
+
+def test_a_mix_by_a_column_that_is_not_there_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"windows of one 'weather'; the errors have the columns .*'mixed'"):
+        accuracy.buffer_for(drawn(0, kinds=2), 4_096, window_mix="weather")
+
+
+def test_the_same_seed_finds_the_same() -> None:
+    errors = drawn(0, kinds=3)
+    one, other = (filled_windows(errors, 4_096, seed=7) for _ in range(2))
+    assert (one.share(0.05), one.interval(0.05)) == (other.share(0.05), other.interval(0.05))
+
+
+@pytest.mark.parametrize("window", [4_096, 128_000])
+def test_for_a_kind_that_is_known_the_buffer_is_that_kinds_own(window: int) -> None:
+    """It holds back less than the kind that asks for most needs, and keeps its promise on sources not seen."""
+    observed, shares, worst = [], [], []
+    for seed in range(6):
+        errors = drawn(seed, kinds=5, sources=24, documents=40)
+        is_seen = errors["source"].str.rpartition("-")[2].astype(int) % 2 == 0
+        general = accuracy.buffer_for(errors[is_seen], window)
+        for kind in ("kind 0", "kind 1", "kind 2"):
+            buffer = accuracy.buffer_for(errors[is_seen], window, kinds=[kind])
+            others = errors[~is_seen & (errors["class"] == kind)]
+            observed.append(overflow(others.assign(**{"class": others["source"]}), buffer.share, window, seed))
+            shares.append(buffer.share)
+            worst.append(general.share)
+            assert buffer.kinds == (kind,) and buffer.warning == ""
+    assert np.mean(observed) <= 0.075
+    assert np.mean(shares) < 0.8 * np.mean(worst)
+
+
+def test_a_kind_of_few_sources_gets_the_buffer_of_the_kind_that_asks_for_most() -> None:
+    errors = drawn(0, kinds=4, sources=5)
+    assert accuracy.buffer_for(errors, 4_096, kinds=["kind 1"]) == accuracy.buffer_for(errors, 4_096)

@@ -1,0 +1,646 @@
+"""The conversation explorer without a browser: what it shows is what `bk.replay` says, and a scrub replays nothing."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import budgetkit as bk
+from budgetkit import figures
+from budgetkit.lab.explorers.conversation import ConversationExplorer
+from budgetkit.lab.explorers.conversation import library as replays
+from budgetkit.lab.explorers.conversation.choices import CHOICES, chosen_policy
+from budgetkit.lab.explorers.conversation.reader import GONE, NEWEST
+from budgetkit.lab.explorers.reading import LONGEST
+from budgetkit.lab.replay import Replay
+from budgetkit.lab.replay.cost import Price, Prices
+from budgetkit.lab.replay.outlook import contexts, pace_of
+from budgetkit.lab.replay.prompt_cache import CACHES, PromptCache
+from budgetkit.pruning.policies import POLICIES, Floor, Importance, OldestFirst, Policy, SlidingWindow, TriggerTarget
+from budgetkit.state import from_json, from_yaml, to_yaml
+
+PRICED = Prices("gpt-4o", Price(2.5), Price(10.0), Price(1.25), source="given")
+
+
+def conversation(turns: int, words: int = 30, name: str = "toy") -> bk.Trace:
+    messages = [{"role": "system", "content": "Be brief."}]
+    for turn in range(1, turns + 1):
+        messages.append({"role": "user", "content": f"Question {turn} about order A-{turn // 2}: " + "why " * words})
+        messages.append({"role": "assistant", "content": f"Answer {turn}: " + "so " * words})
+    return bk.Trace(name, tuple(bk.Message(message) for message in messages))
+
+
+def explorer_of(trace: bk.Trace | str, *policies: str, window: int = 2_000, **options: Any) -> ConversationExplorer:
+    budget = bk.presets.working_memory(window, output=400, history_floor=0)
+    return ConversationExplorer(trace, budget, policies or None, prices=PRICED, **options)
+
+
+def agent(*policies: str) -> ConversationExplorer:
+    return explorer_of("coding-agent", *policies, window=16_000)
+
+
+def kpi(explorer: ConversationExplorer, key: str) -> tuple[str, str]:
+    found = next(k for k in explorer.view.state["kpis"] if k["key"] == key)
+    return str(found["value"]), str(found["change"])
+
+
+def said(explorer: ConversationExplorer) -> str:
+    status = explorer.view.state["status"]
+    return " ".join([str(status["level"]), str(status["text"]), *map(str, status["more"])])
+
+
+def blocks(explorer: ConversationExplorer) -> list[dict[str, Any]]:
+    return list(explorer.view.reader["blocks"])
+
+
+def hear(explorer: ConversationExplorer, content: dict[str, Any], *buffers: bytes) -> None:
+    explorer._heard(explorer.view, content, list(buffers))
+
+
+def same(one: Replay, other: Replay) -> None:
+    pd.testing.assert_frame_equal(one.frame(), other.frame())
+    pd.testing.assert_frame_equal(one.messages(), other.messages())
+
+
+# --- what is shown is what the functions say ------------------------------------------------------
+
+
+def test_the_replay_of_each_policy_is_that_of_the_function() -> None:
+    trace = bk.load_trace("coding-agent")
+    budget = bk.presets.working_memory(16_000, output=400, history_floor=0)
+    roles = {role: section for role, section in budget.roles.items() if role != "step"}
+    explorer = ConversationExplorer(trace, budget, ["last turns", "summarise"], prices=PRICED)
+    options: dict[str, Any] = {"roles": roles, "by": "request", "cache": CACHES["openai"], "prices": PRICED}
+    own = {
+        "last turns": bk.replay(trace, budget, SlidingWindow(10), **options),
+        "summarise": bk.replay(trace, budget, bk.policies.Summarise(), **options),
+    }
+    same(explorer.replay, own["last turns"])
+    same(explorer.replays["summarise"], own["summarise"])
+    ranked = bk.rank_policies(own)
+    pd.testing.assert_frame_equal(explorer.ranking[ranked.columns], ranked)
+    found = bk.losses(own["summarise"], bk.evidence(trace))
+    share = explorer.ranking.set_index("policy").loc["summarise", "evidence"]
+    assert share == found["present"].sum() / found["needed"].sum()
+
+
+def test_each_figure_is_the_one_that_a_cell_draws() -> None:
+    explorer = agent("down to a mark", "oldest first")
+    assert explorer.view.figure_timeline["spec"]["data"] == figures.timeline.spec(explorer.replay)["data"]
+    assert explorer.view.figure_caching["spec"]["data"] == figures.caching.spec(explorer.replay)["data"]
+    assert explorer.view.figure_dropping["spec"]["data"] == figures.dropping.spec(explorer.replay)["data"]
+    assert explorer.view.figure_spending["spec"] == figures.spending.spec(explorer.replays)
+    assert [card["title"] for card in map(partial(getattr, explorer.view), ["figure_ranking", "figure_fan"])] == [
+        "Which policy costs least?",
+        "When is the window full, if it goes on like this?",
+    ]
+    json.dumps([getattr(explorer.view, f"figure_{name}") for name in explorer.view.figures])
+
+
+def test_policies_that_cost_the_same_are_priced_in_one_sentence() -> None:
+    both = {"oldest first": OldestFirst(), "window": SlidingWindow(9_999)}
+    explorer = ConversationExplorer("support-chat", "chat", both, model="gpt-4o")
+    assert explorer.view.figure_spending["note"].endswith(", whichever policy prunes.")
+    assert explorer.view.figure_spending["note"].count("$") == 1
+
+
+def test_the_key_figures_are_those_of_the_policy_shown() -> None:
+    explorer = agent("down to a mark")
+    totals, frame = explorer.replay.totals(), explorer.replay.frame()
+    first = int(frame[frame["dropped"] > 0]["request"].iloc[0])
+    assert kpi(explorer, "first") == (f"turn {frame['turn'].iloc[first - 1]}", f"request {first}")
+    assert kpi(explorer, "cached")[0] == f"{totals['cached_share']:.1%}"
+    assert kpi(explorer, "cost")[0] == f"${totals['cost']:.2f}"
+    assert kpi(explorer, "now")[0] == f"{frame['sent'].iloc[-1]:,}"
+    label = next(k["label"] for k in explorer.view.state["kpis"] if k["key"] == "evidence")
+    assert label == "needed kept (a guess)", "a guess is called one"
+
+
+def test_marked_evidence_is_no_proxy() -> None:
+    messages = list(conversation(6).messages)
+    messages[9] = bk.Message({**messages[9].raw, "evidence": [1]})
+    explorer = explorer_of(bk.Trace("marked", tuple(messages)))
+    (found,) = [k for k in explorer.view.state["kpis"] if k["key"] == "evidence"]
+    assert (found["label"], found["value"]) == ("needed messages kept", "100%")
+
+
+def test_it_prints_the_same_text_every_time_and_shows_as_a_widget() -> None:
+    explorer = explorer_of(conversation(4), "oldest first")
+    bundle = explorer._repr_mimebundle_()
+    assert repr(explorer) == bundle["text/plain"] == "ConversationExplorer(toy, gpt-4o, window=2,000, oldest first)"
+    assert "application/vnd.jupyter.widget-view+json" in bundle
+
+
+def test_nothing_lost_is_said_so() -> None:
+    explorer = explorer_of(conversation(3), window=64_000)
+    assert said(explorer).startswith("fits Nothing is ever lost under 'oldest first'")
+    assert kpi(explorer, "first") == ("none", "")
+
+
+# --- a scrub replays nothing ----------------------------------------------------------------------
+
+
+def test_a_scrub_looks_up_and_a_replay_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Policy] = []
+    drawn: list[int] = []
+
+    def watched(trace: bk.Trace, budget: bk.Budget, policy: Policy, **options: Any) -> Replay:
+        made.append(policy)
+        return bk.replay(trace, budget, policy, **options)
+
+    def drawing(trace: bk.Trace, count: Any, turns: int, *given: Any, **named: Any) -> Any:
+        drawn.append(turns)
+        return contexts(trace, count, turns, *given, **named)
+
+    monkeypatch.setattr(replays, "replay", watched)
+    monkeypatch.setattr(replays, "contexts", drawing)
+    explorer = explorer_of(conversation(30), "oldest first", "last turns")
+    assert (len(made), len(drawn)) == (2, 1)
+    for request in (1, 7, 30):
+        explorer.controls.request.value = request
+    explorer.view.opened = ["timeline"]
+    explorer.controls.main.value = "last turns"
+    assert len(made) == 2, "neither a scrub nor another policy in detail"
+    explorer.controls.numbers.boxes["turns"].value = 4
+    assert made[2:] == [SlidingWindow(4)], "another number concerns its own policy alone"
+    explorer.controls.window_box.value = 1_800
+    explorer.undo()
+    assert (len(made), len(drawn)) == (5, 1), "what was made before is looked up again"
+
+
+def test_the_request_says_what_is_read() -> None:
+    explorer = explorer_of(conversation(30), "oldest first")
+    explorer.controls.request.value = 20
+    absent, present = explorer.replay.absent(20), explorer.replay.present(20)
+    assert absent
+    labels = [str(block["label"]) for block in blocks(explorer)]
+    assert f"#{present[-1]} user" in labels
+    dropped = next(block for block in blocks(explorer) if block["label"].startswith(f"#{absent[-1]} "))
+    row = explorer.replay.messages().loc[absent[-1]]
+    assert dropped["level"] == "gone"
+    assert dropped["mark"] == f"{row['tokens']} tokens, dropped at turn {row['gone']}"
+    assert dropped["why"].startswith("The history had ")
+    assert kpi(explorer, "now")[0] == f"{explorer.replay.frame()['sent'].iloc[19]:,}"
+    assert explorer.view.figure_timeline["spec"]["layout"]["shapes"][-1]["x0"] == 20
+    assert explorer.config["request"] == 20
+
+
+def test_a_click_in_a_figure_goes_there() -> None:
+    explorer = explorer_of(conversation(30))
+    assert explorer.view.figure_timeline["click"] == "request"
+    hear(explorer, {"kind": "request", "request": 12, "id": "1", "gesture": "request"})
+    assert (explorer.controls.request.value, explorer.view.state["ack"]) == (12, "1")
+
+
+def test_a_long_conversation_is_read_in_part_and_says_so() -> None:
+    explorer = explorer_of(conversation(300, 1), "oldest first")
+    shown = [b for b in blocks(explorer) if b["level"] != "gap"]
+    assert len(shown) <= NEWEST + GONE + 2
+    gap = next(b for b in blocks(explorer) if b["level"] == "gap")
+    assert "messages not shown here" in gap["label"]
+    assert "all gone" in gap["mark"]
+    assert "are not shown" in explorer.view.reader["note"]
+    (long,) = blocks(explorer_of(conversation(1, 900)))[1:]
+    assert len(long["pieces"][0]["text"]) == LONGEST
+    assert long["pieces"][1]["text"].endswith("more characters")
+
+
+def test_a_summary_and_a_placeholder_are_shown_as_what_they_are() -> None:
+    explorer = explorer_of(conversation(40), "summarise")
+    summary = next(b for b in blocks(explorer) if b["label"] == "summary")
+    assert summary["pieces"][0]["text"].startswith("A summary of ")
+    assert any("summarised at turn" in str(b["mark"]) for b in blocks(explorer))
+    explorer = agent("tool results first")
+    frame = explorer.replay.frame()
+    explorer.controls.request.value = int(frame[frame["shrunk_messages"] > 0]["request"].iloc[0])
+    assert any("cut to a placeholder at request" in str(b["mark"]) for b in blocks(explorer))
+
+
+# --- every control, set from code, does what a hand does ------------------------------------------
+
+
+@pytest.mark.slow
+def test_policies_are_ticked_and_the_last_one_stays() -> None:
+    explorer = explorer_of(conversation(30), "oldest first")
+    explorer.controls.policies["haystack"].value = True
+    assert list(explorer.replays) == ["oldest first", "haystack"]
+    explorer.controls.policies["oldest first"].value = False
+    assert (list(explorer.replays), explorer.controls.main.value) == (["haystack"], "haystack")
+    assert explorer.replay.policy == POLICIES["haystack"]()
+    explorer.controls.policies["haystack"].value = False
+    assert "the last policy that is chosen; choose another one first" in said(explorer)
+    assert explorer.controls.policies["haystack"].value, "the tick comes back"
+
+
+@pytest.mark.slow
+def test_every_choice_has_its_numbers_on_sliders() -> None:
+    explorer = explorer_of(conversation(12), *CHOICES)
+    for name in CHOICES:
+        explorer.controls.main.value = name
+        controls = explorer.controls.numbers
+        for number, parameter in CHOICES[name].parameters.items():
+            box = controls.boxes[number]
+            assert box.value == controls.sliders[number].value == parameter.default
+            box.value = parameter.default + (parameter.step if parameter.default < parameter.high else -parameter.step)
+        numbers = {number: box.value for number, box in controls.boxes.items()}
+        assert numbers.keys() == CHOICES[name].parameters.keys()
+        assert explorer.replay.policy == chosen_policy(name, {}, {name: numbers}, Floor())
+
+
+def test_the_floor_holds_for_own_policies_and_is_said_where_it_does_not_fit() -> None:
+    explorer = explorer_of(conversation(30), "oldest first", "octopus")
+    explorer.controls.unit.value = "tokens"
+    explorer.controls.floor.value = 1_800
+    assert explorer.replay.policy == OldestFirst(floor=Floor(1_800, "tokens"))
+    assert explorer.replays["octopus"].policy == POLICIES["octopus"](), "a system keeps its own"
+    requests = int((explorer.replay.frame()["over"] > 0).sum())
+    assert "over From turn" in said(explorer)
+    assert f"oldest first: the floor of the history (1,800 tokens) does not fit at {requests} of 30 requests" in said(
+        explorer
+    )
+    before = explorer.replay
+    explorer.controls.conflict.value = "raise"
+    assert said(explorer).startswith("error turn ")
+    assert (explorer.replay, explorer.controls.conflict.value) == (before, "exceed")
+
+
+def test_one_request_a_turn_or_one_an_answer() -> None:
+    explorer = agent("oldest first")
+    assert (explorer.controls.by.value, explorer.controls.request.max) == ("request", 85)
+    held = explorer.replay.frame()["history"].sum()
+    explorer.controls.within.value = False
+    assert explorer.replay.frame()["history"].sum() < held, "what stands in the running turn is not history yet"
+    explorer.controls.by.value = "turn"
+    assert (explorer.controls.request.max, explorer.controls.request.description) == (27, "Turn")
+
+
+def test_the_request_that_is_read_stays_in_its_turn_when_requests_are_counted_otherwise() -> None:
+    explorer = agent("oldest first")
+    explorer.controls.request.value = 40
+    turns = explorer.replay.frame()["turn"].tolist()
+    turn = turns[39]
+    explorer.controls.by.value = "turn"
+    assert explorer.controls.request.value == explorer.config["request"] == turn
+    explorer.controls.by.value = "request"
+    assert explorer.config["request"] == 1 + max(at for at, each in enumerate(turns) if each == turn)
+    explorer.controls.request.value = 85
+    explorer.controls.by.value = "turn"
+    assert explorer.config["request"] == 27
+
+
+def test_the_last_request_stays_the_last() -> None:
+    explorer = agent("oldest first")
+    explorer.controls.by.value = "turn"
+    explorer.open("support-chat")
+    assert explorer.config["request"] == explorer.controls.request.max
+
+
+def test_model_window_preset_and_cap_change_the_budget() -> None:
+    explorer = explorer_of(conversation(30), "oldest first", window=4_000)
+    explorer.controls.lines["history"].box.value = 900
+    assert 0 < int(explorer.replay.frame()["history"].max()) <= 900
+    explorer.controls.lines["output"].slider.value = 50
+    assert explorer.budget.sizes["output"] == 2_000
+    explorer.controls.window_box.value = 5_000
+    assert explorer.budget.window == 5_000
+    explorer.controls.preset.value = "chat"
+    assert list(explorer.controls.lines) == ["output", "conversation"]
+    explorer.controls.model.value = "gpt-4"
+    assert explorer.budget.window == 5_000, "gpt-4 has the window that was chosen"
+    explorer.controls.counter.value = "chars/4"
+    assert "an estimate for gpt-4" in explorer.view.state["source"]
+
+
+def test_the_cache_is_the_providers_until_another_is_chosen() -> None:
+    explorer = explorer_of(conversation(40), "oldest first")
+    assert explorer.replay.cache == CACHES["openai"]
+    explorer.controls.lifetime.value = "1 hour"
+    assert explorer.replay.cache.lifetime == 3_600
+    explorer.controls.rules.value = "none"
+    assert (kpi(explorer, "cached")[0], explorer.config["cache"]) == ("0.0%", "none")
+    explorer.controls.rules.value = ""
+    assert (explorer.controls.rules.label, explorer.controls.lifetime.label) == ("as the model's provider", "1 hour")
+    explorer.controls.model.value = "claude-opus-4-5"
+    assert explorer.config["cache"] == "anthropic-4096"
+    explorer.controls.model.value = "mistral-large-latest"
+    assert "No prompt cache is known for Mistral: an ideal one" in said(explorer)
+
+
+def test_a_cache_that_has_run_out_is_said_so() -> None:
+    raw = [{**message.raw, "timestamp": 1_000 * at} for at, message in enumerate(conversation(40).messages)]
+    trace = bk.Trace("timed", tuple(bk.Message(message) for message in raw))
+    explorer = explorer_of(trace)
+    assert "The cache is gone at 39 requests, which come more than 600 s after the one before." in said(explorer)
+    explorer.controls.lifetime.value = "1 hour"
+    assert "The cache is gone" not in said(explorer)
+    assert "carry no times" in explorer_of(conversation(5)).view.figure_caching["note"]
+
+
+def test_prices_are_dated_typed_in_or_not_known_and_never_zero() -> None:
+    explorer = ConversationExplorer(conversation(20), window=2_000, model="mistral-large-latest")
+    explorer.controls.day.value = "2026-11-21"
+    assert explorer.config["prices"]["date"] == "2026-11-21"
+    assert kpi(explorer, "cost")[0] == "unknown"
+    assert "The price for cache read of mistral-large-latest is not known" in said(explorer)
+    assert "tokens are weighed" in explorer.view.figure_spending["note"]
+    explorer.view.opened = ["ranking"]
+    ranked: Any = explorer.view.figure_ranking["table"]
+    assert [row[-2] for row in ranked["rows"]] == ["", "", ""], "a cost that is not known is no number"
+    explorer.controls.prices["cache_read"].set_state({"value": "$0.2"})
+    assert kpi(explorer, "cost")[0].startswith("$")
+    assert explorer.controls.prices["input"].value == 2, "the listed price"
+    explorer.controls.prices["cache_read"].set_state({"value": ""})
+    assert kpi(explorer, "cost")[0] == "unknown"
+    explorer.controls.prices["output"].set_state({"value": "ten"})
+    assert "error 'ten' is no number; 6 stays" in said(explorer)
+    explorer.controls.prices["output"].set_state({"value": "1e-6"})
+    assert explorer.controls.prices["output"].value == 1e-6
+
+
+def test_the_forecast_says_when_a_limit_is_passed() -> None:
+    explorer = explorer_of(conversation(20), window=2_000)
+    assert explorer.forecast["event"].tolist() == ["first cut", "window full", "money spent"]
+    full = int(explorer.forecast["median"].iloc[1])
+    assert f"window full (2k): turn {full}" in explorer.view.figure_fan["note"].lower()
+    explorer.controls.horizon_box.value = 3
+    assert explorer.config["horizon"] == 3
+    assert len(explorer.view.figure_fan["spec"]["data"][-1]["x"]) == 20 + 3
+    first = int((explorer.replay.frame()["dropped"].to_numpy() > 0).argmax()) + 1
+    assert f"First cut (1.5k): turn {first} ({first} to {first})." in explorer.view.figure_fan["note"]
+    free = explorer_of(conversation(3), window=64_000)
+    free.controls.horizon_box.value = 3
+    assert "No limit is reached in the turns drawn." in free.view.figure_fan["note"]
+    explorer.controls.money.value = 0
+    assert explorer.forecast["event"].tolist() == ["first cut", "window full"]
+
+
+def test_policies_of_ones_own_stand_beside_the_others() -> None:
+    own: Mapping[str, Policy] = {"mine": TriggerTarget(bk.Share("0.9"), bk.Share("0.2"))}
+    explorer = ConversationExplorer(conversation(30), policies=own, window=2_000)
+    assert (list(explorer.replays), explorer.replay.policy) == (["mine"], own["mine"])
+    explorer.controls.policies["in blocks"].value = True
+    assert list(explorer.replays) == ["mine", "in blocks"]
+    assert explorer.controls.numbers.boxes == {}
+    mine = PromptCache(minimum=10, read=0.5)
+    explorer = ConversationExplorer(conversation(30), cache=mine)
+    explorer.controls.rules.value = "none"
+    explorer.controls.rules.value = "given in code"
+    assert explorer.replay.cache == mine
+
+
+# --- files, errors, steps back --------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_file_comes_by_path_by_upload_and_by_name(tmp_path: Path) -> None:
+    lines = [json.dumps({"id": f"c{i}", "messages": [m.raw for m in conversation(4 + i).messages]}) for i in (0, 1)]
+    path = tmp_path / "mine.jsonl"
+    path.write_text("\n".join(lines))
+    explorer = explorer_of("support-chat", "oldest first")
+    explorer.controls.path.value = str(path)
+    assert (explorer.config["trace"], explorer.controls.request.max) == ("mine.jsonl", 4)
+    explorer.controls.conversation.value = 1
+    assert explorer.controls.request.max == 5
+    assert "conversation 2 of 2 (c1)" in explorer.view.state["source"]
+    content = lines[0].encode()
+    file = {"kind": "file", "serial": "a", "purpose": "file", "name": "up.jsonl", "size": len(content), "offset": 0}
+    hear(explorer, file, content)
+    assert explorer.controls.trace.value == "up.jsonl"
+    explorer.open("coding-agent")
+    assert explorer.config["by"] == "request"
+    setup = to_yaml(bk.presets.rag(9_000)).encode()
+    hear(explorer, {**file, "serial": "b", "purpose": "setup", "name": "s.yaml", "size": len(setup)}, setup)
+    assert explorer.budget == bk.presets.rag(9_000)
+
+
+def number_sent(policy: str, number: str, value: object) -> dict[str, Any]:
+    return {"kind": "number", "policy": policy, "number": number, "value": value, "id": "1"}
+
+
+WRONG: list[tuple[Callable[[ConversationExplorer], None], str]] = [
+    (lambda e: setattr(e.controls.path, "value", "no/such.jsonl"), "no/such.jsonl"),
+    (lambda e: setattr(e.controls.counter, "value", "abacus"), "no counter 'abacus'"),
+    (lambda e: setattr(e.controls.day, "value", "yesterday"), "a day is YYYY-MM-DD"),
+    (lambda e: hear(e, {"kind": "request", "request": 99, "id": "1"}), "makes 1 to 30"),
+    (lambda e: hear(e, {"kind": "policy", "policy": "mine", "on": True, "id": "1"}), "no policy 'mine'"),
+    (lambda e: hear(e, {"kind": "main", "name": "mine", "id": "1"}), "no policy 'mine'"),
+    (lambda e: hear(e, {"kind": "rules", "name": "yours", "id": "1"}), "no prompt cache 'yours'"),
+    (lambda e: hear(e, {"kind": "lifetime", "name": "a while", "id": "1"}), "no lifetime 'a while'"),
+    (lambda e: hear(e, {"kind": "price", "of": "air", "price": 1, "id": "1"}), "no price 'air'"),
+    (lambda e: hear(e, number_sent("abacus", "beads", 1)), "no number 'beads' of 'abacus'; it has none"),
+    (lambda e: hear(e, number_sent("last turns", "beads", 1)), "no number 'beads' of 'last turns'; its numbers are"),
+    (lambda e: hear(e, number_sent("last turns", "turns", 0)), "it goes from 1 to 200 turns"),
+    (lambda e: hear(e, number_sent("last turns", "turns", float("nan"))), "it goes from 1 to 200 turns"),
+    (lambda e: hear(e, number_sent("last turns", "turns", "3")), "turns '3' was asked for"),
+    (lambda e: hear(e, {"kind": "money", "money": -1, "id": "1"}), "US dollars, from 0"),
+    (lambda e: hear(e, {"kind": "money", "money": float("nan"), "id": "1"}), "US dollars, from 0"),
+    (lambda e: hear(e, {"kind": "by", "by": "week", "id": "1"}), "week"),
+    (lambda e: hear(e, {"kind": "conversation", "number": 3, "id": "1"}), "it has 1, from 0 to 0"),
+    (lambda e: e.load("{"), "saved state is no JSON"),
+]
+
+
+def test_what_cannot_be_is_said_and_what_held_still_holds() -> None:
+    explorer = explorer_of(conversation(30))
+    before = explorer.budget, explorer.replay, explorer.config
+    for change, told in WRONG:
+        change(explorer)
+        assert said(explorer).startswith("error "), told
+        assert told in explorer.status
+        assert (explorer.budget, explorer.replay, explorer.config) == before, told
+    explorer.controls.request.value = 3
+    assert not said(explorer).startswith("error "), "the next change is shown as ever"
+
+
+def test_a_broken_file_names_its_line_and_leaves_the_conversation(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text('{"messages": [{"role": "user", "content": "Hi"}]}\n{"messages": [}\n')
+    explorer = explorer_of(conversation(3))
+    explorer.open(broken)
+    assert "line 2" in explorer.status
+    assert explorer.config["trace"] == "toy"
+
+
+def test_a_constructor_that_cannot_says_why() -> None:
+    with pytest.raises(LookupError, match="no policy 'newest first'"):
+        ConversationExplorer(conversation(3), policies=["newest first"])
+    with pytest.raises(ValueError, match="no policy was given"):
+        ConversationExplorer(conversation(3), policies=[])
+    with pytest.raises(FileNotFoundError, match="nowhere.jsonl"):
+        ConversationExplorer("nowhere.jsonl")
+
+
+def test_undo_redo_and_reset() -> None:
+    explorer = explorer_of(conversation(30), "oldest first")
+    explorer.controls.window_box.value = 3_000
+    explorer.controls.policies["haystack"].value = True
+    explorer.controls.request.value = 9
+    assert explorer.view.state["actions"] == {"undo": True, "redo": False, "reset": True}
+    explorer.undo()
+    explorer.undo()
+    assert (list(explorer.replays), explorer.budget.window) == (["oldest first"], 3_000)
+    explorer.redo()
+    assert list(explorer.replays) == ["oldest first", "haystack"]
+    explorer.controls.request.value = 9
+    explorer.reset()
+    assert (list(explorer.replays), explorer.budget.window, explorer.config["request"]) == (["oldest first"], 2_000, 9)
+    assert not explorer.view.state["actions"]["reset"]
+
+
+def test_one_scrub_is_one_step_back() -> None:
+    explorer = explorer_of(conversation(30))
+    for request in range(20, 5, -1):
+        explorer.controls.request.value = request
+    explorer.undo()
+    assert explorer.controls.request.value == 30
+
+
+# --- take it away ---------------------------------------------------------------------------------
+
+
+def with_numbers() -> ConversationExplorer:
+    explorer = ConversationExplorer("coding-agent", policies=["down to a mark"], window=16_000)
+    explorer.controls.numbers.boxes["target"].value = 35
+    explorer.controls.unit.value = "turns"
+    explorer.controls.lines["history"].box.value = 6_000
+    return explorer
+
+
+def with_own_prices() -> ConversationExplorer:
+    explorer = ConversationExplorer("support-chat", "chat", ["agent-framework"], window=8_192, prices=PRICED)
+    explorer.controls.lifetime.value = "1 hour"
+    explorer.controls.counter.value = "chars/4"
+    return explorer
+
+
+def with_typed_prices() -> ConversationExplorer:
+    explorer = ConversationExplorer("coding-agent", "agent_prompt", ["summarise"], model="claude-haiku-4-5")
+    explorer.controls.window_box.value = 12_000
+    explorer.controls.day.value = date(2026, 11, 1).isoformat()
+    explorer.controls.prices["cache_read"].value = 0.25
+    explorer.controls.within.value = False
+    return explorer
+
+
+def with_tool_results() -> ConversationExplorer:
+    return ConversationExplorer("coding-agent", policies=["tool results first"], window=16_000, cache="anthropic")
+
+
+MADE: Sequence[Callable[[], ConversationExplorer]] = [with_numbers, with_own_prices, with_typed_prices]
+
+
+@pytest.mark.parametrize("make", [*MADE, with_tool_results, partial(ConversationExplorer, "support-chat")])
+def test_what_is_copied_makes_the_same_replay_again(make: Callable[[], ConversationExplorer]) -> None:
+    explorer = make()
+    names: dict[str, Any] = {}
+    exec(explorer.texts["python"], names)
+    assert names["budget"] == explorer.budget
+    same(names["outcome"], explorer.replay)
+    assert from_yaml(explorer.texts["yaml"]) == from_json(explorer.texts["json"]) == explorer.budget
+
+
+def test_a_policy_that_cannot_be_written_down_is_left_to_its_owner() -> None:
+    explorer = ConversationExplorer(conversation(20), policies={"short": Importance(lambda m: -len(m.text))})
+    assert "policy = ...  # put your own here: Importance" in explorer.texts["python"]
+
+
+def test_the_config_is_plain_data() -> None:
+    explorer = explorer_of(conversation(30), "oldest first")
+    assert json.loads(json.dumps(explorer.config)) == explorer.config
+    assert explorer.config["policies"] == {"oldest first": "OldestFirst()"}
+    assert (explorer.config["by"], explorer.config["turn"], explorer.config["money"]) == ("turn", 30, 1.0)
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def test_a_table_is_sent_only_while_it_is_open_and_a_long_one_is_cut_in_words() -> None:
+    explorer = explorer_of(conversation(300, 1), "oldest first")
+    assert explorer.view.figure_timeline["table"] is None
+    explorer.view.opened = ["timeline", "ranking"]
+    table: Any = explorer.view.figure_timeline["table"]
+    assert len(table["rows"]) == 1_000
+    assert "The table shows the first 1,000 of its 1,800 rows." in explorer.view.figure_timeline["note"]
+    ranked: Any = explorer.view.figure_ranking["table"]
+    assert ranked["columns"][-1]["name"] == "evidence"
+
+
+def test_a_broken_letter_in_a_message_reaches_the_page_as_a_sign() -> None:
+    raw = [m.raw for m in conversation(3).messages]
+    raw[1] = {"role": "user", "content": "half a letter: \ud83d"}
+    explorer = explorer_of(bk.Trace("broken", tuple(map(bk.Message, raw))))
+    text = json.dumps(explorer.view.reader, ensure_ascii=False).encode("utf-8").decode("utf-8")
+    assert "half a letter: \ufffd" in text
+
+
+def test_names_stay_text_in_every_figure() -> None:
+    explorer = ConversationExplorer(conversation(10), policies={"<b>bold</b>": OldestFirst()}, window=2_000)
+    spec = explorer.view.figure_spending["spec"]
+    assert "&lt;b&gt;bold&lt;/b&gt;" in spec["layout"]["annotations"][0]["text"]
+    assert spec["data"][0]["name"] == "&lt;b&gt;bold&lt;/b&gt;"
+
+
+def test_another_model_or_day_brings_its_own_prices() -> None:
+    """Prices given in code are of the model that was given with them; another one is not billed by them."""
+    explorer = ConversationExplorer("support-chat", "chat", ["oldest first"], window=8_192, prices=PRICED)
+    given = explorer.config["prices"]
+    explorer.controls.model.value = "claude-sonnet-4-5"
+    assert "claude-sonnet-4-5" in explorer.config["prices"]["source"]
+    explorer.undo()
+    assert explorer.config["prices"] == given
+    explorer.controls.day.value = "2025-01-01"
+    assert "gpt-4o" in explorer.config["prices"]["source"]
+    assert explorer.config["prices"] != given
+
+
+@pytest.mark.slow
+def test_it_opens_in_a_window_in_which_the_policies_differ_and_says_so() -> None:
+    """On 0.1.0 nothing was ever lost in the 128,000 tokens that gpt-4o takes."""
+    explorer = ConversationExplorer("coding-agent")
+    assert explorer.budget.window == 16_384
+    assert len({each.totals()["cost"] for each in explorer.replays.values()}) == 3
+    assert "in a window of 16,384 tokens (gpt-4o takes 128,000)" in explorer.view.state["source"]
+    explorer.controls.window_box.value = 32_768
+    explorer.reset()
+    assert explorer.budget.window == 16_384
+    assert ConversationExplorer("coding-agent", model="gpt-4o").budget.window == 128_000, "what is named holds"
+    assert ConversationExplorer(conversation(2)).budget.window == 128_000, "there is nothing to lose"
+
+
+@pytest.mark.slow
+def test_others_of_a_file_are_counted_for_the_forecast_alone_after_the_first_screen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On 0.1.0 up to thirty other conversations were counted before anything was shown."""
+    order: list[str] = []
+
+    def watched(*given: Any) -> Any:
+        order.append("others counted")
+        return pace_of(*given)
+
+    monkeypatch.setattr(replays, "pace_of", watched)
+    explorer = explorer_of(conversation(4))
+    explorer.view.observe(lambda change: order.append("shown"), "state")
+    order.clear()
+    explorer.open("made-up-chats")
+    assert order == ["shown", "others counted"]
+    assert "others of its file" in explorer.view.figure_fan["note"]
+
+
+@pytest.mark.slow
+def test_the_forecast_goes_by_the_others_of_the_file_and_says_so() -> None:
+    """Alone a conversation is drawn from its own turns; the fan's line is worth as much as was measured for each."""
+    many = bk.load_traces("made-up-chats")
+    notes = []
+    for traces in (many, many[:1]):
+        explorer = ConversationExplorer(traces, window=4_000, prices=PRICED)
+        notes.append(explorer.view.figure_fan["note"])
+    assert "and from how others of its file went on" in notes[0]
+    assert "about a third less" in notes[0]
+    assert "others" not in notes[1]
+    assert "hardly nearer" in notes[1]

@@ -1,0 +1,1024 @@
+"""The explorer without a browser: one value behind all widgets, one way to change it, and what follows from it."""
+
+import gzip
+import json
+import re
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import plotly
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import budgetkit as bk
+from budgetkit.budget.amounts import Share
+from budgetkit.counters import Counter
+from budgetkit.extras.endpoints import EndpointError
+from budgetkit.lab.explorers import BudgetExplorer
+from budgetkit.lab.explorers.accuracy import AccuracyExplorer
+from budgetkit.lab.explorers.budget.amount_edits import moved, shortest_ratio
+from budgetkit.lab.explorers.budget.settings import Settings
+from budgetkit.lab.explorers.conversation import ConversationExplorer
+from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.explorers.undo import UndoStack
+from budgetkit.lab.explorers.uploads import LARGEST
+from budgetkit.lab.explorers.view import View, plotly_script
+from budgetkit.state import from_json, from_yaml, to_yaml
+
+HELLO = {"role": "user", "content": "Hello world"}
+ANSWER = {"role": "assistant", "content": "Hello. What can I do for you today?"}
+EXTRA = "litellm:anthropic_tokenizer.json"
+
+
+def conversation(turns: int, name: str = "toy") -> bk.Trace:
+    messages = [{"role": "system", "content": "Be brief and kind."}, *[HELLO, ANSWER] * turns]
+    return bk.Trace(name, tuple(bk.Message(message) for message in messages))
+
+
+def level(explorer: Any) -> str:
+    return str(explorer.view.state["status"]["level"])
+
+
+def kpi(explorer: BudgetExplorer, key: str) -> str:
+    return str(next(k["value"] for k in explorer.view.state["kpis"] if k["key"] == key))
+
+
+def made_by(program: str) -> bk.Budget:
+    names: dict[str, Any] = {}
+    exec(program, names)
+    budget: bk.Budget = names["budget"]
+    return budget
+
+
+def hear(explorer: BudgetExplorer, content: dict[str, Any], *buffers: bytes) -> list[dict[str, Any]]:
+    """Send what a page would send; return what the page is told beside the state."""
+    told: list[dict[str, Any]] = []
+    send, explorer.view.send = explorer.view.send, lambda content, buffers=None: told.append(content)
+    try:
+        explorer._heard(explorer.view, content, list(buffers))
+    finally:
+        explorer.view.send = send
+    return told
+
+
+# --- it shows what it was given -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", list(bk.presets.PRESETS))
+def test_untouched_it_holds_the_preset_itself(name: str) -> None:
+    explorer = BudgetExplorer(name, window=32_768)
+    assert explorer.budget == bk.presets.PRESETS[name](32_768)
+    assert list(explorer.controls.lines) == list(
+        dict.fromkeys(["output", *(r.name for r in explorer.budget.reserves), "safety", *explorer.budget.sections])
+    )
+
+
+def test_a_preset_given_as_a_budget_is_that_preset() -> None:
+    explorer = BudgetExplorer(bk.presets.chat(8_192))
+    assert (explorer.controls.preset.value, explorer.budget) == ("chat", bk.presets.chat(8_192))
+
+
+def test_a_budget_of_ones_own_is_kept_as_it_is() -> None:
+    own = bk.Budget(1_000, [bk.Reserve("output", 200)], [bk.Allocation("notes", Share(0.25))])
+    explorer = BudgetExplorer(own)
+    assert explorer.budget == own
+    assert set(explorer.controls.lines) == {"output", "safety", "notes"}
+
+
+def test_it_prints_the_same_text_every_time_and_shows_as_a_widget() -> None:
+    explorer = BudgetExplorer("chat")
+    bundle = explorer._repr_mimebundle_()
+    assert repr(explorer) == bundle["text/plain"] == "BudgetExplorer(chat, gpt-4o, window=128,000)"
+    assert "application/vnd.jupyter.widget-view+json" in bundle
+
+
+def test_what_is_typed_in_and_a_conversation_of_the_same_size_are_granted_alike() -> None:
+    """A required section over its cap: 0.1.0 granted 819 of 900 as a typed number, and all of it as a message."""
+    typed = BudgetExplorer("rag", window=8_192)
+    typed.controls.demand["system"].value = 900
+    said = {"role": "system", "content": "x" * 4 * 900}
+    read = BudgetExplorer("rag", bk.Trace("toy", (bk.Message(said),)), window=8_192, counter="chars/4")
+    assert typed.plan["system"].granted == 900
+    assert read.plan["system"].granted == read.plan["system"].demand >= 900
+
+
+def test_without_a_trace_the_sections_ask_for_their_typical_sizes() -> None:
+    """The example sizes of document 002: system 1,200, procedure 300, knowledge 1,500, episodes 400, current 100."""
+    explorer = BudgetExplorer("working_memory", window=150_000)
+    explorer.controls.lines["output"].box.value = 8_192
+    assert explorer.plan["history"].limit == 138_308
+    explorer.controls.demand["system"].value = 2_200
+    assert explorer.plan["history"].limit == 137_308
+    assert kpi(explorer, "remainder") == "137,308"
+
+
+# --- every control, set from code, does what a hand does ------------------------------------------
+
+
+def test_every_line_has_a_slider_in_percent_and_a_box_in_tokens() -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+    row = explorer.controls.lines["retrieval"]
+    assert (row.slider.value, row.box.value) == (25.0, 2_048)
+    row.slider.value = 30
+    assert (row.box.value, explorer.budget.cap("retrieval")) == (2_457, 2_457)
+    row.box.value = 1_024
+    assert (row.slider.value, explorer.budget.cap("retrieval")) == (12.5, 1_024)
+
+
+def test_a_share_stays_a_share_and_follows_the_window() -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+    explorer.controls.lines["retrieval"].box.value = 1_024
+    explorer.controls.window_box.value = 16_384
+    assert explorer.budget.cap("retrieval") == 2_048
+
+
+def test_tokens_stay_tokens() -> None:
+    explorer = BudgetExplorer("working_memory", window=8_192)
+    explorer.controls.lines["knowledge"].slider.value = 10
+    explorer.controls.window_box.value = 16_384
+    assert explorer.budget.cap("knowledge") == 819
+
+
+def test_at_the_end_of_its_slider_a_section_has_no_cap() -> None:
+    explorer = BudgetExplorer("working_memory", window=8_192)
+    explorer.controls.lines["knowledge"].slider.value = 100
+    assert explorer.budget.caps["knowledge"] is None
+    explorer.controls.lines["knowledge"].slider.value = 50
+    assert explorer.budget.caps["knowledge"] == 4_096
+
+
+def test_a_share_that_lost_its_cap_comes_back_as_a_share() -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+    row = explorer.controls.lines["retrieval"]
+    row.slider.value = 100
+    assert explorer.budget.caps["retrieval"] is None
+    row.slider.value = 25
+    assert explorer.budget == bk.presets.chat(8_192)
+    row.box.value = 8_192
+    row.box.value = 2_048
+    assert explorer.budget == bk.presets.chat(8_192)
+    assert explorer.controls.lines["retrieval"] is row, "and its slider stays under the hand"
+
+
+def test_the_widgets_of_a_line_that_went_come_back_with_it() -> None:
+    """None is closed while a hand may be on it, and there and back makes no new ones."""
+    explorer = BudgetExplorer("chat", window=8_192)
+    before, demand = dict(explorer.controls.lines), dict(explorer.controls.demand)
+    explorer.controls.preset.value = "agent"
+    explorer.controls.preset.value = "chat"
+    assert explorer.controls.lines == before
+    assert explorer.controls.demand == demand
+    assert all(row.slider.comm is not None for row in before.values())
+
+
+def test_the_output_reserve_is_a_ratio_between_a_minimum_and_a_maximum() -> None:
+    explorer = BudgetExplorer("memory_engine", window=128_000)
+    limits = explorer.controls.limits
+    assert (limits.at_least.value, limits.at_most.value, explorer.controls.lines["output"].box.value) == (
+        500,
+        4_096,
+        4_096,
+    )
+    limits.at_most.value = 8_000
+    assert explorer.budget.sizes["output"] == 8_000
+    limits.at_most.value = 128_000
+    assert explorer.budget.sizes["output"] == 19_200
+    limits.at_least.value = 20_000
+    assert explorer.budget.reserves[0].size == Share(0.15, 20_000)
+
+
+def test_a_safety_reserve_can_be_moved_even_where_the_preset_has_none() -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+    explorer.controls.lines["safety"].box.value = 500
+    assert explorer.budget.sizes["safety"] == 500
+    assert explorer.budget.shared_pool == bk.presets.chat(8_192).shared_pool - 500
+
+
+def test_another_model_brings_its_window_and_the_shares_follow() -> None:
+    explorer = BudgetExplorer("chat")
+    explorer.controls.model.value = "gpt-4"
+    assert explorer.budget == bk.presets.chat(8_192)
+    assert kpi(explorer, "window") == "8,192"
+
+
+def test_a_model_that_nobody_knows_changes_nothing_and_the_nearest_are_named() -> None:
+    explorer = BudgetExplorer("chat")
+    explorer.controls.model.value = "gpt-4oo"
+    assert (explorer.budget.window, explorer.controls.model.value) == (128_000, "gpt-4o")
+    assert level(explorer) == "error"
+    assert "'gpt-4oo'" in explorer.status
+    assert "nearest are 'gpt-4o'" in explorer.status
+
+
+def test_a_model_that_nobody_knows_can_be_given_in_code_and_is_said_so() -> None:
+    explorer = BudgetExplorer("chat", model="no-such-model-1")
+    assert explorer.budget.window == 8_192
+    assert "no model 'no-such-model-1'" in explorer.view.state["status"]["more"][0]
+
+
+def test_a_model_with_an_input_window_keeps_its_kind_at_another_size() -> None:
+    explorer = BudgetExplorer("chat", model="gpt-5", window=100_000)
+    assert (explorer.budget.kind, explorer.budget.usable) == ("input", 100_000)
+    assert made_by(explorer.texts["python"]) == explorer.budget
+
+
+def test_where_the_answer_comes_on_top_of_the_window_every_place_says_so() -> None:
+    """gpt-5 takes 272,000 tokens of input; 40,800 reserved for the answer claim nothing of them, and are not none."""
+    explorer = BudgetExplorer("chat", model="gpt-5")
+    output = next(s for s in explorer.view.state["bar"]["segments"] if s["key"] == "output")
+    assert (output["tokens"], output["text"]) == (0, "40,800 on top")
+    assert output["tip"] == "output: 40,800 tokens; the answer comes on top of the window"
+    assert explorer.controls.lines["output"].slider.description == "output, on top"
+    window = explorer.view.state["kpis"][0]
+    assert (window["label"], window["tip"]) == (
+        "input window",
+        "input window: 272,000 tokens; the answer comes on top of the window",
+    )
+    assert "The answer comes on top of the window." in explorer.view.state["bar"]["hint"]
+    explorer.controls.model.value = "gpt-4o"
+    assert explorer.controls.lines["output"].slider.description == "output"
+    assert explorer.view.state["kpis"][0]["label"] == "context window"
+
+
+def test_what_sections_leave_of_the_shared_pool_is_not_called_the_shared_pool() -> None:
+    explorer = BudgetExplorer("chat", conversation(3), window=8_192)
+    pool = next(s for s in explorer.view.state["bar"]["segments"] if s["kind"] == "pool")
+    user = explorer.plan["user"].granted
+    assert (pool["name"], pool["tokens"]) == ("left of pool", explorer.budget.shared_pool - user)
+    assert "user took the rest of the shared pool" in pool["tip"]
+    explorer.controls.lines["user"].box.value = 500
+    pool = next(s for s in explorer.view.state["bar"]["segments"] if s["kind"] == "pool")
+    assert (pool["name"], pool["text"]) == ("shared pool", kpi(explorer, "pool"))
+
+
+# --- more than there is: drawn and signed, never an error -----------------------------------------
+
+
+def test_over_commitment_is_signed_drawn_and_says_how_to_mend_it() -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+    explorer.controls.lines["output"].slider.value = 60
+    assert explorer.budget.shared_pool == -2_047
+    assert (level(explorer), kpi(explorer, "pool")) == ("over", "\u22122,047")
+    assert explorer.view.state["bar"]["end_text"] == "the window ends at 8,192; 2,047 too many"
+    assert "lower a cap or a reserve" in explorer.status
+    assert sum(s["tokens"] for s in explorer.view.state["bar"]["segments"]) > 8_192
+    explorer.controls.lines["output"].slider.value = 15
+    assert explorer.budget == bk.presets.chat(8_192), "and it raises again where it did"
+
+
+def test_every_section_that_loses_is_named_with_what_would_mend_it_the_largest_loss_first() -> None:
+    sections = [bk.Allocation("system", 3), bk.Allocation("history", 40, keep="newest"), bk.Allocation("notes")]
+    budget = bk.Budget(60, (), sections, undeclared="pool", roles={"user": "history", "assistant": "notes"})
+    explorer = BudgetExplorer(budget)
+    explorer.controls.demand["system"].value = 10
+    explorer.controls.demand["history"].value = 90
+    explorer.controls.demand["notes"].value = 20
+    assert explorer.status == "What is asked loses 60 tokens."  # and each section has its own sentence, once
+    assert explorer.view.state["status"]["more"] == [
+        "history loses 50 of 90 tokens because it is over its cap (40); it can be raised to 57; lower other caps or a "
+        "reserve, choose a larger window, or shorten it.",
+        "system loses 7 of 10 tokens because it is over its cap (3); raise the cap to 10, or shorten it.",
+        "notes loses 3 of 20 tokens because the window (60) has no room for it; lower a reserve, shorten another "
+        "section, or choose a window larger by 3.",
+    ]
+
+
+def test_a_minus_stands_before_numbers_and_hyphens_stay_in_names() -> None:
+    lines = [bk.Allocation("tool-results", 900), bk.Allocation("re-used", required=True)]
+    budget = bk.Budget(1_000, (), lines, remainder="re-used", roles={"user": "tool-results", "assistant": "re-used"})
+    explorer = BudgetExplorer(replace(budget, undeclared="pool"), conversation(3))
+    assert "re-used may take " in explorer.view.figure_turns["note"]
+    explorer.controls.lines["safety"].box.value = 400
+    assert explorer.view.figure_waterfall["note"].startswith("Window less reserves less ")
+    assert "re-used may have " in explorer.view.figure_waterfall["note"]
+    assert (kpi(explorer, "pool"), explorer.view.state["kpis"][-2]["label"]) == ("\u2212300", "re-used budget")
+    assert "re-used budget" in json.dumps(explorer.view.figure_errors["spec"]["layout"]["annotations"])
+
+
+def test_too_much_claimed_does_not_hide_what_is_lost() -> None:
+    explorer = BudgetExplorer("chat", conversation(40), window=1_000)
+    explorer.controls.lines["output"].slider.value = 60
+    assert "exceed the window" in explorer.status
+    assert explorer.view.state["status"]["more"][0].startswith("At turn 40 conversation loses ")
+
+
+# --- errors: one sentence, and what held still holds ----------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda e: setattr(e.controls.window_box, "value", 5), "choose a larger window"),
+        (lambda e: setattr(e.controls.counter, "value", "nonsense"), "no counter 'nonsense'"),
+        (lambda e: setattr(e.controls.counter, "value", EXTRA), "pip install 'budgetkit[tokenizers]'"),
+        (lambda e: setattr(e.controls.path, "value", "no/such.jsonl"), "no/such.jsonl"),
+        (lambda e: e.load("budgetkit: 1\nbudget: {windw: 3}"), "unknown 'windw'"),
+        (lambda e: e.load("{"), "saved state is no JSON"),
+        (lambda e: hear(e, {"kind": "line", "line": "histroy", "tokens": 3, "id": "1"}), "no line 'histroy'"),
+        (lambda e: hear(e, {"kind": "line", "line": "system", "tokens": -3, "id": "1"}), "tokens"),
+        (lambda e: hear(e, {"kind": "preset", "name": "chatt", "id": "1"}), "no preset 'chatt'"),
+        (lambda e: hear(e, {"kind": "explode", "id": "1"}), "no command 'explode'"),
+        (lambda e: hear(e, {"kind": "turn", "turn": 99, "id": "1"}), "has 1 to 3"),
+        (lambda e: hear(e, {"kind": "conversation", "number": 7, "id": "1"}), "it has 1, from 0 to 0"),
+    ],
+)
+def test_what_cannot_be_is_said_and_what_held_still_holds(
+    change: Callable[[BudgetExplorer], None], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "litellm", None)  # the extra is not installed
+    explorer = BudgetExplorer("chat", conversation(3), window=8_192)
+    before = explorer.budget, explorer.plan, explorer.config
+    change(explorer)
+    assert level(explorer) == "error"
+    assert said in explorer.status
+    assert (explorer.budget, explorer.plan, explorer.config) == before
+    assert explorer.controls.window_box.value == 8_192, "the widgets go back, too"
+    explorer.controls.lines["system"].box.value = 900
+    assert level(explorer) != "error", "the next change is shown as ever"
+
+
+@pytest.mark.parametrize(
+    "kind", [partial(BudgetExplorer, "chat", conversation(3)), ConversationExplorer, AccuracyExplorer]
+)
+def test_every_explorer_says_what_an_extra_or_an_endpoint_lacks(
+    kind: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither an ImportError nor an EndpointError, a RuntimeError, leaves a widget that shows what does not hold."""
+    monkeypatch.setitem(sys.modules, "litellm", None)
+    explorer = kind()
+    held = explorer.controls.counter.value
+    explorer.controls.counter.value = EXTRA
+    assert (level(explorer), explorer.controls.counter.value) == ("error", held)
+    assert "pip install 'budgetkit[tokenizers]'" in explorer.status
+
+    def refuse(name: str) -> Counter:
+        raise EndpointError("the endpoint did not answer; ask again later")
+
+    for module in ("budgetkit.lab.explorers.library", "budgetkit.lab.explorers.accuracy.library"):
+        monkeypatch.setattr(f"{module}.counter", refuse)
+    explorer.controls.counter.value = "chars/3"
+    assert (explorer.status, explorer.controls.counter.value) == ("the endpoint did not answer; ask again later", held)
+
+
+def test_what_cannot_be_drawn_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A figure, a text or the reader that fails leaves the settings, the widgets and every figure as they were."""
+    explorer = BudgetExplorer("chat", conversation(3), window=8_192)
+    before = explorer.budget, explorer.texts, explorer.view.figure_waterfall, kpi(explorer, "pool")
+
+    def fail(*given: Any) -> Any:
+        raise ValueError("nothing can be drawn of this")
+
+    for part in ("_charts", "_texts", "_reader"):
+        with monkeypatch.context() as patched:
+            patched.setattr(explorer, part, fail)
+            explorer.controls.lines["system"].box.value = 900
+            assert explorer.status == "nothing can be drawn of this"
+        assert (explorer.budget, explorer.texts, explorer.view.figure_waterfall, kpi(explorer, "pool")) == before
+        assert explorer.controls.lines["system"].box.value == 819
+        assert not explorer.view.state["actions"]["undo"]
+
+
+def test_a_table_that_cannot_be_made_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+
+    def fail(*given: Any) -> Any:
+        raise ValueError("no table can be made of this")
+
+    monkeypatch.setattr(explorer, "_charts", fail)
+    explorer.view.opened = ["waterfall"]
+    assert (level(explorer), explorer.status) == ("error", "no table can be made of this")
+
+
+def test_a_broken_file_names_its_line_and_leaves_the_conversation(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text('{"messages": [{"role": "user", "content": "Hi"}]}\n{"messages": [}\n')
+    explorer = BudgetExplorer("chat", conversation(3), window=8_192)
+    explorer.open(broken)
+    assert level(explorer) == "error"
+    assert "line 2" in explorer.status
+    assert explorer.config["trace"] == "toy"
+
+
+def test_a_path_that_cannot_be_read_gives_way_to_the_last_one_that_could(tmp_path: Path) -> None:
+    good = tmp_path / "good.jsonl"
+    good.write_text('{"messages": [{"role": "user", "content": "Hi"}]}\n')
+    explorer = BudgetExplorer("chat", conversation(3), window=8_192)
+    explorer.controls.path.value = "no/such.jsonl"
+    assert ("no/such.jsonl" in explorer.status, explorer.controls.path.value) == (True, "")
+    explorer.controls.path.value = str(good)
+    explorer.controls.path.value = "no/such.jsonl"
+    assert ("no/such.jsonl" in explorer.status, explorer.controls.path.value) == (True, str(good))
+    explorer.controls.trace.value = "support-chat"
+    assert explorer.controls.path.value == "", "what is shown is no longer that file"
+
+
+def test_a_constructor_that_cannot_says_why() -> None:
+    with pytest.raises(LookupError, match="no preset 'chatt'"):
+        BudgetExplorer("chatt")
+    with pytest.raises(FileNotFoundError, match="nowhere.jsonl"):
+        BudgetExplorer("chat", "nowhere.jsonl")
+
+
+# --- locks, undo, reset, pin ----------------------------------------------------------------------
+
+
+def test_a_locked_line_keeps_its_tokens_whatever_else_changes() -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+    explorer.controls.lines["system"].lock.value = True
+    explorer.controls.window_box.value = 16_384
+    assert (explorer.budget.cap("system"), explorer.budget.cap("memory")) == (819, 1_638)
+    explorer.controls.preset.value = "agent"
+    assert explorer.budget.cap("system") == 819
+    explorer.reset()
+    assert (explorer.budget.cap("system"), explorer.budget.window) == (819, 8_192), "as it was called"
+    assert explorer.controls.lines["system"].slider.disabled
+
+
+def test_a_locked_line_refuses_to_move_until_it_is_unlocked() -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+    explorer.controls.lines["system"].lock.value = True
+    explorer.controls.lines["system"].box.value = 900
+    assert explorer.status == "system was to change; it is locked at 819 tokens; unlock it first"
+    assert explorer.controls.lines["system"].box.value == 819
+    explorer.controls.lines["system"].lock.value = False
+    explorer.controls.lines["system"].box.value = 900
+    assert explorer.budget.cap("system") == 900
+
+
+def test_undo_and_redo_walk_through_every_kind_of_change() -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+    seen = [explorer.budget]
+    explorer.controls.lines["system"].box.value = 900
+    seen.append(explorer.budget)
+    explorer.controls.preset.value = "rag"
+    seen.append(explorer.budget)
+    explorer.controls.model.value = "gpt-4"
+    seen.append(explorer.budget)
+    for budget in reversed(seen[:-1]):
+        explorer.undo()
+        assert explorer.budget == budget
+    assert explorer.controls.preset.value == "chat"
+    explorer.undo()
+    assert explorer.budget == seen[0], "at its beginning nothing is left to take back"
+    for budget in seen[1:]:
+        explorer.redo()
+        assert explorer.budget == budget
+
+
+def test_one_drag_is_one_step_back() -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+    for tokens in range(900, 1_000, 10):
+        hear(explorer, {"kind": "line", "line": "system", "tokens": tokens, "gesture": "drag system 1", "id": "1"})
+    assert explorer.budget.cap("system") == 990
+    explorer.undo()
+    assert explorer.budget == bk.presets.chat(8_192)
+
+
+def test_a_pinned_budget_stays_in_sight_and_is_compared() -> None:
+    explorer = BudgetExplorer("chat", conversation(40), window=1_000)
+    explorer.pin()
+    explorer.controls.lines["conversation"].slider.value = 40
+    kpis = {k["key"]: k["change"] for k in explorer.view.state["kpis"]}
+    assert (kpis["window"], kpis["pool"], kpis["remainder"]) == ("as pinned", "\u2212200 to pinned", "+200 to pinned")
+    assert explorer.view.state["bar"]["pinned"]["text"] == "pinned: chat, 1,000 tokens"
+    assert "pinned limit" in json.dumps(explorer.view.figure_turns)
+    explorer.pin()
+    assert explorer.view.state["bar"]["pinned"] is None
+
+
+def test_a_pinned_budget_of_another_preset_is_planned_with_its_own_roles() -> None:
+    """What the chat calls conversation and user, a working memory calls history and current."""
+    explorer = BudgetExplorer("chat", conversation(40), window=8_192)
+    explorer.pin()
+    explorer.controls.preset.value = "working_memory"
+    pinned = explorer._results.pinned
+    assert pinned is not None
+    assert pinned.warnings == ()
+    assert {g.section for g in pinned.grants if g.demand} == {"system", "conversation", "user"}
+
+
+# --- take it away, and bring it back --------------------------------------------------------------
+
+
+def with_moved_lines() -> BudgetExplorer:
+    explorer = BudgetExplorer("chat", window=8_192)
+    explorer.controls.lines["system"].box.value = 900
+    explorer.controls.lines["output"].slider.value = 20
+    return explorer
+
+
+def with_a_lock() -> BudgetExplorer:
+    explorer = BudgetExplorer("agent", model="gpt-4")
+    explorer.controls.lines["tool"].lock.value = True
+    explorer.controls.window_box.value = 20_000
+    return explorer
+
+
+def over_committed() -> BudgetExplorer:
+    explorer = BudgetExplorer("rag", window=8_192)
+    explorer.controls.lines["retrieval"].slider.value = 90
+    return explorer
+
+
+def with_a_safety_reserve() -> BudgetExplorer:
+    explorer = BudgetExplorer("working_memory")
+    explorer.controls.lines["safety"].slider.value = 3
+    return explorer
+
+
+def of_ones_own() -> BudgetExplorer:
+    explorer = BudgetExplorer(bk.Budget(900, [bk.Reserve("output", 90)], [bk.Allocation("my notes", Share("0.3", 10))]))
+    explorer.controls.lines["my notes"].box.value = 300
+    return explorer
+
+
+LEFT = [with_moved_lines, with_a_lock, over_committed, with_a_safety_reserve, of_ones_own]
+LEFT += [partial(BudgetExplorer, name) for name in bk.presets.PRESETS]
+
+
+@pytest.mark.parametrize("make", LEFT)
+def test_what_is_copied_makes_the_same_budget_again(make: Callable[[], BudgetExplorer]) -> None:
+    explorer = make()
+    copied = explorer.texts
+    assert made_by(copied["python"]) == explorer.budget
+    assert from_yaml(copied["yaml"]) == explorer.budget
+    assert from_json(copied["json"]) == explorer.budget
+
+
+@pytest.mark.parametrize("format", ["yaml", "json"])
+def test_a_saved_state_is_loaded_and_can_be_taken_back(format: str) -> None:
+    saved = with_moved_lines()
+    explorer = BudgetExplorer("rag")
+    explorer.load(saved.texts[format])
+    assert explorer.budget == saved.budget
+    explorer.undo()
+    assert explorer.budget == BudgetExplorer("rag").budget
+
+
+def test_the_config_is_plain_data() -> None:
+    explorer = BudgetExplorer("chat", conversation(3), window=8_192)
+    assert json.loads(json.dumps(explorer.config)) == explorer.config
+    assert {**explorer.config, "budget": None} == {
+        "model": "gpt-4o",
+        "preset": "chat",
+        "counter": "gpt-4o",
+        "trace": "toy",
+        "conversation": 0,
+        "turn": 3,
+        "locked": [],
+        "budgetkit": 1,
+        "budget": None,
+    }
+
+
+# --- conversations --------------------------------------------------------------------------------
+
+
+class Watched:
+    """A counter that notes what it was asked."""
+
+    def __init__(self, own: Counter, asked: list[str]) -> None:
+        self.own, self.asked = own, asked
+        self.name, self.exact, self.encoding = own.name, own.exact, getattr(own, "encoding", "")
+
+    def __call__(self, text: str) -> int:
+        self.asked.append(text)
+        return self.own(text)
+
+    def many(self, texts: Sequence[str]) -> list[int]:
+        self.asked.extend(texts)
+        return self.own.many(texts)
+
+
+def test_a_conversation_is_counted_once_and_a_move_counts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("budgetkit.lab.explorers.library.counter", lambda name: Watched(bk.counter(name), asked))
+    explorer = BudgetExplorer("working_memory", conversation(30), window=4_096)
+    assert asked, "once, with the exact counter and with the rough one"
+    asked.clear()
+    explorer.controls.lines["output"].slider.value = 20
+    explorer.controls.lines["knowledge"].box.value = 100
+    explorer.controls.turn.value = 12
+    explorer.pin()
+    explorer.undo()
+    explorer.controls.preset.value = "chat"
+    assert asked == []
+
+
+def test_a_move_makes_the_preset_once_and_lists_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    explorer = BudgetExplorer("chat", conversation(30), window=4_096)
+    made: list[str] = []
+    real = bk.presets.PRESETS["chat"]
+
+    def preset(name: str) -> Any:
+        made.append(name)
+        return real
+
+    monkeypatch.setattr("budgetkit.lab.explorers.budget.settings.preset", preset)
+    monkeypatch.setattr(Path, "rglob", lambda *given: made.append("a folder"))
+    explorer.controls.lines["output"].slider.value = 20
+    assert made == [], "known from the first look on"
+    explorer.controls.window_box.value = 16_411
+    assert made == ["chat"]
+
+
+def test_the_turn_says_what_is_planned() -> None:
+    trace = conversation(30)
+    explorer = BudgetExplorer("working_memory", trace, window=4_096)
+    count = bk.counter("gpt-4o")
+    roles = explorer.budget.roles
+    assert explorer.plan == bk.fit(explorer.budget, trace.items(30, count, roles))
+    explorer.controls.turn.value = 12
+    assert explorer.plan == bk.fit(explorer.budget, trace.items(12, count, roles))
+    assert explorer.config["turn"] == 12
+
+
+@pytest.mark.parametrize(
+    ("preset", "trace", "window"),
+    [
+        ("working_memory", "support-chat", 8_000),
+        ("chat", "support-chat", 16_384),
+        ("agent", "coding-agent", 16_384),
+        ("agent_prompt", "mixed-language", 8_192),
+    ],
+)
+def test_every_turn_is_planned_as_the_chosen_one_is(preset: str, trace: str, window: int) -> None:
+    """The figure over the turns, the first cut and the figure of one turn tell one story, item by item."""
+    explorer = BudgetExplorer(preset, trace, window=window)
+    explorer.view.opened = ["turns"]
+    drawn: Any = explorer.view.figure_turns["table"]
+    names = [column["name"] for column in drawn["columns"]]
+    for row in drawn["rows"][::7] + drawn["rows"][-1:]:
+        told = dict(zip(names, row, strict=True))
+        explorer.controls.turn.value = int(told["turn"])
+        rest = explorer.budget.remainder
+        grants = explorer.plan.grants if rest is None else [explorer.plan[rest]]
+        assert told["granted"] == f"{sum(grant.granted for grant in grants):,}"
+        assert told["demand"] == f"{sum(grant.demand for grant in grants):,}"
+        assert told["cut"] == f"{sum(grant.cut for grant in explorer.plan.grants):,}"
+        assert rest is None or told["limit"] == f"{explorer.plan.remainder:,}"
+    cuts = [row[0] for row in drawn["rows"] if row[names.index("cut")] != "0"]
+    assert kpi(explorer, "first") == (f"turn {cuts[0]}" if cuts else "none")
+
+
+def test_the_first_cut_knows_of_the_best_few_and_of_whole_items() -> None:
+    """Six passages in the first turn and the best three stay: that is a cut, however large the window is."""
+    assert kpi(BudgetExplorer("working_memory", "support-chat"), "first") == "turn 1"
+    required = bk.Budget(4_000, (), [bk.Allocation("system", 3, required=True)], undeclared="pool")
+    explorer = BudgetExplorer(required, conversation(3))
+    assert explorer.plan["system"].granted > 3, "what is required stays whole over its cap"
+    assert kpi(explorer, "first") == "none"
+
+
+def test_of_many_conversations_one_is_shown_and_all_are_counted() -> None:
+    many = [conversation(3, "short"), conversation(60, "long")]
+    explorer = BudgetExplorer("chat", many, window=1_000)
+    assert explorer.view.state["figures"][-1] == "conversations"
+    assert explorer.view.figure_conversations["note"] == "1 of 2 conversations lose something at some turn."
+    explorer.controls.conversation.value = 1
+    assert (explorer.controls.turn.max, explorer.plan["conversation"].cut > 0) == (60, True)
+
+
+@pytest.mark.parametrize("limit", ["MOST_TURNS", "MOST_ITEMS"])
+def test_of_what_is_too_long_sections_are_cut_anywhere_and_the_page_says_so(
+    limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twenty turns of up to 40 messages are 420 items: with no more than 30 of either allowed, none are made."""
+    monkeypatch.setattr(f"budgetkit.lab.explorers.budget.requests.{limit}", {"MOST_TURNS": 15, "MOST_ITEMS": 30}[limit])
+    explorer = BudgetExplorer("chat", [conversation(20, "long"), conversation(2, "short")], window=1_000)
+    anywhere = "turns are too much to plan message by message; here sections are cut anywhere."
+    assert explorer.view.figure_turns["note"].endswith(f" 20 {anywhere}")
+    assert explorer.view.figure_conversations["note"].endswith(f" 22 {anywhere}")
+    requests = explorer._results.turns, explorer._results.conversations
+    assert [each.items for each in requests if each is not None] == [None, None]
+    explorer.controls.conversation.value = 1
+    assert "anywhere" not in explorer.view.figure_turns["note"], "two turns are planned message by message"
+
+
+def test_a_rough_counter_is_compared_with_the_exact_one() -> None:
+    explorer = BudgetExplorer("working_memory", conversation(30), window=8_192, counter="chars/4")
+    note = explorer.view.figure_errors["note"]
+    assert note.startswith("At turn 30 chars/4 is ")
+    assert "against gpt-4o" in note
+    assert "an estimate for gpt-4o" in explorer.view.state["source"]
+    explorer.controls.counter.value = "o200k_base"
+    assert "counted exactly with o200k_base" in explorer.view.state["source"]
+
+
+def sent(explorer: BudgetExplorer, name: str, trace: str) -> None:
+    file = {"kind": "file", "serial": trace, "purpose": "file", "name": name, "size": len(trace), "offset": 0}
+    hear(explorer, file, trace.encode())
+
+
+def test_a_file_never_takes_the_place_of_another_of_its_name() -> None:
+    """What was shown is there for a step back, and a file that cannot be shown loses nothing."""
+    explorer = BudgetExplorer("chat", window=8_192)
+    one, two = (json.dumps({"id": "it", "messages": [HELLO, ANSWER] * turns}) + "\n" for turns in (1, 2))
+    sent(explorer, "mine.jsonl", one)
+    sent(explorer, "mine.jsonl", two)
+    assert (explorer.config["trace"], explorer.config["turn"]) == ("mine.jsonl (2)", 2)
+    explorer.undo()
+    assert (explorer.config["trace"], explorer.config["turn"]) == ("mine.jsonl", 1)
+    sent(explorer, "mine.jsonl", two)
+    assert explorer.config["trace"] == "mine.jsonl (2)", "the same conversations keep their name"
+    sent(explorer, "support-chat", one)
+    assert explorer.config["trace"] == "support-chat (2)"
+    explorer.controls.trace.value = "support-chat"
+    assert explorer.controls.turn.max > 1, "what is shipped stays what it is"
+
+
+def test_a_shipped_conversation_that_was_loaded_keeps_its_name() -> None:
+    trace = bk.load_trace("support-chat")
+    explorer = BudgetExplorer("chat", trace)
+    assert (explorer.config["trace"], explorer._library.names.count(trace.id)) == (trace.id, 1)
+
+
+def test_of_what_was_counted_the_least_used_is_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("budgetkit.lab.explorers.library.MOST", 2)
+    library, made = Library(lambda text, done: None), list[str]()
+
+    def get(name: str) -> None:
+        library.once((name,), lambda: made.append(name))
+
+    for name in ("a", "b", "a", "c", "a", "b"):
+        get(name)
+    assert made == ["a", "b", "c", "b"], "a, asked for again, outlived b"
+
+
+def test_a_long_file_is_read_and_counted_with_progress(tmp_path: Path) -> None:
+    line = json.dumps({"messages": [HELLO, {**ANSWER, "content": "A long answer. " * 400}] * 50}) + "\n"
+    path = tmp_path / "long.jsonl"
+    path.write_text(line * 12)
+    explorer = BudgetExplorer("chat", window=8_192)
+    told: list[dict[str, Any]] = []
+    explorer.view.send = lambda content, buffers=None: told.append(content["status"])
+    explorer.controls.path.value = str(path)
+    assert explorer.config["trace"] == "long.jsonl"
+    assert told[0]["text"].startswith("Reading long.jsonl: ")
+    assert told[-1]["text"] == "Counting long.jsonl: conversation 12 of 12"
+    assert all(status["level"] == "busy" and 0 <= status["progress"] <= 1 for status in told)
+
+
+def test_while_a_slider_is_held_the_texts_to_copy_wait_and_are_written_when_they_are_read() -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+    before = explorer.view.texts
+    hear(explorer, {"kind": "grab"})
+    explorer.controls.lines["system"].slider.value = 20
+    assert explorer.view.texts is before, "nobody copies with a slider in the hand"
+    assert from_yaml(explorer.texts["yaml"]).cap("system") == 1_638  # type: ignore[union-attr]
+    hear(explorer, {"kind": "release"})
+    assert explorer.view.texts == explorer.texts
+    hear(explorer, {"kind": "grab"})
+    explorer.controls.lines["system"].box.value = 900  # no move of what is held
+    assert explorer.view.texts == explorer.texts
+
+
+def test_only_figures_that_changed_are_sent_again() -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+    before = explorer.view.figure_waterfall
+    explorer.controls.demand["memory"].value = 10
+    assert explorer.view.figure_waterfall is before
+    assert explorer.view.figure_sections["serial"] == explorer.view.state["serial"]
+
+
+def test_a_table_is_sent_only_while_it_is_open() -> None:
+    explorer = BudgetExplorer("chat", conversation(3), window=8_192)
+    assert explorer.view.figure_turns["table"] is None
+    explorer.view.opened = ["turns"]
+    table: Any = explorer.view.figure_turns["table"]
+    assert [column["name"] for column in table["columns"]][:3] == ["turn", "line", "demand"]
+    assert len(table["rows"]) == 3
+
+
+# --- what the page sends --------------------------------------------------------------------------
+
+
+def test_each_message_of_the_page_is_acknowledged_whether_it_can_be_done_or_not() -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+    hear(explorer, {"kind": "line", "line": "system", "tokens": 900, "id": "page 1"})
+    assert (explorer.view.state["ack"], explorer.budget.cap("system")) == ("page 1", 900)
+    hear(explorer, {"kind": "line", "line": "system", "tokens": "x", "id": "page 2"})
+    assert (explorer.view.state["ack"], level(explorer)) == ("page 2", "error")
+    hear(explorer, {"kind": "undo", "id": "page 3"})
+    assert (explorer.view.state["ack"], explorer.budget.cap("system")) == ("page 3", 819)
+
+
+def test_a_file_comes_in_pieces_and_is_shown() -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+    content = json.dumps({"id": "one", "messages": [HELLO, ANSWER]}).encode()
+    file = {"kind": "file", "serial": "a", "purpose": "file", "name": "mine.jsonl", "size": len(content)}
+    assert hear(explorer, {**file, "offset": 0}, content[:20])[0] == {"kind": "file", "serial": "a"}
+    assert explorer.config["trace"] is None
+    hear(explorer, {**file, "offset": 20}, content[20:])
+    shown: Any = explorer.config["trace"]
+    assert shown == explorer.controls.trace.value == "mine.jsonl"
+
+
+def test_a_set_up_comes_as_a_file_too() -> None:
+    explorer = BudgetExplorer("chat")
+    content = to_yaml(bk.presets.rag(8_192)).encode()
+    size = len(content)
+    hear(
+        explorer,
+        {"kind": "file", "serial": "b", "purpose": "setup", "name": "s.yaml", "size": size, "offset": 0},
+        content,
+    )
+    assert explorer.budget == bk.presets.rag(8_192)
+
+
+@pytest.mark.parametrize("purpose", ["file", "setup"])
+def test_a_file_that_is_not_utf_8_is_said_so(purpose: str) -> None:
+    explorer = BudgetExplorer("chat")
+    hear(
+        explorer,
+        {"kind": "file", "serial": "c", "purpose": purpose, "name": "x.jsonl", "size": 4, "offset": 0},
+        b'{"\xe9}',
+    )
+    assert level(explorer) == "error"
+    assert "UTF-8" in explorer.status
+
+
+def test_an_upload_that_grows_too_large_is_refused_here_as_well() -> None:
+    explorer = BudgetExplorer("chat")
+    file = {"kind": "file", "serial": "d", "purpose": "file", "name": "x.jsonl", "size": 10 * LARGEST, "offset": 0}
+    hear(explorer, file, b" " * (LARGEST + 1))
+    assert explorer.status == "x.jsonl is larger than 20 MB; name the file by its path instead"
+    assert explorer._uploads._parts == {}
+
+
+@pytest.mark.parametrize("wrong", [{"serial": None}, {"size": "much"}, {"offset": None}, {"name": None}])
+def test_a_piece_that_does_not_say_where_it_belongs_is_refused(wrong: dict[str, Any]) -> None:
+    explorer = BudgetExplorer("chat")
+    file = {"kind": "file", "serial": "e", "purpose": "file", "name": "x.jsonl", "size": 9, "offset": 0, **wrong}
+    hear(explorer, {name: value for name, value in file.items() if value is not None}, b"{}")
+    assert explorer.status.startswith("a piece of a file came without its serial")
+    assert explorer._uploads._parts == {}
+
+
+def test_files_whose_pages_were_closed_give_way_to_newer_ones() -> None:
+    explorer = BudgetExplorer("chat")
+    file = {"kind": "file", "purpose": "file", "name": "x.jsonl", "size": 9, "offset": 0}
+    for serial in "abcdef":
+        hear(explorer, {**file, "serial": serial}, b"{")
+    assert list(explorer._uploads._parts) == ["c", "d", "e", "f"]
+
+
+def test_pieces_of_several_files_from_many_threads_each_come_whole() -> None:
+    """The bytes of a file are read once, whole, whatever else arrives or is moved meanwhile."""
+    explorer = BudgetExplorer("chat", window=8_192)
+    content = json.dumps({"id": "one", "messages": [HELLO, ANSWER]}).encode()
+    taken: list[tuple[str, bytes]] = []
+    explorer._uploads._do = lambda purpose, name, content: taken.append((name, content))
+
+    def send(name: str) -> None:
+        file = {"kind": "file", "serial": name, "purpose": "file", "name": name, "size": len(content)}
+        for offset in range(len(content)):
+            explorer._heard(explorer.view, {**file, "offset": offset}, [content[offset : offset + 1]])
+
+    threads = [threading.Thread(target=send, args=(name,)) for name in "abc"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(taken) == [(name, content) for name in "abc"]
+
+
+def test_plotlys_own_script_is_sent_when_a_page_asks() -> None:
+    script = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+    assert gzip.decompress(plotly_script()) == script.read_bytes()
+    assert hear(BudgetExplorer("chat"), {"kind": "plotly"}) == [{"kind": "plotly"}]
+    assert len(View._esm) < 100_000, "it is not part of the view"
+
+
+def test_the_page_never_reads_a_text_as_markup() -> None:
+    """Names of files, models and sections come from anywhere; they are set as text and nothing else."""
+    ways = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|createContextualFragment|\beval\("
+    assert re.findall(ways, View._esm) == []
+
+
+def test_moves_from_many_threads_at_once_end_in_one_state() -> None:
+    """JupyterLab delivers what a page sends in threads of their own while a cell runs."""
+    explorer = BudgetExplorer("chat", conversation(20), window=8_192)
+    lines = ["system", "memory", "retrieval", "conversation"]
+
+    def move(line: str) -> None:
+        for tokens in range(500, 510):
+            hear_one = {"kind": "line", "line": line, "tokens": tokens, "id": line}
+            explorer._heard(explorer.view, hear_one, [])
+
+    threads = [threading.Thread(target=move, args=(line,)) for line in lines]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [explorer.budget.cap(line) for line in lines] == [509] * 4
+    assert [explorer.controls.lines[line].box.value for line in lines] == [509] * 4
+    assert explorer.view.state["serial"] == explorer._serial
+
+
+# --- the pieces -----------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 3_000_000), st.data())
+def test_the_shortest_ratio_gives_back_the_very_tokens(window: int, data: st.DataObject) -> None:
+    tokens = data.draw(st.integers(0, window))
+    ratio = shortest_ratio(tokens, window)
+    assert Share(ratio).of(window) == tokens
+    assert len(str(ratio)) <= len(str(window)) + 4
+
+
+@given(st.integers(1, 200_000), st.integers(0, 5_000), st.data())
+def test_a_moved_share_has_the_size_it_was_moved_to(window: int, at_least: int, data: st.DataObject) -> None:
+    tokens = data.draw(st.integers(0, window))
+    share = moved(Share(0.15, at_least, at_least + 100), tokens, window, False)
+    assert isinstance(share, Share)
+    assert share.of(window) == tokens
+
+
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=40), st.integers(0, 50))
+def test_as_many_steps_forward_as_back_lead_to_the_same_place(windows: list[int], steps: int) -> None:
+    history = UndoStack(Settings())
+    for window in windows:
+        history = history.then(Settings(window=window))
+    there = history
+    for _ in range(steps):
+        there = there.undo()
+    assert len(there.past) + len(there.future) == len(history.past)
+    for _ in range(steps):
+        there = there.redo()
+    assert there.now == history.now
+
+
+def test_a_saved_state_of_wrong_kinds_leaves_what_held() -> None:
+    """One sentence, and the budget, the picture and the steps back are as they were."""
+    explorer = BudgetExplorer("chat", window=8_192)
+    before = explorer.budget
+    explorer.load("budgetkit: 1\nbudget: {window: 100, constrained_below: x}")
+    assert explorer.budget == before
+    assert "budget.constrained_below is 'x'; known is a whole number" in explorer.status
+    assert not explorer.view.state["actions"]["undo"]
+
+
+def test_a_lock_names_a_line() -> None:
+    """Anything else says which lines there are, and locks of lines that a preset lacks are not shown."""
+    explorer = BudgetExplorer("agent", window=8_192)
+    explorer._do("lock", line="bogus", on=True)
+    assert "line 'bogus' was to be locked; the lines are 'output'" in explorer.status
+    explorer.controls.lines["tool"].lock.value = True
+    assert explorer.config["locked"] == ["tool"]
+    explorer.controls.preset.value = "memory_engine"
+    assert explorer.config["locked"] == []
+
+
+def test_late_pieces_of_a_refused_file_are_answered_and_dropped() -> None:
+    """The page gets its answer, and nothing is kept of them."""
+    explorer = BudgetExplorer("chat", window=8_192)
+    file = {"kind": "file", "serial": "late", "name": "big.jsonl", "size": 99, "purpose": "file"}
+    assert hear(explorer, {**file, "offset": 50}, b"x")[0] == {"kind": "file", "serial": "late"}
+    assert explorer._uploads._parts == {}
+
+
+def test_what_the_best_few_leave_out_is_not_blamed_on_the_window() -> None:
+    """Six passages, the best three stay, and no larger window would change that."""
+    explorer = BudgetExplorer("working_memory", "support-chat")
+    assert "because it keeps its best 3 items; let it keep more" in explorer.status
+    assert explorer.view.state["status"]["more"] == []
+
+
+# --- what nobody foresaw ------------------------------------------------------------------------------------------
+
+
+def test_an_interrupt_while_figures_are_made_leaves_what_was_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+    figures, interrupts = explorer._charts, [KeyboardInterrupt()]
+
+    def interrupted(*given: Any) -> Any:
+        if interrupts:
+            raise interrupts.pop()
+        return figures(*given)
+
+    monkeypatch.setattr(explorer, "_charts", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        explorer.controls.lines["output"].box.value = 2_000
+    assert explorer.budget.sizes["output"] == explorer.controls.lines["output"].box.value == 1_228
+    assert kpi(explorer, "usable") == "6,964"
+    explorer.controls.lines["output"].box.value = 2_000
+    assert kpi(explorer, "usable") == "6,192"
+
+
+def test_what_nobody_foresaw_is_a_sentence_to_report_and_changes_nothing() -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+    hear(explorer, {"kind": "load", "text": 5, "id": "page 1"})
+    assert explorer.status == (
+        "budgetkit itself failed: AttributeError in commands.py, line "
+        f"{explorer.status.partition('line ')[2].partition(':')[0]}: \"'int' object has no attribute 'lstrip'\"; "
+        "what was set before still holds; please report this sentence, and what you did"
+    )
+    assert explorer.view.state["ack"] == "page 1", "the page waits for no answer"
+    assert explorer.budget == bk.presets.chat(8_192)

@@ -1,0 +1,521 @@
+"""What a hand types, opens and takes back in the explorers: read as it was meant, or refused in words."""
+
+import json
+import re
+import time
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import budgetkit as bk
+from budgetkit.lab.explorers import BudgetExplorer
+from budgetkit.lab.explorers.accuracy import AccuracyExplorer
+from budgetkit.lab.explorers.conversation import ConversationExplorer
+from budgetkit.lab.explorers.conversation.choices import CHOICES, SAYS
+from budgetkit.lab.explorers.numbers import decimal, whole_number
+from budgetkit.lab.explorers.still import picture
+from budgetkit.lab.explorers.undo import ONE_MOVE
+
+SAID = [{"role": "user", "content": "Hello world"}, {"role": "assistant", "content": "Hello."}]
+
+
+def typed(box: Any, text: str) -> str:
+    """Type into a box as a page does; return what the page is told to show there."""
+    box.set_state({"value": text})
+    return str(box.get_state("value")["value"])
+
+
+def status(explorer: Any) -> dict[str, Any]:
+    found: dict[str, Any] = explorer.view.state["status"]
+    return found
+
+
+# --- numbers as people type them ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("8192", 8_192),
+        ("8_192", 8_192),
+        ("12,000", 12_000),
+        ("12 000", 12_000),
+        ("1e5", 100_000),
+        ("1.5e3", 1_500),
+        ("100k", 100_000),
+        ("100 K", 100_000),
+        ("1.05M", 1_050_000),
+        (" 7 ", 7),
+        ("50%", 4_096),
+        ("33.3 %", 2_727),
+    ],
+)
+def test_a_number_is_read_as_it_was_meant(text: str, tokens: int) -> None:
+    assert whole_number(text, whole=8_192) == tokens
+
+
+@pytest.mark.parametrize("text", ["", "many", "1,5", "12.000", "1.5", "12,00", "0x10", "1e", "k", "--3", "1e999", "٣"])
+def test_what_could_be_another_number_or_none_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is no number|not a whole number"):
+        whole_number(text)
+
+
+@given(st.integers(0, 10**9))
+def test_whatever_a_box_shows_it_can_read(number: int) -> None:
+    assert whole_number(f"{number:,}") == whole_number(f"{number:_}") == whole_number(str(number)) == number
+
+
+def test_a_percentage_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="nothing here to take it of"):
+        whole_number("50%")
+    assert decimal("0.1 %") == (Decimal("0.1"), True)
+
+
+# --- the boxes ------------------------------------------------------------------------------------
+
+
+def test_a_box_takes_100k_and_shows_it_written_out() -> None:
+    explorer = BudgetExplorer("chat")
+    assert typed(explorer.controls.window_box, "100k") == "100,000"
+    assert explorer.budget.window == 100_000
+    assert typed(explorer.controls.lines["system"].box, "25%") == "25,000"
+    assert explorer.budget.cap("system") == 25_000
+
+
+def test_what_is_no_number_is_refused_beside_the_box_and_the_old_value_stays() -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+    assert typed(explorer.controls.window_box, "a lot") == "8,192"
+    assert explorer.budget.window == 8_192
+    assert status(explorer)["level"] == "error"
+    assert status(explorer)["beside"] == explorer.controls.window_box.tooltip
+    assert status(explorer)["note"].startswith("'a lot' is no number; 8,192 stays; type digits")
+
+
+@pytest.mark.parametrize("text", ["9,000", "8,192", "1e9", "-5"])
+def test_a_cap_that_is_out_of_reach_is_refused_beside_its_box_and_the_old_one_stays(text: str) -> None:
+    """On 0.1.0 a huge one became no cap and a negative one 0, without a word."""
+    explorer = BudgetExplorer("chat", window=8_192)
+    box, before = explorer.controls.lines["system"].box, explorer.budget
+    assert typed(box, text) == "819"
+    assert explorer.budget == before
+    end = "0 is the least that can be here" if text == "-5" else "8,191 is the most that can be here, and an empty box"
+    assert f"was typed; {end}" in status(explorer)["note"]
+    assert status(explorer)["note"].endswith("819 stays.")
+    assert status(explorer)["beside"] == box.tooltip
+
+
+@pytest.mark.parametrize("text", ["-5", "0", "200M"])
+def test_a_window_that_cannot_be_is_refused_and_the_old_one_stays(text: str) -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+    assert typed(explorer.controls.window_box, text) == "8,192"
+    assert explorer.budget.window == 8_192
+    assert re.search("(1 is the least|100,000,000 is the most) that can be here; 8,192 stays", status(explorer)["note"])
+    assert typed(explorer.controls.limits.at_least, "1M") == "0"
+    assert "1,000,000 was typed; 8,192 is the most" in status(explorer)["note"]
+
+
+def test_an_empty_cap_draws_on_the_pool_and_looks_so() -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+    row = explorer.controls.lines["system"]
+    assert typed(row.box, "") == ""
+    assert explorer.budget.caps["system"] is None
+    assert (row.box.value, row.box.placeholder, row.share.value) == (None, "no cap", "pool")
+    assert "draws on the shared pool" in row.box.tooltip
+    assert typed(row.box, "10%") == "819"
+    assert typed(explorer.controls.window_box, "") == "8,192", "a window is never empty"
+    assert "Nothing was typed" in explorer.status
+
+
+@pytest.mark.slow
+def test_chances_and_money_have_fractions_and_turns_have_no_percent() -> None:
+    accuracy = AccuracyExplorer(window=8_192)
+    assert typed(accuracy.controls.risk_box, "2.5") == "2.5"
+    assert accuracy.settings.risk == 0.025
+    replayed = ConversationExplorer("support-chat", window=8_192)
+    assert typed(replayed.controls.money, "0.25") == "0.25"
+    assert typed(replayed.controls.request_box, "50%") == "75"
+    assert "nothing here to take it of" in replayed.status
+
+
+# --- one move, one step; reset --------------------------------------------------------------------
+
+
+def test_a_slow_move_of_a_slider_is_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hand that holds a slider rests now and then; 0.1.0 made a step of every rest of more than a second."""
+    explorer, now = BudgetExplorer("chat", window=8_192), [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    before = explorer.budget
+    explorer._heard(explorer.view, {"kind": "grab"}, [])
+    for percent in (11, 12, 13):
+        explorer.controls.lines["system"].slider.value = percent
+        now[0] += 2 * ONE_MOVE
+    explorer._heard(explorer.view, {"kind": "release"}, [])
+    explorer.undo()
+    assert explorer.budget == before
+
+
+def test_two_quick_moves_of_a_slider_are_two_steps() -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+    for percent in (11, 12):
+        explorer._heard(explorer.view, {"kind": "grab"}, [])
+        explorer.controls.lines["system"].slider.value = percent
+        explorer._heard(explorer.view, {"kind": "release"}, [])
+    explorer.undo()
+    assert explorer.budget.cap("system") == 901  # 11 %
+
+
+def test_reset_goes_back_to_what_the_explorer_was_called_with() -> None:
+    own = bk.presets.rag(12_000).assign(system=500)
+    explorer = BudgetExplorer(own, "support-chat", model="gpt-4.1", counter="chars/4")
+    explorer.controls.preset.value = "agent"
+    explorer.controls.window_box.value = 5_000
+    explorer.controls.model.value = "gpt-4o-mini"
+    explorer.controls.counter.value = "o200k_base"
+    assert explorer.view.state["actions"]["reset"]
+    explorer.reset()
+    assert (explorer.budget, explorer.config["model"], explorer.config["counter"]) == (own, "gpt-4.1", "chars/4")
+    assert not explorer.view.state["actions"]["reset"]
+
+
+# --- where the numbers come from ------------------------------------------------------------------
+
+
+def opened(explorer: Any, messages: list[dict[str, Any]], name: str = "mine.json", **more: Any) -> Any:
+    explorer._do("file", name=name, content=json.dumps({"messages": messages, **more}).encode())
+    return explorer
+
+
+@pytest.mark.parametrize("make", [BudgetExplorer, ConversationExplorer])
+def test_an_estimate_is_never_said_to_be_exact(make: Callable[..., Any]) -> None:
+    """estimate:o200k_base has the encoding of the model and guesses its count."""
+    exact = make("chat", "support-chat") if make is BudgetExplorer else make("support-chat")
+    assert "counted exactly with o200k_base" in exact.view.state["source"]
+    exact.controls.counter.value = "estimate:o200k_base"
+    assert "counted with estimate:o200k_base, an estimate for gpt-4o" in exact.view.state["source"]
+    if make is BudgetExplorer:
+        assert exact._results.compared is not None
+        assert exact._results.compared[2:] == ("gpt-4o", "estimate:o200k_base")
+
+
+@pytest.mark.filterwarnings("ignore:.*there is no text")
+@pytest.mark.parametrize("make", [BudgetExplorer, ConversationExplorer])
+def test_a_file_without_text_never_fits(make: Callable[..., Any]) -> None:
+    explorer = opened(make(window=8_192), [{"role": "user", "stuff": "Hi"}, {"role": "assistant", "stuff": "Hello"}])
+    assert status(explorer)["level"] == "over"
+    assert explorer.status.startswith("There is no text in any message of this OpenAI chat, of which there are 2")
+    assert "fits" not in explorer.status
+
+
+@pytest.mark.parametrize("make", [BudgetExplorer, ConversationExplorer])
+def test_what_reading_left_out_or_changed_is_said_as_it_stands(make: Callable[..., Any]) -> None:
+    explorer = opened(make(window=8_192), SAID, warnings=["2 thoughts have no text"])
+    assert "2 thoughts have no text." in read_of(explorer)["notes"]
+    assert "2 thoughts have no text." not in status(explorer)["more"], "it is no fault of the budget"
+
+
+def test_what_is_counted_otherwise_is_not_said_to_be_not_counted() -> None:
+    notes = ["messages of branches are not counted: 1", "tool results that answer no call here, counted as texts: 3"]
+    explorer = opened(BudgetExplorer(window=8_192), SAID, warnings=notes)
+    assert read_of(explorer)["notes"] == [f"{note[0].upper()}{note[1:]}." for note in notes]
+
+
+def read_of(explorer: Any) -> dict[str, Any]:
+    """Return what the page says was read of the file."""
+    facts: dict[str, Any] = explorer.view.door["facts"]
+    return facts
+
+
+def pressed(explorer: Any) -> Any:
+    """Press the button that takes the model which the file names."""
+    explorer._heard(explorer.view, {"kind": "model", "name": read_of(explorer)["model"]["name"]}, [])
+    return explorer
+
+
+def test_a_session_offers_its_own_model_and_brings_its_prices() -> None:
+    """The model was taken in silence, whatever stood in the box; now one button takes it."""
+    explorer = ConversationExplorer("support-chat")
+    explorer.open(Path(__file__).parents[1] / "formats" / "claude-code.jsonl")
+    assert explorer.config["model"] == "gpt-4o"
+    assert read_of(explorer)["model"]["button"] == "Use it"
+    own = bk.model("claude-sonnet-4-5")
+    pressed(explorer)
+    assert (explorer.config["model"], explorer.budget.window) == (own.name, own.window)
+    assert explorer._results.run.prices.model == own.name
+    assert read_of(explorer)["model"] == {"text": "made for claude-sonnet-4-5, as the file says"}
+    assert pressed(opened(BudgetExplorer("chat"), SAID, model="gpt-4.1")).config["model"] == "gpt-4.1"
+    unknown = read_of(opened(BudgetExplorer("chat"), SAID, model="nobody knows"))["model"]
+    assert unknown == {"text": "the file names the model nobody knows, of which nothing is known"}
+
+
+@pytest.mark.parametrize("make", [BudgetExplorer, ConversationExplorer])
+def test_a_shipped_conversation_has_the_door_above_it_and_a_file_what_was_read(make: Callable[..., Any]) -> None:
+    explorer = make(window=8_192)
+    assert explorer.view.door["text"] == "Your own conversation: drop a file here, paste its text, or"
+    assert "facts" not in explorer.view.door
+    explorer.open(Path(__file__).parents[1] / "formats" / "chatgpt.json")
+    facts = read_of(explorer)
+    assert facts["format"] == "ChatGPT export"
+    assert facts["messages"] == "4 messages: 1 user, 2 assistant, 1 tool"
+    assert facts["conversations"] == [{"value": 0, "label": "1: Weather"}, {"value": 1, "label": "2: A picture"}]
+    assert facts["notes"] == ["Messages of branches that were left are not counted: 1."]
+    explorer._heard(explorer.view, {"kind": "conversation", "number": 1}, [])
+    assert read_of(explorer)["conversation"] == 1
+    assert read_of(explorer)["messages"] == "1 message: 1 user"
+
+
+TABLE = b"case,by_whom,said_what\na,user,How is Oslo?\na,assistant,Sunny.\nb,user,And Bergen?\n"
+
+
+@pytest.mark.parametrize("make", [BudgetExplorer, ConversationExplorer])
+def test_a_table_whose_columns_are_not_known_is_asked_about(make: Callable[..., Any]) -> None:
+    explorer = make(window=8_192)
+    before = explorer.settings
+    explorer._do("file", name="chat.csv", content=TABLE)
+    asked = explorer.view.door["columns"]
+    assert asked["names"] == ["case", "by_whom", "said_what"]
+    assert asked["text"] == "chat.csv is a table. Which column says"
+    assert explorer.settings == before
+    chosen = {"role": "by_whom", "content": "by_whom", "conversation": ""}
+    explorer._heard(explorer.view, {"kind": "columns", **chosen}, [])
+    assert "chosen twice" in explorer.status and "columns" in explorer.view.door
+    chosen = {"role": "by_whom", "content": "said_what", "conversation": "case"}
+    explorer._heard(explorer.view, {"kind": "columns", **chosen}, [])
+    assert [option["label"] for option in read_of(explorer)["conversations"]] == ["1: a", "2: b"]
+    assert read_of(explorer)["messages"] == "2 messages: 1 user, 1 assistant"
+    assert "columns" not in explorer.view.door
+
+
+def test_a_table_named_by_its_path_is_asked_about_as_well(tmp_path: Path) -> None:
+    path = tmp_path / "chat.csv"
+    path.write_bytes(TABLE)
+    explorer = BudgetExplorer(window=8_192)
+    explorer.open(path)
+    assert "columns" in explorer.view.door
+    chosen = {"role": "by_whom", "content": "said_what", "conversation": ""}
+    explorer._heard(explorer.view, {"kind": "columns", **chosen}, [])
+    assert read_of(explorer)["messages"] == "3 messages: 2 user, 1 assistant"
+    explorer._heard(explorer.view, {"kind": "columns", **chosen}, [])
+    assert "no table waits for them" in explorer.status
+
+
+def test_a_report_says_what_was_read(tmp_path: Path) -> None:
+    explorer = BudgetExplorer("chat", Path(__file__).parents[1] / "formats" / "chatgpt.json")
+    explorer.save(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert "ChatGPT export, conversation 1 of 2, 4 messages: 1 user, 2 assistant, 1 tool." in page
+    assert "messages of branches that were left are not counted: 1." in page
+
+
+@pytest.mark.parametrize("make", [BudgetExplorer, ConversationExplorer, AccuracyExplorer])
+def test_a_model_that_nobody_knows_keeps_the_window_and_names_the_nearest(make: Callable[..., Any]) -> None:
+    explorer = make(window=8_192)
+    explorer.controls.model.value = "claude-sonet-4-5"
+    assert explorer.controls.model.value == "gpt-4o"
+    assert explorer.controls.window_box.value == 8_192
+    assert "claude-sonnet-4-5" in explorer.status
+
+
+# --- the picture for those who have no kernel -----------------------------------------------------
+
+
+def test_the_picture_that_is_stored_is_small_and_safe_and_says_what_the_view_says() -> None:
+    explorer = BudgetExplorer("chat", "support-chat", window=8_192)
+    drawn = picture(explorer.view.state, repr(explorer))
+    assert len(drawn) < 6_000
+    for said in (explorer.status, "shared pool", "conversation", "BudgetExplorer(chat, gpt-4o, window=8,192)"):
+        assert said in drawn
+    assert not any(mark in drawn for mark in ("<script", "onerror", "javascript:", "http"))
+
+
+def test_no_name_in_a_file_becomes_markup_in_the_picture() -> None:
+    budget = bk.Budget(1_000, [], [bk.Allocation("<img src=x onerror=alert(1)>", 100)])
+    assert "<img" not in picture(BudgetExplorer(budget).view.state, "<b>")
+
+
+# --- models by the names that people type ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("typed_in", "window"),
+    [
+        ("Qwen/Qwen3-32B", 32_768),
+        ("qwen3:32b", 32_768),
+        ("llama3.1:8b", 131_072),
+        ("meta.llama3-1-8b-instruct-v1:0", 131_072),
+        ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", bk.model("claude-sonnet-4-5").window),
+        ("bedrock/anthropic.claude-haiku-4-5-20251001-v1:0", bk.model("claude-haiku-4-5").window),
+        ("anthropic/claude-opus-4.5", bk.model("claude-opus-4-5").window),
+        ("openai/gpt-4o:extended", 128_000),
+        ("gpt4o", 128_000),
+    ],
+)
+def test_models_are_found_as_people_type_them(typed_in: str, window: int) -> None:
+    """genai-prices 0.2.3 lists the first four; a window is the one that most of their providers give."""
+    explorer = BudgetExplorer("chat", window=8_192)
+    explorer.controls.model.value = typed_in
+    assert (status(explorer)["level"] != "error", explorer.config["model"]) == (True, typed_in)
+    assert bk.model(typed_in).window == window
+
+
+def test_a_family_is_answered_with_its_members() -> None:
+    explorer = BudgetExplorer("chat", window=8_192)
+    explorer.controls.model.value = "claude"
+    assert explorer.budget.window == 8_192
+    assert explorer.status.count("'claude-") == 4
+
+
+# --- accuracy -------------------------------------------------------------------------------------
+
+
+def test_one_document_gives_no_interval(tmp_path: Path) -> None:
+    (tmp_path / "one.txt").write_text("It was the best of times, it was the worst of times. " * 40)
+    explorer = AccuracyExplorer(corpus=tmp_path)
+    assert "one document" in explorer.texts["yaml"].splitlines()[0]
+    assert "95 % sure" not in json.dumps(explorer.view.state)
+    drawn = json.dumps(explorer.view.figure_buffers["spec"])
+    assert "95 %" not in explorer.view.figure_buffers["note"], drawn
+
+
+def test_a_conversation_given_by_its_path_is_read_message_by_message(tmp_path: Path) -> None:
+    path = tmp_path / "talk.json"
+    path.write_text(json.dumps({"messages": SAID}))
+    explorer = AccuracyExplorer(corpus=path)
+    assert explorer.errors["class"].tolist() == ["user", "assistant"]
+    assert explorer.errors["characters"].tolist() == [11, 6]
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [BudgetExplorer, ConversationExplorer, AccuracyExplorer])
+def test_every_control_has_a_tip_in_plain_words(make: Callable[..., Any]) -> None:
+    controls = make(window=8_192).controls
+    widgets = [each for each in vars(controls).values() if getattr(each, "description", "")]
+    widgets += getattr(controls, "policies", {}).values()
+    assert len(widgets) > 5
+    assert [each.description for each in widgets if not each.tooltip or each.tooltip == each.description] == []
+
+
+def test_every_policy_says_what_it_does() -> None:
+    assert set(SAYS) == set(CHOICES)
+
+
+def test_sentences_for_the_hand_have_no_code() -> None:
+    explorer = BudgetExplorer("chat", "support-chat", window=5_555)
+    said = json.dumps(status(explorer))
+    assert "system is required and needs 752 tokens" in said
+    assert "in code" not in said
+    assert "granularity" not in said
+
+
+def test_what_is_copied_names_model_counter_and_file() -> None:
+    explorer = BudgetExplorer("chat", "support-chat", model="gpt-4.1", counter="chars/4", window=8_192)
+    assert explorer.texts["yaml"].startswith("# gpt-4.1, counted with chars/4; support-chat\n")
+    names: dict[str, Any] = {}
+    exec(explorer.texts["python"], names)
+    assert (names["budget"], names["count"].name, names["trace"].id) == (explorer.budget, "chars/4", "support-chat")
+    explorer.load(explorer.texts["yaml"])
+    assert explorer.budget == names["budget"], "and it is read again"
+
+
+def test_what_is_copied_reads_the_file_again_or_says_that_its_path_is_not_known(tmp_path: Path) -> None:
+    path = tmp_path / "mine.jsonl"
+    path.write_text('{"role": "user", "content": "Where is my parcel?"}\n', encoding="utf-8")
+    names: dict[str, Any] = {}
+    exec(BudgetExplorer("chat", path).texts["python"], names)
+    assert names["trace"].messages == bk.load_trace(path).messages
+    dropped = BudgetExplorer("chat", bk.load_trace(path))
+    exec(dropped.texts["python"], names := {})
+    assert "trace" not in names
+    assert "\n# Write the path of the file here: trace = bk.load_trace('mine')" in dropped.texts["python"]
+
+
+def test_conversations_of_an_export_go_by_their_titles() -> None:
+    path = Path(__file__).parents[1] / "formats" / "chatgpt.json"
+    first, second = bk.load_traces(path)
+    assert (first.title, first.id) == (first.fields["title"], "conv1")
+    explorer = BudgetExplorer("chat", path)
+    assert explorer.controls.conversation.options == ((f"1: {first.title}", 0), (f"2: {second.title}", 1))
+    assert f"conversation 1 of 2 ({first.title})" in explorer.view.state["source"]
+    assert bk.Trace("mine", first.messages).title == "mine"
+
+
+@pytest.mark.parametrize("made", [BudgetExplorer, ConversationExplorer])
+def test_a_conversation_of_many_is_found_by_a_part_of_its_title(made: Callable[..., Any]) -> None:
+    titles = ["Trip to Porto", "A parser in Rust", "Bread", "Porto again", "Taxes", "Names for a cat"]
+    messages = bk.load_trace("support-chat").messages[:3]
+    traces = [bk.Trace(f"c{i}", messages, fields={"title": title}) for i, title in enumerate(titles)]
+    explorer = made(trace=traces)
+    controls = explorer.controls
+    assert "bk-hidden" not in {*controls.which._dom_classes, *controls.find._dom_classes}
+    typed(controls.find, "porto")
+    assert [title for title, _ in controls.conversation.options] == ["1: Trip to Porto", "4: Porto again"]
+    assert explorer.config["conversation"] == 0, "what is shown has it too, and stays"
+    typed(controls.find, "RUST")
+    assert explorer.config["conversation"] == 1
+    typed(controls.find, "nowhere")
+    assert status(explorer)["note"].startswith("no title of the 6 holds 'nowhere'; type another part of it")
+    assert status(explorer)["beside"] == controls.find.tooltip
+    assert explorer.config["conversation"] == 1
+    typed(controls.find, "")
+    assert len(controls.conversation.options) == 6
+
+
+@pytest.mark.parametrize("made", [BudgetExplorer, ConversationExplorer])
+def test_a_move_lists_the_titles_of_a_file_no_more(made: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 5,000 conversations each move listed and searched all, in more time than all else takes."""
+    messages = bk.load_trace("support-chat").messages[:3]
+    explorer = made(trace=[bk.Trace(f"c{i}", messages) for i in range(6)])
+    asked = set[str]()
+
+    def title(trace: bk.Trace) -> str:
+        asked.add(trace.id)
+        return trace.id
+
+    monkeypatch.setattr(bk.Trace, "title", property(title))
+    before = explorer.budget.window
+    explorer._heard(explorer.view, {"kind": "line", "line": "window", "tokens": 5_000, "gesture": "a"}, [])
+    assert before != explorer.budget.window == 5_000
+    assert asked <= {"c0"}, "the one that is shown"
+    explorer._heard(explorer.view, {"kind": "conversation", "number": 3}, [])
+    assert explorer.controls.conversation.value == 3
+
+
+def test_a_file_of_few_conversations_has_no_search() -> None:
+    messages = bk.load_trace("support-chat").messages[:3]
+    controls = BudgetExplorer("chat", [bk.Trace(str(i), messages) for i in range(2)]).controls
+    assert "bk-hidden" not in controls.which._dom_classes
+    assert "bk-hidden" in controls.find._dom_classes
+
+
+def test_a_conversation_of_one_turn_is_told_as_one() -> None:
+    said = [{"role": "user", "content": "Where is it?"}, {"role": "assistant", "content": "On its way."}]
+    planned, replayed = bk.BudgetExplorer("chat", said, window=8_192), bk.ConversationExplorer(said)
+    assert planned.status == "Everything fits, in 1 turn."
+    assert "turn 1 of 1, 2 messages, " in planned.view.state["source"]
+    assert "its one request holds everything" in replayed.status
+    assert "2 messages, 1 turn, 1 request, " in replayed.view.state["source"]
+    assert replayed.view.reader["note"].startswith("1 message, ")
+
+
+def test_the_end_of_a_move_that_overtakes_its_beginning_ends_it() -> None:
+    """Messages come in threads of their own. A slider that seemed held for ever kept the text to copy as it was."""
+    explorer = BudgetExplorer("chat", window=8_192)
+
+    def hear(kind: str, move: str) -> None:
+        explorer._heard(explorer.view, {"kind": kind, "move": move}, [])
+
+    hear("release", "page 1")
+    hear("grab", "page 1")
+    explorer._do("line", merge="slider", line="conversation", tokens=1_000)
+    assert '"0.1221"' in explorer.view.texts["python"]
+    hear("grab", "page 2")
+    explorer._do("line", merge="slider", line="conversation", tokens=1_200)
+    assert '"0.1221"' in explorer.view.texts["python"], "while it is held, nobody reads the text"
+    hear("release", "page 2")
+    assert '"0.1465"' in explorer.view.texts["python"]

@@ -1,0 +1,221 @@
+"""Whether what stands on the first screen is true: every sentence, key figure and colour is a function of the plan.
+
+The screen is asked for over presets, models of every maker, windows that are too small to windows over the model's, and
+conversations. What it says is worked out anew from `allocate` or `fit` alone, and compared.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import cache
+from itertools import product
+from typing import Any
+
+import pytest
+
+import budgetkit as bk
+from budgetkit.lab.explorers.budget.results import known_model
+from budgetkit.lab.explorers.budget.settings import Settings
+from budgetkit.lab.figures.window import takes_the_rest
+from budgetkit.plan import Plan
+from budgetkit.presets import PRESETS
+from budgetkit.requests import framing_for
+
+#: One model of each maker, an open one, and one that nobody knows.
+MODELS = ("gpt-4o", "gpt-5", "claude-sonnet-4-5", "gemini-2.5-pro", "Llama-3.3-70B-Instruct", "no-such-model-1")
+#: Too small for any preset's parts, small, usual, as long as the longest models', over all models'.
+WINDOWS = (700, 4_096, 16_384, 128_000, 1_048_576, 20_000_000)
+CALL = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"order": 4711}'}}
+CONVERSATIONS: dict[str, Any] = {
+    "none": None,
+    "one message": [{"role": "user", "content": "Where is my parcel?"}],
+    "huge": [{"role": "user", "content": "hello world " * 60_000}],
+    "CJK": [{"role": "user", "content": "我的包裹在哪里？" * 40}, {"role": "assistant", "content": "在路上。" * 40}],
+    "tools": [
+        {"role": "system", "content": "You help."},
+        {"role": "user", "content": "Find order 4711."},
+        {"role": "assistant", "content": None, "tool_calls": [CALL]},
+        {"role": "tool", "tool_call_id": "c1", "content": "row 1\nrow 2\n" * 200},
+        {"role": "assistant", "content": "It left on Monday."},
+        {"role": "user", "content": "Thanks. And 4712?"},
+    ],
+}
+GREEN = {"exact", "safe"}
+
+
+@cache
+def card(conversation: str) -> bk.DesignCard:
+    return bk.DesignCard("chat", CONVERSATIONS[conversation], model="gpt-4o")
+
+
+def shown(conversation: str, preset: str, model: str, window: int) -> tuple[bk.DesignCard, dict[str, Any]] | None:
+    """Show one state; None where the preset has no budget of that window at all."""
+    held = card(conversation)
+    settings = Settings(preset=preset, model=model, window=window, trace=held.settings.trace)
+    known, _ = known_model(model)
+    try:
+        settings.budget(known)
+    except ValueError:
+        return None
+    held.take(settings, afresh=True)
+    assert held.settings == settings, held.status
+    return held, dict(held.view.state)
+
+
+def planned(conversation: str, preset: str, model: str, window: int) -> Plan:
+    """Plan the same with nothing but the kit: the preset's budget, and `allocate` or `fit`."""
+    known, _ = known_model(model)
+    sized = replace(known, window=window, max_output=None)
+    budget = replace(PRESETS[preset](sized), deficit="signed")
+    known_demand = {section: PRESETS[preset].demand.get(section, 0) for section in budget.sections}
+    if CONVERSATIONS[conversation] is None:
+        return bk.allocate(budget, known_demand)
+    if not budget.roles:
+        budget = replace(budget, undeclared="pool")
+    trace = bk.Trace("messages", tuple(CONVERSATIONS[conversation]))
+    count = bk.counter(known)
+    framing = framing_for(known.name)
+    items = trace.items(len(trace.turns), count, budget.roles or None, framing)
+    return bk.fit(budget, items, bk.cutter(count, framing))
+
+
+def numbers(text: str) -> set[int]:
+    """Read the numbers of a sentence, those in names such as gpt-4o left out."""
+    return {int(found.replace(",", "")) for found in re.findall(r"(?<![\w.-])\d[\d,]*(?![\w-])", text)}
+
+
+def figure(state: dict[str, Any], key: str) -> str | None:
+    return next((str(kpi["value"]) for kpi in state["kpis"] if kpi["key"] == key), None)
+
+
+def signed(number: int) -> str:
+    return f"{number:,}".replace("-", "\u2212")
+
+
+def check_figures(state: dict[str, Any], plan: Plan) -> None:
+    budget = plan.budget
+    assert figure(state, "pool") == signed(budget.shared_pool)
+    assert figure(state, "usable") == signed(budget.usable)
+    if budget.remainder is not None:
+        assert figure(state, "remainder") == signed(plan.remainder)
+    for kpi in state["kpis"]:
+        if kpi["key"] in ("pool", "usable", "remainder"):
+            assert (kpi["level"] == "alarm") == str(kpi["value"]).startswith("\u2212")
+
+
+def check_headline(state: dict[str, Any], plan: Plan) -> None:
+    text, budget = state["headline"]["text"], plan.budget
+    answer = sum(budget.sizes[reserve.name] for reserve in budget.reserves if reserve.serves == "output")
+    if plan.free < 0:
+        assert text.startswith(f"The window is overrun by {-plan.free:,} tokens: ")
+        section, tokens = re.search(r": (.+) alone takes ([\d,]+) of", text).groups()  # type: ignore[union-attr]
+        assert plan[section].granted == int(tokens.replace(",", "")) == max(grant.granted for grant in plan.grants)
+        return
+    if budget.unclaimed < 0 and not takes_the_rest(budget):
+        assert text == f"Reserves and caps promise {-budget.unclaimed:,} tokens more than the window has."
+        return
+    assert (f"{answer:,} wait for the answer" in text) == bool(answer)
+    if budget.remainder is None:
+        assert f"share {signed(budget.shared_pool)} tokens" in text
+    elif plan.remainder > 0:
+        assert f"The {budget.remainder} may take {plan.remainder:,} tokens" in text
+    else:
+        assert text.startswith(f"Nothing is left for the {budget.remainder}")
+
+
+def check_losses(state: dict[str, Any], plan: Plan) -> None:
+    status = state["status"]
+    sentences = [status["text"], *status["more"]]
+    assert len({*sentences}) == len(sentences), "one thing once"
+    text = " ".join(sentences)
+    for grant in plan.grants:
+        is_told = re.search(rf"\b{re.escape(grant.section)} (?:is required and )?loses ([\d,]+)", text)
+        assert bool(is_told) == (grant.cut > 0), (grant, text)
+    assert not re.search(r"\d{4,}", re.sub(r"'[^']*'|[\w.]*-[\w.-]*", "", text)), f"no separator: {text}"
+    assert not re.search(r"\b1 (tokens|items|turns|texts|messages)\b(?! (?:of|too|more))", text), text
+
+
+def check_warnings(state: dict[str, Any], plan: Plan, model: str) -> None:
+    known, warning = known_model(model)
+    status, budget = state["status"], plan.budget
+    text = " ".join([status["text"], *status["more"]])
+    is_known = not known.provenance.startswith("default")
+    longest = known.total if budget.kind == "shared" else known.window
+    is_beyond = is_known and budget.window > longest
+    assert ("takes at most" in text) == is_beyond
+    most = known.max_output
+    too_long = [
+        reserve
+        for reserve in budget.reserves
+        if reserve.serves == "output" and most is not None and budget.sizes[reserve.name] > most
+    ]
+    assert text.count("the model writes at most") == len(too_long)
+    assert bool(warning) == (warning in text if warning else False)
+
+    # The colour says the worst of it.
+    is_impossible = plan.free < 0 or budget.unclaimed < 0 or is_beyond
+    is_lossy = any(grant.cut for grant in plan.grants) or bool(plan.warnings) or bool(too_long)
+    is_lossy = is_lossy or (budget.constrained_below is not None and plan.is_constrained)
+    level = "fits"
+    if is_lossy or warning:
+        level = "cut"
+    if is_impossible:
+        level = "over"
+    assert status["level"] == level
+    assert ("fits" in status["text"]) == (not is_impossible and not is_lossy)
+
+
+def check_strip(held: bk.DesignCard, state: dict[str, Any], plan: Plan) -> None:
+    strip, budget = state["strip"], plan.budget
+    assert held.counters.cheap.name == "chars/4"
+    planned_tokens = budget.shared_pool if budget.remainder is None else plan.remainder
+    safety = max(0, budget.sizes.get("safety", 0))
+    assert strip["line_text"] == f"planned {max(0, planned_tokens):,}"
+    drawn_rows = [row for row in strip["rows"] if row["level"] != "none"]
+    for row, drawn in zip(held.errors.to_dict("records"), drawn_rows, strict=True):
+        level = drawn["level"]
+        if plan.free < 0:
+            assert level == "overrun"
+            continue
+        if planned_tokens <= 0:
+            assert level == "empty"
+            continue
+        really = round(planned_tokens * row["exact"] / row["estimate"])
+        over = really - planned_tokens
+        assert drawn["really"] == f"{really:,}"
+        assert row["really_low"] <= row["really_high"]
+        assert drawn["between"] == f"{row['really_low']:,} to {row['really_high']:,}"
+        assert (level in GREEN) == (0 <= over <= safety)
+        assert (level == "waste") == (over < 0)
+        if level == "over":
+            assert row["pool"] == 0
+        stated = numbers(drawn["verdict"])
+        assert stated <= {abs(over), over - safety, *numbers(strip["behind"])} or level == "over"
+
+
+STATES = [*product(CONVERSATIONS, PRESETS)]
+
+
+@pytest.mark.parametrize(("conversation", "preset"), STATES)
+def test_every_sentence_figure_and_colour_is_a_function_of_the_plan(conversation: str, preset: str) -> None:
+    seen = 0
+    # Every model meets every window over the presets and conversations; each pair of these has a quarter of them.
+    place = STATES.index((conversation, preset))
+    for number, (model, window) in enumerate(product(MODELS, WINDOWS)):
+        if (number + place) % 4:
+            continue
+        state_shown = shown(conversation, preset, model, window)
+        if state_shown is None:
+            continue
+        held, state = state_shown
+        plan = planned(conversation, preset, model, window)
+        assert held.plan.budget == plan.budget
+        assert held.plan.grants == plan.grants
+        check_figures(state, plan)
+        check_headline(state, plan)
+        check_losses(state, plan)
+        check_warnings(state, plan, model)
+        check_strip(held, state, plan)
+        seen += 1
+    assert seen >= 5

@@ -1,0 +1,251 @@
+"""Recorded sessions: prompts sum to the provider's numbers, misses have causes and prices, rules stand side by side."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+
+import budgetkit as bk
+from budgetkit.files import data_path
+from budgetkit.lab.sessions import causes, listing
+from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, USUAL, sentence
+from budgetkit.pruning.policies.policy import Prefix
+from budgetkit.trace import Trace, usage_frame
+from tests.made_sessions import SHAPES, requests
+
+
+@pytest.fixture(scope="module")
+def made_up() -> bk.Session:
+    return bk.Session(bk.load_trace("made-up-session"))
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000), shape=st.sampled_from(sorted(SHAPES)), number=st.integers(1, 20))
+def test_each_requests_rows_sum_to_the_providers_number(seed: int, shape: str, number: int) -> None:
+    trace = bk.load_trace(BytesIO(SHAPES[shape](requests(seed, number))))
+    session = bk.Session(trace)
+    rows = session.requests()
+    assert (rows["counted"] + rows["unlogged"] + rows["difference"] == rows["prompt"]).all()
+    assert (rows["read"] + rows["written"] + rows["fresh"] == rows["prompt"]).all()
+    assert rows["prompt"].tolist() == usage_frame(trace)["context_tokens"].tolist()
+    for request in rows.loc[rows["message_index"].notna(), "request"].tolist()[:3]:
+        assert session.filled_by(request)["tokens"].sum() == rows["prompt"].iloc[request - 1]
+
+
+def test_what_the_log_does_not_hold_is_learned_from_the_first_request(made_up: bk.Session) -> None:
+    """The made-up provider adds 74,000 tokens to every prompt; three characters are a token of it."""
+    assert abs(made_up.unlogged - 74_000) < 100
+    rows = made_up.requests()
+    assert rows["difference"].abs().max() < 200
+    assert set(rows["mark"]) == {"derived"}
+
+
+def test_every_miss_has_a_cause_and_a_price(made_up: bk.Session) -> None:
+    missed = made_up.misses()
+    assert missed["cause"].tolist() == [causes.LIFE, causes.LIFE, causes.COMPACTION]
+    assert missed["detail"].iloc[0] == "a pause of 11 minutes, and what was written lives 5 minutes"
+    assert (missed["cost"] > 0).all()
+    totals = made_up.totals()
+    assert made_up.sentence == f"These 3 misses cost ${totals['missed_cost']:,.2f} of ${totals['cost']:,.2f}."
+    assert totals["cost"] == pytest.approx(np.sum(made_up.requests()["cost"]))
+
+
+def test_the_read_is_foretold_from_what_was_before(made_up: bk.Session) -> None:
+    rows = made_up.requests()
+    assert (rows["foretold"] - rows["read"]).abs().max() <= 1_024
+    told = rows[rows["missed"] > 0]
+    assert (told["foretold"] < 20_000).all(), "only what many sessions share is read after a break"
+
+
+def answer(
+    number: int, at: int, read: int, written: int, model: str = "claude-opus-4-5", hour: int = 0
+) -> dict[str, Any]:
+    life = {"ephemeral_1h_input_tokens": hour, "ephemeral_5m_input_tokens": written - hour}
+    usage = {"input_tokens": 5, "cache_read_input_tokens": read, "cache_creation_input_tokens": written}
+    usage |= {"output_tokens": 9, "cache_creation": life}  # type: ignore[dict-item]
+    message = {"role": "assistant", "id": f"m{number}", "content": "yes", "model": model, "usage": usage}
+    return {"type": "assistant", "uuid": f"a{number}", "sessionId": "s", "timestamp": stamp(at + 5), "message": message}
+
+
+def said(number: int, at: int) -> dict[str, Any]:
+    message = {"role": "user", "content": "go on"}
+    return {"type": "user", "uuid": f"u{number}", "sessionId": "s", "timestamp": stamp(at), "message": message}
+
+
+def stamp(at: int) -> str:
+    return f"2026-01-01T{at // 3600:02}:{at // 60 % 60:02}:{at % 60:02}Z"
+
+
+def cause_of(second: dict[str, Any], pause: int = 20, hour: int = 0) -> list[str]:
+    """Let a second request follow a first one, which wrote 50,000 tokens; return the causes of the misses."""
+    records = [said(0, 0), answer(0, 0, 0, 50_000, hour=hour), said(1, pause), second]
+    trace = bk.load_trace(BytesIO("\n".join(map(json.dumps, records)).encode()))
+    return list(bk.Session(trace).misses()["cause"])
+
+
+def test_the_life_of_what_was_written_comes_from_the_writes_themselves() -> None:
+    assert cause_of(answer(1, 400, 0, 50_500), pause=400) == [causes.LIFE]
+    assert cause_of(answer(1, 400, 0, 50_500), pause=400, hour=50_000) == [causes.UNEXPLAINED]
+    assert cause_of(answer(1, 4_000, 0, 50_500), pause=4_000, hour=50_000) == [causes.LIFE]
+
+
+def test_another_model_and_small_differences() -> None:
+    assert cause_of(answer(1, 20, 0, 50_500, model="claude-sonnet-4-5")) == [causes.MODEL]
+    assert cause_of(answer(1, 20, 49_000, 1_500)) == [], "nothing is said below 1,024 tokens"
+
+
+def test_a_price_that_nobody_knows_is_said_and_not_zero() -> None:
+    records = [
+        said(0, 0),
+        answer(0, 0, 0, 9_000, model="nobodys-model"),
+        said(1, 900),
+        answer(1, 900, 0, 9_100, "nobodys-model"),
+    ]
+    session = bk.Session(bk.load_trace(BytesIO("\n".join(map(json.dumps, records)).encode())))
+    assert np.isnan(session.totals()["cost"])
+    assert "no price is known for nobodys-model" in session.sentence
+    priced = bk.Session(session.trace, prices="claude-opus-4-5")
+    assert priced.totals()["cost"] > 0
+    table = bk.compare(session, ["codex"])
+    assert table.loc[table["system"] == "codex", "least"].isna().all()
+    assert sentence(table, "codex", float("nan")).startswith("No price is known here")
+
+
+def test_compactions_are_told_as_they_happened(made_up: bk.Session) -> None:
+    (row,) = made_up.compactions().to_dict("records")
+    assert row["before"] > 155_000 > row["after"] > 70_000
+    assert row["left"] == row["before"] - row["after"]
+    assert 1_000 < row["summary"] < 3_000
+    assert (row["call"], row["next_cost"] > 0) == ("not in the log", True)
+
+
+def test_rules_stand_side_by_side_the_cheapest_first(made_up: bk.Session) -> None:
+    table = bk.compare(made_up)
+    assert set(table["system"]) == {*USUAL, AS_IT_WAS, RECORDED}
+    assert table["least"].is_monotonic_increasing
+    assert (table["most"] >= table["least"]).all()
+    recorded = table.set_index("system").loc[RECORDED]
+    assert recorded["least"] == pytest.approx(made_up.totals()["cost"])
+    acting = table[table["compactions"] > 0]
+    assert len(acting) > 2
+    assert (acting[acting["system"] != RECORDED]["assumed"] != "").all()
+    told = sentence(table, "gemini-cli", made_up.totals()["cost"])
+    assert told.startswith("The same messages under a rule modelled on Gemini CLI (0.61.0, 2026-09-25): $")
+    assert told.endswith("not a forecast: the agent would have acted otherwise.")
+
+
+def test_a_summary_that_shares_the_prefix_costs_less_than_one_of_its_own(made_up: bk.Session) -> None:
+    from dataclasses import replace
+
+    rule = bk.policies.system("cline")
+    compact = rule.policies[0]
+    assert isinstance(compact, bk.policies.Compact)
+    costs = []
+    prefixes: tuple[Prefix, ...] = ("own", "shared")
+    for prefix in prefixes:
+        call = bk.policies.SummaryCall(prefix)
+        policy = replace(rule, policies=(replace(compact, call=call),))
+        table = bk.compare(made_up, {"rule": policy})
+        costs.append(table.loc[table["system"] == "rule", "least"].item())
+    assert costs[1] < costs[0]
+
+
+def test_a_conversation_without_usage_is_compared_and_a_session_without_it_says_what_to_do() -> None:
+    trace = bk.load_trace("coding-agent")
+    table = bk.compare(trace, window=8_192, prices="gpt-4o")
+    assert table["least"].notna().all()
+    with pytest.raises(ValueError, match="tells no usage.*made-up-session"):
+        bk.Session(trace)
+
+
+def test_masking_halves_the_bill_without_a_cache_and_loses_where_reading_is_cheap(made_up: bk.Session) -> None:
+    from budgetkit.lab.sessions.comparing import by_price_of_reading
+
+    rule = bk.policies.ClearResults(keep_uses=10)
+    table = by_price_of_reading(made_up, {"mask": rule}, reads=[1.0, 0.5, 0.1, 0.02])
+    change = table.set_index("read")["change"]
+    assert change.is_monotonic_decreasing is False and change.loc[1.0] < change.loc[0.1] < change.loc[0.02]
+    assert change.loc[1.0] < 0 < change.loc[0.02], "where the order turns"
+
+
+# Listing: only where somebody asks, only one's own files, and nothing of what was said.
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "home" / ".claude" / "projects" / "-work-shop"
+    place.mkdir(parents=True)
+    lines = data_path("traces/made-up-session.jsonl").read_bytes()
+    (place / "one.jsonl").write_bytes(lines)
+    head = json.dumps(
+        {"type": "user", "cwd": "/home/ann/shop", "sessionId": "s", "message": {"role": "user", "content": "x"}}
+    )
+    (place / "two.jsonl").write_bytes(head.encode() + b"\n" + SHAPES["claude-code"](requests(1)))
+    os.utime(place / "one.jsonl", (1, 1))
+    return tmp_path / "home"
+
+
+def test_sessions_are_found_where_their_programs_keep_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "home", lambda: folder)
+    table = bk.sessions()
+    assert table["program"].tolist() == ["Claude Code", "Claude Code"]
+    assert table["project"].tolist() == ["shop", ""]
+    assert [Path(path).name for path in table["path"]] == ["two.jsonl", "one.jsonl"], "the newest first"
+    assert table.attrs["folders"] == [str(folder / ".claude" / "projects")]
+    billed = bk.sessions(folder, billed=True)
+    assert billed["misses"].tolist()[1] == 3
+    assert "Please" not in billed.to_csv(), "nothing of what was said"
+
+
+@pytest.mark.skipif(not hasattr(os, "symlink"), reason="no links here")
+def test_a_link_that_leads_out_is_not_followed(folder: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.jsonl").write_text("{}")
+    (folder / ".claude" / "projects" / "link").symlink_to(outside)
+    (folder / ".claude" / "projects" / "file.jsonl").symlink_to(outside / "secret.jsonl")
+    assert len(bk.sessions(folder)) == 2
+
+
+def test_200_sessions_are_listed_from_their_heads(folder: Path) -> None:
+    place = folder / ".claude" / "projects" / "-work-shop"
+    written = (place / "one.jsonl").read_bytes()
+    for number in range(200):
+        (place / f"n{number:03}.jsonl").write_bytes(written)
+    code = "import budgetkit as bk, time; t = time.process_time(); "
+    code += f"n = len(bk.sessions({str(folder)!r})); print(n, time.process_time() - t)"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert (int(shown[0]), float(shown[1]) < 2) == (200, True)
+
+
+def test_a_folder_that_is_not_there_is_named() -> None:
+    with pytest.raises(FileNotFoundError, match="no folder 'nowhere at all'"):
+        bk.sessions("nowhere at all")
+
+
+def test_no_import_scans_a_home() -> None:
+    code = "import pathlib, budgetkit as bk; pathlib.Path.home = None; bk.sessions, bk.Session, bk.compare, bk.App"
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_10_000_messages_under_eight_systems_take_under_3_seconds(made_up: bk.Session) -> None:
+    import time
+
+    messages = (made_up.trace.messages * 60)[:10_000]
+    trace = Trace("long", messages)
+    started = time.process_time()
+    table = bk.compare(trace, window=200_000, prices="claude-sonnet-4-5")
+    assert isinstance(table, pd.DataFrame)
+    assert time.process_time() - started < 12, "3 s on a quiet machine; the bound leaves room for a busy one"
+    assert listing.PLACES

@@ -1,0 +1,179 @@
+"""What tuning promises of conversations that nobody has seen, on conversations and numbers that are made up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import budgetkit as bk
+from budgetkit.lab.deciding.gain import Floats, gain_of
+from budgetkit.lab.deciding.tuned import OBJECTIVES, saving
+from tests.lab.test_deciding import TIGHT, conversations
+
+FEWER = OBJECTIVES["cut"][1]
+
+
+def noise(random: np.random.Generator, held_out: int, settings: int = 20) -> tuple[Floats, Floats, Floats]:
+    """Return the objective at present and of the setting that was best on another part, where none is better.
+
+    And the sizes of the conversations, which both share.
+    """
+    sizes = random.lognormal(0, 0.7, 2 * held_out)
+    present = sizes * random.lognormal(0, 0.3, 2 * held_out)
+    others = sizes[:, None] * random.lognormal(0, 0.3, (2 * held_out, settings))
+    best = int(others[:held_out].mean(axis=0).argmin())
+    return present[held_out:], others[held_out:, best], sizes[held_out:]
+
+
+@pytest.mark.parametrize("held_out", [8, 15, 30])
+def test_of_noise_a_gain_is_claimed_in_few_runs_and_the_interval_holds(held_out: int) -> None:
+    """From drawing conversations again 7 runs in 100 claimed a gain, and 86 to 90 intervals held."""
+    random = np.random.default_rng(held_out)
+    gains = [gain_of(*noise(random, held_out)[:2], seed=run) for run in range(500)]
+    assert np.mean([gain.holds for gain in gains]) <= 0.04
+    assert np.mean([gain.low <= 0 <= gain.high for gain in gains]) >= 0.93
+
+
+def test_a_true_gain_of_a_third_is_seen() -> None:
+    random = np.random.default_rng(1)
+    held = []
+    for run in range(200):
+        present, other, _ = noise(random, 30)
+        held.append(gain_of(present, 0.7 * other, seed=run).holds)
+    assert np.mean(held) >= 0.85
+
+
+@pytest.mark.parametrize("held_out", [2, 4, 5])
+def test_below_six_conversations_there_is_no_interval_but_a_sentence(held_out: int) -> None:
+    gain = gain_of(np.full(held_out, 100.0), np.full(held_out, 50.0), seed=0)
+    assert np.isnan([gain.low, gain.high]).all() and not gain.holds
+    said = saving("this setting", FEWER, gain)
+    assert f"An interval of a gain needs 6 conversations; there are {held_out}." in said
+    assert "confidence" not in said
+
+
+def test_one_conversation_that_outweighs_the_others_is_said() -> None:
+    before, after = np.array([900.0] + [10.0] * 9), np.array([100.0] + [10.0] * 9)
+    gain = gain_of(before, after, seed=0)
+    assert gain.notices == ["One conversation carries 91 % of it; the others save 0 %."]
+    assert gain_of(np.full(10, 10.0), np.full(10, 5.0), seed=0).notices == []
+
+
+def test_where_the_present_setting_cuts_nothing_the_other_is_not_as_good() -> None:
+    """A ratio to nothing is no gain of 0: the other setting cuts 50 tokens where none were cut."""
+    gain = gain_of(np.zeros(10), np.full(10, 5.0), seed=0)
+    assert gain.share == -np.inf and not gain.holds
+    assert saving("this setting", FEWER, gain) == (
+        "No gain: this setting cuts 50 tokens where the present one cuts none on 10 conversations that it was not "
+        "chosen on."
+    )
+
+
+def test_the_part_held_out_is_not_to_be_chosen_by() -> None:
+    """No column shows it; who picks a row by hand gets an interval that is wide enough for all rows that he saw."""
+    tuned = bk.tune(conversations(40), TIGHT, {"output": [100, 140, 180]}, ["cut", "evidence"])
+    assert not [column for column in tuned.table.columns if "held" in column]
+    assert tuned.row is not None
+    rows = len(tuned.table)
+    other = next(row for row in range(rows) if row != tuned.row)
+    held_out = tuned.scores[tuned.parts[1]]
+    alone = gain_of(held_out[:, 0, 0], held_out[:, 1 + other, 0], seed=tuned.seed)
+    _, low, high = tuned.gains(other)
+    assert low <= alone.low and high >= alone.high and (low, high) != (alone.low, alone.high)
+
+
+def test_of_settings_that_come_to_the_same_the_present_one_stays_else_the_larger_is_taken() -> None:
+    """The first that was listed was taken before."""
+    roomy = bk.presets.working_memory(20_000, output=1_000, history_floor=0)
+    stays = bk.tune(conversations(12), roomy, {"output": [800, 900, 1_200]}, "cut")
+    assert stays.stays and stays.row is None
+    assert (stays.best, stays.budget) == ({"output": 1_000}, roomy)
+    assert str(stays).startswith("No setting that was tried cuts fewer tokens than at present: stay.")
+
+    def half(outcome: bk.Replay) -> float:
+        return float(outcome.budget.sizes["output"] >= 1_000)
+
+    larger = bk.tune(conversations(12), roomy, {"output": [700, 900, 800]}, half)
+    assert larger.best == {"output": 900}
+
+
+def test_the_reserve_of_the_answer_is_never_below_what_answers_need() -> None:
+    """Of twelve conversations nothing can be promised: the longest answer seen is the least, and that is said."""
+    made = conversations(12)
+    need = bk.deciding.answer_reserve(made, bk.counter("o200k_base"))
+    assert not need.is_promise and need.tokens == need.longest
+    sizes = [10, need.tokens - 1, need.tokens + 30, need.tokens + 60]
+    tuned = bk.tune(made, TIGHT, {"output": sizes}, "cut")
+    assert tuned.best == {"output": need.tokens + 30}
+    assert (tuned.table["left out"] != "").tolist() == [True, True, False, False]
+    assert "2 of 4 settings were left out" in str(tuned) and "no promise" in str(tuned)
+    assert bk.tune(made, TIGHT, {"output": sizes}, "cut", risk=None).best == {"output": 10}
+    with pytest.raises(ValueError, match=r"may be chosen: each reserves less than the .* answers need.*risk=None"):
+        bk.tune(made, TIGHT, {"output": [10, 20]}, "cut")
+
+
+def test_the_function_and_the_panel_try_the_same() -> None:
+    made, count = conversations(12), bk.counter("o200k_base")
+    values = bk.deciding.candidates(TIGHT, made, count)
+    tuned = bk.tune(made, TIGHT, objective="cut", trials=20)
+    assert set(tuned.best) == set(values)
+    assert min(values["output"].values()) == bk.deciding.answer_reserve(made, count).tokens
+
+
+def test_what_a_summary_replaces_counts_as_lost_unless_told_otherwise() -> None:
+    policies = {"oldest": bk.policies.OldestFirst(), "summary": bk.policies.Summarise()}
+    asked: dict[str, Any] = {"vary": {"policy": policies}, "risk": None}
+    lost = bk.tune(conversations(12), TIGHT, objective="cut", **asked)
+    kept = bk.tune(conversations(12), TIGHT, objective="cut", summaries="kept", **asked)
+    by_policy = lost.table.set_index("policy")["cut"]
+    assert by_policy["summary"] > 0
+    assert kept.table.set_index("policy")["cut"]["summary"] < by_policy["summary"]
+    needed, held = (
+        bk.tune(conversations(12), TIGHT, objective="evidence", summaries=summaries, **asked)
+        for summaries in ("lost", "kept")
+    )
+    of = [each.table.set_index("policy")["evidence"]["summary"] for each in (needed, held)]
+    assert of[0] >= of[1]
+
+
+def test_a_setting_that_cannot_be_planned_is_never_returned() -> None:
+    """Not even where it can be planned for all conversations that are chosen on."""
+    made = conversations(12)
+    held_out = bk.tune(made, TIGHT, {"output": [200]}, "cut").parts[1]
+    names = {made[place].id for place in held_out}
+
+    def refuses(outcome: bk.Replay) -> float:
+        if outcome.budget.window == 600:
+            return 1.0
+        return float("nan") if outcome.trace.id in names else 0.0
+
+    with pytest.raises(ValueError, match="none of 1 settings can be planned for every conversation"):
+        bk.tune(made, TIGHT, {"window": [700]}, refuses, risk=None)
+
+
+def test_a_corner_does_not_win_without_the_sentence_that_says_why() -> None:
+    policies = {"oldest first": bk.policies.OldestFirst(), "last 2 turns": bk.policies.SlidingWindow(2)}
+    vary = {"output": [100, 200], "history": {"no cap": None, "100": 100}, "policy": policies}
+    tuned = bk.tune(conversations(12), TIGHT, vary, "cut")
+    assert tuned.best == {"output": 100, "history": "no cap", "policy": "oldest first"}
+    (notice,) = tuned.notices
+    assert notice.startswith("It is a corner: output 100 is the smallest that was tried, history no cap is the largest")
+    assert "the objective counts only what is cut" in notice
+
+
+def test_an_objective_may_be_bounded_by_another() -> None:
+    """A cheaper setting that cuts more is not chosen."""
+    made = conversations(16)
+    asked: dict[str, Any] = {"vary": {"history": {"no cap": None, "50": 50}}, "prices": "gpt-4o"}
+    free = bk.tune(made, TIGHT, objective=["cost", "cut"], **asked)
+    bound = bk.tune(made, TIGHT, objective=["cost", "cut"], no_more=["cut"], **asked)
+    assert free.best == {"history": "50"}
+    assert bound.stays and bound.best == {"history": "no cap"}
+
+
+@pytest.mark.parametrize("conversations_seen", [5, 12, 18])
+def test_of_few_conversations_no_interval_of_a_share_of_the_answers_is_given(conversations_seen: int) -> None:
+    quantile, low, high = bk.deciding.answer_lengths(conversations(conversations_seen), bk.counter("o200k_base"))
+    assert quantile > 0 and low is None and high is None

@@ -1,0 +1,129 @@
+"""What the documents say in tables is what the code does, and their links lead somewhere."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import budgetkit as bk
+from budgetkit import presets
+from budgetkit.models import models
+
+CHECKOUT = Path(__file__).parents[2]
+DIFFERENCES = CHECKOUT / "docs" / "differences.md"
+ADR_0039 = CHECKOUT / "docs" / "adr" / "0039-token-budget-allocation-strategy.md"
+ADRS = sorted((CHECKOUT / "docs" / "adr").glob("[0-9]*.md"))
+WRITTEN_BY_THE_BUILD = {CHECKOUT / "docs" / "images" / "house.svg", CHECKOUT / "docs" / "reference.rst"}
+PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").rglob("*.md"))]
+
+
+def rows(page: Path, first: str) -> list[list[str]]:
+    """Give the cells of the table whose first heading is so named, without their backticks."""
+    text = page.read_text(encoding="utf-8")
+    (table,) = re.findall(rf"^\| `?{first}`? \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", text, re.MULTILINE)
+    return [[cell.strip(" `") for cell in row.strip("|").split("|")] for row in table.splitlines()]
+
+
+def tokens(cell: str) -> int:
+    return int(cell.replace(",", ""))
+
+
+def test_the_presets_are_as_the_differences_say() -> None:
+    said = rows(DIFFERENCES, "preset")
+    assert {row[0] for row in said} == presets.PRESETS.keys()
+    for name, _, *fields in said:
+        budget = presets.PRESETS[name](8_192)
+        assert fields == [
+            budget.order,
+            budget.deficit,
+            budget.undeclared,
+            budget.remainder or "none",
+        ], name
+
+
+def test_the_framings_are_as_the_differences_say() -> None:
+    hello = [{"role": "user", "content": "Hello world"}]
+    for name, per_message, role, priming, counter, total in rows(DIFFERENCES, "FRAMINGS"):
+        framing = bk.FRAMINGS[name]
+        assert tokens(per_message) == framing.per_message, name
+        assert role == ("yes" if framing.count_role else "no"), name
+        assert tokens(priming) == framing.priming, name
+        assert counter == framing.counter, name
+        assert tokens(total) == framing.request(hello, bk.counter(counter)), name
+
+
+def row_of_adr_0039() -> Callable[[str], tuple[int, int, int, int]]:
+    """Run the code that stands in ADR-0039."""
+    (code,) = re.findall(r"^```python\n(.*?)^```", ADR_0039.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    names: dict[str, Callable[[str], tuple[int, int, int, int]]] = {}
+    exec(code, names)
+    return names["row"]
+
+
+def test_adr_0039_computes_its_table() -> None:
+    compute = row_of_adr_0039()
+    said = rows(ADR_0039, "model")
+    assert len(said) == 10
+    for name, *numbers, _ in said:
+        assert tuple(map(tokens, numbers)) == compute(name), name
+
+
+def test_adr_0039_says_by_how_much_the_document_departs_from_its_formula() -> None:
+    compute, text = row_of_adr_0039(), ADR_0039.read_text(encoding="utf-8")
+    large, small = compute("gpt-4o")[-1], compute("gpt-3.5-turbo")[-1]
+    assert (large, small) == (117_501, 13_106)
+    assert f"leaves {large:,} tokens, {large - 80_000:,} more" in text
+    assert f"it leaves {small:,}, not about 8,000" in text
+
+
+def test_adr_0039_quotes_the_errors_that_notebook_01_measures() -> None:
+    cells = json.loads((CHECKOUT / "notebooks" / "01-count-tokens.ipynb").read_text(encoding="utf-8"))["cells"]
+    outputs = [output for cell in cells if cell["cell_type"] == "code" for output in cell["outputs"]]
+    printed = "\n".join("".join(output.get("data", {}).get("text/plain", "")) for output in outputs)
+    text = ADR_0039.read_text(encoding="utf-8")
+    for row, quoted in {
+        "English": "English prose {} % too many",
+        "Python": "Python {} % too many",
+        "JSON": "JSON {} %",
+        "an id": "an id {} %",
+        "Chinese": "Chinese {} % too few",
+    }.items():
+        (error,) = re.findall(rf"^{row} .* (-?\d+)$", printed, re.MULTILINE)
+        assert quoted.format(error.lstrip("-")) in text, row
+
+
+@pytest.mark.parametrize("page", ADRS, ids=lambda path: path.stem)
+def test_a_record_gives_context_decision_and_consequence(page: Path) -> None:
+    headings = re.findall(r"^## (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert [h for h in headings if h in ("Context", "Decision", "Consequence")] == [
+        "Context",
+        "Decision",
+        "Consequence",
+    ]
+    assert f"({page.name})" in (page.parent / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    """What the build of the pages writes is looked for where it is built, in test_pages."""
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
+        written = page.parent / target in WRITTEN_BY_THE_BUILD
+        assert target.startswith("https://") or written or (page.parent / target).exists(), target
+
+
+def test_examples_and_notebooks_use_models_that_had_not_ended_when_the_table_was_read() -> None:
+    """What a page copies into somebody's program shall still be answered; tables of facts name models of any age."""
+    ended = {known.name for known in models() if known.ends and known.ends <= known.date}
+    assert "gpt-4" in ended
+    code = {
+        path: re.findall(r"^(?:>>>|\.\.\.) .*$|^ {4}\S.*$", path.read_text(encoding="utf-8"), re.MULTILINE)
+        for path in PAGES
+        if path.parent.name in ("how-to", CHECKOUT.name)
+    }
+    for path in sorted((CHECKOUT / "notebooks").glob("*.ipynb")):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        code[path] = [line for cell in cells if cell["cell_type"] == "code" for line in cell["source"]]
+    used = {path.name: set(re.findall(r'"([\w.-]+)"', "\n".join(lines))) & ended for path, lines in code.items()}
+    assert {name: found for name, found in used.items() if found} == {}

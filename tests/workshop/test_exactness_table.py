@@ -1,0 +1,37 @@
+"""The script that writes the table of exactness, on calls that are made up here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.exactness import Judged, host_of_call, interval, judge, table, written
+
+
+def call(text: str, project: str, billed: int, **more: Any) -> dict[str, Any]:
+    request = {"model": "gpt-4o", "messages": [{"role": "user", "content": text}]}
+    return {"request": request, "model": "gpt-4o", "input_tokens": billed, "repo": project, "usage": {}, **more}
+
+
+def test_equal_calls_of_a_project_stand_once_and_each_stands_in_coarser_groups_too() -> None:
+    calls = [call("Hello world", "a", 9), call("Hello world", "a", 9), call("Hello", "a", 8), call("Hello", "b", 9)]
+    judged = [row for row in map(judge, calls) if row is not None]
+    rows = {row.combination: row for row in table(judged)}
+    fine, coarse = rows["gpt-4o chat: text"], rows["gpt: anything"]
+    assert (fine.calls, fine.projects, fine.exact) == (coarse.calls, coarse.projects, coarse.exact) == (3, 2, 2)
+    assert fine.high == 0.125
+    assert "gpt-4o chat: text,3,2,2,0,0.125" in written([fine])
+
+
+def test_one_project_with_many_calls_does_not_decide_an_interval() -> None:
+    many = [Judged(("x",), "many", 100, 100, str(number)) for number in range(100)]
+    few = [Judged(("x",), "few", 100, 120, str(number)) for number in range(4)]
+    assert interval(many + few) == (0.0, 0.2)
+    assert interval(many) == (0.0, 0.0)
+
+
+def test_vertex_is_known_by_its_usage_and_what_cannot_be_counted_stays_out() -> None:
+    assert host_of_call({"usage": {"trafficType": "ON_DEMAND"}}) == "vertex"
+    assert host_of_call({"usage": {}, "host": "openrouter.provider"}) == "openrouter"
+    unread = call("Hello", "a", 9)
+    unread["request"]["tools"] = [{"type": "web_search"}]
+    assert judge(unread) is None

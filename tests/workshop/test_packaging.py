@@ -1,0 +1,367 @@
+"""What reaches a user: a wheel that works on its own, an environment file that agrees, a clean repository."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import tomllib
+import venv
+import zipfile
+from hashlib import sha256
+from importlib.metadata import Distribution, distribution, distributions
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from rattler import MatchSpec
+
+import budgetkit as bk
+
+CHECKOUT = Path(__file__).parents[2]
+LARGEST_FILE = 3_000_000  # bytes
+
+USE_IT = """
+import json, socket
+
+def refuse(*address, **options):
+    raise AssertionError(f"the network is shut, and something asked for {address}")
+
+socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = refuse
+
+import budgetkit as bk
+
+sections = [bk.Allocation("system", cap=100), bk.Allocation("history")]
+budget = bk.Budget(1_000, reserves=[bk.Reserve("output", 200)], allocations=sections)
+plan = bk.allocate(budget, {"system": 60, "history": 900})
+print(json.dumps({
+    "version": bk.__version__,
+    "home": bk.__file__,
+    "exact": bk.counter("gpt-4o")("Hello world"),
+    "rough": bk.counter("chars/4")("Hello world, here I am"),
+    "window": bk.model("gpt-4o").window,
+    "history": plan["history"].granted,
+}))
+"""
+
+
+def run(*command: str | Path, cwd: Path = CHECKOUT) -> str:
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder)
+    return next(folder.glob("budgetkit-*.whl"))
+
+
+@pytest.fixture(scope="module")
+def elsewhere(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install the wheel into an environment of its own, beside this one's packages; give its Python."""
+    python, packages = fresh(tmp_path_factory.mktemp("elsewhere"))
+    run(sys.executable, "-m", "pip", "--python", python, "install", "--no-index", "--no-deps", wheel)
+    # A path file is not followed through another one, so this environment's editable budgetkit stays unseen.
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
+    return python
+
+
+def test_the_wheel_counts_and_plans_outside_the_checkout_without_a_network(elsewhere: Path, tmp_path: Path) -> None:
+    said = json.loads(run(elsewhere, "-I", "-c", USE_IT, cwd=tmp_path))
+    assert CHECKOUT not in Path(said.pop("home")).parents
+    assert said == {
+        "version": project()["version"],
+        "exact": 2,
+        "rough": 5,
+        "window": 128_000,
+        "history": 740,
+    }
+
+
+USE_THE_CORE = """
+import json, socket, warnings
+
+def refuse(*address, **options):
+    raise AssertionError(f"the network is shut, and something asked for {address}")
+
+socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = refuse
+warnings.simplefilter("error")
+
+import budgetkit as bk
+
+exact, trace = bk.counter("gpt-4o"), bk.load_trace("support-chat")
+budget = bk.presets.working_memory(8_000, output=1_024)
+plan = bk.fit(budget, trace.items(turn=60, counter=exact))
+pruned = bk.replay(trace, budget, bk.policies.OldestFirst(), counter=exact)
+absent = []
+for name in ("BudgetExplorer", "AccuracyExplorer", "ConversationExplorer"):
+    try:
+        getattr(bk, name)
+    except ImportError as problem:
+        absent.append(str(problem).rpartition("; ")[2])
+print(json.dumps({
+    "home": bk.__file__,
+    "history": [plan["history"].granted, plan["history"].cut],
+    "again": bk.state.from_yaml(bk.state.to_yaml(budget)) == budget,
+    "cut": exact(bk.truncate("Hello world, here I am. " * 50, 20, exact)),
+    "messages": len(bk.assembly.messages(plan)),
+    "dropped": sum(pruned.kept.dropped_messages),
+    "absent": absent,
+}))
+"""
+
+
+def installed_for(requirements: list[str], absent_too: bool = False) -> list[Distribution]:
+    """List the installed libraries that requirements come to, those that they need among them."""
+    found: dict[str, Distribution] = {}
+    waiting = [*map(Requirement, requirements)]
+    while waiting:
+        asked = waiting.pop()
+        name = canonicalize_name(asked.name)
+        if name in found or (asked.marker and not asked.marker.evaluate({"extra": ""})):
+            continue
+        if absent_too and not any(distributions(name=name)):
+            continue
+        found[name] = distribution(name)
+        waiting += map(Requirement, found[name].requires or [])
+    return [*found.values()]
+
+
+@pytest.fixture(scope="module")
+def core(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install the wheel without extras into an environment that holds nothing but what it needs; give its Python.
+
+    What it needs is linked from this environment, so that the network is not asked; pip checks that it is enough.
+    """
+    python, packages = fresh(tmp_path_factory.mktemp("core"))
+    for library in installed_for(project()["dependencies"]):
+        for top in {file.parts[0] for file in library.files or []} - {"..", "__pycache__"}:
+            (packages / top).symlink_to(str(library.locate_file(top)))
+    run(sys.executable, "-m", "pip", "--python", python, "install", "--no-index", wheel)
+    return python
+
+
+def fresh(home: Path) -> tuple[Path, Path]:
+    """Make an empty environment; give its Python and the folder of its packages."""
+    venv.create(home, with_pip=False)
+    places = {"base": str(home), "platbase": str(home)}
+    python = Path(sysconfig.get_path("scripts", "venv", places)) / Path(sys.executable).name
+    return python, Path(sysconfig.get_path("purelib", "venv", places))
+
+
+def test_the_core_alone_plans_and_prunes_a_conversation_without_a_network(core: Path, tmp_path: Path) -> None:
+    said = json.loads(run(core, "-I", "-c", USE_THE_CORE, cwd=tmp_path))
+    assert CHECKOUT not in Path(said.pop("home")).parents
+    trace, budget = bk.load_trace("support-chat"), bk.presets.working_memory(8_000, output=1_024)
+    dropped = sum(
+        bk.replay(trace, budget, bk.policies.OldestFirst(), counter=bk.counter("gpt-4o")).kept.dropped_messages
+    )
+    assert dropped > 50
+    assert said == {
+        "history": [5_838, 1_679],
+        "again": True,
+        "cut": 20,
+        "messages": 98,
+        "dropped": dropped,
+        "absent": 3 * ["run: pip install 'budgetkit[lab]'"],
+    }
+
+
+def test_the_script_of_the_core_names_the_extra_that_it_needs(core: Path) -> None:
+    done = subprocess.run([core.parent / "budgetkit", "count"], capture_output=True, text=True)
+    told = "Error: the command line needs click, which is not installed; run: pip install 'budgetkit[cli]'\n"
+    assert (done.returncode, done.stderr) == (2, told)
+
+
+def test_the_core_brings_no_notebook_no_figures_and_no_test_library(core: Path) -> None:
+    lab = {canonicalize_name(Requirement(each).name) for each in project()["optional-dependencies"]["lab"]}
+    brought = {canonicalize_name(library.name) for library in installed_for(project()["dependencies"])}
+    assert len(lab) == 8
+    assert brought & {*lab, "pytest", "nbval", "traitlets", "ipython"} == set()
+    assert run(sys.executable, "-m", "pip", "--python", core, "check").strip() == "No broken requirements found."
+
+
+def test_the_wheel_carries_the_data_the_types_and_the_licence(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    data = {
+        f"budgetkit/{path.relative_to(CHECKOUT).as_posix()}"
+        for path in (CHECKOUT / "data").rglob("*")
+        if path.is_file()
+    }
+    code = {
+        path.relative_to(CHECKOUT).as_posix()
+        for path in (CHECKOUT / "budgetkit").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert len(data) > 1
+    assert names >= data | code
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+    assert not any(name.startswith(("tests/", "notebooks/")) for name in names)
+
+
+def built(source: Path, folder: Path) -> dict[str, str]:
+    """Build wheel and sdist of a source tree; give the SHA-256 of what comes out, by name."""
+    date = {**os.environ, "SOURCE_DATE_EPOCH": "1767225600"}
+    command = (sys.executable, "-m", "build", "--no-isolation", "--outdir", folder)
+    done = subprocess.run(command, cwd=source, env=date, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return {path.name: sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
+
+
+def test_wheel_and_sdist_are_the_same_to_the_bit_wherever_and_whenever_they_are_built(tmp_path: Path) -> None:
+    """The second build is of the unpacked sdist: in another folder, with other times, read by its owner alone."""
+    first = built(CHECKOUT, tmp_path / "first")
+    sdist, wheel = sorted(first, key=len)
+    with tarfile.open(tmp_path / "first" / sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    source = tmp_path / sdist.removesuffix(".tar.gz")
+    for path in source.rglob("*"):
+        path.chmod(path.stat().st_mode & 0o700)
+        os.utime(path, (1e9, 1e9))
+    assert wheel.endswith(".whl")
+    assert built(source, tmp_path / "second") == first
+
+
+def test_no_library_that_budgetkit_brings_lacks_or_contradicts_another() -> None:
+    """As `pip check` says; what else an environment holds is not ours to judge."""
+    every = [*project()["dependencies"], *chain(*project()["optional-dependencies"].values())]
+    ours = {canonicalize_name(library.name) for library in installed_for(every, absent_too=True)} | {"budgetkit"}
+    done = subprocess.run([sys.executable, "-m", "pip", "check"], cwd=CHECKOUT, capture_output=True, text=True)
+    assert len(ours) > 50, done.stderr
+    assert [line for line in done.stdout.splitlines() if canonicalize_name(line.split()[0]) in ours] == []
+
+
+def project() -> dict[str, Any]:
+    content: dict[str, Any] = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return content
+
+
+def conda_environment() -> tuple[list[str], list[str]]:
+    """Read environment.yml: its conda packages, and those it leaves to pip."""
+    content = yaml.safe_load((CHECKOUT / "environment.yml").read_text(encoding="utf-8"))
+    assert content["channels"] == ["conda-forge", "nodefaults"]
+    conda = [entry for entry in content["dependencies"] if isinstance(entry, str)]
+    (pip,) = [entry["pip"] for entry in content["dependencies"] if isinstance(entry, dict)]
+    return conda, pip
+
+
+def bounds(requirements: list[str]) -> dict[str, str]:
+    parsed = map(Requirement, requirements)
+    return {requirement.name.lower(): str(requirement.specifier) for requirement in parsed}
+
+
+def test_conda_users_get_the_core_the_laboratory_and_what_runs_the_tests() -> None:
+    conda, pip = conda_environment()
+    shared = [entry for entry in conda if entry not in ("python=3.12", "pip")]
+    assert len(shared) == len(conda) - 2
+    assert "-e ." in pip
+    extras = project()["optional-dependencies"]
+    tests = [entry for entry in extras["dev"] if Requirement(entry).name in ("pytest", "nbval")]
+    wanted = bounds([*project()["dependencies"], *extras["lab"], *tests])
+    assert bounds(shared + [entry for entry in pip if entry != "-e ."]) == wanted
+    assert wanted.keys() >= {"jupyterlab", "ipywidgets", "pandas", "plotly", "tiktoken", "pytest", "nbval"}
+
+
+def test_conda_understands_every_line_of_the_environment() -> None:
+    conda, _ = conda_environment()
+    names = {spec.name.normalized for spec in map(MatchSpec, conda) if spec.name}
+    assert len(names) == len(conda)
+    with pytest.raises(Exception, match="=>"):
+        MatchSpec("pandas=>2.2")
+
+
+def test_every_dependency_has_a_lower_bound_or_is_pinned() -> None:
+    extras = project()["optional-dependencies"].values()
+    for requirement in map(Requirement, [*project()["dependencies"], *chain(*extras)]):
+        bounded = {bound.operator for bound in requirement.specifier} & {">=", "=="}
+        assert bounded or requirement.name == "budgetkit" or requirement.name.startswith("types-"), requirement
+
+
+def test_every_library_stands_with_what_it_is_here_for() -> None:
+    """In a comment beside it, or above the extra; types of another library are told of beside mypy."""
+    lines = (CHECKOUT / "pyproject.toml").read_text(encoding="utf-8").splitlines()
+    extras = [*chain(*project()["optional-dependencies"].values())]
+    for requirement in [*project()["dependencies"], *extras]:
+        name = Requirement(requirement).name
+        if name == "budgetkit" or name.startswith("types-") or name.endswith("-stubs"):
+            continue
+        places = [at for at, line in enumerate(lines) if f'"{requirement.partition(";")[0].strip()}' in line]
+        assert any("#" in lines[at].rpartition('"')[2] or lines[at - 1].startswith("#") for at in places), requirement
+
+
+@pytest.fixture(scope="module")
+def tracked() -> list[Path]:
+    if not shutil.which("git") or not (CHECKOUT / ".git").exists():
+        pytest.skip("what is committed can only be told in a git checkout")
+    names = run("git", "ls-files", "-z").split("\0")
+    return [path for name in names if name and (path := CHECKOUT / name).is_file()]
+
+
+# In pieces, for this file is read too.
+HOSTS = [
+    "pypi org",
+    "pythonhosted org",
+    "registry npmjs",
+    "registry yarnpkg",
+    "anaconda org",
+    "deb debian org",
+]
+HOSTS += ["proxy golang org", "crates io"]
+REGISTRIES = re.compile("|".join(re.escape(host.replace(" ", ".")) for host in HOSTS).encode())
+LOCKS = re.compile(r".*\.lock|.*-lock\.(json|ya?ml)|npm-shrinkwrap\.json")
+
+
+def test_no_committed_file_names_the_host_of_a_registry(tracked: list[Path]) -> None:
+    assert [path for path in tracked if REGISTRIES.search(path.read_bytes())] == []
+    assert REGISTRIES.search(b"https://files." + b"pythonhosted" + b".org/packages/")
+
+
+def test_no_lock_file_is_committed(tracked: list[Path]) -> None:
+    assert [path for path in tracked if LOCKS.fullmatch(path.name)] == []
+    assert LOCKS.fullmatch("uv.lock")
+    assert LOCKS.fullmatch("package-lock.json")
+
+
+def test_no_state_of_a_widget_is_committed(tracked: list[Path]) -> None:
+    for path in tracked:
+        if path.suffix == ".ipynb":
+            assert "widgets" not in json.loads(path.read_text(encoding="utf-8"))["metadata"], path
+
+
+def test_no_committed_file_is_large(tracked: list[Path]) -> None:
+    assert {path.name: size for path in tracked if (size := path.stat().st_size) > LARGEST_FILE} == {}
+
+
+def test_the_readme_shows_the_two_commands() -> None:
+    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    assert "make lab" in readme
+    assert "make test" in readme
+
+
+def test_every_extra_that_the_readme_names_exists() -> None:
+    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    named = re.findall(r"\.\[(\w+)\]|--extra (\w+)|extra `(\w+)`", readme)
+    assert (
+        {"lab", "dev"} <= {name for names in named for name in names if name} <= {*project()["optional-dependencies"]}
+    )
+
+
+def test_the_lowest_bounds_are_those_of_every_requirement() -> None:
+    """What `make lowest` installs; what is pinned for the benchmarks stays out."""
+    extras = project()["optional-dependencies"]
+    groups = [project()["dependencies"], *(extras[name] for name in extras if name != "peers")]
+    specifiers = {r.name: r.specifier for r in map(Requirement, chain(*groups)) if r.specifier}
+    said = run(sys.executable, "scripts/lowest_bounds.py").split()
+    assert dict(line.split("==") for line in said) == {
+        name: next(bound.version for bound in specifier if bound.operator == ">=")
+        for name, specifier in specifiers.items()
+    }
