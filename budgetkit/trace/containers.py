@@ -34,6 +34,7 @@ _JSON_NAMES = (".json", ".jsonl", ".ndjson")
 _JSON_START = re.compile(rb"""\{|\[\s*[\[{"\]]|"[^"\n]*"\s*$|(null|true|false|-?[0-9.]+)\s*$""", re.MULTILINE)
 Made = TypeVar("Made")
 _PEEK = 4096
+_BLOCK = 1 << 16
 _DEEPEST = 3
 
 
@@ -140,11 +141,14 @@ def _head(stream: BinaryIO) -> bytes:
 
 
 def _whole(stream: BinaryIO, name: str) -> bytes:
-    written = stream.read(LONGEST_LINE + 1)
-    if len(written) > LONGEST_LINE:
-        told = f"{name}: more than {LONGEST_LINE >> 20} MiB in one piece"
-        raise ValueError(f"{told}; a conversation is less; give a part of it")
-    return written
+    """Read a stream to its end, in blocks: one read of the bound's size would reserve that much for a small file too."""
+    written = bytearray()
+    while block := stream.read(_BLOCK):
+        written += block
+        if len(written) > LONGEST_LINE:
+            excess = f"{name}: more than {LONGEST_LINE >> 20} MiB in one piece"
+            raise ValueError(f"{excess}; a conversation is less; give a part of it")
+    return bytes(written)
 
 
 def _wide(head: bytes) -> str:

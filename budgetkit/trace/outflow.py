@@ -120,7 +120,7 @@ class _Raw(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        data = self.stream.read(len(buffer))
+        data = self.stream.read(min(len(buffer), _BLOCK))
         buffer[: len(data)] = data
         return len(data)
 
