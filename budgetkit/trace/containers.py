@@ -141,7 +141,7 @@ def _head(stream: BinaryIO) -> bytes:
 
 
 def _whole(stream: BinaryIO, name: str) -> bytes:
-    """Read a stream to its end, in blocks: one read of the bound's size would reserve that much for a small file too."""
+    """Read a stream to its end, in blocks: one read of the bound's size would reserve that much for a small file."""
     written = bytearray()
     while block := stream.read(_BLOCK):
         written += block

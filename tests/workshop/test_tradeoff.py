@@ -62,7 +62,6 @@ def test_not_to_look_a_level_up_is_the_same_as_to_find_it_empty(part: estimator_
         np.testing.assert_array_equal(reduced.values(row), whole.values(row))
 
 
-@pytest.mark.xfail(reason="the two sources of this toy folder come into one half since 0.3.0 began; not yet found why")
 def test_parts_are_trained_on_the_folder_and_measured_on_the_half_that_was_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
