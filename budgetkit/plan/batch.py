@@ -77,18 +77,18 @@ class RequestBatch:
         >>> RequestBatch(demand, messages.__getitem__).columns(budget)["history"]["granted"].tolist()
         [40, 40]
         """
-        for planned, found in self._kept:
+        for planned, columns in self._kept:
             if planned == budget:
-                return found
+                return columns
         signed = replace(budget, deficit="signed")
         if self.items is None:
-            found = allocate_columns(signed, self.demands, len(self.demand), [self.demand.attrs.get("roles")])
+            columns = allocate_columns(signed, self.demands, len(self.demand), [self.demand.attrs.get("roles")])
         else:
-            found = self._by_items(signed)
-        for array in (array for each in found.values() for array in each.values()):
+            columns = self._by_items(signed)
+        for array in (array for section_columns in columns.values() for array in section_columns.values()):
             array.flags.writeable = False
-        self._kept[:] = [*self._kept[1 - _KEPT :], (budget, found)]
-        return found
+        self._kept[:] = [*self._kept[1 - _KEPT :], (budget, columns)]
+        return columns
 
     def _by_items(self, budget: Budget) -> Columns:
         stacks, whole = self._stacks, with_undeclared(budget, self.demands, [self.demand.attrs.get("roles")])

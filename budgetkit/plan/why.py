@@ -76,10 +76,10 @@ class Why:
     >>> import budgetkit as bk
     >>> budget = bk.Budget(1_000, [bk.Reserve("output", 200)], [bk.Allocation("history", 500, keep="newest")])
     >>> plan = bk.fit(budget, [bk.Item("history", 300), bk.Item("history", 400)])
-    >>> found = plan.why(0)
-    >>> [(mend.line, mend.before, mend.after) for mend in found.mends]
+    >>> why = plan.why(0)
+    >>> [(mend.line, mend.before, mend.after) for mend in why.mends]
     [('history', 500, 700), ('tokens', 300, 100)]
-    >>> print(found.mends[0].sentence)
+    >>> print(why.mends[0].sentence)
     Raise the cap of history from 500 to 700 tokens.
     """
 
@@ -137,17 +137,18 @@ def _of_section(plan: Plan, section: str, replan: Replan) -> Why:
 
 def _of_item(plan: Plan, row: int, replan: Replan) -> Why:
     decisions = plan.decisions
-    item, kept = decisions.columns.items[row], int(decisions.kept[row])
+    item = decisions.columns.items[row]
+    kept_tokens = int(decisions.kept[row])
     lost = _Lost(
         plan, item.section, replan, decisions.columns, lambda other: int(other.decisions.kept[row]) >= item.tokens
     )
-    is_lost = kept < item.tokens
+    is_lost = kept_tokens < item.tokens
     mends = lost.mends(row) if is_lost else ()
     unmended = lost.unmended(row) if is_lost and not mends else ""
     return Why(
         section=item.section,
         wanted=item.tokens,
-        kept=kept,
+        kept=kept_tokens,
         reasons=(*_limits(plan, item.section), *_among(plan, row)),
         mends=mends,
         unmended=unmended,
@@ -172,10 +173,10 @@ def _among(plan: Plan, row: int) -> Iterator[str]:
     """Say where an item stands among those of its section, and what was decided."""
     decisions = plan.decisions
     rows = decisions.columns.rows(decisions.columns.items[row].section)
-    kept = int((decisions.kept[rows] > 0).sum())
+    staying = int((decisions.kept[rows] > 0).sum())
     decided = decisions[row]
     yield (
-        f"Of its {len(rows):,} items {kept:,} stay; this one, {decided.tokens:,} tokens, is {decided.outcome}: "
+        f"Of its {len(rows):,} items {staying:,} stay; this one, {decided.tokens:,} tokens, is {decided.outcome}: "
         f"{decided.reason}."
     )
 
@@ -214,7 +215,8 @@ class _Lost:
 
     def by_cap_and_window(self) -> Iterator[Mend]:
         """Raise the own cap to what is needed, in a window that holds it."""
-        budget, name = self.plan.budget, one_line(self.section)
+        budget = self.plan.budget
+        name = one_line(self.section)
         cap = budget.caps[self.section]
         if cap is None:
             return
@@ -225,12 +227,12 @@ class _Lost:
         needed = nearest(lambda n: self._kept_by(self._changed({self.section: n, "window": window})), cap, most)
         if needed is None:
             return
-        said = f"Raise the cap of {name} from {cap:,} to {needed:,} tokens, and take a larger window:"
+        beginning = f"Raise the cap of {name} from {cap:,} to {needed:,} tokens, and take a larger window:"
         yield from self._mend(
             "window",
             budget.window,
             window,
-            said,
+            beginning,
             " from {:,} to {:,} tokens.",
             lambda n: {self.section: needed, "window": n},
         )
@@ -241,20 +243,20 @@ class _Lost:
         if now is None or not len(self.plan.decisions):
             return
         most = len(self.plan.decisions.columns.rows(self.section))
-        said = f"Keep more items of {one_line(self.section)}:"
-        end = " {} until now, {} are needed."
+        beginning = f"Keep more items of {one_line(self.section)}:"
         yield from self._mend(
             "limit_items",
             now,
             max(now, most),
-            said,
-            end,
+            beginning,
+            " {} until now, {} are needed.",
             lambda n: {self.section: {"limit_items": n}},
         )
 
     def by_budget(self) -> Iterator[Mend]:
         """Change a line of the budget: the own cap, reserves, caps of others, the importance, the window."""
-        budget, name = self.plan.budget, one_line(self.section)
+        budget = self.plan.budget
+        name = one_line(self.section)
         cap = budget.caps[self.section]
         if cap is not None:
             most = max(cap, self.plan[self.section].demand)
@@ -266,33 +268,45 @@ class _Lost:
             if other is not None and grant.section != self.section and 0 < grant.granted <= other:
                 yield from self._line(grant.section, other, 1, f"Lower the cap of {one_line(grant.section)}")
         yield from self._by_many()
-        own = _allocation(budget, self.section)
-        if not own.required:
-            said, most = f"Raise the importance of {name}", max(own.importance + 1, _MOST_IMPORTANT)
-            yield from self._mend("importance", own.importance, most, said, " from {} to {}.", self._weighing)
+        allocation = _allocation(budget, self.section)
+        if not allocation.required:
+            yield from self._mend(
+                "importance",
+                allocation.importance,
+                max(allocation.importance + 1, _MOST_IMPORTANT),
+                f"Raise the importance of {name}",
+                " from {} to {}.",
+                self._weighing,
+            )
         yield from self._line("window", budget.window, self._settled, "Take a larger window:")
 
     def by_item(self, row: int) -> Iterator[Mend]:
         """Change the item itself: how much it matters, and how long it is."""
         item = self.what.items[row]
-        own = _allocation(self.plan.budget, item.section).importance if item.importance is None else item.importance
-        found = nearest(lambda n: self._with(row, importance=n), own, max(own + 1, _MOST_IMPORTANT))
-        if found is not None:
-            yield Mend("importance", own, found, f"Give the item importance {found} instead of {own}.")
-        found = nearest(lambda n: self._with(row, tokens=n), item.tokens, 1)
-        if found is not None:
-            shorter = item.tokens - found
-            yield Mend("tokens", item.tokens, found, f"Make the item {shorter:,} tokens shorter, {found:,} in all.")
+        importance = item.importance
+        if importance is None:
+            importance = _allocation(self.plan.budget, item.section).importance
+        most = max(importance + 1, _MOST_IMPORTANT)
+        higher = nearest(lambda n: self._with(row, importance=n), importance, most)
+        if higher is not None:
+            sentence = f"Give the item importance {higher} instead of {importance}."
+            yield Mend(line="importance", before=importance, after=higher, sentence=sentence)
 
-    def _line(self, line: str, now: int, far: int, said: str) -> Iterator[Mend]:
-        return self._mend(line, now, far, said, " from {:,} to {:,} tokens.", lambda n: {line: n})
+        tokens = nearest(lambda n: self._with(row, tokens=n), item.tokens, 1)
+        if tokens is not None:
+            sentence = f"Make the item {item.tokens - tokens:,} tokens shorter, {tokens:,} in all."
+            yield Mend(line="tokens", before=item.tokens, after=tokens, sentence=sentence)
+
+    def _line(self, line: str, now: int, far: int, beginning: str) -> Iterator[Mend]:
+        return self._mend(line, now, far, beginning, " from {:,} to {:,} tokens.", lambda n: {line: n})
 
     def _weighing(self, importance: int) -> dict[str, Any]:
         return {self.section: {"importance": importance}}
 
     def _mend(
-        self, line: str, now: int, far: int, said: str, end: str, changes: Callable[[int], dict[str, Any]]
+        self, line: str, now: int, far: int, beginning: str, ending: str, changes: Callable[[int], dict[str, Any]]
     ) -> Iterator[Mend]:
+        """Give the value of a line nearest to `now` that keeps it; the sentence begins and ends as is given."""
         if far == now:
             return
         size = nearest(lambda n: self._kept_by(self._changed(changes(n))), now, far)
@@ -304,7 +318,8 @@ class _Lost:
             size = nearest(lambda n: self._kept_by(self._valid(self._changed(changes(n)))), size, far)
             budget = None if size is None else self._valid(self._changed(changes(size)))
         if size is not None and budget is not None:
-            yield Mend(line=line, before=now, after=size, sentence=said + end.format(now, size), budget=budget)
+            sentence = beginning + ending.format(now, size)
+            yield Mend(line=line, before=now, after=size, sentence=sentence, budget=budget)
 
     def _changed(self, changes: dict[str, Any]) -> Budget | None:
         try:
@@ -330,8 +345,8 @@ class _Lost:
         items = list(self.what.items)
         items[row] = replace(items[row], **changes)
         other = self._replan(replace(self.plan.budget, deficit="signed"), items)
-        kept = int(other.decisions.kept[row]) >= items[row].tokens
-        return kept and bool(other.free >= min(self.plan.free, 0))
+        is_kept = int(other.decisions.kept[row]) >= items[row].tokens
+        return is_kept and bool(other.free >= min(self.plan.free, 0))
 
 
 def _allocation(budget: Budget, section: str) -> Allocation:

@@ -64,9 +64,9 @@ class Weights:
     def values(self, units: npt.NDArray[np.uint8] | npt.NDArray[np.uint16]) -> Values:
         """Look up what each window adds."""
         stretch = windows(units, self.classes)
-        found, missing = looked_up(self.hashed, stretch.keys())
-        found[0] += found[1]
-        total = found[0].astype(np.int16)
+        entry_pairs, missing = looked_up(self.hashed, stretch.keys())
+        entry_pairs[0] += entry_pairs[1]
+        total = entry_pairs[0].astype(np.int16)
         at = missing[0].nonzero()[0]
         if len(at):
             total[at] += self._unknown(stretch, at)
@@ -135,9 +135,9 @@ def table_names() -> tuple[str, ...]:
 def table(encoding: str) -> Weights:
     """Load the table of one encoding, once."""
     if encoding not in table_names():
-        known = ", ".join(table_names())
+        names = ", ".join(table_names())
         raise ValueError(
-            f"no estimate of {brief(encoding)}; there are tables for {known}; use one of them, or count exactly"
+            f"no estimate of {brief(encoding)}; there are tables for {names}; use one of them, or count exactly"
         )
     with np.load(io.BytesIO(read_bytes(f"{_FOLDER}/{encoding}.npz")), allow_pickle=False) as stored:
         return Weights.of(stored)

@@ -62,12 +62,12 @@ class Windows:
 
     def plain(self, at: Which) -> tuple[Units, Keys]:
         """Give the places of some windows' pairs in their table, first and second in turn, and of their shapes."""
-        own = self.found[_FIRST:][at]
-        shape = own & _KINDS
+        pairs = self.found[_FIRST:][at]
+        shape = pairs & _KINDS
         shape |= (self.found[_FIRST - 1 : -1][at] & _KINDS) >> _NIBBLE
         shape *= _ODD[0]
         shape >>= _PAIR
-        return own.view(np.uint16), shape
+        return pairs.view(np.uint16), shape
 
     def keys(self) -> Keys:
         """Give the keys of every window, 32 bits, a row for each of `HASHED`."""
@@ -122,12 +122,12 @@ def windows(units: Bytes | Units, classes: Bytes) -> Windows:
     many = np.count_nonzero(not_ascii)
     if many > len(row) // _FEW:
         return Windows(classes.take(row, mode="wrap").view(np.uint32), row, _ALL)
-    known = row.astype(np.uint8)
+    row_of_classes = row.astype(np.uint8)
     if not many:
-        return Windows(known.view(np.uint32), None, _ALL)
+        return Windows(row_of_classes.view(np.uint32), None, _ALL)
     few = _places(not_ascii)
-    known[few] = classes.take(row.take(few))
-    return Windows(known.view(np.uint32), row, _places(not_ascii.view(np.uint32)[_FIRST:] > 0))
+    row_of_classes[few] = classes.take(row.take(few))
+    return Windows(row_of_classes.view(np.uint32), row, _places(not_ascii.view(np.uint32)[_FIRST:] > 0))
 
 
 def _is_wide(pairs: Keys) -> npt.NDArray[np.bool_]:

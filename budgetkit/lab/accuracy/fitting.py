@@ -112,8 +112,8 @@ def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | N
     """
     x, y = np.asarray(counted, dtype=np.float64), np.asarray(billed, dtype=np.float64)
     if len(x) != len(y) or len(x) < 3 or np.ptp(x) == 0:
-        told = f"{len(x)} readings of {len(set(x.tolist()))} different sizes, {len(y)} bills"
-        raise ValueError(f"{told}; a constant and a slope need three of different sizes; give more readings")
+        readings = f"{len(x)} readings of {len(set(x.tolist()))} different sizes, {len(y)} bills"
+        raise ValueError(f"{readings}; a constant and a slope need three of different sizes; give more readings")
     constant, slope = _fitted(x, y)
     left_out = _left_out(x, y, list(range(len(x))) if projects is None else list(projects))
     low, high = (float(end) for end in np.quantile(left_out, [0.05, 0.95]))
@@ -138,12 +138,12 @@ def _fitted(x: Floats, y: Floats) -> tuple[float, float]:
     """Fit by least squares the points that lie within eight robust standard deviations of the median line."""
     constant, slope = theil_sen(x, y)
     off = np.abs(y - constant - slope * x)
-    kept = off <= max(_FAR * 1.4826 * float(np.median(off)), 1e-9 * float(np.abs(y).max()))
-    if np.ptp(x[kept]) == 0:
+    near = off <= max(_FAR * 1.4826 * float(np.median(off)), 1e-9 * float(np.abs(y).max()))
+    if np.ptp(x[near]) == 0:
         return constant, slope
-    middle = x[kept] - x[kept].mean()
-    slope = float(middle @ (y[kept] - y[kept].mean()) / (middle @ middle))
-    return float(y[kept].mean() - slope * x[kept].mean()), slope
+    middle = x[near] - x[near].mean()
+    slope = float(middle @ (y[near] - y[near].mean()) / (middle @ middle))
+    return float(y[near].mean() - slope * x[near].mean()), slope
 
 
 def _left_out(x: Floats, y: Floats, groups: Sequence[Hashable]) -> Floats:
@@ -152,8 +152,8 @@ def _left_out(x: Floats, y: Floats, groups: Sequence[Hashable]) -> Floats:
     parts = min(len(order), _MOST_LEFT_OUT)
     part = np.array([order[group] % parts for group in groups])
     errors = np.zeros(len(x))
-    for each in range(parts):
-        out = part == each
+    for number in range(parts):
+        out = part == number
         constant, slope = _fitted(x[~out], y[~out]) if np.ptp(x[~out]) > 0 else _fitted(x, y)
         errors[out] = y[out] - constant - slope * x[out]
     return errors

@@ -92,28 +92,28 @@ def count_files(
     tokens = dict.fromkeys(sizes, 0)
     if block < 1:
         raise ValueError(f"blocks of {block} bytes; a block has at least 1, and {BLOCK:,} do well; leave block= out")
-    blocks = (found for path, size in sizes.items() for found in _blocks(path, size, block))
+    blocks = (count for path, size in sizes.items() for count in _blocks(path, size, block))
     counting = partial(count_block, encoding=exact_counter.encoding, ahead=0 if client else sum(sizes.values()))
     with progress_bar(progress, total=sum(sizes.values()), unit="B", unit_scale=True, desc="counting") as advance:
-        for block_task, found in answers(counting, blocks, client):
-            tokens[block_task.path] += found
+        for block_task, count in answers(counting, blocks, client):
+            tokens[block_task.path] += count
             advance(block_task.stop - block_task.start)
     return pd.DataFrame({"path": [*sizes], "bytes": [*sizes.values()], "tokens": [*tokens.values()]})
 
 
 def count_block(block: Block, encoding: str, ahead: int = 0) -> tuple[Block, int]:
     """Count one block of a file, of so many bytes that are to be counted here."""
-    at = found = 0
+    at = tokens = 0
     with open(block.path, "rb") as stream, _said(block.path, block.start):
         read = _reading(stream, block.start, block.stop)
         while text := text_at(read, at, 2 * BLOCK):
             there_is_more = block.start + at + len(text.encode()) < block.stop
             end = last_seam(text, 0, len(text)) if there_is_more else len(text)
             if end == 0:
-                return block, found + count_stretch(encoding, _reading(stream, block.start + at, block.stop))
-            found += sum(counted(encoding, [*parts(text[:end])], ahead=ahead))
+                return block, tokens + count_stretch(encoding, _reading(stream, block.start + at, block.stop))
+            tokens += sum(counted(encoding, [*parts(text[:end])], ahead=ahead))
             at += len(text[:end].encode())
-    return block, found
+    return block, tokens
 
 
 def _reading(stream: BinaryIO, start: int, stop: int) -> Read:

@@ -17,9 +17,9 @@ _MOST_POINTS = 3_000
 
 
 def _by_class(errors: pd.DataFrame, by: str = "class") -> pd.DataFrame:
-    kept = errors if len(errors) <= _MOST_POINTS else errors.sample(_MOST_POINTS, random_state=0)
+    sample = errors if len(errors) <= _MOST_POINTS else errors.sample(_MOST_POINTS, random_state=0)
     columns = ["counter", by, "language", "source", "document", "characters", "exact", "estimate", "error"]
-    return kept[list(dict.fromkeys(columns))].sort_values([by, "counter"], kind="stable", ignore_index=True)
+    return sample[list(dict.fromkeys(columns))].sort_values([by, "counter"], kind="stable", ignore_index=True)
 
 
 def _draw_by_class(table: pd.DataFrame) -> Spec:
@@ -33,7 +33,7 @@ def _draw_by_class(table: pd.DataFrame) -> Spec:
 
 
 def _box(rows: pd.DataFrame, group: str, name: str, number: int) -> Spec:
-    said = [
+    tips = [
         f"{plain(str(row.document) or str(row.source))}, {plain(str(row.language))}<br>"
         f"{row.exact:,} tokens, counted {row.estimate:,}"
         for row in rows.itertuples()
@@ -43,7 +43,7 @@ def _box(rows: pd.DataFrame, group: str, name: str, number: int) -> Spec:
         "name": plain(name),
         "x": [plain(str(value)) for value in rows[group]],
         "y": (100 * rows["error"]).round(1).tolist(),
-        "text": said,
+        "text": tips,
         "hovertemplate": "%{text}<br>%{y:+.1f} %<extra>" + plain(name) + "</extra>",
         "boxpoints": "all",
         "jitter": 0.5,
@@ -63,10 +63,10 @@ def _by_length(errors: pd.DataFrame, steps: int = 8) -> pd.DataFrame:
 def _draw_by_length(table: pd.DataFrame) -> Spec:
     hover, lines = "%{y:.1f} % from %{x:,} characters on<extra></extra>", []
     for number, (name, rows) in enumerate(table.groupby("counter", sort=False)):
-        own = {"color": _OKABE_ITO[number % len(_OKABE_ITO)], "width": 2}
+        style = {"color": _OKABE_ITO[number % len(_OKABE_ITO)], "width": 2}
         ends = [(100 * (rows[end] - rows["mape"]).abs()).fillna(0).round(2) for end in ("mape_high", "mape_low")]
-        found = _with_ends(rows["characters"].astype(int), 100 * rows["mape"], ends, str(name))
-        lines.append(found | {"line": own, "hovertemplate": hover})
+        line_of_counter = _with_ends(rows["characters"].astype(int), 100 * rows["mape"], ends, str(name))
+        lines.append(line_of_counter | {"line": style, "hovertemplate": hover})
     x_axis = {"type": "log", "title": {"text": "characters of a document"}, "tickformat": "~s", "showgrid": False}
     y_axis = {"title": {"text": "mean absolute error"}, "ticksuffix": " %", "rangemode": "tozero"}
     legend = {"orientation": "h", "y": 1.1, "x": 0}
@@ -89,20 +89,20 @@ def _buffers(
     rows = []
     for name, group in errors.groupby("counter", sort=False):
         for risk in risks:
-            found = buffer_for(group, window, risk, window_mix)
-            row = {"counter": name, "risk": risk, "buffer": found.share, "low": found.low, "high": found.high}
-            rows.append(row | {"tokens": round(found.share * window), "warning": found.warning})
+            buffer = buffer_for(group, window, risk, window_mix)
+            row = {"counter": name, "risk": risk, "buffer": buffer.share, "low": buffer.low, "high": buffer.high}
+            rows.append(row | {"tokens": round(buffer.share * window), "warning": buffer.warning})
     return pd.DataFrame(rows)
 
 
 def _draw_buffers(table: pd.DataFrame) -> Spec:
     hover, lines = "%{y:.1f} %, %{customdata:,} tokens, at a risk of %{x} %<extra></extra>", []
     for number, (name, rows) in enumerate(table.groupby("counter", sort=False)):
-        own = {"color": _OKABE_ITO[number % len(_OKABE_ITO)]}
+        style = {"color": _OKABE_ITO[number % len(_OKABE_ITO)]}
         ends = [100 * (rows["high"] - rows["buffer"]), 100 * (rows["buffer"] - rows["low"])]
         ends = [end.clip(lower=0) for end in ends]
-        found = _with_ends(100 * rows["risk"], 100 * rows["buffer"], ends, str(name))
-        lines.append(found | {"line": own, "customdata": rows["tokens"].tolist(), "hovertemplate": hover})
+        line_of_counter = _with_ends(100 * rows["risk"], 100 * rows["buffer"], ends, str(name))
+        lines.append(line_of_counter | {"line": style, "customdata": rows["tokens"].tolist(), "hovertemplate": hover})
     risks = sorted({100 * risk for risk in table["risk"]})
     ticks = {"tickvals": risks, "ticktext": [f"{risk:g} %" for risk in risks], "tickangle": 0}
     title = {"text": "accepted chance of an overflow"}
