@@ -70,7 +70,6 @@ DOORS = {
     **dict.fromkeys(("httpx", "anyio", "socket"), {"extras.endpoints"}),
     "tqdm": {"lab.accuracy"},
     "rapidfuzz": {"trace"},
-    "optuna": {"lab.deciding"},
     **dict.fromkeys(("agents", "langchain", "langchain_core", "pydantic_ai"), {"extras.adapters"}),
     **dict.fromkeys(("http", "urllib.request", "ftplib", "requests", "aiohttp"), set[str]()),
 }

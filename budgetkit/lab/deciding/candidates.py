@@ -1,8 +1,11 @@
-"""Candidates: the values that a budget's lines are tried with, from the budget and from the conversations."""
+"""Candidates: the values that a budget's lines are tried with, and which settings of them are tried."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import product
+from math import prod
+from random import Random
 from typing import Any
 
 from budgetkit.budget import Budget
@@ -77,6 +80,29 @@ def candidates(
 def tokens_of(values: Values, setting: Mapping[str, str]) -> dict[str, Any]:
     """Return a row of a table as the sizes that it stands for; a policy stays a name."""
     return {line: name if line == "policy" else values[line][name] for line, name in setting.items()}
+
+
+def settings_to_try(
+    values: Mapping[str, Mapping[Any, Any]], trials: int, seed: int
+) -> tuple[list[dict[str, Any]], str]:
+    """Return all settings of these values, or so many drawn by the seed, none twice; and which of the two it is.
+
+    Examples
+    --------
+    >>> lines = {"output": {500: 500, 1_000: 1_000}, "window": dict.fromkeys(range(4_000, 8_000))}
+    >>> settings, search = settings_to_try(lines, trials=3, seed=0)
+    >>> len(settings), search
+    (3, 'drawn by the seed')
+    """
+    choices = [list(by_name) for by_name in values.values()]
+    if prod(map(len, choices)) <= trials:
+        return [dict(zip(values, setting, strict=True)) for setting in product(*choices)], "all"
+
+    random = Random(seed)
+    drawn: dict[tuple[Any, ...], None] = {}  # keeps the order, and each setting once
+    while len(drawn) < trials:
+        drawn[tuple(random.choice(names) for names in choices)] = None
+    return [dict(zip(values, setting, strict=True)) for setting in drawn], "drawn by the seed"
 
 
 def _by_name(sizes: Sequence[int]) -> dict[str, Any]:

@@ -55,7 +55,7 @@ class Tuned:
     seed : int
         What split them.
     search : str
-        How the settings that were tried were found: "all", "proposed by Optuna" or "drawn by the seed".
+        How the settings that were tried were found: "all", or "drawn by the seed".
     row : int, optional
         The row of the table that was chosen; None where the present setting, which is none of them, stays.
     stays : bool

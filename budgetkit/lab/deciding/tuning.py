@@ -29,7 +29,7 @@ from budgetkit.inputs.budgets import AnyBudget, AnyModel, budget_of
 from budgetkit.inputs.conversations import AnyTrace, traces_of
 from budgetkit.inputs.policies import policy_of
 from budgetkit.lab.accuracy.dask import Client, answers
-from budgetkit.lab.deciding.candidates import candidates
+from budgetkit.lab.deciding.candidates import candidates, settings_to_try
 from budgetkit.lab.deciding.choosing import (
     TIE,
     Setting,
@@ -45,7 +45,6 @@ from budgetkit.lab.deciding.choosing import (
     with_setting,
 )
 from budgetkit.lab.deciding.gain import Floats
-from budgetkit.lab.deciding.search import searched
 from budgetkit.lab.deciding.tuned import Tuned
 from budgetkit.lab.replay import Replay, replay
 from budgetkit.lab.replay.cost import Prices, prices_of
@@ -140,17 +139,15 @@ def tune(
     window : int, optional
         Another window, in tokens.
     trials : int, default 2,000
-        Settings to try at most. Where there are more, Optuna (extra: search) proposes in rounds which are tried; where
-        it is not installed, they are drawn. What is found says which.
+        Settings to try at most. Where there are more, the seed draws which are tried, and the outcome says so.
     seed : int, default 0
-        The same seed splits, draws and proposes the same.
+        The same seed splits and draws the same.
     workers : int, default 1
         Processes.
     client : dask.distributed.Client, optional
         A cluster to work on.
     progress : callable, optional
-        Told after each conversation how many are done, and of how many, over all rounds; an error that it raises ends
-        the work.
+        Told after each conversation how many are done, and of how many; an error that it raises ends the work.
     risk : float, optional, default 0.05
         Share of the answers that may be longer than their reserve: a setting that reserves less than
         :func:`budgetkit.lab.deciding.answer_reserve` finds is left out. None leaves none out.
@@ -206,17 +203,16 @@ def tune(
     values = values_of(budget, vary)
     floor = answer_floor(budget, values, traces, count, risk)
 
-    def measure(settings: Sequence[Setting], number: int, rounds: int) -> Floats:
-        """Return the scores: conversation x setting x objective; not a number for a setting that may not be chosen."""
-        may_be = [not is_below(budget, setting, values, floor) for setting in settings]
-        measurable = [setting for setting, is_allowed in zip(settings, may_be, strict=True) if is_allowed]
-        work = partial(measured, budget, measurable, objectives, present_policy, values, options)
-        rows = answers_of(work, list(traces), workers, client, _of_rounds(progress, number, rounds))
-        scores = np.full((len(traces), len(settings), len(objectives)), np.nan)
-        scores[:, may_be] = np.array(rows, dtype=np.float64).reshape(len(traces), len(measurable), len(objectives))
-        return scores
+    # Scores: conversation x setting, the present one first, x objective; no number for one that may not be chosen.
+    settings, search = settings_to_try(values, trials, seed)
+    with_present: list[Setting] = [{}, *settings]
+    is_allowed = [not is_below(budget, setting, values, floor) for setting in with_present]
+    measurable = [setting for setting, allowed in zip(with_present, is_allowed, strict=True) if allowed]
+    work = partial(measured, budget, measurable, objectives, present_policy, values, options)
+    rows = answers_of(work, list(traces), workers, client, progress)
+    scores = np.full((len(traces), len(with_present), len(objectives)), np.nan)
+    scores[:, is_allowed] = np.array(rows, dtype=np.float64).reshape(len(traces), len(measurable), len(objectives))
 
-    settings, scores, how = searched(values, trials, seed, chosen_on, len(objectives), measure)
     left_out = [why_not(budget, setting, values, floor, scores[:, 1 + row]) for row, setting in enumerate(settings)]
     table = _table(settings, list(objectives), scores, chosen_on, left_out)
     means = scores[chosen_on].mean(axis=0)
@@ -250,7 +246,7 @@ def tune(
         scores=scores,
         parts=(chosen_on, held_out),
         seed=seed,
-        search=how,
+        search=search,
         row=choice,
         stays=stays,
         notices=tuple(notices),
@@ -266,11 +262,6 @@ def _needed_prices(objective: str, given: Prices | str | None) -> Prices | None:
         known = "the price of input is needed"
         raise ValueError(f"a cost without prices; {known}; give prices=bk.cost.prices('gpt-4o'), or the model's name")
     return prices
-
-
-def _of_rounds(progress: Progress | None, number: int, rounds: int) -> Progress | None:
-    """Tell how many conversations are done in all rounds together."""
-    return None if progress is None else lambda done, of: progress(number * of + done, rounds * of)
 
 
 def named_objective(objective: str | Objective, summaries: Summaries = "lost") -> tuple[str, Objective]:
