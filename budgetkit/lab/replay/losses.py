@@ -20,14 +20,15 @@ from budgetkit.plan.items import Flags, Ints
 from budgetkit.pruning.history import NEVER
 
 
-def losses(outcome: Replay, found: pd.DataFrame | None = None) -> pd.DataFrame:
+@renamed(found="pairs")
+def losses(outcome: Replay, pairs: pd.DataFrame | None = None) -> pd.DataFrame:
     """Say for each request how much of the evidence that it needs it still holds.
 
     Parameters
     ----------
     outcome : Replay
         What :func:`budgetkit.replay` returned.
-    found : DataFrame, optional
+    pairs : DataFrame, optional
         What needs what, as :func:`budgetkit.lab.replay.evidence.evidence` lists it.
 
     Returns
@@ -46,8 +47,9 @@ def losses(outcome: Replay, found: pd.DataFrame | None = None) -> pd.DataFrame:
     >>> bool((losses(outcome)["share"].dropna() == 1).all())
     True
     """
-    pairs = evidence(outcome.trace) if found is None else found
-    sents, (at, needs, there) = outcome.placed.sents, needed_there(outcome, pairs)
+    pairs = evidence(outcome.trace) if pairs is None else pairs
+    sents = outcome.placed.sents
+    at, needs, there = needed_there(outcome, pairs)
     needed = np.bincount(at, minlength=len(sents))
     present = np.bincount(at[there], minlength=len(sents))
     possible = _possible(outcome, needs, at)
@@ -78,14 +80,15 @@ def needed_there(outcome: Replay, pairs: pd.DataFrame) -> tuple[Ints, Ints, Flag
 
 
 def _came_back(outcome: Replay, needs: Ints, at: Ints) -> Flags:
-    back = {(request, slot) for request, found in enumerate(outcome.returned) for slot in found}
+    back = {(request, slot) for request, slots in enumerate(outcome.returned) for slot in slots}
     return np.array([pair in back for pair in zip(at.tolist(), needs.tolist(), strict=True)], dtype=np.bool_)
 
 
 def _possible(outcome: Replay, needs: Ints, at: Ints) -> Ints:
     """Return how many needed pairs fit into each request, the smallest first; the last counts by the part that fits."""
-    limits, tokens = outcome.columns[outcome.section]["limit"], outcome.placed.tokens
-    found = np.zeros(len(limits), dtype=np.int64)
+    limits = outcome.columns[outcome.section]["limit"]
+    tokens = outcome.placed.tokens
+    possible = np.zeros(len(limits), dtype=np.int64)
     for request in np.unique(at).tolist():
         slots, pairs = np.unique(needs[at == request], return_counts=True)
         size = np.where(outcome.placed.prunable[slots], tokens[slots], 0)
@@ -94,17 +97,17 @@ def _possible(outcome: Replay, needs: Ints, at: Ints) -> Ints:
         ends = np.cumsum(size[order])
         part = np.clip((room - (ends - size[order])) / np.maximum(size[order], 1), 0, 1)
         part[size[order] == 0] = 1
-        found[request] = int((part * pairs[order]).sum() + 1e-9)
-    return found
+        possible[request] = int((part * pairs[order]).sum() + 1e-9)
+    return possible
 
 
-@renamed(count="counter")
+@renamed(count="counter", found="pairs")
 def evidence_shares(
     trace: AnyTrace,
     budget: AnyBudget,
     policies: AnyPolicies,
     caps: Iterable[int],
-    found: pd.DataFrame | None = None,
+    pairs: pd.DataFrame | None = None,
     **options: Any,
 ) -> pd.DataFrame:
     """Say how much evidence is left under several policies and history budgets.
@@ -119,7 +122,7 @@ def evidence_shares(
         By the name they are to have; or names of `budgetkit.pruning.policies.NAMED`.
     caps : iterable of int
         History budgets, in tokens.
-    found : DataFrame, optional
+    pairs : DataFrame, optional
         What needs what, as :func:`budgetkit.lab.replay.evidence.evidence` lists it.
     **options
         Options of :func:`budgetkit.replay`.
@@ -149,7 +152,7 @@ def evidence_shares(
     if budget.remainder is None:
         names = quoted(budget.sections)
         raise ValueError(f"this budget names no remainder; its sections are {names}; pass remainder=... to Budget")
-    pairs = evidence(trace) if found is None else found
+    pairs = evidence(trace) if pairs is None else pairs
     by_name = policies_of(policies)
     rows = []
     for cap in caps:
@@ -157,11 +160,22 @@ def evidence_shares(
         capped = budget.assign(**{budget.remainder: {"cap": cap, "floor": min(cap, budget.floors[budget.remainder])}})
         for name, policy in by_name.items():
             outcome = replay(trace, capped, policy, **options)
-            lost, totals = losses(outcome, pairs), outcome.totals()
-            needed, present = int(lost["needed"].sum()), int(lost["present"].sum())
-            share = present / needed if needed else float("nan")
-            possible = lost["possible"].sum() / needed if needed else float("nan")
-            cost = totals["cached_share"], totals["relative_cost"]
-            rows.append((name, cap, needed, present, share, possible, *cost, lost["source"].iloc[0]))
+            by_request = losses(outcome, pairs)
+            totals = outcome.totals()
+            needed = int(by_request["needed"].sum())
+            present = int(by_request["present"].sum())
+            possible = int(by_request["possible"].sum())
+            row = {
+                "policy": name,
+                "cap": cap,
+                "needed": needed,
+                "present": present,
+                "share": present / needed if needed else float("nan"),
+                "possible": possible / needed if needed else float("nan"),
+                "cached_share": totals["cached_share"],
+                "relative_cost": totals["relative_cost"],
+                "source": by_request["source"].iloc[0],
+            }
+            rows.append(row)
     columns = ["policy", "cap", "needed", "present", "share", "possible", "cached_share", "relative_cost", "source"]
     return pd.DataFrame(rows, columns=columns)

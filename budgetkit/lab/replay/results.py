@@ -163,9 +163,17 @@ class Replay:
         """
         frames = []
         for section, column in self.columns.items():
-            asked, tokens = column["demand"] if section != self.section else self._demand(), self.granted[section]
-            rows = {**self._places, "section": section, "demand": asked, "limit": column["limit"], "tokens": tokens}
-            frames.append(pd.DataFrame({**rows, "cut": np.maximum(asked - tokens, 0)}))
+            demand = self._demand() if section == self.section else column["demand"]
+            tokens = self.granted[section]
+            rows = {
+                **self._places,
+                "section": section,
+                "demand": demand,
+                "limit": column["limit"],
+                "tokens": tokens,
+                "cut": np.maximum(demand - tokens, 0),
+            }
+            frames.append(pd.DataFrame(rows))
         return pd.concat(frames, ignore_index=True)
 
     @property

@@ -55,25 +55,26 @@ def section_orders(outcome: Replay, *orders: Sequence[str]) -> pd.DataFrame:
     >>> trace = bk.load_trace("support-chat")
     >>> budget = bk.presets.working_memory(16_000, output=1_000)
     >>> outcome = bk.replay(trace, budget, bk.policies.OldestFirst(), cache=bk.prompt_cache.CACHES["openai"])
-    >>> found = section_orders(outcome)
-    >>> bool(found["relative_cost"][1] < found["relative_cost"][0])
+    >>> orders = section_orders(outcome)
+    >>> bool(orders["relative_cost"][1] < orders["relative_cost"][0])
     True
     """
     contents = [_contents(outcome, number) for number in range(1, len(outcome.over) + 1)]
     present = list(dict.fromkeys([*outcome.budget.sections, *(section for content in contents for section in content)]))
-    listed: dict[str, Sequence[str]] = {"present": present, "stable": _stable(outcome, present, contents)}
+    orders_by_name: dict[str, Sequence[str]] = {"present": present, "stable": _stable(outcome, present, contents)}
     for number, order in enumerate(orders, 1):
         if sorted(order) != sorted(present):
             raise ValueError(f"an order of {quoted(order)}; the sections are {quoted(present)}; name each once")
-        listed[str(number)] = order
-    table = pd.DataFrame([_priced(outcome, name, order, contents) for name, order in listed.items()])
+        orders_by_name[str(number)] = order
+    table = pd.DataFrame([_priced(outcome, name, order, contents) for name, order in orders_by_name.items()])
     table["saved"] = 1 - table["relative_cost"] / table["relative_cost"][0]
     return table
 
 
 def _contents(outcome: Replay, number: int) -> Contents:
     """List what stands in each section of a request, each part with its size; a section that is cut is one part."""
-    request, ledger = outcome.placed.requests[number - 1], outcome.placed.ledger
+    request = outcome.placed.requests[number - 1]
+    ledger = outcome.placed.ledger
     contents: Contents = {}
     for item in ledger.schemas:
         contents.setdefault(item.section, []).append(("schemas", item.tokens))
@@ -125,10 +126,11 @@ def _priced(outcome: Replay, name: str, order: Sequence[str], contents: Sequence
     lines = [[part for section in order for part in content.get(section, ())] for content in contents]
     sent = _array(sum(tokens for _, tokens in line) for line in lines)
     equal = _array([0, *(_shared(before, now) for before, now in zip(lines, lines[1:], strict=False))])
-    head, key = np.minimum(outcome.placed.head(), sent), (outcome.trace.messages, outcome.placed.requests)
-    cached, written = (
-        int(part.sum()) for part in outcome.cache.split(sent, head, equal, pauses(*key), new_blocks(*key))
-    )
+    head = np.minimum(outcome.placed.head(), sent)
+    messages = outcome.trace.messages
+    requests = outcome.placed.requests
+    parts = outcome.cache.split(sent, head, equal, pauses(messages, requests), new_blocks(messages, requests))
+    cached, written = (int(part.sum()) for part in parts)
     whole = int(outcome.sent.sum())
     sums = {"sent": whole, "cached": cached, "written": written, "fresh": whole - cached - written}
     cost = outcome.cache.relative_cost(cached, written, sums["fresh"])

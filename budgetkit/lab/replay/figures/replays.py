@@ -183,9 +183,9 @@ def _draw_ranking(table: pd.DataFrame) -> Spec:
 
 
 def _ranked(row: dict[str, Any]) -> str:
-    kept = row.get("evidence", np.nan)
+    share = row.get("evidence", np.nan)
     cost = "" if np.isnan(row["cost"]) else f", {dollars(row['cost'])}"
-    evidence = "" if np.isnan(kept) else f", {kept:.0%} of what is needed"
+    evidence = "" if np.isnan(share) else f", {share:.0%} of what is needed"
     return f"{row['relative_cost']:.2f} x{cost}<br>{row['cached_share']:.0%} cached{evidence}"
 
 
