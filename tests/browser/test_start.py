@@ -28,7 +28,8 @@ def test_after_run_all_the_explorer_stands_in_sight(notebook: Callable[..., Note
     first.resize(width, height)
     first.run_all()
     expect_in_sight(first.page)
-    expect(first.page.locator(".jp-Notebook .jp-Cell").last).to_contain_text("DesignCard")
+    expect(first.page.locator(".jp-Notebook .jp-CodeCell").first).to_contain_text("DesignCard")
+    assert first.page.evaluate("document.querySelector('.jp-WindowedPanel-outer').scrollTop") == 0
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+import budgetkit as bk
+
 CHECKOUT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((CHECKOUT / "notebooks").glob("*.ipynb"))
 FIRST = CHECKOUT / "notebooks" / "00-start.ipynb"
@@ -25,7 +27,7 @@ SHOWS = re.compile(r"(\w+\.)?(figures\.\w+|\w+Explorer|DesignCard|App|display)")
 
 Cell = dict[str, Any]
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-# The first notebook ends with the explorer and has nothing under it, so it stores nothing.
+# What the first notebook stored would stand above the explorer's end, and Run All would scroll away from it.
 each_that_stores = pytest.mark.parametrize(
     "path", [path for path in NOTEBOOKS if path != FIRST], ids=lambda path: path.stem
 )
@@ -141,11 +143,32 @@ def test_the_rule_knows_a_figure_when_it_sees_one(cells: list[str], shown: bool)
     assert shows_a_figure(trees[-1], figures) is shown
 
 
-def test_the_first_notebook_is_one_short_text_and_the_explorer_last() -> None:
-    text, cell = json.loads(FIRST.read_text(encoding="utf-8"))["cells"]
+def test_the_first_notebook_begins_with_one_short_text_and_the_explorer() -> None:
+    text, cell = json.loads(FIRST.read_text(encoding="utf-8"))["cells"][:2]
     assert len("".join(text["source"]).split()) < 40
     assert len([*filter(None, source(cell).splitlines())]) == 2
     assert ast.unparse(tree(cell).body[-1]).startswith("bk.DesignCard(")
+
+
+def test_the_first_notebook_teaches_five_ideas_each_with_its_picture() -> None:
+    """On 0.2.0 it had the explorer alone, and nobody said what its words mean."""
+    cells = json.loads(FIRST.read_text(encoding="utf-8"))["cells"][2:]
+    texts = ["".join(cell["source"]) for cell in cells[::2]]
+    ideas = ["The window", "Claims", "The shared pool", "The history", "A wrong count"]
+    assert [re.match(r"\*\*(.+?)\.?\*\*", text)[1] for text in texts] == ideas  # type: ignore[index]
+    for picture in cells[1::2]:
+        assert len(source(picture).splitlines()) <= 2
+        assert shows_a_figure(tree(picture), set()), source(picture)
+
+
+def test_the_number_that_the_first_notebook_names_is_what_its_picture_shows() -> None:
+    budget = bk.presets.chat(8_192)
+    exact, rough = (
+        bk.load_trace("mixed-language").demand(bk.counter(name), roles=budget.roles) for name in ("gpt-4o", "chars/4")
+    )
+    row = bk.figures.counter_error.table(budget, exact, rough).iloc[-1]
+    first = bk.figures.turns.table(budget, exact).query("cut > 0")["turn"].min()
+    assert (row["turn"], row["error"], row["shift"], first) == (35, -1_724, 0, 11)
 
 
 @pytest.mark.parametrize("name", ["00-start", "04-explore"])
