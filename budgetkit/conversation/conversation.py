@@ -12,6 +12,7 @@ import time
 from asyncio import sleep
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
+from functools import cached_property
 from threading import get_ident
 from typing import Any, get_args
 
@@ -23,7 +24,8 @@ from budgetkit.conversation.reading import read
 from budgetkit.conversation.request import Request
 from budgetkit.conversation.returning import Archive
 from budgetkit.conversation.running_ledger import Rules, RunningLedger
-from budgetkit.conversation.saving import refused, restored, saved
+from budgetkit.conversation.saved_settings import SavedSettings, refused, settings_of, warn_of_changes
+from budgetkit.conversation.saving import restored, saved
 from budgetkit.conversation.shortening import placeholder
 from budgetkit.counters.locks import ForkSafeLock
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
@@ -143,6 +145,9 @@ class Conversation:
         schemas = [dict(schema) for schema in read_tools(tools).listed]
         ledger = RunningLedger(rules, schemas, archive=archive)
         self._engine = Engine(budget, self.policy, ledger, tell, shorten, overrun, start_on)
+        self._model = model
+        self._roles = roles
+        self._section = section
         self._inbox: list[Message] = []
         self._lock = ForkSafeLock()
         self._busy = ForkSafeLock()
@@ -250,8 +255,8 @@ class Conversation:
         Returns
         -------
         str
-            JSON: its budget, its messages and what has become of them. Policy, counter and summariser are code and
-            are given again.
+            JSON: its budget and settings, its messages and what has become of them. Of a function there is only its
+            name; what writes summaries is passed again.
         """
         while True:
             with self._lock:
@@ -264,9 +269,27 @@ class Conversation:
                         self._busy.release()
             time.sleep(0.0005)  # a request that waits for nobody is under way in another thread
 
+    @cached_property
+    def _settings(self) -> SavedSettings:
+        engine = self._engine
+        return settings_of(
+            policy=self.policy,
+            counter=engine.ledger.rules.count,
+            framing=engine.ledger.rules.framing,
+            model=self._model,
+            roles=self._roles,
+            section=self._section,
+            shorten=engine.shorten,
+            tell=engine.tell,
+            overrun=engine.overrun,
+            start_on=engine.start_on,
+        )
+
     def _saved(self) -> dict[str, Any]:
         engine = self._engine
-        return saved(self.budget, engine.ledger, engine.standing, self._inbox, engine.sent, engine.requests)
+        return saved(
+            self.budget, self._settings, engine.ledger, engine.standing, self._inbox, engine.sent, engine.requests
+        )
 
     def _end_request(self) -> None:
         with self._lock:
@@ -285,7 +308,8 @@ class Conversation:
         text : str
             As :meth:`to_json` made it.
         policy, counter, **more
-            As for the conversation that was saved; budget and tools are in the text.
+            As for a new conversation; what is left out is as it was. Only code has to be passed again: a function that
+            counts, ranks or writes summaries. A text of 0.2.0 has no settings: pass those that it had.
 
         Returns
         -------
@@ -295,24 +319,41 @@ class Conversation:
         Raises
         ------
         ValueError
-            If the text is no saved conversation.
+            If the text is no saved conversation, code is missing, or what is passed counts in another way than what
+            was saved.
+
+        Warns
+        -----
+        UserWarning
+            If another policy, budget or way to make requests is passed than it had; it goes on with that.
 
         Examples
         --------
-        >>> from budgetkit import Budget, Allocation
-        >>> talk = Conversation(Budget(100, (), [Allocation("history"), Allocation("current")]))
+        >>> from budgetkit import Budget, Allocation, policies
+        >>> talk = Conversation(Budget(100, (), [Allocation("history"), Allocation("current")]), "last turns")
         >>> talk.add({"role": "user", "content": "Hello world"})
-        >>> Conversation.from_json(talk.to_json()).request().tokens == talk.request().tokens
-        True
+        >>> again = Conversation.from_json(talk.to_json())
+        >>> again.policy, again.request().tokens == talk.request().tokens
+        (SlidingWindow(), True)
         """
-        budget, fill = restored(text)
+        file = restored(text)
+        given = {"policy": policy, "counter": counter, **more}
+        given = {name: value for name, value in given.items() if value is not None}
+        # a text of 0.2.0 has no settings; its requests began with any message
+        settings: dict[str, Any] = {"start_on": "any"} if file.settings is None else file.settings.keywords(given)
+        keywords = {"budget": file.budget} | settings | given
         try:
-            made = cls(budget, policy, counter, **more)
+            conversation = cls(**keywords)
         except LookupError as error:
             raise refused(error) from error
-        engine = made._engine
-        engine.standing, made._inbox, engine.sent, engine.requests = fill(engine.ledger)
-        return made
+        if conversation.budget != file.budget:
+            warn_of_changes([("budget", brief(file.budget), brief(conversation.budget))])
+        if file.settings is not None:
+            file.settings.compare(conversation._settings, given.keys())
+
+        engine = conversation._engine
+        engine.standing, conversation._inbox, engine.sent, engine.requests = file.fill(engine.ledger)
+        return conversation
 
     @property
     def _stages(self) -> tuple[Policy, ...]:

@@ -1,7 +1,7 @@
 """A running conversation as plain data and back: only what is still there, numbered anew, so that it stays small.
 
     {"budgetkit": 2, "budget": {...}, "section": "history", "tools": [...], "inbox": [...], "sent": [...],
-     "requests": 3,
+     "requests": 3, "settings": {...},
      "conversation": {
          "slots":  [{"unit": 0, "tokens": 9, "turn": 1, "is_result": false, "importance": 0, "size": 9, "state": 1,
                      "role": "user"}, ...],
@@ -9,7 +9,8 @@
                      "present": "current", "stamp": 1, "sent": true}, ...], ...}}
 
 A slot is a message's place in the conversation; a line is a message that is or will be sent. Every field has its name.
-Version 1, which 0.2.0 wrote, had rows without names; it is read as well.
+The settings stand in :mod:`budgetkit.conversation.saved_settings`. Version 1, which 0.2.0 wrote, had rows without names
+and no settings; it is read as well.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ from typing import Any, Final, TypeVar
 from budgetkit import state
 from budgetkit.budget import Budget
 from budgetkit.budget.amounts import MOST_TOKENS
-from budgetkit.budget.quoting import brief, one_line
+from budgetkit.budget.quoting import brief
 from budgetkit.conversation.returning import Archive
 from budgetkit.conversation.running_ledger import Line, RunningLedger
+from budgetkit.conversation.saved_settings import SavedSettings, refused
 from budgetkit.message import Message
 from budgetkit.plan.allocating import with_undeclared
 from budgetkit.plan.item import Item
@@ -154,7 +156,13 @@ _FIRST_VERSION: Final[Mapping[str, type]] = {
 
 
 def saved(
-    budget: Budget, ledger: RunningLedger, standing: Standing, inbox: Sequence[Message], sent: list[int], requests: int
+    budget: Budget,
+    settings: SavedSettings,
+    ledger: RunningLedger,
+    standing: Standing,
+    inbox: Sequence[Message],
+    sent: list[int],
+    requests: int,
 ) -> dict[str, Any]:
     """Return a conversation as plain data."""
     conversation = {name: _written(part) for name, part in vars(packed(ledger, standing)).items()}
@@ -163,6 +171,7 @@ def saved(
     return {
         "budgetkit": VERSION,
         "budget": state.to_dict(budget)["budget"],
+        "settings": vars(settings),
         "section": ledger.rules.section,
         "tools": list(ledger.tools),
         "conversation": conversation,
@@ -177,21 +186,32 @@ def _written(part: Any) -> Any:
     return [vars(row) if type(row) in _ROWS else row for row in part] if isinstance(part, list) else part
 
 
-def restored(text: str) -> tuple[Budget, Callable[[RunningLedger], Filled]]:
-    """Return the budget of a saved conversation, and a function that fills a ledger with what was said."""
+@dataclass(frozen=True)
+class SavedConversation:
+    """What a text holds: budget, settings where it has them, and a function that fills a ledger with the messages."""
+
+    budget: Budget
+    settings: SavedSettings | None
+    fill: Callable[[RunningLedger], Filled]
+
+
+def restored(text: str) -> SavedConversation:
+    """Read a saved conversation."""
     try:
         data = json.loads(text)
         version = data["budgetkit"]
         budget = state.from_dict({"budgetkit": BUDGET_VERSION, "budget": data["budget"]})
         if version not in (1, VERSION) or isinstance(version, bool) or not isinstance(budget, Budget):
             raise ValueError(f"version {brief(version)} is not known, {VERSION} is")
+        settings = _read(SavedSettings, data["settings"], "its settings") if "settings" in data else None
+        section = _plain(str, "text")(data["section"], "its section")
     except (ValueError, TypeError, LookupError) as error:
         raise refused(error) from error
 
     def fill(ledger: RunningLedger) -> Filled:
-        if ledger.rules.section != data.get("section"):
+        if ledger.rules.section != section:
             raise ValueError(
-                f"the saved conversation prunes {brief(data.get('section'))}, this one {brief(ledger.rules.section)}; "
+                f"the saved conversation prunes {brief(section)}, this one {brief(ledger.rules.section)}; "
                 "give the roles and the section that it had"
             )
         try:
@@ -209,7 +229,7 @@ def restored(text: str) -> tuple[Budget, Callable[[RunningLedger], Filled]]:
             raise refused(error) from error
         return standing, inbox, sent, requests
 
-    return budget, fill
+    return SavedConversation(budget=budget, settings=settings, fill=fill)
 
 
 def _named(conversation: Mapping[str, Any]) -> dict[str, Any]:
@@ -298,8 +318,10 @@ _READERS: Final[Mapping[str, Callable[[Any, str], Any]]] = {
     "int": _whole,
     "bool": _plain(bool, "truth value"),
     "str": _plain(str, "text"),
+    "str | None": _plain((str, type(None)), "text"),
     "float": _plain((int, float), "number"),
     "Raw": _plain(dict, "object"),
+    "Raw | None": _plain((dict, type(None)), "object"),
     "list[int]": _whole_numbers,
     "list[str]": _texts,
     "list[Raw]": _list_of(_plain(dict, "object")),
@@ -338,12 +360,6 @@ def _sections(ledger: RunningLedger, standing: Standing) -> list[str]:
     lines = [name for line in (*ledger.lines.values(), *standing.values()) for name in (line.past, line.present)]
     turn = (past for past, _ in ledger.this_turn.values())
     return [*dict.fromkeys([*ledger.demand(), *ledger.past, *ledger.present, *lines, *turn])]
-
-
-def refused(error: Exception) -> ValueError:
-    """Say why a text is no saved conversation."""
-    said = one_line(str(error) if isinstance(error, ValueError) else f"{type(error).__name__} {error}")
-    return ValueError(f"no saved conversation: {said}; give the whole text that to_json made")
 
 
 def packed(ledger: RunningLedger, standing: Standing) -> SavedState:

@@ -1,0 +1,297 @@
+"""What a conversation is set to, as plain data and back: its policy, what counts, and how requests are made.
+
+    {"policy": {"class": "SlidingWindow", "turns": 2}, "counter": {"name": "gpt-4o"}, "framing": {"name": "counter"},
+     "roles": null, "section": null, "shorten": true, "tell": false, "overrun": "warn", "start_on": "user"}
+
+What is a value is saved whole and made again. What is code, such as a counting function, is saved by its name alone:
+whoever loads the conversation passes it again, and the name tells whether it is the same.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from decimal import Decimal
+from typing import Any, Final
+
+from budgetkit.budget.amounts import Share
+from budgetkit.budget.quoting import brief, one_line
+from budgetkit.counters import counter as counter_of
+from budgetkit.counters.given import FunctionCounter
+from budgetkit.pruning import policies
+from budgetkit.pruning.policies import Policy, PruningContext
+from budgetkit.requests import FRAMINGS, Framing, ToolConstants, framing_for, framing_of
+from budgetkit.trace.sections import Roles
+
+Raw = dict[str, Any]
+#: The key that names code, which no file can hold.
+CODE: Final = "code"
+#: The name of the framing that goes with the counter.
+BY_COUNTER: Final = "counter"
+#: The classes whose values are saved field by field.
+_KINDS: Final[Mapping[str, Any]] = {
+    kind.__name__: kind
+    for kind in [*vars(policies).values(), Framing, ToolConstants, Share]
+    if isinstance(kind, type) and is_dataclass(kind)
+}
+#: The sizes in a file rest on these: under another one the conversation would hold two kinds of tokens.
+_MEASURES: Final = ("counter", "framing", "roles", "section")
+_LEAST: Final = PruningContext(tokens=100, limit=50, others=10, usable=60, window=80, turn=3, messages=4)
+
+
+@dataclass(frozen=True)
+class SavedSettings:
+    """Each setting of a conversation as plain data; `keywords` makes arguments of them again."""
+
+    policy: Raw
+    counter: Raw
+    framing: Raw
+    roles: Raw | None
+    section: str | None
+    shorten: bool
+    tell: bool
+    overrun: str
+    start_on: str
+
+    def keywords(self, given: Collection[str]) -> Raw:
+        """Return the arguments that a conversation had, but for those that are given.
+
+        A model that is given decides on counter and framing, as it does for a new conversation.
+        """
+        decided = {*given, "counter", "framing"} if "model" in given else given
+        names = [name for name in _READERS if name not in decided]
+        for name in names:
+            _refuse_code(name, getattr(self, name))
+        try:
+            return {name: _READERS[name](getattr(self, name)) for name in names}
+        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
+            raise refused(error) from error
+
+    def compare(self, now: SavedSettings, given: Collection[str]) -> None:
+        """Refuse what is given and measures otherwise than before, and warn of all else that is not what it was."""
+        given = {*given, "counter", "framing"} if "model" in given else given
+        changes = list(self._changes(now))
+        for name, before, after in changes:
+            if name in given and name in _MEASURES and not _is_code(before) and not _is_code(after):
+                raise ValueError(
+                    f"the saved conversation has the {name} {_shown(before)}, and {_shown(after)} is given; its sizes "
+                    f"are saved in tokens of the first; leave {name}= out, or add its messages to a new Conversation"
+                )
+        warn_of_changes([(name, _shown(before), _shown(after)) for name, before, after in changes])
+
+    def _changes(self, now: SavedSettings) -> Iterator[tuple[str, Any, Any]]:
+        for field in fields(self):
+            before = getattr(self, field.name)
+            after = getattr(now, field.name)
+            if before != after:
+                yield field.name, before, after
+
+
+def refused(error: Exception) -> ValueError:
+    """Say why a text is no saved conversation."""
+    reason = one_line(str(error) if isinstance(error, ValueError) else f"{type(error).__name__} {error}")
+    return ValueError(f"no saved conversation: {reason}; give the whole text that to_json made")
+
+
+def warn_of_changes(changes: list[tuple[str, str, str]]) -> None:
+    """Say which settings are others than those of the saved conversation."""
+    for name, before, after in changes:
+        warnings.warn(
+            f"the saved conversation has the {name} {before}, and goes on with {after}; leave {name}= out to keep it",
+            stacklevel=6,
+        )
+
+
+def settings_of(
+    policy: Policy,
+    counter: Any,
+    framing: Framing,
+    model: Any,
+    roles: Roles | None,
+    **rest: Any,
+) -> SavedSettings:
+    """Return a conversation's settings as plain data."""
+    return SavedSettings(
+        policy=plain_value(policy),
+        counter=_plain_counter(counter),
+        framing=_plain_framing(framing, counter, model),
+        roles=_plain_roles(roles),
+        **rest,
+    )
+
+
+def plain_value(value: Any) -> Any:
+    """Return a policy, or a part of one, as plain data.
+
+    Examples
+    --------
+    >>> plain_value(policies.TriggerTarget(target=Share(0.5)))
+    {'class': 'TriggerTarget', 'target': {'class': 'Share', 'ratio': '0.5'}}
+    """
+    if isinstance(value, Share):
+        limits = {name: getattr(value, name) for name in ("at_least", "at_most") if getattr(value, name)}
+        return {"class": "Share", "ratio": str(Decimal(str(value.ratio))), **limits}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple):
+        return [plain_value(entry) for entry in value]
+    if isinstance(value, Mapping):
+        return {name: plain_value(entry) for name, entry in value.items()}
+    if not is_dataclass(value) or isinstance(value, type):
+        return {CODE: code_name(value)}
+
+    name = type(value).__name__
+    kind = {"class": name} if _KINDS.get(name) is type(value) else {CODE: code_name(value)}
+    return kind | {
+        field.name: plain_value(getattr(value, field.name))
+        for field in fields(value)
+        if field.init and getattr(value, field.name) != _default(field)
+    }
+
+
+def _default(field: Any) -> Any:
+    return field.default if field.default_factory is MISSING else field.default_factory()
+
+
+def read_value(data: Any) -> Any:
+    """Return what `plain_value` wrote.
+
+    Examples
+    --------
+    >>> read_value({"class": "SlidingWindow", "turns": 2})
+    SlidingWindow(2)
+    """
+    if isinstance(data, list):
+        return tuple(read_value(entry) for entry in data)
+    if not isinstance(data, Mapping):
+        return data
+    values = {name: read_value(entry) for name, entry in data.items() if name not in ("class", CODE)}
+    if "class" not in data:
+        return values
+    if data["class"] not in _KINDS:
+        raise ValueError(f"no class {brief(data['class'])}; known are {', '.join(_KINDS)}; save it again")
+    return _KINDS[data["class"]](**values)
+
+
+def code_name(value: Any) -> str:
+    """Return what code is called; a function's line is left out, since it moves when a program is edited."""
+    function = value.function if isinstance(value, FunctionCounter) else value
+    return str(getattr(function, "__qualname__", type(function).__qualname__))
+
+
+def _plain_roles(roles: Roles | None) -> Raw | None:
+    if roles is None:
+        return None
+    return {CODE: code_name(roles)} if callable(roles) else {"table": dict(roles)}
+
+
+def _plain_counter(counter: Any) -> Raw:
+    name = getattr(counter, "name", None)
+    if isinstance(name, str) and _opens_nothing(name):
+        try:
+            if counter_of(name) == counter:
+                return {"name": name}
+        except (LookupError, ValueError, TypeError):
+            pass  # a counter of somebody's own goes by no name
+    return {CODE: code_name(counter)}
+
+
+def _opens_nothing(name: str) -> bool:
+    """Say whether a counter's name stands for nothing on the disk of whoever loads it."""
+    return not (name.endswith(".json") or "tokenizer " in name or name.partition(":")[0] in ("mistral", "litellm"))
+
+
+def _plain_framing(framing: Framing, counter: Any, model: Any) -> Raw:
+    if framing == framing_of(counter):
+        return {"name": BY_COUNTER}
+    for name, known in FRAMINGS.items():
+        if framing == known:
+            return {"name": name}
+    if isinstance(model, str) and framing == framing_for(model):
+        return {"model": model}
+    if framing.rules is None:
+        return dict(plain_value(framing))
+    return {CODE: code_name(framing.rules)}
+
+
+def _read_policy(data: Raw) -> Policy:
+    policy = read_value(data)
+    if not isinstance(policy, Policy):
+        raise ValueError(f"its policy is {brief(policy)}, which is no policy")
+    # a field of a wrong type fails here, and not at some later request
+    for stage in policy.stages:
+        stage.cuts(_LEAST)
+    policy.last_resort(_LEAST)
+    policy.arriving(100, True)
+    return policy
+
+
+def _read_counter(data: Raw) -> Any:
+    name = data["name"]
+    if not isinstance(name, str) or not _opens_nothing(name):
+        raise ValueError(f"its counter is {brief(name)}, which is no name of one")
+    return counter_of(name)
+
+
+def _read_framing(data: Raw) -> Framing | None:
+    if data.get("name") == BY_COUNTER:
+        return None
+    if "name" in data:
+        return FRAMINGS[data["name"]]
+    if "model" in data:
+        return framing_for(data["model"])
+    framing = read_value(data)
+    if not isinstance(framing, Framing):
+        raise ValueError(f"its framing is {brief(framing)}, which is no framing")
+    framing.request([{"role": "user", "content": ""}], len)
+    return framing
+
+
+def _read_roles(data: Raw | None) -> Raw | None:
+    if data is None:
+        return None
+    table: Raw = data["table"]
+    if not all(isinstance(section, str) for section in table.values()):
+        raise ValueError(f"its roles are {brief(table)}; known is the name of a section for each role")
+    return table
+
+
+def _refuse_code(name: str, data: Raw) -> None:
+    """Refuse to go on without what only the program has."""
+    if code := _code_in(data):
+        raise ValueError(
+            f"the {name} of the saved conversation is or holds {brief(code)}, code that a file cannot hold; "
+            f"pass {name}= as it was when the conversation was made"
+        )
+
+
+def _code_in(data: Any) -> str | None:
+    if isinstance(data, Mapping):
+        return str(data[CODE]) if isinstance(data.get(CODE), str) else _code_in(list(data.values()))
+    if isinstance(data, list):
+        return next((code for entry in data if (code := _code_in(entry))), None)
+    return None
+
+
+def _is_code(data: Any) -> bool:
+    return _code_in(data) is not None
+
+
+def _shown(data: Any) -> str:
+    """Write a setting as a reader would."""
+    if not isinstance(data, Mapping):
+        return brief(data)
+    if "class" not in data:
+        return brief(next(iter(data.values()), None))
+    parts = [f"{name}={_shown(value)}" for name, value in data.items() if name != "class"]
+    return one_line(f"{data['class']}({', '.join(parts)})")
+
+
+_READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "policy": _read_policy,
+    "counter": _read_counter,
+    "framing": _read_framing,
+    "roles": _read_roles,
+    **dict.fromkeys(("section", "shorten", "tell", "overrun", "start_on"), lambda value: value),
+}
