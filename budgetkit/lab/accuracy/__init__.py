@@ -11,6 +11,18 @@ documents cancel, so the buffer belongs to the window, not to the document.
 from budgetkit.lab.accuracy.bounds import bounds, certify
 from budgetkit.lab.accuracy.buffers import Buffer, buffer_for, consequences, read_off
 from budgetkit.lab.accuracy.errors import compare, summary
+from budgetkit.lab.accuracy.kinds import kinds_of
 from budgetkit.lab.accuracy.ways import ways
 
-__all__ = ["Buffer", "bounds", "buffer_for", "certify", "compare", "consequences", "read_off", "summary", "ways"]
+__all__ = [
+    "Buffer",
+    "bounds",
+    "buffer_for",
+    "certify",
+    "compare",
+    "consequences",
+    "kinds_of",
+    "read_off",
+    "summary",
+    "ways",
+]

@@ -1,0 +1,241 @@
+"""Windows of one kind of text that is known: how far the next source of that kind may lie from those that were seen.
+
+    y         = log(exact / estimate)                       of a source of a kind (a class in a language, say)
+    expected  = w x mean of the kind + (1 - w) x mean of all kinds beside it,     w = n t / (n t + s)
+    variance  = s + (1 - w) t + (1 - w)^2 x variance of that mean
+    score     = (y of a window - expected without its source) / sqrt(variance without its source)
+    ratio     = exp(expected + score of any source x sqrt(variance))
+
+n sources of the kind were seen; s is the variance between sources of one kind, t that between kinds of one class. It is
+the credibility of H. Bühlmann, "Experience rating and credibility", 1967, as a prediction. That scores of all sources
+spread alike is the one thing that is taken for granted; how they spread is not, it is what was seen of them. So the
+arithmetic of :mod:`budgetkit.promise` holds for the next source: of n sources, fewer may overflow than the risk says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from budgetkit.lab.accuracy.resampled import DRAWN, EACH, REPEATS
+from budgetkit.promise import FEWEST_FOR_A_GAIN
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+_WINDOWS = 40  # drawn of each source in each kind
+_PRIOR_SOURCES, _PRIOR_KINDS = 5, 3  # of all classes, that a class's own variances are drawn toward
+_LEAST_VARIANCE = 1e-8
+_SIZES_BETWEEN_DOUBLES = 4  # a size is rounded to one of these, as windows of nearly one size spread alike
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The sources of each kind: a group is one source of one kind.
+
+    Attributes
+    ----------
+    exact, estimate : list of array
+        Tokens of each group's documents.
+    classes, kinds, sources : int64 array, shape (groups,)
+        What each group is of, by number.
+    labels : list of tuple of str
+        The name of each kind.
+    units_are : str
+        What the sources are, in the plural.
+    """
+
+    exact: Sequence[Floats]
+    estimate: Sequence[Floats]
+    classes: Ints
+    kinds: Ints
+    sources: Ints
+    labels: Sequence[tuple[str, ...]]
+    units_are: str = "sources"
+    _windows: dict[int, Floats] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, errors: pd.DataFrame, columns: Sequence[str]) -> Sources:
+        """Group documents by these columns and by source; of fewer than six sources each document is one."""
+        has_sources = "source" in errors and errors["source"].nunique() >= FEWEST_FOR_A_GAIN
+        source = pd.factorize(errors["source"])[0] if has_sources else np.arange(len(errors))
+        labels = list(zip(*(errors[column].astype(str) for column in columns), strict=True))
+        kind, names = pd.factorize(pd.Series(labels, dtype=object))
+        pairs, group = np.unique(np.stack((kind, source)), axis=1, return_inverse=True)
+        order = np.argsort(group.ravel(), kind="stable")
+        ends = np.cumsum(np.bincount(group.ravel()))[:-1]
+        parents = [label[:-1] for label in names]
+        parent = pd.factorize(pd.Series(parents, dtype=object))[0]
+        return cls(
+            exact=np.split(errors["exact"].to_numpy(float)[order], ends),
+            estimate=np.split(np.maximum(errors["estimate"].to_numpy(float), 1)[order], ends),
+            classes=parent[pairs[0]],
+            kinds=pairs[0],
+            sources=pairs[1],
+            labels=list(names),
+            units_are="sources" if has_sources else "documents",
+        )
+
+    @property
+    def middle(self) -> Floats:
+        """Return the logarithm of each group's ratio."""
+        sums = [(exact.sum(), estimate.sum()) for exact, estimate in zip(self.exact, self.estimate, strict=True)]
+        return np.array([np.log(max(exact, 1) / estimate) for exact, estimate in sums])
+
+    def windows(self, size: float) -> Floats:
+        """Fill windows from each group; return the logarithms of their ratios, group by group."""
+        step = round(_SIZES_BETWEEN_DOUBLES * float(np.log2(max(size, 1))))
+        if step not in self._windows:
+            random = np.random.default_rng(step)
+            rounded = 2 ** (step / _SIZES_BETWEEN_DOUBLES)
+            groups = zip(self.exact, self.estimate, strict=True)
+            self._windows[step] = np.array([_filled(exact, estimate, rounded, random) for exact, estimate in groups])
+        return self._windows[step]
+
+
+def _filled(exact: Floats, estimate: Floats, size: float, random: np.random.Generator) -> Floats:
+    """Fill windows with documents of one group; see :mod:`budgetkit.lab.accuracy.simulation`."""
+    documents = max(1, round(size * len(estimate) / estimate.sum()))
+    fill = min(documents, DRAWN)
+    places = random.integers(0, len(estimate), (_WINDOWS, fill))
+    ratio = exact[places].sum(axis=1) / estimate[places].sum(axis=1)
+    mean = exact.sum() / estimate.sum()
+    narrower = np.sqrt(fill / documents)
+    return np.asarray(np.log(np.maximum(mean + (ratio - mean) * narrower, 1e-9)))
+
+
+@dataclass(frozen=True, slots=True)
+class Variances:
+    """How sources of one kind differ, and kinds of one class: a number for each class, drawn toward that of all."""
+
+    sources: Floats
+    kinds: Floats
+
+    @classmethod
+    def of(cls, groups: Sources, middle: Floats) -> Variances:
+        """Read them off, by the method of moments."""
+        classes = int(groups.classes.max()) + 1
+        many = np.bincount(groups.kinds)
+        means = np.bincount(groups.kinds, middle) / many
+        class_of = np.zeros(len(many), dtype=np.int64)
+        class_of[groups.kinds] = groups.classes
+
+        # Between sources of one kind.
+        squares = np.bincount(groups.classes, (middle - means[groups.kinds]) ** 2, minlength=classes)
+        freedom = np.bincount(class_of, many - 1, minlength=classes)
+        pooled = squares.sum() / max(1, freedom.sum())
+        within = (squares + _PRIOR_SOURCES * pooled) / (freedom + _PRIOR_SOURCES)
+
+        # Between kinds of one class, beyond what their sources explain.
+        apart = np.zeros(classes)
+        degrees = np.zeros(classes)
+        for number in range(classes):
+            own = class_of == number
+            if own.sum() > 1:
+                explained = within[number] * float(np.mean(1 / many[own]))
+                apart[number] = max(0.0, float(means[own].var(ddof=1)) - explained)
+                degrees[number] = own.sum() - 1
+        shared = float((apart * degrees).sum() / max(1.0, degrees.sum()))
+        between = (apart * degrees + _PRIOR_KINDS * shared) / (degrees + _PRIOR_KINDS)
+        return cls(sources=np.maximum(within, _LEAST_VARIANCE), kinds=between)
+
+
+def predicted(groups: Sources, middle: Floats, variances: Variances, kind: int, without: Bools) -> tuple[float, float]:
+    """Return what the next source of a kind comes to, and its variance, by the groups that are not left out."""
+    number = int(groups.classes[groups.kinds == kind][0])
+    seen = (groups.classes == number) & ~without
+    within, between = float(variances.sources[number]), float(variances.kinds[number])
+    if not seen.any():
+        return float(middle[~without].mean()) if (~without).any() else 0.0, within + 2 * between + float(middle.var())
+
+    # The mean of the class: of its kinds, each as sure as its sources make it.
+    many = np.bincount(groups.kinds[seen], minlength=kind + 1)
+    sums = np.bincount(groups.kinds[seen], middle[seen], minlength=kind + 1)
+    here = many > 0
+    sureness = 1 / (between + within / many[here])
+    of_class = float((sureness * sums[here] / many[here]).sum() / sureness.sum())
+
+    own = int(many[kind])
+    weight = own * between / (own * between + within)
+    mean = sums[kind] / own if own else 0.0
+    variance = within + (1 - weight) * between + (1 - weight) ** 2 / float(sureness.sum())
+    return float(weight * mean + (1 - weight) * of_class), float(variance)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OfOneKind:
+    """Windows of the next source of one kind."""
+
+    groups: Sources
+    kind: int
+    seed: int
+    middle: Floats
+    variances: Variances
+    expected: Floats
+    spread: Floats
+
+    @classmethod
+    def of(cls, groups: Sources, kinds: Sequence[int], seed: int) -> list[OfOneKind]:
+        """Return the windows of some kinds; what does not depend on the kind is worked out once."""
+        middle = groups.middle
+        variances = Variances.of(groups, middle)
+        expected = np.zeros(len(middle))
+        spread = np.ones(len(middle))
+        for place, (kind, source) in enumerate(zip(groups.kinds, groups.sources, strict=True)):
+            without = groups.sources == source
+            expected[place], variance = predicted(groups, middle, variances, int(kind), without)
+            spread[place] = np.sqrt(variance)
+        return [
+            cls(
+                groups=groups,
+                kind=kind,
+                seed=seed,
+                middle=middle,
+                variances=variances,
+                expected=expected,
+                spread=spread,
+            )
+            for kind in kinds
+        ]
+
+    @property
+    def label(self) -> tuple[str, ...]:
+        """The name of the kind."""
+        return self.groups.labels[self.kind]
+
+    @property
+    def units(self) -> int:
+        """How many sources the promise rests on."""
+        return len(np.unique(self.groups.sources))
+
+    def allowed(self, risk: float) -> float:
+        """Return how many of the windows that were seen may overflow, so that the next does with that chance."""
+        return max(0.0, (risk * (self.units + 1) - 1) / self.units)
+
+    def needed(self, size: float, risk: float) -> float:
+        """Return the share that the windows of the texts that were seen of this kind need."""
+        seen = self.groups.windows(size)[self.groups.kinds == self.kind]
+        return max(0.0, 1 - float(np.exp(-np.quantile(seen, 1 - risk, method="higher"))))
+
+    def ratios(self, size: float) -> Floats:
+        """Return exact tokens for an estimated one: in each row of as many sources, drawn again."""
+        random = np.random.default_rng(self.seed)
+        scores = (self.groups.windows(size) - self.expected[:, None]) / self.spread[:, None]
+        source = pd.factorize(self.groups.sources)[0]
+        order = np.argsort(source, kind="stable")
+        many = np.bincount(source)
+        starts = np.cumsum(many) - many
+
+        # Each source counts as much as any other, whichever number of kinds it has.
+        sources = random.integers(0, len(many), (REPEATS, len(many)))
+        chosen = np.take_along_axis(sources, random.integers(0, len(many), (REPEATS, EACH)), axis=1)
+        group = order[starts[chosen] + (random.random(chosen.shape) * many[chosen]).astype(np.int64)]
+        drawn = scores[group, random.integers(0, scores.shape[1], chosen.shape)]
+
+        nothing = np.zeros(len(self.middle), dtype=np.bool_)
+        mean, variance = predicted(self.groups, self.middle, self.variances, self.kind, nothing)
+        return np.asarray(np.exp(mean + drawn * np.sqrt(variance)))
