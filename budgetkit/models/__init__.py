@@ -23,7 +23,7 @@ from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.html import block
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.files import missing, read_table
-from budgetkit.models.names import bare, nearest_names, plain, spellings, usual_window
+from budgetkit.models.names import bare, family_encoding, nearest_names, plain, spellings, usual_window
 
 __all__ = ["DEFAULT_ENCODING", "DEFAULT_WINDOW", "Model", "RetiredModelWarning", "UnknownModelWarning", "model"]
 __all__ += ["models"]
@@ -216,12 +216,27 @@ def found_by(name: str) -> Model | None:
     """
     if len(bare(name)) > _LONGEST:
         return None
-    return _by_name(name) or _by_prefix(name) or _by_price_list(name) or _by_spelling(name)
+    known = _by_name(name)
+    if known is not None:
+        return known
+    unlisted = _by_prefix(name) or _by_price_list(name) or _by_spelling(name)
+    return None if unlisted is None else _of_family(unlisted)
 
 
 def _by_name(name: str) -> Model | None:
-    found = _table().get(bare(name))
-    return replace(found, name=name) if found and "ft:" in name.casefold() else found  # its prices are not the base's
+    """Find a listed model; a name that says more than the listed one is kept, for it decides what is billed.
+
+    A fine-tuned model has prices of its own, and a path names who passes requests on.
+    """
+    known = _table().get(bare(name))
+    says_more = "/" in name or "ft:" in name.casefold()
+    return replace(known, name=name) if known is not None and says_more else known
+
+
+def _of_family(known: Model) -> Model:
+    """Give a model that is not listed by itself the encoding of its family of OpenAI's, where it is of one."""
+    encoding, is_own = family_encoding(known.name)
+    return replace(known, encoding=encoding, encoding_is_own=is_own) if encoding else known
 
 
 def _by_prefix(name: str) -> Model | None:
@@ -298,7 +313,7 @@ def stand_in(name: str) -> Model:
     >>> stand_in("gtp-4o").window
     8192
     """
-    return Model(name, DEFAULT_WINDOW, provenance=f"default: {_FALLBACK}")
+    return _of_family(Model(name, DEFAULT_WINDOW, provenance=f"default: {_FALLBACK}"))
 
 
 def unknown_notice(name: str) -> str:

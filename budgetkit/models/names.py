@@ -9,8 +9,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher, get_close_matches
-from typing import Any
+from typing import Any, Final
 
+from budgetkit.files import read_rows, read_toml
+
+#: The encoding of OpenAI's families, where a family's row names no other.
+FAMILY_ENCODING: Final = "o200k_base"
 _REGION = r"(?:(?:us|us-gov|eu|apac|global|jp|au|ca)\.)?"
 _MAKERS = "anthropic|amazon|meta|mistral|cohere|ai21|deepseek|openai|qwen|google|writer|nvidia|moonshot|minimax|zai"
 _BEDROCK = re.compile(rf"^{_REGION}(?:{_MAKERS})\.")
@@ -46,6 +50,37 @@ def host_of(name: str) -> str:
     if "/" in plain_name and first in _HOSTS:
         return first
     return "bedrock" if _BEDROCK.match(bare(name)) else ""
+
+
+def openai_family(name: str) -> str:
+    """Return the family that a model of OpenAI's belongs to, or nothing for everybody else's.
+
+    Examples
+    --------
+    >>> [openai_family(name) for name in ("gpt-4", "gpt-4o-mini", "o3", "claude-2")]
+    ['gpt-4-0613', 'gpt-4o', 'o', '']
+    """
+    plain = bare(name)
+    for pattern, family in read_toml("framings.toml")["models"]["families"]:
+        if re.match(pattern, plain):
+            return str(family)
+    return ""
+
+
+def family_encoding(name: str) -> tuple[str, bool]:
+    """Return the encoding of the OpenAI family that a model belongs to, and whether it is known to be the model's own.
+
+    Examples
+    --------
+    >>> family_encoding("chatgpt-4o-latest"), family_encoding("gpt-9"), family_encoding("claude-2")
+    (('o200k_base', True), ('o200k_base', False), ('', False))
+    """
+    family = openai_family(name)
+    if not family:
+        return "", False
+    encoding = str(read_rows("framings.toml", "family")[family].get("encoding", FAMILY_ENCODING))
+    unpublished = read_toml("framings.toml")["models"]["unpublished_encoding"]
+    return encoding, re.match(unpublished, bare(name)) is None
 
 
 def spellings(name: str) -> Iterator[str]:

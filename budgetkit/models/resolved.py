@@ -16,7 +16,7 @@ from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.files import read_rows, read_table, read_toml
 from budgetkit.models import Model, ended_notice, found_by, nearest, stand_in, unknown_notice
-from budgetkit.models.names import bare, host_of
+from budgetkit.models.names import bare, host_of, openai_family
 
 Certainty = Literal["exact", "calibrated", "stand-in"]
 #: The prompt cache that stands in where a provider's is not known.
@@ -45,6 +45,8 @@ class ResolvedModel:
         The name of its provider's prompt cache, in :data:`budgetkit.prompt_cache.CACHES`.
     host : str
         Where it runs or who passes it on, such as "bedrock"; empty for its maker.
+    is_routed : bool
+        Whether a router passes it on that writes the maker before a model of OpenAI's and bills it by rules of its own.
     notice : str
         What stands in, or that the model has ended; empty where nothing is to be said.
 
@@ -63,6 +65,7 @@ class ResolvedModel:
     images: tuple[str, tuple[float, ...]]
     cache: str
     host: str
+    is_routed: bool = False
     notice: str = ""
 
     @property
@@ -180,24 +183,22 @@ def _resolved(facts: Model, name: str, is_known: bool = True, notice: str = "") 
         calibration=row["family"],
         images=images_rule(facts.name),
         cache=prompt_cache_name(facts),
-        host=host_of(name),
+        host=host_of(facts.name),
+        is_routed=bool(family) and is_routed(facts.name),
         notice=notice,
     )
 
 
-def openai_family(name: str) -> str:
-    """Return the family that a model of OpenAI's belongs to, or nothing for everybody else's.
+def is_routed(name: str) -> bool:
+    """Say whether a name is one by which a router knows a model of OpenAI's.
 
     Examples
     --------
-    >>> [openai_family(name) for name in ("gpt-4", "gpt-4o-mini", "o3", "claude-2")]
-    ['gpt-4-0613', 'gpt-4o', 'o', '']
+    >>> is_routed("openai/gpt-5.2"), is_routed("azure/gpt-5.2")
+    (True, False)
     """
-    plain = bare(name)
-    for pattern, family in read_toml("framings.toml")["models"]["families"]:
-        if re.match(pattern, plain):
-            return str(family)
-    return ""
+    routers: list[str] = read_toml("framings.toml")["models"]["routers"]
+    return name.casefold().startswith(tuple(routers))
 
 
 def images_rule(name: str) -> tuple[str, tuple[float, ...]]:

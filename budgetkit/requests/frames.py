@@ -8,7 +8,8 @@ claude
 gemini
     Every text by itself, and a token for each content.
 template
-    A chat template: a constant for each message by its role.
+    A chat template: a constant for each message by its role. One of them, OpenAI's open models', writes tools as OpenAI
+    does.
 
 What a form has no rule for (tools and answer schemas of chat templates) costs what the estimate of the model's family
 says, counted with the better vocabulary.
@@ -19,7 +20,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Final, Literal
 
@@ -29,6 +30,7 @@ from budgetkit.requests.charges import Charge
 from budgetkit.requests.estimates import Estimate, estimate_for, estimated_schema, estimated_tools
 from budgetkit.requests.images import image_charges
 from budgetkit.requests.openai_chat import is_system, parsed
+from budgetkit.requests.openai_tools import namespace
 from budgetkit.requests.request import Request, as_object
 from budgetkit.requests.tools import function_name, parameters_of, unwrapped
 
@@ -65,6 +67,7 @@ class Frame:
     user: int = 0
     assistant: int = 0
     user_last: int = 0  # where the user speaks last
+    as_openai: bool = False  # whether tools are written as OpenAI's newer models are shown them
 
 
 def frame_for(model: str) -> Frame | None:
@@ -84,7 +87,8 @@ def host_row(host: str) -> Mapping[str, Any]:
     ("Venice's own prompt", {})
     """
     rows: Mapping[str, Mapping[str, Any]] = read_toml("frames.toml")["host"]
-    return rows.get(host.casefold(), {})
+    name = host.casefold()
+    return next((row for listed, row in rows.items() if name in (listed, *row.get("also", ()))), {})
 
 
 @cache
@@ -98,6 +102,7 @@ class FrameRules:
 
     frame: Frame
     model: str = ""
+    host: str = ""  # who passes requests on, as far as the model's name says
 
     @property
     def estimate(self) -> Estimate:
@@ -109,12 +114,10 @@ class FrameRules:
         if self.frame.form == "claude":
             return [*claude_charges(request, self.frame)]
         if self.frame.form == "gemini":
-            return [*_gemini_charges(request, self.frame)]
-        return [
-            *_template_charges(request, self.frame),
-            *estimated_tools(request, self.estimate),
-            *estimated_schema(request, self.estimate),
-        ]
+            hosted = replace(request, host=request.host or self.host)
+            return [*_gemini_charges(hosted, self.frame)]
+        shown = _openai_tools(request, self.frame) if self.frame.as_openai else estimated_tools(request, self.estimate)
+        return [*_template_charges(request, self.frame), *shown, *estimated_schema(request, self.estimate)]
 
     def answer(self, message: Message) -> list[Charge]:
         """List what an answer bills: its text, and of each call its name, its arguments and the call's constant."""
@@ -266,6 +269,13 @@ def _template_charges(request: Request, frame: Frame) -> Iterator[Charge]:
         for call in message.tool_calls:
             charge = _call(call, frame)
             yield Charge(charge.kind, charge.part, charge.texts, charge.fixed, message=index)
+
+
+def _openai_tools(request: Request, frame: Frame) -> Iterator[Charge]:
+    """Charge tools that stand in a block of declarations, as OpenAI's newer models are shown them."""
+    if request.tools:
+        block = f"# Tools\n\n## functions\n\n{namespace(request.tools, plain=True)}"
+        yield Charge("tools", "declarations", (block,), frame.tools)
 
 
 def _properties(schema: object, depth: int = 0) -> Iterator[tuple[str, Mapping[str, Any]]]:

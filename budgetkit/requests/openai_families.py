@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from budgetkit.files import Table, read_rows
-from budgetkit.models.resolved import openai_family
+from budgetkit.models.names import FAMILY_ENCODING, openai_family
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class OpenAIFamily:
     """Hold what a family's form costs, in tokens."""
 
     name: str
-    encoding: str = "o200k_base"  # that its texts are counted with
+    encoding: str = FAMILY_ENCODING  # that its texts are counted with
     request: int = 3  # once a request
     per_message: int = 4
     per_name: int = 1  # for a speaker's name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from budgetkit.counters import CalibratedCounter, Counter, ExactCounter, counter
+from budgetkit.counters import Counter, counter
 from budgetkit.counters.vocabularies import best
 from budgetkit.files import read_toml
 from budgetkit.message import Message
@@ -16,7 +16,7 @@ from budgetkit.requests.charges import Charge
 from budgetkit.requests.estimates import EstimatedRules, estimate_for
 from budgetkit.requests.frames import FrameRules, frame_for
 from budgetkit.requests.openai_chat import answer_charges, chat_charges
-from budgetkit.requests.openai_families import FAMILIES, OpenAIFamily, family_of
+from budgetkit.requests.openai_families import FAMILIES, OpenAIFamily
 from budgetkit.requests.openai_responses import responses_charges
 from budgetkit.requests.request import Request
 
@@ -27,24 +27,20 @@ class OpenAIRules:
 
     family: OpenAIFamily
     model: str = ""
+    is_routed: bool = False  # whether a router passes requests on, which bills by rules of its own
 
     def charges(self, request: Request) -> list[Charge]:
         """List what a request bills on the interface it was written for."""
-        asked = replace(request, model=self.model or request.model)
-        bill = responses_charges if self._is_responses(request) else chat_charges
-        return bill(asked, self.family)
+        named = replace(request, model=self.model or request.model)
+        bill = responses_charges if self._is_responses(named) else chat_charges
+        return bill(named, self.family)
 
     def _is_responses(self, request: Request) -> bool:
         """Whether a request is billed as on the Responses interface; a router's goes by the model alone."""
-        if self.is_routed(request):
+        if self.is_routed:
             pattern = read_toml("framings.toml")["models"]["routed_to_responses"]
             return re.search(pattern, bare(request.model)) is not None
         return request.shape == "responses"
-
-    def is_routed(self, request: Request) -> bool:
-        """Whether a request goes to a router, which writes the maker before the model's name."""
-        routers = read_toml("framings.toml")["models"]["routers"]
-        return request.model.casefold().startswith(tuple(routers))
 
     def answer(self, message: Message) -> list[Charge]:
         """List what an answer bills."""
@@ -59,24 +55,17 @@ def rules_for(model: str | Model | ResolvedModel) -> OpenAIRules | FrameRules | 
     """
     known = resolve(model)
     if known.openai_family:
-        return OpenAIRules(FAMILIES[known.openai_family], known.name)
+        return OpenAIRules(FAMILIES[known.openai_family], model=known.name, is_routed=known.is_routed)
     frame = frame_for(known.name)
-    if frame is not None and best(known.name) is not None:
-        return FrameRules(frame, known.name)
+    if frame is not None and (known.tokenizer == "exact" or best(known.name) is not None):
+        return FrameRules(frame, model=known.name, host=known.host)
     return EstimatedRules(estimate_for(known.name), known.name)
 
 
-def counter_for(model: str) -> Counter:
-    """Return the counter that the rules of a model are made for.
+def counter_for(model: str | Model | ResolvedModel) -> Counter:
+    """Return the counter that the rules of a model are made for: the one that everything else counts it with.
 
     >>> counter_for("gpt-5").name, counter_for("nobody-knows").exact
     ('gpt-5', False)
     """
-    if family := family_of(model):
-        return ExactCounter(family.encoding, model=model)
-    nearest = best(model)
-    if nearest is not None:
-        return nearest
-    row = estimate_for(model)
-    own = counter(f"calibrated:{model}") if row.pattern else None
-    return own or CalibratedCounter(model, counter(row.counter), row.slope, f"{row.source}, read {row.date}")
+    return counter(resolve(model))

@@ -118,7 +118,7 @@ def framing_of(count: object, framing: Framing | None = None) -> Framing:
     if not isinstance(counter, _OF_A_MODEL) or not counter.model:
         return DEFAULT_FRAMING
     model = resolve(counter.model)
-    has_rules = bool(model.openai_family) or bool(estimate_for(model.name).pattern)
+    has_rules = model.is_known or bool(model.openai_family) or bool(estimate_for(model.name).pattern)
     return framing_for(model) if has_rules else DEFAULT_FRAMING
 
 

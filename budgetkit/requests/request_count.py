@@ -12,6 +12,7 @@ from budgetkit.budget.quoting import brief, quoted
 from budgetkit.counters import Basis, Counter, basis_of, nearer_of
 from budgetkit.message import Image, Message
 from budgetkit.models import found_by, nearest
+from budgetkit.models.resolved import resolve
 from budgetkit.promise import range_of
 from budgetkit.requests.charges import Charge, sizes
 from budgetkit.requests.estimates import EstimatedRules, estimate_for
@@ -164,7 +165,8 @@ def count_request(
         The model that answers; the one that the request names when left out. Where neither names one, the shape's
         most common is assumed, and ``counted_by`` says so.
     host : str, optional
-        Who passes the request on and bills otherwise than the maker: ``"vertex"``, ``"venice"``, ``"cohere"``.
+        Who passes the request on and bills otherwise than the maker: ``"vertex"``, ``"venice"``, ``"cohere"``; what
+        the model's name says when left out, as ``"vertex_ai/gemini-2.5-pro"`` does.
 
     Returns
     -------
@@ -188,8 +190,10 @@ def count_request(
         raise ValueError(f"a model named {brief(model)}; names are texts such as 'gpt-4o'; give one, or leave it out")
     read = read_request(request)
     name = model or read.model or _ASSUMED.get(read.shape, "unknown")
-    rules = rules_for(name)
-    count = counter_for(name)
+    known = resolve(name)
+    host = host or known.host
+    rules = rules_for(known)
+    count = counter_for(known)
     charges = rules.charges(replace(read, model=name, host=host))
     ledger = tuple(
         LedgerRow(charge.kind, charge.part, charge.message, tokens)
@@ -255,7 +259,7 @@ def _told(rules: OpenAIRules | FrameRules | EstimatedRules, named: str, evidence
 def rules_name(rules: OpenAIRules | FrameRules | EstimatedRules, request: Request) -> str:
     """Name the rules of a request as the table of exactness has them."""
     if isinstance(rules, OpenAIRules):
-        return f"{rules.family.name} by a router" if rules.is_routed(request) else rules.family.name
+        return f"{rules.family.name} by a router" if rules.is_routed else rules.family.name
     if isinstance(rules, FrameRules):
         return f"{rules.frame.name} on {request.host}" if host_row(request.host) else rules.frame.name
     return f"estimate-{rules.estimate.family}"

@@ -483,7 +483,7 @@ def test_a_request_without_a_model_says_what_is_assumed() -> None:
 
 def test_an_unknown_model_is_an_estimate_that_says_so() -> None:
     counted = bk.count_request({"model": "nobody-knows", "messages": [HELLO]})
-    assert "rules of any other; the counter is nobody-knows (calibrated estimate: " in counted.counted_by
+    assert "rules of any other; the counter is nobody-knows (cl100k_base stands in)" in counted.counted_by
     assert counted.interval[0] < counted.tokens < (counted.interval[1] or 0)
 
 

@@ -105,7 +105,8 @@ def test_every_frame_says_how_many_recorded_calls_confirm_it_and_is_the_first_fo
     assert all(re.fullmatch(r"(text|tools) \d+ of \d+ projects?.*", row["rows"]) for row in rows)
     names = ["claude-opus-4-7", "claude-opus-4-8", "claude-sonnet-4-6", "claude-4.5-haiku", "claude-sonnet-4"]
     names += ["claude-3-7-sonnet", "claude-3-5-sonnet", "claude-3-haiku", "claude-3-opus", "claude-3-sonnet"]
-    names += ["gemini-2.0-flash", "gemini-2.5-pro", "gemini-3-pro", "deepseek-chat", "qwen3.5", "qwen3"]
+    names += ["gemini-2.0-flash", "gemini-2.5-pro", "gemini-3-pro", "deepseek-chat", "gpt-oss-20b"]
+    names += ["qwen3.5", "qwen3"]
     assert [frame.name for name in names if (frame := frame_for(name))] == [row["name"] for row in rows]
 
 
@@ -113,3 +114,9 @@ def test_without_a_vocabulary_the_estimate_of_the_family_counts() -> None:
     counted = count_request({"model": "claude-2.1", "messages": [USER], "system": "Be"})
     assert "rules of claude-2" in counted.counted_by
     assert counted.basis == "estimate"
+
+
+def test_a_host_in_a_models_name_bills_as_the_host_that_is_named_beside_it() -> None:
+    body = {"contents": [{"role": "user", "parts": [{"text": "Is it up?"}]}]}
+    by_name = count_request(body, model="vertex_ai/gemini-2.5-pro")
+    assert by_name.tokens == count_request(body, model="gemini-2.5-pro", host="vertex").tokens

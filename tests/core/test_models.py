@@ -4,6 +4,7 @@ import datetime
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
@@ -95,9 +96,30 @@ def test_the_exact_name_comes_first() -> None:
     assert model("gpt-4o").provenance == "exact name gpt-4o"
 
 
-@pytest.mark.parametrize("name", ["openai/gpt-4o", "openrouter/openai/gpt-4o", "GPT-4o", " gpt-4o\n"])
-def test_a_providers_path_the_case_and_blanks_around_do_not_matter(name: str) -> None:
+@pytest.mark.parametrize("name", ["GPT-4o", " gpt-4o\n"])
+def test_the_case_and_blanks_around_do_not_matter(name: str) -> None:
     assert model(name) == model("gpt-4o")
+
+
+@pytest.mark.parametrize("name", ["openai/gpt-4o", "openrouter/openai/gpt-4o"])
+def test_a_path_changes_nothing_but_the_name_which_says_who_passes_requests_on(name: str) -> None:
+    assert model(name) == replace(model("gpt-4o"), name=name)
+
+
+@pytest.mark.parametrize(
+    ("name", "encoding", "is_own"),
+    [
+        ("chatgpt-4o-latest", "o200k_base", True),
+        ("gpt-4.5-preview", "o200k_base", True),
+        ("gpt-audio", "o200k_base", True),
+        ("gpt-3.5-0301", "cl100k_base", True),
+        ("gpt-6-cyber", "o200k_base", False),
+    ],
+)
+def test_a_model_that_is_not_listed_has_its_familys_encoding(name: str, encoding: str, is_own: bool) -> None:
+    """A plan counted these with cl100k_base, the bill of the same request with o200k_base."""
+    known = model(name)
+    assert (known.encoding, known.encoding_is_own) == (encoding, is_own)
 
 
 @pytest.mark.parametrize(
