@@ -154,15 +154,17 @@ class Columns:
             tokens, scores = np.zeros(count, np.int64), np.zeros(count)
             np.add.at(tokens, unit, self.tokens[rows])
             np.add.at(scores, unit, self.scores[rows])
+        weight, score = self._weights(rows, unit, count, dict(zip(sections, importance, strict=True)))
         if keep == "best":
-            order = self._best_first(rows, unit, count, dict(zip(sections, importance, strict=True)))
+            order = np.lexsort((-score, -weight))
         else:
-            order = np.arange(count)[:: -1 if keep == "newest" else 1]
+            place = np.arange(count)
+            order = np.lexsort((-place if keep == "newest" else place, -weight))
         place = np.empty(count, np.int64)
         place[order] = np.arange(count)
         return Units(tokens[order], scores[order], place[unit])
 
-    def _best_first(self, rows: Ints, unit: Ints, count: int, importance: dict[str, int]) -> Ints:
+    def _weights(self, rows: Ints, unit: Ints, count: int, importance: dict[str, int]) -> tuple[Floats, Floats]:
         of_section = np.array([importance.get(name, 0) for name in self.sections], dtype=np.float64)
         weight = of_section[self.section[rows]]
         if self._importance is not None:
@@ -173,8 +175,7 @@ class Columns:
             with np.errstate(invalid="ignore"):  # of a score that is no number, the unit's is none
                 np.maximum.at(top_weight, unit, weight)
                 np.maximum.at(top_score, unit, self.scores[rows])
-        order: Ints = np.lexsort((-top_score, -top_weight))
-        return order
+        return top_weight, top_score
 
 
 def _group_codes(groups: list[Hashable]) -> Ints:

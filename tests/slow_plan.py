@@ -92,7 +92,8 @@ class _Choice:
         rows = self.columns.rows(*sections)
         if not len(rows):
             return
-        units = self.columns.units(sections, first.keep, tuple(a.importance for a in together))
+        keep = "best" if together is self.pool and first.keep == "first" else first.keep
+        units = self.columns.units(sections, keep, tuple(a.importance for a in together))
         reasons = _reasons(first, units, limit, cap)
         self.reasons[rows] = reasons[units.unit]
         stays = self.reasons[rows] == FITS

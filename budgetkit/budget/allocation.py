@@ -86,7 +86,7 @@ class Allocation:
     when_full : {"truncate", "drop"}
         What happens to a section for which the window has too little room.
     keep : {"first", "newest", "best"}
-        Which items stay: in order, the latest, or by item importance, then score.
+        Which items stay: those of the highest importance, and among equals the first, the latest, or by score.
     fill : {"prefix", "skip", "knapsack"}
         Stop at the first item that does not fit, go on past it, or choose the best total score.
     granularity : {"item", "line", "token"}

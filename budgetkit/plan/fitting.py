@@ -176,7 +176,9 @@ class _Choice:
         first = together[0]
         sections = tuple([a.section for a in together])
         importance = tuple([a.importance for a in together])
-        return self.columns.units(sections, first.keep, importance, first.fill == "knapsack")
+        competing = together is self.pool and first.keep == "first"  # they compete by importance and score
+        keep = "best" if competing else first.keep
+        return self.columns.units(sections, keep, importance, first.fill == "knapsack")
 
     def floor_of(self, allocation: Allocation, floor: int) -> int:
         """Return the tokens of the whole units that a floor promises."""

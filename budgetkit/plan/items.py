@@ -136,10 +136,15 @@ class Items:
         number = _unit_numbers(section_items) if self.is_grouped else None
         tokens = _by_unit(tokens, number)
         scores = _by_unit(_floats([item.score for item in section_items]), number) if with_scores else None
-        if keep != "best":
+        of_section = dict(zip(sections, importance, strict=True))
+        if keep == "best":
+            order = _best_first(section_items, number, of_section)
+        else:
             step = -1 if keep == "newest" else 1
-            return Units(tokens[::step], scores and scores[::step], range(len(tokens))[::step], number)
-        order = _best_first(section_items, number, dict(zip(sections, importance, strict=True)))
+            if len({*importance}) < 2 and all(item.importance is None for item in section_items):
+                return Units(tokens[::step], scores and scores[::step], range(len(tokens))[::step], number)
+            weights = _weights(section_items, number, of_section)
+            order = sorted(range(len(tokens))[::step], key=weights.__getitem__, reverse=True)
         return Units([tokens[unit] for unit in order], scores and [scores[unit] for unit in order], order, number)
 
 
@@ -149,6 +154,15 @@ def _best_first(section_items: list[Item], number: list[int] | None, importance:
     one = number is None and len(importance) == 1 and all(item.importance is None for item in section_items)
     if one and _have_order(scores):
         return sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
+    weights = _weights(section_items, number, importance)
+    if number is not None:
+        scores = _highest(scores, number)
+    keys = [(-weight, score != score, -score) for weight, score in zip(weights, scores, strict=True)]
+    return sorted(range(len(keys)), key=keys.__getitem__)
+
+
+def _weights(section_items: list[Item], number: list[int] | None, importance: dict[str, int]) -> list[float]:
+    """Return how much each unit matters: as its item says, else as its section does; of a group, the most."""
     weights = [
         importance[item.section] if item.importance is None else _float(item.importance) for item in section_items
     ]
@@ -156,10 +170,7 @@ def _best_first(section_items: list[Item], number: list[int] | None, importance:
         own_weight if own_weight == own_weight else importance[item.section]
         for own_weight, item in zip(weights, section_items, strict=True)
     ]
-    if number is not None:
-        weights, scores = _highest(weights, number), _highest(scores, number)
-    keys = [(-weight, score != score, -score) for weight, score in zip(weights, scores, strict=True)]
-    return sorted(range(len(keys)), key=keys.__getitem__)
+    return weights if number is None else _highest(weights, number)
 
 
 def _have_order(scores: list[float]) -> bool:

@@ -187,3 +187,33 @@ def test_a_marker_at_the_end_stays_within_the_limit(text: str, limit: int, keep:
     count = bk.counter("o200k_base")
     cut = bk.truncate(text, limit, count, keep, marker=" […]", marker_at="end")  # type: ignore[arg-type]
     assert count(cut) <= limit
+
+
+def kept_tokens(budget: bk.Budget, *items: bk.Item) -> list[int]:
+    return [decision.kept for decision in bk.fit(budget, items).decisions]
+
+
+@pytest.mark.parametrize("keep", ["first", "newest", "best"])
+def test_items_of_every_section_stay_by_their_priority(keep: Any) -> None:
+    """004: items are sorted by (-priority, -score); 0.2.0 did so only where keep="best" was declared."""
+    budget = bk.Budget(1_000, (), [bk.Allocation("tool", 50, keep=keep)])
+    low, high = bk.Item("tool", 40, importance=1), bk.Item("tool", 40, importance=9)
+    assert kept_tokens(budget, low, high) == [0, 40]
+    assert kept_tokens(budget, high, low) == [40, 0]
+
+
+def test_items_without_a_priority_stay_in_order_as_declared() -> None:
+    first, newest = (bk.Budget(1_000, (), [bk.Allocation("tool", 50, keep=keep)]) for keep in ("first", "newest"))
+    one, other = bk.Item("tool", 40, score=0.1), bk.Item("tool", 40, score=0.9)
+    assert kept_tokens(first, one, other) == [40, 0]
+    assert kept_tokens(newest, one, other) == [0, 40]
+
+
+def test_sources_that_nobody_declared_compete_for_the_pool_by_priority_and_score() -> None:
+    """004: sources without an allocation compete for the pool; 0.2.0 gave it to whichever came first."""
+    budget = presets.token_budget(1_000, [{"source": "system", "max_tokens": 950}])
+    assert budget.shared_pool == 50
+    weak, strong = bk.Item("memory", 40, 0.1), bk.Item("notes", 40, 0.9)
+    assert kept_tokens(budget, weak, strong) == [0, 40]
+    urgent = bk.Item("memory", 40, 0.1, importance=9)
+    assert kept_tokens(budget, urgent, strong) == [40, 0]
