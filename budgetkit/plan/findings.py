@@ -10,7 +10,7 @@ conversation. The shares below are choices of this module, not measurements.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any, Final
 
@@ -21,12 +21,15 @@ from budgetkit.budget import Budget
 from budgetkit.budget.amounts import Share
 from budgetkit.budget.quoting import one_line
 from budgetkit.budget.validation import OUTPUT
-from budgetkit.plan.losses import unused_answers
+from budgetkit.plan.allocating import allocate_columns
+from budgetkit.plan.losses import overcommitted, unused_answers
 
 LEAST_USABLE: Final = Share("0.01")
 MOST_TOOLS: Final = Share("0.25")
 LONGEST_RUN: Final = 5  # requests one after the other that each lose something
 MOST_DAYS: Final = 365
+#: What mends an estimate without a buffer.
+ADD_BUFFER: Final = 'add one, such as Reserve("safety", Share(0.1))'
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,7 @@ class _Case:
     tools: int = 0
     thinking: int = 0
     cache_minimum: int = 0
+    price_step: int = 0
     today: date | None = None
 
     @property
@@ -95,6 +99,7 @@ def findings(
     tools: int = 0,
     thinking: int = 0,
     cache_minimum: int = 0,
+    price_step: int = 0,
     today: date | None = None,
 ) -> tuple[Finding, ...]:
     """Look a budget over.
@@ -115,6 +120,8 @@ def findings(
         Tokens of the tool schemas, and the most that the model may think.
     cache_minimum : int
         Shortest prompt that the provider's cache keeps, in tokens.
+    price_step : int
+        Prompt above which the provider's price rises, in tokens; 0 where none is known.
     today : date, optional
         The day on which the facts about the model are used; their age is not looked at when left out.
 
@@ -131,7 +138,18 @@ def findings(
     nothing-usable: the reserves (8,191) leave 1 of 8,192 tokens; lower a reserve, or choose a larger window.
     """
     shown = pd.DataFrame() if demand is None else demand
-    case = _Case(budget, model, policy, shown, lost, tools, thinking, cache_minimum, today)
+    case = _Case(
+        budget=budget,
+        model=model,
+        policy=policy,
+        demand=shown,
+        lost=lost,
+        tools=tools,
+        thinking=thinking,
+        cache_minimum=cache_minimum,
+        price_step=price_step,
+        today=today,
+    )
     return tuple(Finding(code, *told) for code, check in _CHECKS.items() for told in check(case))
 
 
@@ -208,6 +226,56 @@ def _wide_caps(case: _Case) -> Iterator[tuple[str, str]]:
             yield told, f"lower it to {most:,}, or lower a reserve"
 
 
+def _overcommitted(case: _Case) -> Iterator[tuple[str, str]]:
+    # A cap that is too large all alone has a finding of its own.
+    if case.budget.unclaimed < 0 and not any(_wide_caps(case)):
+        sentence, _, mend = overcommitted(case.budget).removesuffix(".").partition("; ")
+        yield f"{sentence[0].lower()}{sentence[1:]}", f"{mend}, or choose a larger window"
+
+
+def _high_floors(case: _Case) -> Iterator[tuple[str, str]]:
+    budget = case.budget
+    promised = sum(max(0, floor - budget.held.get(section, 0)) for section, floor in budget.floors.items())
+    if promised > (most := max(0, budget.usable)):
+        problem = f"the floors promise {promised:,} tokens, and the reserves leave {most:,} of {budget.window:,}"
+        yield problem, "lower a floor or a reserve, or choose a larger window"
+
+
+def _open_pool(case: _Case) -> Iterator[tuple[str, str]]:
+    """Say where sections without a cap take more than the shared pool, from what caps claim."""
+    budget = case.budget
+    sharing = [a.section for a in budget.allocations if a.cap is None and not a.required]
+    mend = "give them caps, or let them share it with order='pool together'"
+    if budget.pool == "each" and len(sharing) > 1 and budget.capped:
+        names = " and ".join(map(one_line, sharing))
+        yield f"{names} may each take the shared pool ({budget.shared_pool:,}), and nothing limits their sum", mend
+    if budget.pool != "open" or not len(case.demand):
+        return
+
+    # Caps limit, they promise nothing: whoever is asked before them may take what they claim.
+    columns = allocate_columns(
+        replace(budget, deficit="signed", undeclared="pool"),
+        {str(name): case.demand[name].to_numpy() for name in case.demand},
+    )
+    taken = sum((columns[section]["granted"] for section in sharing), np.zeros(len(case.demand), np.int64))
+    pool = max(0, budget.shared_pool)
+    for section, cap in budget.caps.items():
+        if cap is None:
+            continue
+        lacks = columns[section]["granted"] < np.minimum(columns[section]["demand"], cap)
+        if (requests := int((lacks & (taken > pool)).sum())) > 0:
+            names = " and ".join(map(one_line, sharing))
+            problem = f"{names} take more than the shared pool ({pool:,}) at {requests:,} of {len(taken):,} requests"
+            yield f"{problem}, from what the cap of {one_line(section)} ({cap:,}) claims", mend
+
+
+def _price_step(case: _Case) -> Iterator[tuple[str, str]]:
+    most = max(0, case.budget.usable)
+    if case.price_step and most > case.price_step:
+        problem = f"a prompt above {case.price_step:,} tokens is billed at a higher price, and one may have {most:,}"
+        yield problem, f"choose a window that leaves {case.price_step:,} for the prompt, or count on the higher price"
+
+
 def _heavy_tools(case: _Case) -> Iterator[tuple[str, str]]:
     if case.tools > (most := MOST_TOOLS.of(case.budget.window)):
         told = f"the tool schemas have {case.tools:,} tokens, above a quarter of the window ({most:,})"
@@ -236,12 +304,21 @@ def _old_facts(case: _Case) -> Iterator[tuple[str, str]]:
 
 
 def _no_buffer(case: _Case) -> Iterator[tuple[str, str]]:
-    buffers = [r for r in case.budget.reserves if r.serves is None and case.budget.sizes[r.name]]
-    if case.model is not None and not case.model.encoding_is_own and not buffers:
+    if case.model is not None and not case.model.encoding_is_own and not has_buffer(case.budget):
         told = (
             f"{one_line(case.model.name)} is counted with a stand-in, {case.model.encoding}, and no reserve is a buffer"
         )
-        yield told, 'add one, such as Reserve("safety", Share(0.1))'
+        yield told, ADD_BUFFER
+
+
+def has_buffer(budget: Budget) -> bool:
+    """Say whether a reserve is a buffer: one that serves neither the answer nor a section.
+
+    >>> from budgetkit.budget import Reserve
+    >>> has_buffer(Budget(100, [Reserve("output", 9, "output")])), has_buffer(Budget(100, [Reserve("safety", 9)]))
+    (False, True)
+    """
+    return any(reserve.serves is None and budget.sizes[reserve.name] for reserve in budget.reserves)
 
 
 _CHECKS: Final[Mapping[str, Callable[[_Case], Iterator[tuple[str, str]]]]] = {
@@ -252,9 +329,13 @@ _CHECKS: Final[Mapping[str, Callable[[_Case], Iterator[tuple[str, str]]]]] = {
     "cut-at-every-request": _thrash,
     "order-breaks-cache": _order,
     "cap-never-filled": _wide_caps,
+    "caps-overcommitted": _overcommitted,
+    "floor-above-usable": _high_floors,
+    "pool-not-enforced": _open_pool,
     "heavy-tools": _heavy_tools,
     "thinking-fills-answer": _thinking,
     "prompt-below-cache": _below_minimum,
+    "price-step": _price_step,
     "old-facts": _old_facts,
     "stand-in-without-buffer": _no_buffer,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from budgetkit.budget import Budget
@@ -32,7 +32,7 @@ def chat(window: Window, *, output: Amount | float = 0.15, fill: Fill = "prefix"
     window : int, Model or str
         Size of the context window, in tokens.
     output : float, int or Share, default 0.15
-        Reserve for the answer: a part of the window, or tokens.
+        Reserve for the answer: a part of the window, but no more than the model's longest answer, or tokens.
     fill : {"prefix", "skip", "knapsack"}
         Prefix as anchor documents it, or skip as its code fills one source.
     **changes
@@ -139,8 +139,20 @@ def _application(name: str, window: Window, output: Amount | float, fill: Fill, 
         for section, row in SECTIONS.items()
         if section in caps
     ]
-    reserve = Reserve("output", amount_of("output", output), serves="output")
-    return with_pool(name, reserve, sections, window_of(window), changes)
+    shares = window_of(window)
+    answer = _answer(amount_of("output", output), shares["window"], shares.get("max_output"))
+    return with_pool(name, Reserve("output", answer, serves="output"), sections, shares, changes)
+
+
+def _answer(size: Amount, window: int, longest: int | None) -> Amount:
+    """Limit a share of the window to the longest answer that the model writes: what is beyond is never used.
+
+    >>> _answer(Share(0.15), 128_000, 16_384), _answer(Share(0.15), 128_000, None)
+    (Share(0.15, 0, 16384), Share(0.15))
+    """
+    if not isinstance(size, Share) or not longest or size.at_least > longest or size.of(window) <= longest:
+        return size
+    return replace(size, at_most=longest)
 
 
 def with_pool(

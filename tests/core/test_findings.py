@@ -40,6 +40,9 @@ def asking(**sections: list[int]) -> pd.DataFrame:
 
 REQUIRED = replace(PLAIN, allocations=[Allocation("system", required=True), Allocation("history")])
 CHANGING = [100, 200, 300, 400]
+CAPPED = replace(PLAIN, deficit="signed").assign(system=2_000)
+# Notes are asked before the history, whose cap leaves them a pool of 2,000.
+TAKING = replace(PLAIN, allocations=[Allocation("notes", importance=9), Allocation("history", 6_000)])
 FAULTY: dict[str, tuple[Budget, dict[str, Any]]] = {
     "reserve-above-output": (PLAIN.assign(output=4_001), {"model": MINE}),
     "nothing-usable": (PLAIN.assign(output=9_999), {}),
@@ -48,9 +51,13 @@ FAULTY: dict[str, tuple[Budget, dict[str, Any]]] = {
     "cut-at-every-request": (PLAIN, {"lost": [0, 1, 2, 1, 1, 3, 0]}),
     "order-breaks-cache": (PLAIN, {"demand": asking(system=CHANGING, history=CHANGING)}),
     "cap-never-filled": (replace(PLAIN, deficit="signed").assign(history=8_001), {}),
+    "caps-overcommitted": (CAPPED.assign(history=6_001), {}),
+    "floor-above-usable": (PLAIN.assign(system={"floor": 3_000}, history={"floor": 5_001}), {}),
+    "pool-not-enforced": (TAKING, {"demand": asking(notes=[3_001, 9_000], history=[6_000, 6_000])}),
     "heavy-tools": (PLAIN, {"tools": 2_501}),
     "thinking-fills-answer": (PLAIN, {"thinking": 2_000}),
     "prompt-below-cache": (PLAIN, {"cache_minimum": 1_024, "demand": asking(system=[500, 900], history=[0, 123])}),
+    "price-step": (PLAIN, {"price_step": 7_999}),
     "old-facts": (PLAIN, {"model": replace(MINE, date="2025-11-21"), "today": TODAY}),
     "stand-in-without-buffer": (PLAIN, {"model": replace(MINE, encoding_is_own=False)}),
 }
@@ -62,9 +69,13 @@ SOUND: dict[str, tuple[Budget, dict[str, Any]]] = {
     "cut-at-every-request": (PLAIN, {"lost": [0, 1, 2, 1, 1, 0, 3]}),
     "order-breaks-cache": (PLAIN, {"demand": asking(system=[100] * 4, history=CHANGING)}),
     "cap-never-filled": (PLAIN.assign(history=8_000), {}),
+    "caps-overcommitted": (CAPPED.assign(history=6_000), {}),
+    "floor-above-usable": (PLAIN.assign(system={"floor": 3_000}, history={"floor": 5_000}), {}),
+    "pool-not-enforced": (TAKING, {"demand": asking(notes=[2_000, 7_900], history=[6_000, 100])}),
     "heavy-tools": (PLAIN, {"tools": 2_500}),
     "thinking-fills-answer": (PLAIN, {"thinking": 1_999}),
     "prompt-below-cache": (PLAIN, {"cache_minimum": 1_024, "demand": asking(system=[500, 900], history=[0, 124])}),
+    "price-step": (PLAIN, {"price_step": 8_000}),
     "old-facts": (PLAIN, {"model": replace(MINE, date="2025-11-22"), "today": TODAY}),
     "stand-in-without-buffer": (
         replace(PLAIN, reserves=[*PLAIN.reserves, Reserve("safety", 100)]),
@@ -125,11 +136,17 @@ def test_marks_of_a_window_of_which_the_answer_takes_half_collapse() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_no_preset_for_a_model_with_its_own_encoding_is_found_fault_with(preset: str, name: str) -> None:
     known = model(name)
-    found = codes(PRESETS[preset](known), model=known, today=TODAY)
-    if known.max_output is not None and preset in ("chat", "rag", "agent") and known.window * 0.15 > known.max_output:
-        assert found == ["reserve-above-output"]  # 15 % of a large window is more than such a model writes
-    else:
-        assert found == []
+    assert codes(PRESETS[preset](known), model=known, today=TODAY) == []
+
+
+def test_sections_that_may_each_take_the_pool_are_found_before_any_request() -> None:
+    """One alone takes no more than the pool; of two nothing limits the sum."""
+    each = replace(PLAIN, order="pool each", allocations=[Allocation("notes"), Allocation("history", 6_000)])
+    assert codes(each) == []
+    both = replace(each, allocations=[*each.allocations, Allocation("memory")])
+    assert codes(both) == ["pool-not-enforced"]
+    assert codes(replace(both, order="pool together")) == []
+    assert "notes and memory may each take the shared pool (2,000)" in findings(both)[0].sentence
 
 
 def test_a_stand_in_is_found_for_every_model_that_has_one_and_for_no_other() -> None:

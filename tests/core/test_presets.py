@@ -30,12 +30,24 @@ DOCUMENT_003 = {
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_takes_tokens_or_a_model(name: str) -> None:
     """A model brings its window and what the window holds; roles lead to sections that exist."""
-    by_model = PRESETS[name](bk.model("gpt-4o"))
+    by_model = PRESETS[name](bk.model("gpt-4o", max_output=32_000))
     assert by_model == PRESETS[name](128_000)
     assert PRESETS[name](bk.model("gpt-5")).kind == "input"
     assert set(by_model.roles.values()) <= set(by_model.sections)
     assert set(PRESETS[name].demand) <= set(by_model.sections)
     assert by_model.name == name
+
+
+@pytest.mark.parametrize("name", ["chat", "rag", "agent"])
+def test_no_preset_reserves_more_than_the_model_writes(name: str) -> None:
+    """15 % of 128,000 are 19,200 tokens, and gpt-4o writes 16,384 at most: the preset warned of itself."""
+    budget = PRESETS[name]("gpt-4o")
+    assert budget.sizes["output"] == 16_384
+    assert bk.allocate(budget, {}).warnings == ()
+    assert PRESETS[name]("gpt-4").sizes["output"] == 1_228  # 15 % of 8,192: less than its 4,096
+    asked = PRESETS[name]("gpt-4o", output=20_000)
+    assert asked.sizes["output"] == 20_000, "a number of tokens is taken as it is, and warned of"
+    assert "3,616 of them are never used" in bk.allocate(asked, {}).warnings[0]
 
 
 def test_a_trace_goes_by_the_roles_of_working_memory_unless_told_otherwise() -> None:
