@@ -15,7 +15,7 @@ from budgetkit.budget.validation import OUTPUT
 from budgetkit.plan.decisions import BEYOND_BEST, OVER_CAP, POOL_FULL, UNCUT, WINDOW_FULL, Decisions
 from budgetkit.plan.grant import Grant
 
-_ALIKE = 0.8  # how close two names are before one is taken for a misspelling of the other
+ALIKE = 0.8  # how close two names are before one is taken for a misspelling of the other
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ def misspelt(budget: Budget, grants: Iterable[Grant]) -> Iterator[str]:
     plain = {a.section for a in budget.allocations if budget.undeclared == "pool" and a == Allocation(a.section)}
     declared = [section for section in budget.sections if section not in plain]
     for grant in grants:
-        alike = get_close_matches(grant.section, declared, 1, _ALIKE) if grant.section in plain and grant.demand else []
+        alike = get_close_matches(grant.section, declared, 1, ALIKE) if grant.section in plain and grant.demand else []
         if alike:
             yield (
                 f"{one_line(grant.section)} is declared nowhere and draws on the shared pool with {grant.demand:,} "

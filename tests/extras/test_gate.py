@@ -5,9 +5,10 @@ import os
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from xml.etree import ElementTree
 
 import pytest
@@ -16,6 +17,7 @@ import yaml
 from budgetkit.budget import Allocation, Budget, Reserve
 from budgetkit.extras.shell.gate import Checked, check
 from budgetkit.extras.shell.inputs import tools_in
+from budgetkit.extras.shell.program import run
 from budgetkit.extras.shell.reports import github, grown, growth, junit, save
 from budgetkit.message import Message
 from budgetkit.models import Model
@@ -38,8 +40,16 @@ PING = {"name": "ping", "description": "Look whether a host answers", "inputSche
 MCP = {"jsonrpc": "2.0", "id": 1, "result": {"tools": [PING]}}
 
 
-def words(text: str) -> int:
-    return len(text.split())
+class Words:
+    """Counts one token a word, and says that this is no estimate."""
+
+    exact = True
+
+    def __call__(self, text: str) -> int:
+        return len(text.split())
+
+
+words = Words()
 
 
 def talk(words_each: int, turns: int = 2, system: int = 1) -> Trace:
@@ -290,3 +300,102 @@ def test_a_model_that_is_ended_closes_the_gate() -> None:
 def test_a_lone_prompt_is_not_measured_by_the_caches_minimum() -> None:
     found = check(chat("gpt-4o"), model="gpt-4o", prompts={"system": "Be brief."})
     assert "prompt-below-cache" not in {finding.code for finding in found.findings}
+
+
+BUFFERED = Reserve("safety", 10)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"model": "claude-sonnet-4-5"}, "estimates the tokens, and no reserve is a buffer"),
+        ({"counter": "chars/4"}, "chars/4 estimates the tokens, and no reserve is a buffer"),
+        ({"counter": len}, "len estimates the tokens, and no reserve is a buffer"),
+        (
+            {"model": "claude-sonnet-4-5", "counter": "o200k_base"},
+            "o200k_base estimates the tokens of claude-sonnet-4-5, and no",
+        ),
+        ({"model": "gpt-4", "counter": "o200k_base"}, "o200k_base estimates the tokens of gpt-4, and no reserve"),
+    ],
+)
+def test_an_estimate_without_a_buffer_closes_the_gate(settings: dict[str, Any], sentence: str) -> None:
+    """In 0.2.0 a count that may be a fifth too low opened it; with a reserve for the error it may."""
+    prompts, settings = {"system": "Be brief."}, settings | {"today": date(2026, 1, 1)}
+    closed = check(chat(8_192), prompts=prompts, **settings)
+    assert reasons(closed) == [("estimate", "count")]
+    assert sentence in closed.failures[0].sentence
+    assert 'Add one, such as Reserve("safety", Share(0.1))' in closed.failures[0].detail
+    assert "stand-in-without-buffer" not in {finding.code for finding in closed.findings}, "it is said once"
+    safe = chat(8_192)
+    assert check(replace(safe, reserves=[*safe.reserves, BUFFERED]), prompts=prompts, **settings).passed
+    assert check(chat(8_192), prompts=prompts, model="gpt-4o").passed
+
+
+def test_a_conversation_with_another_model_is_an_estimate_by_the_counter_of_this_one() -> None:
+    held = Trace("held", (Message({"role": "user", "content": "Hi"}),), fields={"model": "claude-sonnet-4-5"})
+    closed = check(chat(8_192), traces=[held], counter="gpt-4o")
+    assert reasons(closed) == [("estimate", "count")]
+    assert "of claude-sonnet-4-5" in closed.failures[0].sentence
+
+
+def test_what_estimates_nothing_is_not_closed_for_it() -> None:
+    """A budget alone is looked over by findings."""
+    assert check(chat(8_192), model="claude-sonnet-4-5").passed
+
+
+@pytest.mark.parametrize("path", ["prompt.txt", "prompts/system", "./system.md", "~/mine.txt", "C:\\prompts\\a.txt"])
+def test_a_path_given_as_text_is_refused_and_never_opened(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In 0.2.0 the fixture counted the letters of the path, and the gate was open."""
+    monkeypatch.chdir(tmp_path)
+    Path("prompt.txt").write_text("Be brief.", encoding="utf-8")
+
+    def refuse(*_: Any, **__: Any) -> NoReturn:
+        raise AssertionError("a text was taken for a file")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "read_bytes", refuse)
+        patched.setattr("builtins.open", refuse)
+        with pytest.raises(ValueError, match=r"written like the path of a file; give pathlib\.Path"):
+            gate(prompts={"system": path})
+
+
+def test_a_path_given_as_a_path_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "prompt.txt"
+    path.write_text("be " * 16, encoding="utf-8")
+    assert gate(prompts={"system": path}).sections == gate(prompts={"system": "be " * 16}).sections
+    with pytest.raises(FileNotFoundError):
+        gate(prompts={"system": tmp_path / "promt.txt"})
+
+
+@pytest.mark.parametrize("text", ["Be brief.", "Use tools/list, then answer.", "你好。", "and", "3.5", "Hi."])
+def test_a_text_is_not_taken_for_a_path(text: str) -> None:
+    assert gate(prompts={"system": text}).passed
+
+
+def test_an_unknown_model_is_refused_unless_its_window_is_given() -> None:
+    with pytest.raises(ValueError, match=r"no model 'gtp-4o' is known, so its window is not; nearest are 'gpt-4o'"):
+        gate(model="gtp-4o")
+    assert run(["check", "support-chat", "-m", "gtp-4o"]) == 2
+    assert gate(model="gtp-4o", window=200).passed
+
+
+def test_a_section_that_roles_misspell_is_refused_where_others_draw_on_the_pool() -> None:
+    """The line that was meant stays empty, and nothing limits the other."""
+    budget = Budget(200, (), [Allocation("history", 50)], undeclared="pool", roles=ROLES | {"user": "histroy"})
+    with pytest.raises(LookupError, match="no section 'histroy'"):
+        gate(budget, traces=[talk(5)])
+
+
+def test_a_model_that_has_ended_closes_the_fixtures_gate_too() -> None:
+    """It names no day, and the model has ended by every day that comes."""
+    assert [failure.code for failure in gate(model=Model("old", 8_192, ends="2020-01-01")).failures] == ["retired"]
+
+
+def test_a_price_step_below_the_window_is_found() -> None:
+    """Gemini 2.5 Pro costs more above 200,000 tokens of prompt (genai-prices)."""
+    pytest.importorskip("genai_prices")
+    wide, narrow = (check(chat("gemini-2.5-pro"), model="gemini-2.5-pro", window=w) for w in (None, 200_000))
+    assert "price-step" in {finding.code for finding in wide.findings}
+    assert "price-step" not in {finding.code for finding in narrow.findings}

@@ -12,8 +12,8 @@ from budgetkit.budget.old_names import renamed
 from budgetkit.extras.shell.gate import Checked, check
 from budgetkit.extras.shell.inputs import budget_of, tools_in, tools_of
 from budgetkit.extras.shell.terminal import printable
+from budgetkit.inputs.conversations import traces_of
 from budgetkit.trace.conversation import Trace
-from budgetkit.trace.loading import load_traces
 
 __all__ = ["checked", "printable"]
 
@@ -36,11 +36,16 @@ def checked(
         budget,
         window=window,
         tools=tools_of(fspath(tools)) if isinstance(tools, str | PathLike) else _listed(tools),
-        traces=chain.from_iterable([each] if isinstance(each, Trace) else load_traces(each) for each in traces),
+        traces=chain.from_iterable(traces_of(source) for source in _sources(traces)),
         counter=counter,
         model=model,
         **rest,
     )
+
+
+def _sources(traces: Any) -> Iterable[Any]:
+    """List conversations and files; one alone is taken as well."""
+    return [traces] if isinstance(traces, str | PathLike | Trace) else traces
 
 
 def _listed(tools: Any) -> list[dict[str, Any]]:

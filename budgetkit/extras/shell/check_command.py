@@ -55,8 +55,13 @@ def command(
     Exit code 0: the gate is open; 1: it is closed; 2: what was given is wrong. Findings are about the budget itself,
     and close it with --strict. That conversations lose something closes the gate with --most-cut only.
     """
+    if not (conversations or prompts or tools or model or strict):
+        raise ValueError(
+            "nothing to check; a gate looks at conversations, --prompt, --tools or --model, and with --strict at the "
+            "budget alone; give one of these"
+        )
     checked = check(
-        prompts=dict(map(_prompt, prompts)),
+        prompts=_prompts(prompts),
         tools=[tool for file in tools for tool in tools_of(file)],
         traces=(trace for file in conversations for trace in traces_of(file)),
         counter=count,
@@ -76,12 +81,17 @@ def command(
     return 0 if checked.passed else 1
 
 
-def _prompt(given: str) -> tuple[str, str]:
-    """Read SECTION=FILE."""
-    section, _, file = given.partition("=")
-    if not section or not file:
-        raise ValueError(f"a prompt {brief(given)}; a prompt is given as SECTION=FILE, such as system=prompt.txt")
-    return section, text_of(file)
+def _prompts(options: tuple[str, ...]) -> dict[str, str]:
+    """Read every SECTION=FILE."""
+    texts: dict[str, str] = {}
+    for option in options:
+        section, _, file = option.partition("=")
+        if not section or not file:
+            raise ValueError(f"a prompt {brief(option)}; a prompt is given as SECTION=FILE, such as system=prompt.txt")
+        if section in texts:
+            raise ValueError(f"two prompts of {brief(section)}; a section has one text; put both into one file")
+        texts[section] = text_of(file)
+    return texts
 
 
 def _show(checked: Checked, changes: dict[str, int], since: str, form: str) -> None:

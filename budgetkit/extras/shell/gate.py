@@ -1,41 +1,55 @@
 """check(): a budget against prompts, tool schemas and recorded conversations, for a test or a pipeline.
 
-It fails where a section outgrows its cap, a request overruns the window, a floor is no longer there, or more
-conversations are cut than were agreed to. Each failure brings the plan and what would mend it.
+It fails where a section outgrows its cap, a request overruns the window, a floor is no longer there, more
+conversations are cut than were agreed to, the model has ended, or tokens are estimated and nothing is reserved for the
+error. Each failure brings the plan and what would mend it. What is misspelt, unknown, missing or of a wrong type is an
+error: a mistake never opens the gate.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
+from difflib import get_close_matches
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
+from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.old_names import renamed
-from budgetkit.budget.quoting import one_line
+from budgetkit.budget.quoting import brief, one_line
 from budgetkit.budget.validation import unknown_section
-from budgetkit.counters import count_of
+from budgetkit.counters import ExactCounter, FunctionCounter, basis_of, count_of, nearer_of
+from budgetkit.extras.shell.texts import text_of
 from budgetkit.inputs.budgets import DEFAULT_COUNTER, AnyBudget, AnyCounter, AnyModel, budget_of
+from budgetkit.inputs.conversations import own_model
 from budgetkit.inputs.policies import policy_of
 from budgetkit.lab.replay import replay
+from budgetkit.lab.replay.cost import prices
 from budgetkit.lab.replay.prompt_cache import CACHES, provider_rules
 from budgetkit.models import Model
-from budgetkit.models.resolved import resolve
+from budgetkit.models.resolved import ResolvedModel, resolve
 from budgetkit.plan import Plan, allocate
 from budgetkit.plan.batch import RequestBatch
-from budgetkit.plan.findings import Finding, findings
+from budgetkit.plan.findings import ADD_BUFFER, Finding, findings, has_buffer
+from budgetkit.plan.losses import ALIKE
 from budgetkit.pruning.policies import Policy
 from budgetkit.requests import Framing, framing_of, read_tools
+from budgetkit.requests.tools import Toolset, function_name
 from budgetkit.trace.conversation import Trace
 from budgetkit.trace.sections import DEFAULT_ROLES
 
 Columns = dict[str, dict[str, Any]]
 Count = Callable[[str], int]
+#: One word that is written as the path of a file is: with a folder, or with an ending.
+_PATH: Final = re.compile(r"(?:[A-Za-z]:)?[~\w.@+-]*(?:[/\\][\w.@+-]*)+|[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +59,7 @@ class Failure:
     Parameters
     ----------
     code : str
-        "cap", "overrun", "floor", "cut" or "retired".
+        "cap", "overrun", "floor", "cut", "estimate" or "retired".
     where : str
         The prompts, or the conversation and its turn.
     sentence : str
@@ -105,7 +119,7 @@ class Checked:
 def check(
     budget: AnyBudget,
     *,
-    prompts: Mapping[str, str] | None = None,
+    prompts: Mapping[str, str | Path] | None = None,
     tools: Any = (),
     traces: Iterable[Trace] = (),
     counter: AnyCounter | None = None,
@@ -124,22 +138,27 @@ def check(
     ----------
     budget : Budget, str, Path or callable
         The budget that was agreed to, or a preset or its name.
-    prompts : mapping of str to str
-        The text that stands in a section of every request, by section; it takes the place of a conversation's own.
+    prompts : mapping of str to str or Path
+        The text that stands in a section of every request, by section, or its file as a Path; it takes the place of a
+        conversation's own. A text is never taken for a file, and one that is written like a path is refused.
     tools : list of mapping, or the answer of an MCP server
         Tool schemas of every request, in any form that :mod:`budgetkit.requests.tools` reads; they take the place of
         a conversation's own.
     traces : iterable of Trace
         Recorded conversations.
     counter : str, Model or callable, optional
-        From text to tokens; that of the model, else o200k_base, when left out.
+        From text to tokens; that of the model, else o200k_base, when left out. Where it estimates (`basis_of`), a
+        budget without a reserve as a buffer closes the gate.
     model : str or Model, optional
         The model that answers: its window for a preset, its counter, and findings about it. One that nothing knows is
         refused, unless a window is given.
     window : int, optional
         Another window, in tokens.
-    policy, thinking, today
+    policy, thinking
         For the findings; see `budgetkit.plan.findings.findings`.
+    today : date, optional
+        The day on which the model is used. When left out, it is today for whether the model has ended, and the age of
+        what is known of it is not looked at.
     most_cut : float, optional
         The greatest share of conversations that may lose something; not looked at when left out.
     floor : int, optional
@@ -155,9 +174,12 @@ def check(
     Raises
     ------
     LookupError
-        If a prompt's section, or one of a conversation, is not in the budget.
+        If a prompt's section, or one of a conversation, is not in the budget, or is called almost as one that is.
     ValueError
-        If the share is none, or a floor is asked of a budget without a remainder.
+        If the share is none, or a floor is asked of a budget without a remainder, a share of conversations without
+        conversations, or a prompt is empty or the path of a file.
+    TypeError
+        If something is of another type than above.
 
     Examples
     --------
@@ -166,8 +188,11 @@ def check(
     >>> print(found.failures[0].sentence)
     system asks for 13 tokens, 8 above its cap (5)
     """
-    if most_cut is not None and not 0 <= most_cut <= 1:
-        raise ValueError(f"most_cut is {most_cut}; a share lies between 0 and 1; write 10 % as 0.1")
+    if most_cut is not None:
+        most_cut = _share(most_cut)
+    floor = None if floor is None else check_tokens("floor", floor)
+    thinking = check_tokens("thinking", thinking)
+    texts = _texts({} if prompts is None else prompts)
     known = None if model is None else resolve(model, window, must_know=True)
     budget = budget_of(budget, known, window)
     counter = counter or known or DEFAULT_COUNTER
@@ -176,17 +201,22 @@ def check(
     count = count_of(counter)
     model = None if known is None else known.facts
     policy = None if policy is None else policy_of(policy)
-    tools = read_tools(tools).listed
+    toolset = read_tools(tools)
+    tools = _named_tools(toolset)
     lines = replace(budget, deficit="signed")
-    spoken, schemas = _fixed(lines, prompts or {}, tools, count, framing)
+    spoken, schemas = _fixed(lines, texts, tools, count, framing)
     sent = {name: spoken.get(name, 0) + schemas.get(name, 0) for name in (*spoken, *schemas)}
     demands = [pd.DataFrame([sent])] if sent else []
+    models = [known]
     failures_in = partial(_failures, lines, _floors(lines, floor))
     failures = [f for each in demands for f in failures_in("prompts and tools", each, _columns(lines, each), {*sent})]
     failing = {*spoken, *(failure.section for failure in failures)}
     fixed = {*schemas, *(a.section for a in lines.allocations if a.required)} - failing
     cut, lost = list[bool](), [0]
     for trace in traces:
+        if not isinstance(trace, Trace):
+            raise TypeError(f"a conversation is {brief(trace)}; known is a Trace; give those of budgetkit.load_traces")
+        models.append(known or own_model(trace))
         demands.append(asked := _asked(lines, trace, spoken, tools, count, own_framing))
         columns = _columns(lines, asked)
         failures += failures_in(one_line(trace.id), asked, columns, fixed)
@@ -195,17 +225,101 @@ def check(
             kept = replay(trace, replace(lines, undeclared="pool"), policy, counter=count, framing=own_framing).kept
             lost += [*kept.dropped_messages, 0]
     failures += _too_many(cut, most_cut)
-    failures += _retired(model, today)
-    known_of = partial(findings, budget, model=model, policy=policy, thinking=thinking, today=today)
+    failures += _retired(model, today or date.today())
+    estimates = _estimated(lines, count, models, toolset.uncounted) if demands else []
+    failures += estimates
+
     # A prompt alone says nothing of how long a request is, which is what a cache goes by.
     minimum = _least_cached(model) if cut else 0
-    found = _found(partial(known_of, cache_minimum=minimum), demands, lost, sum(schemas.values()))
-    return Checked(tuple(failures), found, _most(demands), len(cut), sum(cut), strict)
+    known_of = partial(findings, budget, model=model, policy=policy, thinking=thinking, today=today)
+    found_in = partial(known_of, cache_minimum=minimum, price_step=_price_step(known, today))
+    outcome = _found(found_in, demands, lost, sum(schemas.values()))
+    if estimates:  # it says what that finding says, and closes the gate
+        outcome = tuple(finding for finding in outcome if finding.code != "stand-in-without-buffer")
+    return Checked(
+        failures=tuple(failures),
+        findings=outcome,
+        sections=_most(demands),
+        conversations=len(cut),
+        cut=sum(cut),
+        strict=strict,
+    )
 
 
-def _retired(model: Model | None, today: date | None) -> list[Failure]:
+def _share(most_cut: Any) -> float:
+    """Return the greatest share of conversations, or say why it is none; a truth value is a mistake."""
+    if isinstance(most_cut, bool) or not isinstance(most_cut, int | float) or not 0 <= most_cut <= 1:
+        raise ValueError(f"most_cut is {brief(most_cut)}; a share lies between 0 and 1; write 10 % as 0.1")
+    return float(most_cut)
+
+
+def _texts(prompts: Any) -> dict[str, str]:
+    """Return the prompts' texts: those given as a Path are read, those written like a path are refused."""
+    if not isinstance(prompts, Mapping):
+        raise TypeError(f"prompts is {brief(prompts)}; known is a mapping from section to text; give one")
+    texts = {}
+    for section, prompt in prompts.items():
+        if not isinstance(prompt, str | Path):
+            raise TypeError(f"the prompt of {brief(section)} is {brief(prompt)}; known are a text and a Path; give one")
+        text = text_of(str(prompt)) if isinstance(prompt, Path) else prompt
+        if not text.strip():
+            raise ValueError(f"the prompt of {brief(section)} is empty; give its text, or leave it out")
+        if _PATH.fullmatch(text.strip()):
+            problem = f"the prompt of {brief(section)} is {brief(text)}, which is written like the path of a file"
+            raise ValueError(f"{problem}; give pathlib.Path({brief(text)}) to have it read, or give the text itself")
+        texts[section] = text
+    return texts
+
+
+def _named_tools(toolset: Toolset) -> Sequence[Mapping[str, Any]]:
+    """Return the tools, or refuse what is none: it has neither a name nor what one of a provider's own has."""
+    for tool in toolset.listed:
+        is_builtin = isinstance(tool.get("type"), str) or any(isinstance(value, Mapping) for value in tool.values())
+        if not function_name(tool) and not is_builtin:
+            raise ValueError(f"a tool {brief(tool)}, which has no name; a tool has one; give tool schemas")
+    return toolset.listed
+
+
+def _estimated(
+    budget: Budget, count: Count, models: Iterable[ResolvedModel | None], uncounted: Sequence[str]
+) -> list[Failure]:
+    """Fail where tokens are estimated, or not counted at all, and nothing is reserved for the error."""
+    if has_buffer(budget):
+        return []
+    if uncounted:
+        problem = f"{', '.join(map(one_line, uncounted))} cannot be counted, and no reserve is a buffer for it"
+        return [Failure("estimate", "tools", problem, f"- {ADD_BUFFER[0].upper()}{ADD_BUFFER[1:]}.")]
+    for model in models:
+        basis = basis_of(count)
+        # An encoding is exact for the models that it belongs to.
+        if model is not None and basis == "exact" and isinstance(count, ExactCounter):
+            owned = model.facts.encoding_is_own and model.facts.encoding == count.encoding
+            basis = "exact" if owned else "estimate"
+        if basis == "estimate":
+            name = one_line(getattr(count, "name", "") or FunctionCounter(count).name)
+            of_model = "" if model is None or model.name in name else f" of {one_line(model.name)}"
+            problem = f"{name} estimates the tokens{of_model}, and no reserve is a buffer for its error"
+            nearer = nearer_of(count)
+            exactly = "or count exactly; a function of yours that does says so by an attribute exact = True"
+            detail = f"- {ADD_BUFFER[0].upper()}{ADD_BUFFER[1:]}, {exactly}."
+            return [Failure("estimate", "count", problem, "\n".join(filter(None, [detail, nearer])))]
+    return []
+
+
+def _price_step(model: ResolvedModel | None, today: date | None) -> int:
+    """Return the prompt above which the price rises, in tokens; 0 where none is known."""
+    if model is None:
+        return 0
+    with suppress(ImportError):  # the price list comes with the extra lab
+        price = prices(model, today).input
+        if price is not None and price.tiers:
+            return price.tiers[0][0]
+    return 0
+
+
+def _retired(model: Model | None, today: date) -> list[Failure]:
     """Fail where the model's provider has ended it: nothing that is sent to it is answered."""
-    if model is None or today is None or not model.ends or date.fromisoformat(model.ends) > today:
+    if model is None or not model.ends or date.fromisoformat(model.ends) > today:
         return []
     told = f"its provider ended {one_line(model.name)} on {model.ends}"
     return [Failure("retired", "model", told, "choose a model that is still answered, and check with it")]
@@ -213,6 +327,11 @@ def _retired(model: Model | None, today: date | None) -> list[Failure]:
 
 def _too_many(cut: Sequence[bool], most: float | None) -> list[Failure]:
     """Fail where a larger share of the conversations loses something than was agreed to."""
+    if most is not None and not cut:
+        raise ValueError(
+            f"most_cut is {most}, and no conversation was given; it is a share of conversations; give some, or leave "
+            "it out"
+        )
     if most is None or sum(cut) <= most * len(cut):
         return []
     told = f"{sum(cut):,} of {len(cut):,} are cut, above the share of {most:.0%}"
@@ -273,7 +392,16 @@ def _asked(
     asked = trace.demand(count, budget.roles or DEFAULT_ROLES, framing)
     for section, tokens in spoken.items():
         asked[section] = tokens + sum(item.tokens for item in ledger.schemas if item.section == section)
-    return asked.loc[:, [s for s in asked.columns if s in budget.sections or bool(asked[s].any())]]
+    asked = asked.loc[:, [s for s in asked.columns if s in budget.sections or bool(asked[s].any())]]
+    misspelt = [s for s in asked.columns if s not in budget.sections and _alike(s, budget)]
+    if misspelt:
+        raise unknown_section(misspelt, budget.sections)
+    return asked
+
+
+def _alike(section: str, budget: Budget) -> bool:
+    """Say whether a section that the budget does not declare is called almost as one that it does."""
+    return bool(get_close_matches(section, budget.sections, 1, ALIKE))
 
 
 def _failures(

@@ -1,0 +1,249 @@
+"""A mistake never opens the gate: one thing in its files or options is misspelt, missing, unknown or of a wrong type.
+
+What is right opens it, which the first test holds; every mutant of it must end with an error or a refusal in words.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import budgetkit as bk
+from budgetkit.extras.shell.assertion import checked
+from budgetkit.extras.shell.gate import check
+from budgetkit.extras.shell.program import run
+from budgetkit.models.resolved import resolve
+from tests.conftest import examples
+
+WRONG = (ValueError, TypeError, LookupError, OSError)
+ROLES = {"system": "system", "tools": "tools", "user": "history", "assistant": "history", "current": "history"}
+BUDGET = bk.Budget(
+    4_000,
+    [bk.Reserve("output", 500, serves="output"), bk.Reserve("safety", bk.Share(0.05))],
+    [
+        bk.Allocation("system", 200, required=True, importance=9),
+        bk.Allocation("tools", 300),
+        bk.Allocation("history", floor=100, keep="newest"),
+    ],
+    remainder="history",
+    roles=ROLES,
+    name="mine",
+)
+TALK: dict[str, Any] = {"id": "one", "messages": [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "So."}]}
+TOOLS = [{"name": "ping", "description": "Look whether a host answers", "inputSchema": {"type": "object"}}]
+#: What every option of the gate is given, files by their names.
+OPTIONS: dict[str, str] = {
+    "--budget": "mine.json",
+    "--model": "gpt-4o",
+    "--counter": "o200k_base",
+    "--prompt": "system=prompt.txt",
+    "--tools": "tools.json",
+    "--policy": "haystack",
+    "--most-cut": "0.5",
+    "--floor": "100",
+    "--thinking": "0",
+}
+Mutant = tuple[dict[str, str | bytes], list[str]]  # the files, and the arguments
+
+
+def right() -> tuple[dict[str, str | bytes], dict[str, str]]:
+    """Return files and options with which the gate opens."""
+    files: dict[str, str | bytes] = {
+        "mine.json": bk.state.to_json(BUDGET),
+        "prompt.txt": "Be brief, and say where you are not sure.",
+        "tools.json": json.dumps(TOOLS),
+        "chats.jsonl": json.dumps(TALK),
+    }
+    return files, dict(OPTIONS)
+
+
+def arguments(options: dict[str, str], conversation: str = "chats.jsonl") -> list[str]:
+    return ["check", conversation, *(part for pair in options.items() for part in pair)]
+
+
+def ends(files: dict[str, str | bytes], words: list[str], folder: Path) -> int:
+    """Write the files and run the gate among them; return its exit code."""
+    for old in folder.iterdir():
+        old.unlink()
+    for name, content in files.items():
+        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    return run(words)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder of its own, in which the gate runs."""
+    with pytest.MonkeyPatch.context() as patched:
+        path = tmp_path_factory.mktemp("gate")
+        patched.chdir(path)
+        yield path
+
+
+def test_what_is_right_opens_the_gate(folder: Path) -> None:
+    files, options = right()
+    assert ends(files, arguments(options), folder) == 0
+    files["mine.json"] = yaml.safe_dump(json.loads(bk.state.to_json(BUDGET)))
+    assert ends(files, arguments(options), folder) == 0
+
+
+@st.composite
+def misspelt(draw: st.DrawFn, word: str) -> str:
+    """Change one letter: leave it out, double it, change places with the next, or put another one there."""
+    places = [place for place, letter in enumerate(word) if letter.isalpha()]
+    place = draw(st.sampled_from(places))
+    before, letter, after = word[:place], word[place], word[place + 1 :]
+    mutants = {before + after, before + letter + letter + after, before + after[:1] + letter + after[1:]}
+    mutants |= {before + "q" + after, word + "x"}
+    return draw(st.sampled_from(sorted(mutants - {word})))
+
+
+def spots(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """List the places in plain data: of every key, and of every entry."""
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, entry in entries:
+        yield (*path, key)
+        yield from spots(entry, (*path, key))
+
+
+def holder(data: Any, path: tuple[Any, ...]) -> Any:
+    """Return the mapping or list that a place is in."""
+    for key in path[:-1]:
+        data = data[key]
+    return data
+
+
+STRANGE: list[Any] = [None, -1, 1.5, True, "q", [], {}, [1], {"a": 1}, float("nan"), 10**30]
+
+
+@st.composite
+def budgets(draw: st.DrawFn) -> str:
+    """Write the budget with one key misspelt, one name misspelt, or one value of another type."""
+    data = json.loads(bk.state.to_json(BUDGET))
+    path = draw(st.sampled_from(sorted(spots(data), key=str)))
+    inside, key = holder(data, path), path[-1]
+    how = draw(st.sampled_from(["key", "value", "type"]))
+    if how == "key" and isinstance(key, str):
+        inside[draw(misspelt(key))] = inside.pop(key)
+    elif how == "value" and isinstance(inside[key], str) and inside[key].isidentifier() and key != "name":
+        inside[key] = draw(misspelt(inside[key]))
+    else:
+        inside[key] = draw(st.sampled_from(STRANGE))
+    return json.dumps(data)
+
+
+def is_another_budget(text: str) -> bool:
+    """Say whether this is a mistake that nobody can see: it reads as a budget somebody may mean."""
+    try:
+        budget = bk.state.from_json(text)
+    except (*WRONG, RecursionError):
+        return False
+    if not isinstance(budget, bk.Budget) or not set(ROLES.values()) <= set(budget.sections):
+        return False
+    return budget.reserved > 500 or json.loads(text)["budget"].get("reserves") == []  # none, and said so
+
+
+def is_another_model(name: str) -> bool:
+    """Say whether a misspelt name is a name too: "gp-t4o" is gpt-4o to a price list, and "gpt-4" another model."""
+    return resolve(name).is_known
+
+
+@st.composite
+def mutants(draw: st.DrawFn) -> Mutant:
+    """Change one thing in what is right."""
+    files, options = right()
+    conversation = "chats.jsonl"
+    how = draw(st.sampled_from(["budget", "yaml", "option", "name", "value", "file", "gone", "twice", "cut off"]))
+    if how == "budget":
+        files["mine.json"] = draw(budgets().filter(lambda text: not is_another_budget(text)))
+    elif how == "yaml":
+        text = draw(budgets().filter(lambda text: not is_another_budget(text) and "NaN" not in text))
+        files["mine.json"] = yaml.safe_dump(json.loads(text))
+    elif how == "option":
+        option = draw(st.sampled_from(sorted(options)))
+        options = {draw(misspelt(name)) if name == option else name: value for name, value in options.items()}
+    elif how == "name":
+        option = draw(st.sampled_from(["--budget", "--model", "--counter", "--prompt", "--tools", "--policy", ""]))
+        if option:
+            options[option] = draw(misspelt(options[option]).filter(lambda word: not is_another_model(word)))
+        else:
+            conversation = draw(misspelt(conversation))
+    elif how == "value":
+        option = draw(st.sampled_from(["--most-cut", "--floor", "--thinking", "--window"]))
+        options[option] = draw(st.sampled_from(["", "q", "-1", "nan", "inf", "1e3", "0x1", "1.5", "None", "9" * 40]))
+    elif how == "file":
+        file = draw(st.sampled_from(sorted(files)))
+        files[file] = draw(
+            st.sampled_from([b"", b"  \n", b"\xff\xfe\xfd", b"[", b"null", b"3", b'"q"', b"[[]]", b"{}"])
+        )
+        if file == "prompt.txt" and files[file] not in (b"", b"  \n", b"\xff\xfe\xfd"):
+            files[file] = b""  # any other text is a prompt
+    elif how == "gone":
+        del files[draw(st.sampled_from(sorted(files)))]
+    elif how == "twice":
+        return files, [*arguments(options), "--prompt", options["--prompt"]]
+    else:
+        file = draw(st.sampled_from(["mine.json", "tools.json", "chats.jsonl"]))
+        files[file] = files[file][: draw(st.integers(1, len(files[file]) - 1))]
+    return files, arguments(options, conversation)
+
+
+@settings(max_examples=examples(250))
+@given(mutant=mutants())
+def test_a_mistake_never_opens_the_gate(mutant: Mutant, folder: Path) -> None:
+    files, words = mutant
+    assert ends(files, words, folder) in (1, 2)
+
+
+CALLS: dict[str, Any] = {
+    "budget": BUDGET,
+    "prompts": {"system": "Be brief, please."},
+    "tools": TOOLS,
+    "traces": [bk.Trace("one", tuple(map(bk.Message, TALK["messages"])))],
+    "counter": "o200k_base",
+    "model": "gpt-4o",
+    "policy": "haystack",
+    "most_cut": 0.5,
+    "floor": 100,
+    "thinking": 0,
+}
+TYPES: list[Any] = [-1, 2.5, True, "q", b"q", float("nan"), 10**400, object(), [3], {"q": 3}, {3}, ["q"], {"q": "q"}]
+
+
+def test_the_right_call_opens_the_gate_and_the_fixture() -> None:
+    assert check(**deepcopy(CALLS)).passed
+    assert checked(**deepcopy(CALLS)).passed
+
+
+@pytest.mark.parametrize("gate", [check, checked])
+@pytest.mark.parametrize("name", [*CALLS, "window"])
+def test_no_value_of_a_wrong_type_opens_the_gate(gate: Callable[..., Any], name: str) -> None:
+    """Nor does it end in anything but words."""
+    for value in TYPES:
+        call = {**deepcopy(CALLS), name: value}
+        try:
+            outcome = gate(call.pop("budget"), **call)
+        except WRONG as error:
+            assert len(str(error)) < 800, (value, error)
+        else:
+            assert not outcome.passed, value
+
+
+@given(data=st.data())
+def test_no_misspelt_keyword_or_name_opens_the_gate(data: st.DataObject) -> None:
+    call = deepcopy(CALLS)
+    if data.draw(st.booleans()):
+        name = data.draw(st.sampled_from([name for name in CALLS if name != "budget"]))
+        call[data.draw(misspelt(name))] = call.pop(name)
+    else:
+        name = data.draw(st.sampled_from(["counter", "model", "policy"]))
+        call[name] = data.draw(misspelt(call[name]).filter(lambda word: not is_another_model(word)))
+    with pytest.raises(WRONG):
+        check(call.pop("budget"), **call)
