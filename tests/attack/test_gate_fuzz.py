@@ -37,7 +37,10 @@ BUDGET = bk.Budget(
     roles=ROLES,
     name="mine",
 )
-TALK: dict[str, Any] = {"id": "one", "messages": [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "So."}]}
+TALK: dict[str, Any] = {
+    "id": "one",
+    "messages": [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "So."}],
+}
 TOOLS = [{"name": "ping", "description": "Look whether a host answers", "inputSchema": {"type": "object"}}]
 #: What every option of the gate is given, files by their names.
 OPTIONS: dict[str, str] = {
