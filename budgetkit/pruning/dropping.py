@@ -260,26 +260,32 @@ def _compact(compaction: Compaction, history: History, summaries: Summaries) -> 
 
 
 def _going(compaction: Compaction, history: History) -> list[int]:
-    """List the units that a compaction takes, oldest first: all between the head and the tail, and of the tail some."""
-    units = sorted(history.members)
-    messages = {unit: 0 if unit in history.summaries else len(history.members[unit]) for unit in units}
+    """List the units that a compaction takes, oldest first: all between the head and the tail, and of the tail some.
 
-    first, head = 0, 0
-    while first < len(units) and head + messages[units[first]] <= compaction.keep_head:
-        head += messages[units[first]]
+    An earlier summary is always among them: it is written anew, so that a session never holds two.
+    """
+    units = sorted(history.members)
+
+    first = head = 0
+    while first < len(units) and units[first] not in history.summaries:
+        head += len(history.members[units[first]])
+        if head > compaction.keep_head:
+            break
         first += 1
 
     # Walk from the newest to the oldest; the newest message stays whatever it holds.
     stays: set[int] = set()
     number = tokens = 0
     for unit in reversed(units[first:]):
+        if unit in history.summaries:
+            continue
         if compaction.important_only and stays and not history.rank.get(unit):
             continue
         size = sum(history.size[slot] for slot in history.members[unit])
         if number >= max(1, compaction.keep_messages) and tokens + size > compaction.keep_tail:
             break
         stays.add(unit)
-        number += messages[unit]
+        number += len(history.members[unit])
         tokens += size
     return [unit for unit in units[first:] if unit not in stays]
 

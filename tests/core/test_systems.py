@@ -48,6 +48,20 @@ def test_of_the_tail_only_what_the_user_said_stays() -> None:
     assert gone(rule, [100] * 6, important="u u u ") == [0, 1, 3], "the newest, and what the user said: 300 tokens"
 
 
+@pytest.mark.parametrize("keep_head", [0, 2])
+@pytest.mark.parametrize("role", [None, "user"])
+def test_a_second_compaction_takes_the_first_summary_with_it(keep_head: int, role: str | None) -> None:
+    """A session that is summarised a hundred times holds one summary: no pile of them fills the window by itself."""
+    rule = Compact((Trigger("tokens", 500),), keep_tail=100, keep_head=keep_head, keep_role=role, size=50)
+    count = 40
+    slots = Slots([100] * count, list(range(count)), [1] * count, [False] * count, [1] * count)
+    visits = [Visit(PruningContext(0, limit=10**9, window=1_000), [slot], slot + 1) for slot in range(count)]
+    kept = retain(slots, visits, rule)
+    after = [size for size, number in zip(kept.tokens, kept.summaries, strict=True) if number]
+    assert len(after) > 5
+    assert set(after) == {100 * keep_head + 50 + 100}
+
+
 def test_a_summary_that_saves_nothing_is_not_written() -> None:
     rule = Compact((Trigger("tokens", 100),), keep_tail=100, size=150, reattached=60)
     assert gone(rule, [100, 100, 100]) == []
