@@ -18,8 +18,8 @@ from warnings import catch_warnings
 import pandas as pd
 
 import budgetkit as bk
-from budgetkit.lab.sessions.comparing import by_price_of_reading
 from budgetkit.lab.sessions.foretelling import LEAST_MISS, expected
+from budgetkit.lab.sessions.turning import by_price_of_reading
 
 RESULTS: Final = Path(__file__).parent / "sessions.md"
 _ENDINGS: Final = (".jsonl", ".json", ".jsonl.xz", ".json.xz")

@@ -118,3 +118,23 @@ def test_the_folds_of_both_explorers_stand_in_nobodys_way(notebook: Open, tmp_pa
     lab.resize(640)
     lab.wait_for_charts(3)
     assert lab.page.evaluate(WIDER) == []
+
+
+def test_systems_stand_side_by_side_and_a_message_is_followed_through_them(notebook: Open, tmp_path: Path) -> None:
+    lab = shown(notebook, tmp_path, "explorer = bk.ConversationExplorer('made-up-session')\nexplorer")
+    lab.resize(1360, 1500)
+    systems = fold(lab, "systems")
+    expect(systems.locator(".bk-said").first).to_contain_text("not a forecast")
+    for name in ("Claude Code", "Codex", "Gemini CLI", "opencode", "Cline"):
+        expect(systems.get_by_text(name).first).to_be_attached()
+    systems.scroll_into_view_if_needed()
+    systems.locator("select").select_option(index=1)
+    expect(systems.locator(".bk-rows li", has_text="nothing leaves")).to_contain_text("there to the end")
+    expect(systems.locator(".bk-rows li", has_text="Gemini CLI")).to_contain_text("needed by the call of request")
+    assert lab.page.evaluate(WIDER) == []
+    lab.shoot("systems")
+    reads = fold(lab, "reads")
+    expect(reads.locator(".bk-rows li").first).to_contain_text("Compaction")
+    reads.scroll_into_view_if_needed()
+    lab.shoot("reads")
+    assert lab.violations(".bk-folds") == []

@@ -170,7 +170,7 @@ def test_a_conversation_without_usage_is_compared_and_a_session_without_it_says_
 
 
 def test_masking_halves_the_bill_without_a_cache_and_loses_where_reading_is_cheap(made_up: bk.Session) -> None:
-    from budgetkit.lab.sessions.comparing import by_price_of_reading
+    from budgetkit.lab.sessions.turning import by_price_of_reading
 
     rule = bk.policies.ClearResults(keep_uses=10)
     table = by_price_of_reading(made_up, {"mask": rule}, reads=[1.0, 0.5, 0.1, 0.02])

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import click
 import numpy as np
-import pandas as pd
 
 from budgetkit.budget.quoting import one_line
 from budgetkit.counters import counter
@@ -19,7 +18,7 @@ from budgetkit.extras.redaction import redact
 from budgetkit.extras.shell.printed import show_json, show_lines, show_table
 from budgetkit.lab.explorers.conversation import ConversationExplorer
 from budgetkit.lab.sessions import Session, compare, sessions
-from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, sentence
+from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, finding
 from budgetkit.trace import load_trace
 
 #: The session that is offered where there is none.
@@ -157,7 +156,7 @@ def _answer(session: Session, with_text: bool, as_json: bool) -> None:
         show_lines([f"A compaction from {row['before']:,} to {row['after']:,} tokens; {paid}."])
 
     show_table("Which rule would have been cheaper?", _RULES, [_rule(row) for row in table.to_dict("records")])
-    show_lines([_finding(table, float(totals["cost"]))])
+    show_lines([finding(table, float(totals["cost"]))])
     return None
 
 
@@ -175,17 +174,6 @@ def _rule(row: dict[Any, Any]) -> list[Any]:
         cost = f"{cost} to {_dollars(row['most'])}"
     label = row["label"] if acts else f"{row['label']} (does not act)"
     return [label, cost, row["compactions"], row["used_later"]]
-
-
-def _finding(table: pd.DataFrame, cost: float) -> str:
-    """Say which rule would have been the cheapest, or why nobody can."""
-    if np.isnan(cost):
-        return "No price is known for this session's model, so nothing is said in dollars; --price names another model."
-    systems = table[~table["system"].isin([AS_IT_WAS, RECORDED])]
-    acting = systems[(systems["compactions"] > 0) | (systems["left"] > 0)]
-    if acting.empty:
-        return "None of these rules would have acted: the session stays below all their marks."
-    return sentence(table, str(acting["system"].iloc[0]), cost)
 
 
 def _report(session: Session, output: str, with_text: bool) -> None:

@@ -6,7 +6,7 @@ Call a figure for plotly's; its ``spec`` is the same as plain data, its ``table`
     figures.waterfall.spec(plan)     {"data": [...], "layout": {...}}, without importing plotly
     figures.waterfall.table(plan)    DataFrame
 
-The figures of accuracy and replay live with them, and are imported when they are first used.
+The figures of accuracy, replay and sessions live with them, and are imported when they are first used.
 """
 
 from importlib import import_module
@@ -45,6 +45,7 @@ _ELSEWHERE = {
         "spending",
         "timeline",
     ),
+    "budgetkit.lab.sessions.figures": ("cache_reads", "order_turns", "rules_compared"),
 }
 _MODULE_OF = {name: module for module, names in _ELSEWHERE.items() for name in names}
 

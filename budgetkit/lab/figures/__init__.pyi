@@ -24,5 +24,8 @@ from budgetkit.lab.replay.figures.replays import dropping as dropping
 from budgetkit.lab.replay.figures.replays import ranking as ranking
 from budgetkit.lab.replay.figures.replays import spending as spending
 from budgetkit.lab.replay.figures.replays import timeline as timeline
+from budgetkit.lab.sessions.figures import cache_reads as cache_reads
+from budgetkit.lab.sessions.figures import order_turns as order_turns
+from budgetkit.lab.sessions.figures import rules_compared as rules_compared
 
 __all__: list[str]

@@ -177,7 +177,7 @@ class _Asked:
 
 def _importance(policy: Policy, messages: Sequence[Message]) -> list[int]:
     """Ask a policy about each message; those without an opinion, as most are, need not be asked."""
-    if type(policy) is Chain:
+    if isinstance(policy, Chain) and type(policy).importance is Chain.importance:
         parts = [_importance(each, messages) for each in policy.policies]
         return [sum(each) for each in zip([0] * len(messages), *parts, strict=True)]
     has_opinion = type(policy).importance is not Policy.importance

@@ -107,16 +107,28 @@ class Replay:
         none = np.zeros_like(read)
         if call is None:
             return self.prices.cost(read, none, none, wrote)
-        instruction = calls * call.instruction
+        prompt = self.summary_prompts
         if call.prefix == "shared":
-            before = np.where(calls > 0, self.sent - wrote + read, 0)
-            return self.prices.cost(instruction, before, none, wrote)
-        sent = np.minimum(read, calls * call.input_cap) if call.input_cap is not None else read
-        prompt = sent + instruction
+            instruction = calls * call.instruction
+            return self.prices.cost(instruction, prompt - instruction, none, wrote)
         again = self.prices.cost(none, (call.calls - 1) * prompt, none, none)
         if call.cache_write:
             return self.prices.cost(none, none, prompt, wrote) + again
         return self.prices.cost(prompt, none, none, wrote) + again
+
+    @property
+    def summary_prompts(self) -> Ints:
+        """What the calls that write summaries send at each request, in tokens; 0 where none is written."""
+        kept = self.kept
+        calls, read, wrote = (np.array(counts) for counts in (kept.summaries, kept.summary_input, kept.summary_output))
+        call = self.policy.summary_call
+        if call is None:
+            return read
+        instruction = calls * call.instruction
+        if call.prefix == "shared":
+            return np.asarray(np.where(calls > 0, self.sent - wrote + read + instruction, 0))
+        sent = np.minimum(read, calls * call.input_cap) if call.input_cap is not None else read
+        return np.asarray(sent + instruction)
 
     def frame(self) -> pd.DataFrame:
         """Return one row a request.

@@ -7,6 +7,7 @@ was used later had to be read again.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -48,7 +49,8 @@ AS_IT_WAS: Final = "nothing leaves"
 RECORDED: Final = "as recorded"
 #: The text that stands for instructions and tools that the log does not hold.
 UNLOGGED: Final = "(instructions and tools that the log does not hold)"
-_UNLIMITED: Final = 1 << 40
+#: A window in which no rule ever acts.
+UNLIMITED: Final = 1 << 40
 #: What stands in where nobody knows a model's window, in tokens.
 USUAL_WINDOW: Final = 200_000
 
@@ -105,7 +107,8 @@ def compare(
         NaN where no price is known), relative (input against the same without a cache and rule), compactions, sent,
         cached (tokens), left (messages that left), used_later (of these, used again by what came later), first (the
         first request at which the rule acted), overflows (requests that exceed the window), loops (compactions at two
-        requests in a row) and assumed (what is ours).
+        requests in a row), call_overflows (calls that write a summary and exceed the window themselves) and assumed
+        (what is ours).
 
     Examples
     --------
@@ -114,83 +117,45 @@ def compare(
     >>> table.loc[table["system"] == "claude-code", "compactions"].item()
     1
     """
-    setup = _setup(source, window, prices, cache, counter)
+    return comparison(source, systems, window=window, prices=prices, cache=cache, counter=counter).table
+
+
+def comparison(
+    source: Trace | Session,
+    systems: Iterable[str | Policy] | Mapping[str, str | Policy] = USUAL,
+    *,
+    window: int | None = None,
+    prices: Prices | str | None = None,
+    cache: PromptCache | str | None = None,
+    counter: Count | str | None = None,
+) -> Comparison:
+    """Replay the rules of several systems on the same messages, and keep each replay beside the table.
+
+    Parameters
+    ----------
+    source, systems, window, prices, cache, counter
+        As in :func:`compare`.
+
+    Returns
+    -------
+    Comparison
+        The table and, by name, what each rule did.
+    """
+    setup = setup_of(source, window, prices, cache, counter)
     if isinstance(systems, Mapping):
         named = dict(systems)
     else:
         named = {(rule if isinstance(rule, str) else repr(rule)): rule for rule in systems}
     pairs = used_later(setup.trace)
-    rows = [_row(AS_IT_WAS, OldestFirst(), setup, pairs, window=_UNLIMITED)]
-    rows += [_row(name, policy_of(rule), setup, pairs) for name, rule in named.items()]
+    outcomes = {AS_IT_WAS: _outcome(AS_IT_WAS, OldestFirst(), setup, window=UNLIMITED)}
+    outcomes |= {name: _outcome(name, policy_of(rule), setup) for name, rule in named.items()}
+    rows = [_row(outcome, setup, pairs) for outcome in outcomes.values()]
     if isinstance(source, Session):
         rows.append(_recorded(source))
     table = pd.DataFrame(rows)
     by = ["least", "relative"] if table["least"].notna().any() else ["relative"]
-    return table.sort_values(by, kind="stable", ignore_index=True)
-
-
-def by_price_of_reading(
-    source: Trace | Session,
-    systems: Mapping[str, str | Policy],
-    reads: Iterable[float] = (1.0, 0.5, 0.25, 0.1, 0.05),
-    *,
-    window: int | None = None,
-    counter: Count | str | None = None,
-) -> pd.DataFrame:
-    """Say what rules save or lose by what reading from the cache costs: the cheaper it is, the dearer is each break.
-
-    Parameters
-    ----------
-    source : Trace or Session
-        A conversation.
-    systems : mapping of str to str or Policy
-        The rules, by the name they are to have.
-    reads : iterable of float
-        Prices of a token that is read from the cache, as multiples of the input price; 1 is no cache.
-    window : int, optional
-        In tokens; the model's when left out.
-    counter : callable or str, optional
-        As in :func:`compare`.
-
-    Returns
-    -------
-    DataFrame
-        One row a price and rule: read, system, relative (input against the same without a cache), change (against
-        nothing leaving, as a share) and turns (whether the sign differs from the price before).
-
-    Examples
-    --------
-    >>> import budgetkit as bk
-    >>> rule = bk.policies.ClearResults(keep_uses=3)
-    >>> table = by_price_of_reading(bk.load_trace("coding-agent"), {"mask": rule}, [1.0])
-    >>> bool((table["change"] < 0).all())
-    True
-    """
-    setup = _setup(source, window, None, None, counter)
-    base = replayed(setup, OldestFirst(), _UNLIMITED)
-    outcomes = {name: replayed(setup, policy_of(rule)) for name, rule in systems.items()}
-    rows = []
-    signs: dict[str, bool] = {}
-    for read in reads:
-        # Where reading costs what input costs there is no cache, and nothing is written to one.
-        write = 1.0 if read >= 1 else setup.cache.write
-        priced = replace(setup.cache, read=read, write=write)
-        whole = _input_cost(base, priced)
-        for name, outcome in outcomes.items():
-            paid = _input_cost(outcome, priced)
-            change = paid / whole - 1
-            turns = name in signs and signs[name] != (change > 0)
-            signs[name] = change > 0
-            relative = paid / max(1, int(base.sent.sum()))
-            rows.append({"read": read, "system": name, "relative": relative, "change": change, "turns": turns})
-    return pd.DataFrame(rows)
-
-
-def _input_cost(outcome: Replay, cache: PromptCache) -> float:
-    """Return what all prompts cost, in tokens at the input price."""
-    cached, written = int(outcome.cached.sum()), int(outcome.written.sum())
-    fresh = int(outcome.sent.sum()) - cached - written
-    return cached * cache.read + written * cache.write + fresh
+    table = table.sort_values(by, kind="stable", ignore_index=True)
+    return Comparison(table=table, outcomes=outcomes, pairs=pairs, setup=setup)
 
 
 def used_later(trace: Trace) -> pd.DataFrame:
@@ -217,7 +182,7 @@ def used_later(trace: Trace) -> pd.DataFrame:
     pairs: dict[tuple[int, int], str] = {}
     for place, message in enumerate(trace.messages):
         for call in message.tool_calls:
-            for term in _TERM.findall(call.arguments):
+            for term in _TERM.findall(_values(call.arguments)):
                 needed = first.get(term, place)
                 if needed < place:
                     pairs.setdefault((place, needed), term)
@@ -229,25 +194,86 @@ def used_later(trace: Trace) -> pd.DataFrame:
     return frame.astype({"message": "int64", "needs": "int64"})
 
 
+def _values(arguments: str) -> str:
+    """Return what a call passes, without the names of its parameters, which say nothing about what was said before.
+
+    >>> _values('{"file_path": "src/a_1.py", "lines": [1, 2]}'), _values("ls src/a_1.py")
+    ('src/a_1.py', 'ls src/a_1.py')
+    """
+    try:
+        waiting = [json.loads(arguments)]
+    except (ValueError, RecursionError):
+        return arguments
+    texts: list[str] = []
+    while waiting:
+        value = waiting.pop(0)
+        if isinstance(value, str):
+            texts.append(value)
+        elif isinstance(value, dict):
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+    return "\n".join(texts)
+
+
 # A path, an id or a name as programs write it: at least five characters, with a digit, a slash or an underscore within.
 _TERM: Final = re.compile(r"(?=[A-Za-z0-9_./-]{5})[A-Za-z0-9](?=[A-Za-z.-]*[0-9_/])[A-Za-z0-9_./-]*[A-Za-z0-9]")
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """A conversation as all rules see it: without its own compactions, with what its log does not hold."""
+    """A conversation as all rules see it: without its own compactions, with what its log does not hold.
+
+    `places` says where each message of the log stands now, -1 for a summary of the session's own. `summary_tokens` is
+    the range of these summaries, where it wrote any.
+    """
 
     trace: Trace
     budget: Budget
     cache: PromptCache
     prices: Prices | None
     count: Count
+    places: tuple[int, ...] = ()
+    summary_tokens: tuple[int, int] | None = None
 
 
-def _setup(
+@dataclass(frozen=True, slots=True)
+class RuleOutcome:
+    """What one rule did: with the shortest summaries, and with the longest; the same replay where it writes none."""
+
+    name: str
+    policy: Policy
+    least: Replay
+    most: Replay
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Rules side by side: the table of :func:`compare`, each rule's replay by name, and which call needs what."""
+
+    table: pd.DataFrame
+    outcomes: Mapping[str, RuleOutcome]
+    pairs: pd.DataFrame
+    setup: Setup
+
+
+def setup_of(
     source: Trace | Session, window: int | None, given: Prices | str | None, cache: PromptCache | str | None, count: Any
 ) -> Setup:
-    """Prepare a conversation for any rule."""
+    """Prepare a conversation for any rule.
+
+    Parameters
+    ----------
+    source : Trace or Session
+        A conversation.
+    window, given, cache, count
+        The window, prices, cache and counter of :func:`compare`; those of the session when None.
+
+    Returns
+    -------
+    Setup
+        What every rule is replayed on.
+    """
     scaled = Scaled(count if callable(count) else counter_named(count or "chars/4"))
     is_long = False
     if isinstance(source, Session):
@@ -268,7 +294,21 @@ def _setup(
     size = window or _window(trace, name)
     lines = (Allocation("instructions", required=True), Allocation("conversation"))
     budget = Budget(size, allocations=lines, undeclared="pool")
-    return Setup(trace=_whole(trace, scaled.unlogged), budget=budget, cache=rules, prices=known, count=scaled)
+    whole, places = _whole(trace, scaled.unlogged)
+    own_summaries = None
+    if isinstance(source, Session):
+        lengths = source.compactions()["summary"]
+        lengths = lengths[lengths > 0]
+        own_summaries = None if lengths.empty else (int(lengths.min()), int(lengths.max()))
+    return Setup(
+        trace=whole,
+        budget=budget,
+        cache=rules,
+        prices=known,
+        count=scaled,
+        places=places,
+        summary_tokens=own_summaries,
+    )
 
 
 def _window(trace: Trace, name: str | None) -> int:
@@ -287,14 +327,23 @@ def _window(trace: Trace, name: str | None) -> int:
         return USUAL_WINDOW
 
 
-def _whole(trace: Trace, unlogged: int) -> Trace:
-    """Return a conversation without its own compactions, and with a message for what the log does not hold."""
+def _whole(trace: Trace, unlogged: int) -> tuple[Trace, tuple[int, ...]]:
+    """Return a conversation without its own compactions, with a message for what the log does not hold, and the places.
+
+    A session's own summaries are left out; the place of each other message in what is returned stands beside it.
+    """
     summaries: set[int] = set()
     for compaction in trace.fields.get("compactions") or ():
         summaries.update(range(compaction["at"], compaction["at"] + int(compaction.get("messages", 1))))
-    messages = [message for place, message in enumerate(trace.messages) if place not in summaries]
-    hidden = [Message({"role": "system", "content": UNLOGGED})] if unlogged else []
-    return Trace(trace.id, (*hidden, *messages), trace.tools)
+    messages = [Message({"role": "system", "content": UNLOGGED})] if unlogged else []
+    places: list[int] = []
+    for place, message in enumerate(trace.messages):
+        if place in summaries:
+            places.append(-1)
+            continue
+        places.append(len(messages))
+        messages.append(message)
+    return Trace(trace.id, tuple(messages), trace.tools), tuple(places)
 
 
 def section_of(message: Message) -> str:
@@ -318,15 +367,22 @@ def replayed(setup: Setup, policy: Policy, window: int | None = None) -> Replay:
     )
 
 
-def _row(name: str, policy: Policy, setup: Setup, pairs: pd.DataFrame, window: int | None = None) -> dict[str, Any]:
-    """Compare one rule: at the shortest and at the longest summaries, and with what was lost read again."""
-    least = most = replayed(setup, policy, window)
-    is_system = isinstance(policy, System)
-    if isinstance(policy, System) and any(most.kept.summaries):
-        short, long = policy.summary_tokens
-        least = replayed(setup, policy.with_summaries(short), window)
+def _outcome(name: str, policy: Policy, setup: Setup, window: int | None = None) -> RuleOutcome:
+    """Replay one rule, at the shortest and at the longest summaries where it writes any."""
+    if not isinstance(policy, System) or not policy.summarises:
+        outcome = replayed(setup, policy, window)
+        return RuleOutcome(name=name, policy=policy, least=outcome, most=outcome)
+    short, long = setup.summary_tokens or policy.summary_tokens
+    least = most = replayed(setup, policy.with_summaries(short), window)
+    if long > short and any(least.kept.summaries):
         most = replayed(setup, policy.with_summaries(long), window)
-    at, needs, there = needed_there(most, pairs)
+    return RuleOutcome(name=name, policy=policy, least=least, most=most)
+
+
+def _row(outcome: RuleOutcome, setup: Setup, pairs: pd.DataFrame) -> dict[str, Any]:
+    """Compare one rule: at the shortest and at the longest summaries, and with what was lost read again."""
+    policy, least, most = outcome.policy, outcome.least, outcome.most
+    _, needs, there = needed_there(most, pairs)
     lost = np.unique(needs[~there])
     again = 0.0
     if setup.prices is not None:
@@ -338,8 +394,8 @@ def _row(name: str, policy: Policy, setup: Setup, pairs: pd.DataFrame, window: i
     acts = np.flatnonzero(np.array(kept.summaries) + np.array(kept.shrunk_messages) + np.array(kept.dropped_messages))
     compacts = np.flatnonzero(np.array(kept.summaries))
     return {
-        "system": name,
-        "label": policy.label if isinstance(policy, System) else name,
+        "system": outcome.name,
+        "label": policy.label if isinstance(policy, System) else outcome.name,
         "version": f"{policy.version}, {policy.date}" if isinstance(policy, System) else "",
         "least": min(costs),
         "most": max(costs) + again,
@@ -352,7 +408,8 @@ def _row(name: str, policy: Policy, setup: Setup, pairs: pd.DataFrame, window: i
         "first": int(acts[0]) + 1 if len(acts) else 0,
         "overflows": int(np.count_nonzero(most.over)),
         "loops": int(np.count_nonzero(np.diff(compacts) == 1)),
-        "assumed": "; ".join(policy.assumed) if is_system and isinstance(policy, System) else "",
+        "call_overflows": int(np.count_nonzero(most.summary_prompts > setup.budget.window)),
+        "assumed": "; ".join(policy.assumed) if isinstance(policy, System) else "",
     }
 
 
@@ -378,6 +435,7 @@ def _recorded(session: Session) -> dict[str, Any]:
         "first": 0,
         "overflows": 0,
         "loops": 0,
+        "call_overflows": 0,
         "assumed": "",
     }
 
@@ -412,3 +470,27 @@ def sentence(table: pd.DataFrame, name: str, recorded: float) -> str:
         f"${recorded:,.2f}, {number}, {gone} gone that were used later; not a forecast: the agent would have acted "
         "otherwise."
     )
+
+
+def finding(table: pd.DataFrame, recorded: float) -> str:
+    """Say which rule would have been the cheapest, or why nobody can.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of :func:`compare`.
+    recorded : float
+        What was billed, in US dollars; NaN where no price is known.
+
+    Returns
+    -------
+    str
+        One sentence.
+    """
+    systems = table[~table["system"].isin([AS_IT_WAS, RECORDED])]
+    acting = systems[(systems["compactions"] > 0) | (systems["left"] > 0)]
+    if acting.empty:
+        return "None of these rules would have acted: the session stays below all their marks."
+    if np.isnan(recorded):
+        return "No price is known for this session's model, so nothing is said in dollars; --price names another model."
+    return sentence(table, str(acting["system"].iloc[0]), recorded)

@@ -42,6 +42,10 @@ Data = dict[str, Any]
 
 #: What can be opened beside the figures.
 FOLDS = {
+    "systems": Fold(
+        "What would another system's rule have cost?", "budgetkit.lab.explorers.conversation.systems_fold:SystemsFold"
+    ),
+    "reads": Fold("Why did the cache miss?", "budgetkit.lab.explorers.conversation.systems_fold:ReadsFold"),
     "billed": Fold("What is billed?", "budgetkit.lab.explorers.conversation.folded:BilledFold"),
     "check": Fold("What does the check find?", "budgetkit.lab.explorers.conversation.folded:CheckFold"),
     "decide": Fold("Which setting is best?", "budgetkit.lab.explorers.deciding_fold:DecideFold"),

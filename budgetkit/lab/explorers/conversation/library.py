@@ -24,11 +24,13 @@ from budgetkit.lab.replay.forecast import Pace, first_over
 from budgetkit.lab.replay.outlook import contexts, first_cut, pace_of
 from budgetkit.lab.replay.prompt_cache import PromptCache
 from budgetkit.lab.replay.requests import By
+from budgetkit.lab.sessions import Session
+from budgetkit.lab.sessions.comparing import Comparison, comparison
 from budgetkit.plan.items import Ints
 from budgetkit.pruning.policies import Policy
 from budgetkit.requests import Framing
 from budgetkit.state import to_json
-from budgetkit.trace import Trace
+from budgetkit.trace import Trace, usage_frame
 
 MOST_REPLAYS = 64
 SAMPLES = 500  # as many as `outlook` draws
@@ -112,6 +114,25 @@ class Replays(Library):
             return drawn, pd.concat(results, ignore_index=True)
 
         return self._keep((id(drawn), to_json(run.budget), run.prices, money), pass_them)[1]
+
+    def session(self, run: Run) -> Session | None:
+        """Return the conversation with what its provider billed; None where it tells no usage."""
+
+        def read() -> tuple[Trace, Session | None]:
+            return run.trace, None if usage_frame(run.trace).empty else Session(run.trace)
+
+        return self._keep(("session", id(run.trace)), read)[1]
+
+    def systems(self, run: Run, window: int | None) -> Comparison:
+        """Return the rules of the usual systems on the same messages; of a recorded session as its own growth says."""
+        session = self.session(run)
+
+        def compared() -> Comparison:
+            if session is not None:
+                return comparison(session, window=window)
+            return comparison(run.trace, window=window, prices=run.prices, cache=run.cache, counter=run.count)
+
+        return self._keep(("systems", id(run.trace), run.count.name, window, run.prices, run.cache), compared)
 
     def prices(self, model: str, on: date | None, hour: bool) -> Prices:
         """Return what a model costs."""

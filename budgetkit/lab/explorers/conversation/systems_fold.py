@@ -1,0 +1,171 @@
+"""Two folds about recorded sessions: what another system's rule would have cost, and why the cache missed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from budgetkit.budget.quoting import brief
+from budgetkit.lab import figures
+from budgetkit.lab.explorers.conversation.library import Replays
+from budgetkit.lab.explorers.conversation.results import Results
+from budgetkit.lab.explorers.conversation.settings import Settings
+from budgetkit.lab.explorers.drawing import listed
+from budgetkit.lab.explorers.folds import choice, text
+from budgetkit.lab.figures.question import dollars, rows
+from budgetkit.lab.replay.losses import needed_there
+from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, Comparison, RuleOutcome, finding
+from budgetkit.lab.sessions.figures import cost_text
+
+Data = dict[str, Any]
+_MOST_CHOICES: Final = 30  # messages that can be followed: those that were lost and needed come first
+_MOST_ROWS: Final = 200  # of a table in a fold
+
+
+class SystemsFold:
+    """Rules of real systems on the messages that are shown: costs, compactions, and one message through all of them."""
+
+    def __init__(self, library: Replays, again: Callable[[], None]) -> None:
+        self._library = library
+        self._followed: int | None = None
+
+    def parts(self, settings: Settings, results: Results) -> list[Data]:
+        """Put the systems side by side, and follow a message through them."""
+        session = self._library.session(results.run)
+        # A window that the explorer chose so that policies differ is no window of a system's.
+        is_chosen = settings.base.window is not None and settings.base.window != self._library.telling
+        compared = self._library.systems(
+            results.run, settings.base.window if is_chosen else None if session else results.budget.window
+        )
+        recorded = compared.table.loc[compared.table["system"] == RECORDED, "least"]
+        baseline = compared.table.loc[compared.table["system"] == AS_IT_WAS, "least"]
+        cost = float((recorded if len(recorded) else baseline).iloc[0])
+        followable = messages_to_follow(compared)
+        if self._followed not in followable:
+            self._followed = None
+        options = {"": "none"} | {str(place): name for place, name in followable.items()}
+        value = "" if self._followed is None else str(self._followed)
+        table = compared.table.drop(columns=["system", "relative"]).head(_MOST_ROWS)
+        requests = len(compared.outcomes[AS_IT_WAS].most.over)
+        is_same = results.run.by == "request" and requests == results.requests
+        drawn = {
+            "title": figures.rules_compared.title,
+            "note": f"In a window of {compared.setup.budget.window:,} tokens. {_recorded(compared)}",
+            "spec": figures.rules_compared.spec(compared, self._followed),
+            "table": listed(table),
+            "click": "request" if is_same else None,
+        }
+        parts = [
+            text(finding(compared.table, cost)),
+            {"is": "figure", "name": "systems", "figure": drawn},
+            choice("Follow a message", "follow", options, value),
+        ]
+        if self._followed is not None:
+            parts.append({"is": "rows", "rows": fates(compared, self._followed)})
+        return parts
+
+    def hear(self, settings: Settings, results: Results, event: Data) -> Settings | None:
+        """Follow another message, or go to a request."""
+        if "follow" in event:
+            name = str(event["follow"])
+            self._followed = int(name) if name.isdecimal() else None
+        request = event.get("request")
+        if isinstance(request, int | float) and 1 <= request <= results.requests:
+            return replace(settings, request=int(request))
+        return None
+
+
+class ReadsFold:
+    """What each request read from the cache beside what was foretold, and what each miss cost."""
+
+    def __init__(self, library: Replays, again: Callable[[], None]) -> None:
+        self._library = library
+
+    def parts(self, settings: Settings, results: Results) -> list[Data]:
+        """Say why requests missed, and what that cost."""
+        session = self._library.session(results.run)
+        if session is None:
+            return [text("This conversation tells no usage; open a recorded session, such as made-up-session.")]
+        drawn = {
+            "title": figures.cache_reads.title,
+            "note": "Foretold from what was before: messages, times, models and settings; never from the read itself.",
+            "spec": figures.cache_reads.spec(session),
+            "table": listed(figures.cache_reads.table(session).head(_MOST_ROWS)),
+            "click": None,
+        }
+        misses = []
+        for row in rows(session.misses().sort_values("missed", ascending=False).head(_MOST_ROWS)):
+            cost = "" if np.isnan(row["cost"]) else f", {dollars(row['cost'])}"
+            words = f"Request {row['request']:,}: {row['missed']:,} tokens{cost}. {row['cause'].capitalize()}"
+            misses.append({"key": str(row["request"]), "text": words, "note": row["detail"]})
+        parts = [text(session.sentence), {"is": "figure", "name": "reads", "figure": drawn}]
+        return [*parts, {"is": "rows", "rows": misses}] if misses else parts
+
+    def hear(self, settings: Settings, results: Results, event: Data) -> None:
+        """Take nothing: there is nothing to press."""
+
+
+def messages_to_follow(compared: Comparison) -> dict[int, str]:
+    """Name the messages that calls needed later, those first that most rules had taken out by then."""
+    needed: dict[int, int] = {}
+    terms: dict[int, str] = {}
+    for needs, term in compared.pairs[["needs", "term"]].values.tolist():
+        needed[needs] = needed.get(needs, 0) + 1
+        terms.setdefault(needs, term)
+    lost: dict[int, int] = {}
+    for outcome in compared.outcomes.values():
+        _, needs, there = needed_there(outcome.most, compared.pairs)
+        for place in np.unique(needs[~there]).tolist():
+            lost[place] = lost.get(place, 0) + 1
+    order = sorted(needed, key=lambda place: (-lost.get(place, 0), -needed[place], place))[:_MOST_CHOICES]
+    messages = compared.setup.trace.messages
+    originals = {place: number for number, place in enumerate(compared.setup.places) if place >= 0}
+    names: dict[int, str] = {}
+    for place in order:
+        number = "1 call needs" if needed[place] == 1 else f"{needed[place]:,} calls need"
+        gone = f", lost by {lost[place]:,}" if place in lost else ""
+        name = f"message {originals.get(place, place):,} ({messages[place].role})"
+        names[place] = f"{name}: {number} {brief(terms[place])}{gone}"
+    return names
+
+
+def fates(compared: Comparison, place: int) -> list[Data]:
+    """Say for each rule until when a message is there, and which calls need it later."""
+    lines = []
+    for row in rows(compared.table):
+        outcome = compared.outcomes.get(row["system"])
+        if outcome is None:
+            continue
+        words, is_lost = _fate(outcome, compared, place)
+        cost = cost_text(row["least"], row["most"])
+        title = f"{row['label']}, {cost}" if cost else str(row["label"])
+        lines.append({"key": row["system"], "text": title, "note": words, "level": "cut" if is_lost else ""})
+    return lines
+
+
+def _fate(outcome: RuleOutcome, compared: Comparison, place: int) -> tuple[str, bool]:
+    kept = outcome.most.kept
+    ends = {"gone": kept.gone[place], "a placeholder": kept.shrunk[place]}
+    listed_ends = {word: at for word, at in ends.items() if at >= 0}
+    at, needs, there = needed_there(outcome.most, compared.pairs)
+    missing = [int(request) + 1 for request in at[(needs == place) & ~there]]
+    if not listed_ends:
+        return "there to the end", False
+    word = min(listed_ends, key=lambda name: listed_ends[name])
+    words = f"{word} from request {listed_ends[word] + 1:,} on"
+    if not missing:
+        return f"{words}; nothing needs it after", False
+    shown = ", ".join(f"{request:,}" for request in missing[:5])
+    return f"{words}; needed by the call of request {shown}", True
+
+
+def _recorded(compared: Comparison) -> str:
+    """Say what was really billed, where that is known."""
+    for row in rows(compared.table):
+        if row["system"] == RECORDED and not np.isnan(row["least"]):
+            number = "1 compaction" if row["compactions"] == 1 else f"{row['compactions']:,} compactions"
+            return f"Recorded: {dollars(row['least'])}, {number}."
+    return "Nothing was recorded of what it cost."

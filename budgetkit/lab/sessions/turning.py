@@ -1,0 +1,177 @@
+"""Where the order of rules turns: the cheaper a cached token is read, the dearer is each break of the prefix.
+
+    cost = fresh + cached * read + written * write + summary calls      (in tokens at the input price)
+
+A rule that shortens every prompt wins where nothing is cached, and loses where reading costs a tenth; a rule that acts
+once in a large window hardly matters. Which is cheapest therefore depends on two numbers that differ from model to
+model: what a cached token costs, and how large the window is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from budgetkit.lab.replay.prompt_cache import PromptCache
+from budgetkit.lab.replay.results import Replay
+from budgetkit.lab.sessions.comparing import AS_IT_WAS, UNLIMITED, USUAL, Count, Setup, replayed, setup_of
+from budgetkit.lab.sessions.session import Session
+from budgetkit.pruning.policies import OldestFirst, Policy
+from budgetkit.pruning.policies.systems import policy_of
+from budgetkit.trace import Trace
+
+#: What a cached token costs, as multiples of the input price; 1 is no cache.
+READS: Final = (1.0, 0.5, 0.25, 0.1, 0.05)
+#: Windows of today's models, in tokens.
+WINDOWS: Final = (128_000, 200_000, 272_000, 400_000, 1_000_000)
+_ANSWER = 5.0  # what a written token costs, as a multiple of the input price, where no price is known
+
+
+def by_price_of_reading(
+    source: Trace | Session,
+    systems: Mapping[str, str | Policy],
+    reads: Iterable[float] = READS,
+    *,
+    window: int | None = None,
+    counter: Count | str | None = None,
+) -> pd.DataFrame:
+    """Say what rules save or lose by what reading from the cache costs: the cheaper it is, the dearer is each break.
+
+    Parameters
+    ----------
+    source : Trace or Session
+        A conversation.
+    systems : mapping of str to str or Policy
+        The rules, by the name they are to have.
+    reads : iterable of float
+        Prices of a token that is read from the cache, as multiples of the input price; 1 is no cache.
+    window : int, optional
+        In tokens; the model's when left out.
+    counter : callable or str, optional
+        As in :func:`budgetkit.compare`.
+
+    Returns
+    -------
+    DataFrame
+        One row a price and rule: read, system, relative (input and summaries against the same input without a cache),
+        change (against nothing leaving, as a share) and turns (whether the sign differs from the price before).
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> rule = bk.policies.ClearResults(keep_uses=3)
+    >>> table = by_price_of_reading(bk.load_trace("coding-agent"), {"mask": rule}, [1.0])
+    >>> bool((table["change"] < 0).all())
+    True
+    """
+    setup = setup_of(source, window, None, None, counter)
+    base = replayed(setup, OldestFirst(), UNLIMITED)
+    outcomes = {name: replayed(setup, policy_of(rule)) for name, rule in systems.items()}
+    rows = []
+    signs: dict[str, bool] = {}
+    for read in reads:
+        whole = _input_cost(base, setup, read)
+        for name, outcome in outcomes.items():
+            paid = _input_cost(outcome, setup, read)
+            change = paid / whole - 1
+            turns = name in signs and signs[name] != (change > 0)
+            signs[name] = change > 0
+            relative = paid / max(1, int(base.sent.sum()))
+            rows.append({"read": read, "system": name, "relative": relative, "change": change, "turns": turns})
+    return pd.DataFrame(rows)
+
+
+def by_price_and_window(
+    source: Trace | Session,
+    systems: Iterable[str | Policy] | Mapping[str, str | Policy] = USUAL,
+    reads: Iterable[float] = READS,
+    windows: Iterable[int] = WINDOWS,
+    *,
+    counter: Count | str | None = None,
+) -> pd.DataFrame:
+    """Say which rule is cheapest at each price of a cached token and in each window, and where the order turns.
+
+    Parameters
+    ----------
+    source : Trace or Session
+        A conversation.
+    systems : names, policies, or a mapping to them
+        As in :func:`budgetkit.compare`.
+    reads : iterable of float
+        Prices of a token that is read from the cache, as multiples of the input price; 1 is no cache.
+    windows : iterable of int
+        In tokens.
+    counter : callable or str, optional
+        As in :func:`budgetkit.compare`.
+
+    Returns
+    -------
+    DataFrame
+        One row a window, price and rule: window, read, system, acts (whether it did anything), change (against nothing
+        leaving, as a share; a prompt over the window is counted as if it fitted), cheapest (whether no other rule that
+        acts, nor leaving all alone, costs less) and turns (whether another is cheapest here than at the price before).
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> rules = {"mask": bk.policies.ClearResults(keep_uses=3)}
+    >>> table = by_price_and_window(bk.load_trace("coding-agent"), rules, [1.0, 0.02], [32_000])
+    >>> table.loc[table["cheapest"], ["read", "system"]].values.tolist()
+    [[1.0, 'mask'], [0.02, 'nothing leaves']]
+    """
+    if isinstance(systems, Mapping):
+        named = dict(systems)
+    else:
+        named = {(rule if isinstance(rule, str) else repr(rule)): rule for rule in systems}
+    setup = setup_of(source, None, None, None, counter)
+    base = replayed(setup, OldestFirst(), UNLIMITED)
+    rows = []
+    for window in windows:
+        outcomes = {name: replayed(setup, policy_of(rule), window) for name, rule in named.items()}
+        before = ""
+        for read in reads:
+            whole = _input_cost(base, setup, read)
+            changes = {AS_IT_WAS: 0.0}
+            changes |= {name: _input_cost(outcome, setup, read) / whole - 1 for name, outcome in outcomes.items()}
+            acting = [name for name in changes if name == AS_IT_WAS or _acts(outcomes[name])]
+            cheapest = min(acting, key=lambda name: changes[name])
+            turns = before not in ("", cheapest)
+            before = cheapest
+            for name, change in changes.items():
+                place = {"window": window, "read": read, "system": name, "acts": name in acting[1:]}
+                is_cheapest = name == cheapest
+                rows.append(place | {"change": change, "cheapest": is_cheapest, "turns": is_cheapest and turns})
+    return pd.DataFrame(rows)
+
+
+def _acts(outcome: Replay) -> bool:
+    kept = outcome.kept
+    return bool(sum(kept.summaries) or sum(kept.shrunk_messages) or sum(kept.dropped_messages))
+
+
+def _input_cost(outcome: Replay, setup: Setup, read: float) -> float:
+    """Return what all prompts and summaries cost, in tokens at the input price, where reading costs a share of it."""
+    # Where reading costs what input costs there is no cache, and nothing is written to one.
+    write = 1.0 if read >= 1 else setup.cache.write
+    cache: PromptCache = replace(setup.cache, read=read, write=write)
+    cached, written = int(outcome.cached.sum()), int(outcome.written.sum())
+    fresh = int(outcome.sent.sum()) - cached - written
+    paid = cached * cache.read + written * cache.write + fresh
+
+    call = outcome.policy.summary_call
+    if call is None:
+        return paid
+    prompts = int(outcome.summary_prompts.sum())
+    answer = _ANSWER
+    if setup.prices is not None and setup.prices.input is not None and setup.prices.output is not None:
+        answer = setup.prices.output.base / setup.prices.input.base if setup.prices.input.base else _ANSWER
+    paid += answer * float(np.sum(outcome.kept.summary_output))
+    if call.prefix == "shared":
+        instruction = call.instruction * int(np.sum(outcome.kept.summaries))
+        return paid + instruction + (prompts - instruction) * cache.read
+    first = prompts * (cache.write if call.cache_write else 1.0)
+    return paid + first + (call.calls - 1) * prompts * cache.read

@@ -1,0 +1,130 @@
+"""Folds about recorded sessions: systems side by side, one message through all of them, and why the cache missed."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+import budgetkit as bk
+from budgetkit import ConversationExplorer
+from budgetkit.lab.sessions.comparing import AS_IT_WAS, USUAL, comparison, used_later
+from budgetkit.lab.sessions.turning import by_price_and_window
+from budgetkit.message import Message
+from budgetkit.trace import Trace
+from tests.lab.test_folds import fold, opened, parts, rows, tell
+
+
+@pytest.fixture(scope="module")
+def explorer() -> ConversationExplorer:
+    return ConversationExplorer("made-up-session", model="claude-sonnet-4-5")
+
+
+def test_eight_systems_stand_side_by_side_by_name_with_cost_and_compactions(explorer: ConversationExplorer) -> None:
+    (figure,) = parts(opened(explorer, "systems"), "systems", "figure")
+    drawn = figure["figure"]
+    names = drawn["spec"]["layout"]["yaxis"]["ticktext"]
+    assert {"Claude Code", "Codex", "Gemini CLI", "opencode", "pi", "Cline", AS_IT_WAS} <= set(names)
+    notes = [note["text"] for note in drawn["spec"]["layout"]["annotations"]]
+    assert len(notes) == len(names) == len(USUAL) + 1
+    assert all(note.startswith("$") for note in notes)
+    assert any("5 compactions" in note for note in notes) and any("does not act" in note for note in notes)
+    assert drawn["note"].startswith("In a window of 200,000 tokens. Recorded: $")
+    said = parts(explorer, "systems", "text")[0]["text"]
+    assert said.endswith("not a forecast: the agent would have acted otherwise.")
+
+
+def test_a_message_is_followed_through_all_systems(explorer: ConversationExplorer) -> None:
+    (offered,) = parts(opened(explorer, "systems"), "systems", "choice")
+    first = offered["options"][1]
+    assert "lost by" in first["label"], "what most rules lose and a call needs later comes first"
+    tell(explorer, "systems", follow=first["value"])
+    fates = {row["key"]: row["note"] for row in rows(explorer, "systems")}
+    assert fates[AS_IT_WAS] == "there to the end"
+    assert "needed by the call of request" in fates["gemini-cli"]
+    (figure,) = parts(explorer, "systems", "figure")
+    legend = [trace["name"] for trace in figure["figure"]["spec"]["data"] if trace.get("showlegend", True)]
+    assert {"the message is there", "a call needs it"} <= set(legend)
+    tell(explorer, "systems", follow="nonsense")
+    assert rows(explorer, "systems") == []
+
+
+def test_the_cache_is_shown_as_foretold_and_as_recorded(explorer: ConversationExplorer) -> None:
+    (figure,) = parts(opened(explorer, "reads"), "reads", "figure")
+    assert [trace["name"] for trace in figure["figure"]["spec"]["data"]] == [
+        "prompt",
+        "read, as recorded",
+        "read, as foretold",
+        "miss",
+    ]
+    causes = [row["text"].split(". ")[1] for row in rows(explorer, "reads")]
+    assert causes == ["Compaction", "Life ran out", "Life ran out"], "the largest first"
+    without = opened(ConversationExplorer("support-chat"), "reads")
+    assert "tells no usage" in parts(without, "reads", "text")[0]["text"]
+
+
+def test_a_conversation_without_usage_is_compared_in_the_explorers_window() -> None:
+    explorer = opened(ConversationExplorer("coding-agent", window=16_384, model="gpt-4o"), "systems")
+    (figure,) = parts(explorer, "systems", "figure")
+    assert figure["figure"]["note"].startswith("In a window of 16,384 tokens.")
+
+
+def test_names_of_parameters_are_no_names_that_a_call_copies() -> None:
+    """Each call says "file_path"; only the path itself shows what an earlier message was needed for."""
+    call = {"id": "c", "function": {"name": "read", "arguments": '{"file_path": "src/a_1.py"}'}}
+    messages = [
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "see src/b_2.py"},
+        {"role": "assistant", "tool_calls": [call | {"function": {"arguments": '{"file_path": ["src/b_2.py"]}'}}]},
+    ]
+    pairs = used_later(Trace("toy", tuple(map(Message, messages))))
+    assert pairs.values.tolist() == [[2, 1, "src/b_2.py"]]
+
+
+def test_where_the_order_turns_is_marked() -> None:
+    session = bk.Session(bk.load_trace("made-up-session"))
+    rules = {"masking": bk.policies.ClearResults(keep_uses=10), "pi": "pi"}
+    table = by_price_and_window(session, rules, reads=[1.0, 0.02], windows=[200_000])
+    cheapest = table[table["cheapest"]]
+    assert cheapest["system"].tolist() == ["masking", AS_IT_WAS]
+    assert cheapest["turns"].tolist() == [False, True]
+    edges = bk.figures.order_turns.spec(table)["layout"]["shapes"]
+    assert [(edge["x0"], edge["x1"]) for edge in edges] == [(0.5, 0.5)]
+
+
+def long_conversation(messages: int) -> Trace:
+    """A conversation of an agent that reads one file after the other."""
+    written: list[dict[str, Any]] = [{"role": "system", "content": "You are an agent. " * 200}]
+    for number in range(messages // 2):
+        arguments = json.dumps({"path": f"src/file_{number - number % 7}.py"})
+        call = {"id": f"c{number}", "function": {"name": "read", "arguments": arguments}}
+        role = (
+            {"role": "user", "content": "Go on."} if number % 20 == 0 else {"role": "assistant", "tool_calls": [call]}
+        )
+        written.append(role)
+        if role["role"] == "assistant":
+            answer = f"def f_{number}(): return {number}\n" * (10 + number % 190)
+            written.append({"role": "tool", "tool_call_id": f"c{number}", "content": answer})
+    return Trace("long", tuple(map(Message, written[:messages])))
+
+
+def test_10_000_messages_under_eight_systems_are_shown_in_under_3_seconds() -> None:
+    explorer = ConversationExplorer([long_conversation(10_250)], model="claude-sonnet-4-5", window=200_000)
+    started = time.process_time()
+    opened(explorer, "systems")
+    taken = time.process_time() - started
+    (figure,) = parts(explorer, "systems", "figure")
+    assert len(json.dumps(fold(explorer, "systems"))) < 1_000_000, "the page is sent what it can draw, not all requests"
+    assert len(figure["figure"]["spec"]["layout"]["annotations"]) == len(USUAL) + 1
+    assert taken < 8, "3 s on a quiet machine; the bound leaves room for a busy one"
+
+
+def test_the_range_of_summaries_is_that_of_the_sessions_own() -> None:
+    """Nobody publishes how long a summary is; a session that holds some says it itself."""
+    session = bk.Session(bk.load_trace("made-up-session"))
+    (length,) = session.compactions()["summary"]
+    outcomes = comparison(session, ["gemini-cli"]).outcomes["gemini-cli"]
+    assert outcomes.least is outcomes.most
+    assert set(outcomes.most.kept.summary_output) == {0, length}
