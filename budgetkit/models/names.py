@@ -20,6 +20,8 @@ _MAKERS = "anthropic|amazon|meta|mistral|cohere|ai21|deepseek|openai|qwen|google
 _BEDROCK = re.compile(rf"^{_REGION}(?:{_MAKERS})\.")
 _COPY = re.compile(r"-v\d+(?::\d+)?(?::\d+k)?$")  # which copy of a model Bedrock runs
 _TAG = re.compile(r":(?:free|beta|extended|thinking|online|nitro|floor|exacto|latest)$")  # OpenRouter's and Ollama's
+_DATE = re.compile(r"-(?:20\d\d-?)?[01]\d-?[0-3]\d$")  # the day that OpenRouter and others write behind a name
+_VERSION_FIRST = re.compile(r"^claude-(\d)[.-](\d)-([a-z]+)")  # OpenRouter's claude-4.6-sonnet
 _KIND = re.compile(r"[-_:](?:instruct|chat|it|hf)\b")
 #: Who runs models of other makers, or passes requests on to them, by the first part of a name with a slash.
 _HOSTS = ("openrouter", "azure", "azure_ai", "bedrock", "vertex_ai", "groq", "together_ai", "fireworks_ai", "ollama")
@@ -92,13 +94,19 @@ def spellings(name: str) -> Iterator[str]:
     ['claude-sonnet-4-5-20250929']
     >>> list(spellings("Claude-Sonnet-4.5:thinking")), list(spellings("gpt4o"))
     (['claude-sonnet-4.5', 'claude-sonnet-4-5'], ['gpt-4o'])
+    >>> list(spellings("anthropic/claude-4.6-sonnet-20260217"))[-1]
+    'claude-sonnet-4-6'
     """
     asked = bare(name)
     made, is_bedrock = _TAG.sub("", asked), _BEDROCK.match(asked)
     if is_bedrock:
         made = _COPY.sub("", made[is_bedrock.end() :])
     apart = re.sub(r"^([a-z]+)(?=\d)", r"\1-", made.replace(":", "-"))
-    for each in dict.fromkeys([made, apart, made.replace(".", "-"), apart.replace(".", "-")]):
+    undated = _VERSION_FIRST.sub(r"claude-\3-\1-\2", _DATE.sub("", made))
+    names = [made, apart, made.replace(".", "-"), apart.replace(".", "-")]
+    if undated != made:
+        names += [undated, undated.replace(".", "-")]
+    for each in dict.fromkeys(names):
         if each and each != asked:
             yield each
 

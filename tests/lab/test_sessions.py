@@ -122,6 +122,35 @@ def test_a_price_that_nobody_knows_is_said_and_not_zero() -> None:
     assert sentence(table, "codex", float("nan")).startswith("No price is known here")
 
 
+def test_a_step_of_the_price_goes_by_the_whole_prompt_also_where_a_part_was_written_for_an_hour() -> None:
+    """Sonnet 4.5 costs double above 200,000 tokens; 100,000 read and 110,000 written are above it together."""
+    records = [said(0, 0), answer(0, 0, 100_000, 110_000, model="claude-sonnet-4-5", hour=110_000)]
+    session = bk.Session(bk.load_trace(BytesIO("\n".join(map(json.dumps, records)).encode())))
+    dear = bk.cost.prices("claude-sonnet-4-5", hour=True)
+    assert dear.cache_read is not None and dear.cache_write is not None and dear.output is not None
+    at_least = (100_000 * dear.cache_read.tiers[0][1] + 110_000 * dear.cache_write.base) / 1e6
+    totals = session.totals()
+    assert totals["cost"] > at_least
+    assert (totals["steps"], totals["steps_cost"] > 0) == (1, True)
+    below = [said(0, 0), answer(0, 0, 50_000, 110_000, model="claude-sonnet-4-5", hour=110_000)]
+    assert bk.Session(bk.load_trace(BytesIO("\n".join(map(json.dumps, below)).encode()))).totals()["steps"] == 0
+
+
+@pytest.mark.parametrize(
+    ("router", "own"),
+    [
+        ("anthropic/claude-4.6-sonnet-20260217", "claude-sonnet-4-6"),
+        ("x-ai/grok-4.1-fast", "grok-4-1-fast"),
+        ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-sonnet-4-5"),
+    ],
+)
+def test_a_name_that_a_router_writes_has_the_price_of_its_model(router: str, own: str) -> None:
+    dated = bk.cost.prices(router)
+    assert dated.input == bk.cost.prices(own).input is not None
+    assert "is a spelling" in dated.source
+    assert bk.cost.prices("ft:gpt-4o-2024-08-06:org::id").input is None, "a fine-tuned model has a price of its own"
+
+
 def test_compactions_are_told_as_they_happened(made_up: bk.Session) -> None:
     (row,) = made_up.compactions().to_dict("records")
     assert row["before"] > 155_000 > row["after"] > 70_000

@@ -148,6 +148,9 @@ def _answer(session: Session, with_text: bool, as_json: bool) -> None:
         listed = [[cause, int(number), int(tokens), _dollars(cost)] for cause, number, tokens, cost in causes]
         show_table("Why did the cache miss?", ["cause", "misses", "tokens", "cost"], listed)
     show_lines([session.sentence])
+    if totals["steps"]:
+        number = "1 request" if totals["steps"] == 1 else f"{totals['steps']:,} requests"
+        show_lines([f"{number} stood above a step of the price, which cost ${totals['steps_cost']:,.2f} more."])
     if with_text:
         show_lines(f"request {row['request']}: {row['detail']}" for row in missed.to_dict("records"))
     for row in session.compactions().to_dict("records"):

@@ -19,6 +19,7 @@ import numpy as np
 from budgetkit.budget.quoting import brief
 from budgetkit.files import extra
 from budgetkit.models import Model
+from budgetkit.models.names import spellings
 from budgetkit.models.resolved import ResolvedModel
 from budgetkit.plan.items import Floats, Ints
 
@@ -99,20 +100,22 @@ class Prices:
     source: str = ""
     date: str = ""
 
-    def cost(self, fresh: Ints, cached: Ints, written: Ints, output: Ints) -> Floats:
+    def cost(self, fresh: Ints, cached: Ints, written: Ints, output: Ints, sent: Ints | None = None) -> Floats:
         """Return what requests cost.
 
         Parameters
         ----------
         fresh, cached, written, output : int64 array, shape (requests,)
             Tokens of the four kinds.
+        sent : int64 array, shape (requests,), optional
+            The whole prompts, where only a part of each is priced here: a step of the price goes by the whole.
 
         Returns
         -------
         float64 array, shape (requests,)
             In US dollars; NaN where tokens of a kind are charged whose price is not known.
         """
-        sent = fresh + cached + written
+        sent = fresh + cached + written if sent is None else sent
         listed = self.input, self.cache_read, self.cache_write or self.input, self.output
         parts = zip((fresh, cached, written, output), listed, strict=True)
         return sum((_times(tokens, price, sent) for tokens, price in parts), np.zeros(np.shape(sent)))
@@ -255,16 +258,26 @@ def _listed(model: str, on: date | None, provider: str | None, hour: bool) -> Pr
 
     day = datetime.now(UTC) if on is None else datetime(on.year, on.month, on.day, tzinfo=UTC)
     release = f"genai-prices {version('genai-prices')}"
-    try:
-        seller, entry = get_snapshot().find_provider_model(model.rpartition("/")[2], None, provider, None)
-    except LookupError:
+    # A fine-tuned model has a price of its own, and so has one that a router gives away.
+    name = model.rpartition("/")[2]
+    others = () if name.startswith("ft:") or name.endswith(":free") else spellings(model)
+    for spelling in (name, *others):
+        try:
+            seller, entry = get_snapshot().find_provider_model(spelling, None, provider, None)
+            break
+        except LookupError:
+            continue
+    else:
         return Prices(model, source=f"{release} knows no {brief(model)}", date=day.date().isoformat())
+    source = f"{release}, {seller.id}/{entry.id}"
+    if spelling != name:
+        source += f", of which {brief(model)} is a spelling"
     found = entry.get_prices(day)
     longer = getattr(found, "cache_write_1h_mtok", None) if hour else None
     write = found.cache_write_mtok if longer is None else longer
     given = zip(PRICED, (found.input_mtok, found.output_mtok, found.cache_read_mtok, write), strict=True)
     listed: dict[str, Any] = {name: _price(each) for name, each in given}
-    return Prices(model, **listed, source=f"{release}, {seller.id}/{entry.id}", date=day.date().isoformat())
+    return Prices(model, **listed, source=source, date=day.date().isoformat())
 
 
 def _price(value: Any) -> Price | None:

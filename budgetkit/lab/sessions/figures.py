@@ -10,7 +10,7 @@ import pandas as pd
 
 from budgetkit.budget.colours import ALARM, BLUE, GREEN, GREY, ORANGE, PALE, SLATE
 from budgetkit.lab.figures.marks import line, note, points
-from budgetkit.lab.figures.question import Question, Spec, counted, dollars, label, layout, plain, rows, short
+from budgetkit.lab.figures.question import Question, Spec, counted, dollars, layout, plain, rows, short
 from budgetkit.lab.replay.figures.replays import LINES
 from budgetkit.lab.replay.losses import needed_there
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, Comparison
@@ -18,7 +18,8 @@ from budgetkit.lab.sessions.session import Session
 from budgetkit.plan.items import Flags, Ints
 
 _MOST_PLACES: Final = 400  # of a lane; a page is not wider
-_LANE: Final = 0.72  # of the distance between two lanes, that the largest prompt takes
+_LANE: Final = 0.5  # of the distance between two lanes, that the largest prompt takes; its name stands above it
+_PIXELS: Final = 52  # of a lane
 _LEGEND: dict[str, Any] = {"showlegend": True, "legend": {"orientation": "h", "y": -0.2}}
 
 
@@ -86,14 +87,12 @@ def _draw_rules(table: pd.DataFrame) -> Spec:
     last = int(table["request"].max())
     traces: list[Spec] = []
     notes: list[Spec] = []
-    names: list[str] = []
     for lane, name in enumerate(systems):
         part = table[table["system"] == name]
         # A session that nothing shortens may be far larger than all others: each lane shows its own size in words.
         top = tallest if name != AS_IT_WAS else max(1, int(part["sent"].max()))
         height = -lane + _LANE * part["sent"] / top
         title = str(part["label"].iloc[0])
-        names.append(label(title, 26))
         texts = [f"{plain(title)}, request {at:,}: {size:,} tokens" for at, size in part[["request", "sent"]].values]
         shown = {"text": texts, "hoverinfo": "text", "name": plain(title), "showlegend": False}
         traces.append(line(part["request"], height, line={"color": SLATE, "width": 1.3}, **shown))
@@ -104,16 +103,14 @@ def _draw_rules(table: pd.DataFrame) -> Spec:
         did = "1 compaction" if number == 1 else f"{number:,} compactions" if number else ""
         did = did or ("clears results" if part["clears"].any() else "does not act" if name != AS_IT_WAS else "")
         words = ", ".join(filter(None, (str(cost), did)))
-        beside = {"xanchor": "left", "yanchor": "middle", "xshift": 8, "align": "left"}
-        notes.append(note(words, last, -lane + 0.3, **beside))
+        above = {"xanchor": "left", "yanchor": "bottom", "xref": "paper", "font": {"size": 12}}
+        notes.append(note(f"<b>{plain(title)}</b> {words}", 0, -lane + _LANE + 0.05, **above))
     legend = _legend(table)
-    widest = max(len(str(entry["text"])) for entry in notes)
+    height = _PIXELS * len(systems) + 100
     x = {"title": {"text": "request", "standoff": 4}, "range": [1, max(2, last)], "showgrid": False, **counted(last)}
-    y = {"tickvals": [0.3 - lane for lane in range(len(systems))], "ticktext": names}
-    y |= {"range": [-len(systems) + 0.9, 0.95], "showgrid": False, "zeroline": False}
-    spec = layout(46 * len(systems) + 90, x, y, annotations=notes, **_LEGEND)
-    spec["margin"]["r"] = 24 + 7 * widest
-    return {"data": [*traces, *legend], "layout": spec}
+    y = {"visible": False, "range": [-len(systems) + 0.8, 1.05], "showgrid": False, "zeroline": False}
+    below = {"showlegend": True, "legend": {"orientation": "h", "y": -52 / height}}
+    return {"data": [*traces, *legend], "layout": layout(height, x, y, annotations=notes, **below)}
 
 
 def _acts(part: pd.DataFrame, height: Any, title: str) -> list[Spec]:

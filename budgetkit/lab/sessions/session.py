@@ -158,21 +158,32 @@ class Session:
     @cached_property
     def cost(self) -> Floats:
         """What each request cost, in US dollars, at the prices of its model; NaN where none is known."""
+        return self._cost(with_steps=True)
+
+    @cached_property
+    def steps_cost(self) -> Floats:
+        """What each request cost because its prompt stood above a step of its model's price, in US dollars."""
+        return self.cost - self._cost(with_steps=False)
+
+    def _cost(self, with_steps: bool) -> Floats:
+        """Price each request, with the steps of its model's prices or as if there were none."""
         usage = self.usage
         long = usage["cache_write_1h_tokens"].fillna(0).to_numpy(dtype=np.int64)
         written = usage["cache_write_tokens"].to_numpy(dtype=np.int64)
         answered = usage["output_tokens"].to_numpy(dtype=np.int64)
         read = usage["cache_read_tokens"].to_numpy(dtype=np.int64)
         fresh = usage["fresh_tokens"].to_numpy(dtype=np.int64)
-        cost = np.full(len(usage), np.nan)
         none = np.zeros(len(usage), dtype=np.int64)
+        # A step goes by the whole prompt, also where a part of it was written for an hour.
+        sent = fresh + read + written if with_steps else none
+        cost = np.full(len(usage), np.nan)
         for name in usage["model"].unique():
             rows = (usage["model"] == name).to_numpy() | (usage["model"].isna() & (name is None)).to_numpy()
             short_prices, long_prices = self._prices(name)
             if short_prices is None or long_prices is None:
                 continue
-            of_all = short_prices.cost(fresh, read, written - long, answered)
-            cost[rows] = (of_all + long_prices.cost(none, none, long, none))[rows]
+            of_all = short_prices.cost(fresh, read, written - long, answered, sent)
+            cost[rows] = (of_all + long_prices.cost(none, none, long, none, sent))[rows]
         return cost
 
     def misses(self) -> pd.DataFrame:
@@ -275,7 +286,8 @@ class Session:
         Returns
         -------
         dict
-            requests, prompt, read, written, fresh, answered (in tokens), cost, misses (their number), missed (tokens),
+            requests, prompt, read, written, fresh, answered (in tokens), cost, steps (requests above a step of their
+            model's price) and steps_cost (what they cost because of it), misses (their number), missed (tokens),
             missed_cost, unexplained (share of the missed tokens) and compactions.
         """
         frame, missed = self.requests(), self._misses
@@ -285,6 +297,8 @@ class Session:
             "requests": len(frame),
             **{name: int(frame[name].sum()) for name in names},
             "cost": float(self.cost.sum()),
+            "steps": int(np.count_nonzero(self.steps_cost > 1e-9)),
+            "steps_cost": float(self.steps_cost.sum()),
             "misses": len(missed),
             "missed": int(missed["missed"].sum()),
             "missed_cost": float(missed["cost"].sum()),
@@ -336,11 +350,12 @@ class Session:
         tokens, none = np.array([missed]), np.array([0])
         is_long = int(row["cache_write_1h_tokens"]) > 0 if not pd.isna(row["cache_write_1h_tokens"]) else False
         known = long if is_long else short
+        sent = np.array([int(row["context_tokens"])])
         if int(row["cache_write_tokens"]) > 0:
-            paid = known.cost(none, none, tokens, none)
+            paid = known.cost(none, none, tokens, none, sent)
         else:
-            paid = known.cost(tokens, none, none, none)
-        return float((paid - known.cost(none, tokens, none, none))[0])
+            paid = known.cost(tokens, none, none, none, sent)
+        return float((paid - known.cost(none, tokens, none, none, sent))[0])
 
 
 _KINDS: Mapping[str, str] = {"user": "user", "assistant": "answers and calls", "system": "instructions in the log"}

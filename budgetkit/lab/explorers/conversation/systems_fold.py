@@ -60,7 +60,7 @@ class SystemsFold:
         }
         parts = [
             text(finding(compared.table, cost)),
-            {"is": "figure", "name": "systems", "figure": drawn},
+            {"is": "figure", "name": "rules", "figure": drawn},
             choice("Follow a message", "follow", options, value),
         ]
         if self._followed is not None:
@@ -101,7 +101,7 @@ class ReadsFold:
             cost = "" if np.isnan(row["cost"]) else f", {dollars(row['cost'])}"
             words = f"Request {row['request']:,}: {row['missed']:,} tokens{cost}. {row['cause'].capitalize()}"
             misses.append({"key": str(row["request"]), "text": words, "note": row["detail"]})
-        parts = [text(session.sentence), {"is": "figure", "name": "reads", "figure": drawn}]
+        parts = [text(session.sentence), {"is": "figure", "name": "cache", "figure": drawn}]
         return [*parts, {"is": "rows", "rows": misses}] if misses else parts
 
     def hear(self, settings: Settings, results: Results, event: Data) -> None:

@@ -123,7 +123,7 @@ const PARTS = {
     paint: (node, { items }) => node.replaceChildren(...items.map((item) => element("li", {}, item))),
   },
   rows: {
-    make: (context) => Object.assign(element("ul", { class: "bk-rows" }), { context }),
+    make: (context) => Object.assign(element("ul", { class: "bk-rows", tabindex: 0 }), { context }),
     paint: (node, { rows }) => keep(node, rows, () => makeEntry(node.context), paintEntry),
   },
   button: { make: makeButton, paint: paintButton },
