@@ -29,6 +29,7 @@ def test_eight_systems_stand_side_by_side_by_name_with_cost_and_compactions(expl
     assert len(notes) == len(USUAL) + 1
     for name in ("Claude Code", "Codex", "Gemini CLI", "opencode", "pi", "Cline", AS_IT_WAS):
         assert any(note.startswith(f"<b>{name}</b> $") for note in notes)
+    assert all(note.count("$") == 1 for note in notes), "what stands between two of them is a formula to plotly"
     assert any("5 compactions" in note for note in notes) and any("does not act" in note for note in notes)
     assert drawn["note"].startswith("In a window of 200,000 tokens. Recorded: $")
     said = parts(explorer, "systems", "text")[0]["text"]
@@ -73,7 +74,7 @@ def test_a_conversation_without_usage_is_compared_in_the_explorers_window() -> N
 def test_names_of_parameters_are_no_names_that_a_call_copies() -> None:
     """Each call says "file_path"; only the path itself shows what an earlier message was needed for."""
     call = {"id": "c", "function": {"name": "read", "arguments": '{"file_path": "src/a_1.py"}'}}
-    messages = [
+    messages: list[dict[str, Any]] = [
         {"role": "assistant", "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "c", "content": "see src/b_2.py"},
         {"role": "assistant", "tool_calls": [call | {"function": {"arguments": '{"file_path": ["src/b_2.py"]}'}}]},

@@ -19,19 +19,21 @@ from budgetkit.plan.items import Flags, Ints
 
 _MOST_PLACES: Final = 400  # of a lane; a page is not wider
 _LANE: Final = 0.5  # of the distance between two lanes, that the largest prompt takes; its name stands above it
-_PIXELS: Final = 52  # of a lane
+_PIXELS: Final = 58  # of a lane
 _LEGEND: dict[str, Any] = {"showlegend": True, "legend": {"orientation": "h", "y": -0.2}}
 
 
 def cost_text(least: float, most: float) -> str:
     """Write what a rule costs, as a range where it is one; "" where no price is known.
 
+    The sign stands once: plotly takes what stands between two of them for a formula.
+
     >>> cost_text(10.9, 12.4), cost_text(3.0, 3.0), cost_text(float("nan"), float("nan"))
-    ('$10.90 to $12.40', '$3.00', '')
+    ('$10.90 to 12.40', '$3.00', '')
     """
     if np.isnan(least):
         return ""
-    return dollars(least) if dollars(least) == dollars(most) else f"{dollars(least)} to {dollars(most)}"
+    return dollars(least) if dollars(least) == dollars(most) else f"{dollars(least)} to {dollars(most)[1:]}"
 
 
 def _rules_table(comparison: Comparison, followed: int | None = None) -> pd.DataFrame:
@@ -106,7 +108,7 @@ def _draw_rules(table: pd.DataFrame) -> Spec:
         above = {"xanchor": "left", "yanchor": "bottom", "xref": "paper", "font": {"size": 12}}
         notes.append(note(f"<b>{plain(title)}</b> {words}", 0, -lane + _LANE + 0.05, **above))
     legend = _legend(table)
-    height = _PIXELS * len(systems) + 100
+    height = _PIXELS * len(systems) + 130
     x = {"title": {"text": "request", "standoff": 4}, "range": [1, max(2, last)], "showgrid": False, **counted(last)}
     y = {"visible": False, "range": [-len(systems) + 0.8, 1.05], "showgrid": False, "zeroline": False}
     below = {"showlegend": True, "legend": {"orientation": "h", "y": -52 / height}}
@@ -132,7 +134,7 @@ def _acts(part: pd.DataFrame, height: Any, title: str) -> list[Spec]:
 
 def _followed(part: pd.DataFrame, lane: int, title: str) -> list[Spec]:
     """Draw for how long the followed message is in the prompts, and the requests whose call needs it."""
-    base = -lane - 0.09
+    base = -lane - 0.07
     there = part[part["followed"]]
     traces = []
     if not there.empty:
