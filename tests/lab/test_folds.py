@@ -174,9 +174,24 @@ def test_what_may_be_wanted_is_named_in_whole_words() -> None:
     assert "loses fewer needed messages than at present" in str(fold(explorer, "decide"))
 
 
-def test_few_conversations_are_not_tuned_on() -> None:
-    explorer = opened(BudgetExplorer("chat", "support-chat", window=8_192), "decide")
-    assert "this has 1" in parts(explorer, "decide", "text")[0]["text"]
+@pytest.mark.parametrize("make", [lambda: BudgetExplorer("chat", "support-chat", window=8_192), ConversationExplorer])
+def test_what_tuning_needs_is_said_first_and_shipped_conversations_are_one_click_away(make: Callable[[], Any]) -> None:
+    """On 0.2.0 somebody who followed what was said came to a refusal, twice."""
+    explorer = opened(make(), "decide")
+    assert parts(explorer, "decide", "text")[0]["text"].startswith("Tuning needs 12 conversations: it chooses on one")
+    assert "This has 1." in parts(explorer, "decide", "text")[0]["text"]
+
+    tell(explorer, "decide", example=True)
+    assert "Nothing is cut from these 48 conversations" in parts(explorer, "decide", "text")[0]["text"]
+
+    smaller = parts(explorer, "decide", "button")[0]
+    tell(explorer, "decide", **smaller["tells"])
+    aim = parts(explorer, "decide", "choice")[0]["value"]
+    tell(explorer, "decide", tune=True)
+    run = explorer._folds._made["decide"]._run
+    run.thread.join(120)
+    assert run.problem == "", aim
+    assert run.found.tuned.scores[:, 0, 0].sum() > 0, "the aim that it opened with had something to gain"
 
 
 def test_the_sentence_is_computed_on_conversations_held_out() -> None:
@@ -437,7 +452,7 @@ def test_bring_back_is_among_the_policies_with_its_numbers_on_sliders() -> None:
 
 
 def test_what_is_needed_does_not_lead_where_nothing_is_found_needed() -> None:
-    said = [{"role": role, "content": "yes"} for _ in range(4) for role in ("user", "assistant")]
+    said = [{"role": role, "content": "yes " * 80} for _ in range(4) for role in ("user", "assistant")]
     plain = [bk.Trace(f"toy-{n}", tuple(map(bk.Message, said))) for n in range(12)]
     explorer = opened(ConversationExplorer(plain, SMALL), "decide")
     assert explorer.view.state["kpis"] and "none found" in str(explorer.view.state["kpis"])
@@ -445,4 +460,5 @@ def test_what_is_needed_does_not_lead_where_nothing_is_found_needed() -> None:
     tell(explorer, "decide", objective="evidence")
     assert parts(explorer, "decide", "choice")[0]["value"] == "evidence"
     marked = opened(ConversationExplorer("made-up-chats", SMALL), "decide")
+    assert marked._results.shown.evidence == (8, 6)
     assert parts(marked, "decide", "choice")[0]["value"] == "evidence"

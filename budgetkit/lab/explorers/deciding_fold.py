@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import pandas as pd
+
 from budgetkit.budget import Budget
 from budgetkit.budget.quoting import quoted
 from budgetkit.counters import Counter
@@ -21,7 +23,7 @@ from budgetkit.lab.deciding.decided import PRESENT, Decided, front, matter
 from budgetkit.lab.deciding.sensitivity import sensitivity
 from budgetkit.lab.deciding.tuned import OBJECTIVES
 from budgetkit.lab.deciding.tuning import tune
-from budgetkit.lab.explorers.budget.commands import move_line, set_amount
+from budgetkit.lab.explorers.budget.commands import choose_trace, move_line, set_amount
 from budgetkit.lab.explorers.budget.results import Results, kept_deficit
 from budgetkit.lab.explorers.budget.settings import Settings
 from budgetkit.lab.explorers.conversation.settings import Settings as ConversationSettings
@@ -29,6 +31,8 @@ from budgetkit.lab.explorers.drawing import listed, refusal
 from budgetkit.lab.explorers.folds import button, choice, text
 from budgetkit.lab.explorers.library import Library
 from budgetkit.lab.replay.cost import Prices, prices
+from budgetkit.models import Model
+from budgetkit.plan.batch import RequestBatch
 from budgetkit.promise import FEWEST_FOR_A_GAIN
 from budgetkit.pruning.policies import OldestFirst, Policy
 from budgetkit.requests import framing_for
@@ -36,6 +40,9 @@ from budgetkit.trace import Trace
 
 Data = dict[str, Any]
 FEWEST = 2 * FEWEST_FOR_A_GAIN  # conversations, of which half are held out
+EXAMPLE = "made-up-chats"  # shipped conversations, enough of them to tune on
+PLAIN = "chat"  # a preset whose lines shrink with the window, so that a small one cuts something
+SMALL_WINDOWS = (65_536, 32_768, 16_384, 8_192, 4_096, 2_048, 1_024, 512)
 RISKS = {"0.01": "1 in 100", "0.05": "5 in 100", "0.1": "10 in 100"}
 SELDOM = 0.2  # seconds between two looks at how far it is
 
@@ -45,9 +52,12 @@ class Case:
     """What is tuned: values that stay as they are while an explorer moves on."""
 
     source: str
+    base: Settings
+    model: Model
     traces: Sequence[Trace]
     budget: Budget
     count: Counter
+    roles: Mapping[str, str]
     policy: Policy
     policies: Mapping[str, Policy]
     prices: Prices | None
@@ -92,10 +102,15 @@ class DecideFold:
         base = base_of(settings)
         many = 0 if base.trace is None else len(self._library.conversations(base.trace))
         if many < FEWEST:
-            sentence = (
-                f"Tuning chooses on half of the conversations of a file and measures on the other; this has {many:,}"
-            )
-            return [text(f"{sentence}. Open a file with at least {FEWEST}, such as made-up-chats.")]
+            half = FEWEST // 2
+            sentence = f"Tuning needs {FEWEST} conversations: it chooses on one half and measures on the other {half}"
+            return [
+                text(f"{sentence}. This has {many:,}. Open a file with more of them, or try it on shipped ones."),
+                button(f"Open {EXAMPLE}", {"example": True}, tip="Short conversations that a seed made up"),
+            ]
+        case = case_of(settings, results, self._library)
+        if not self._run.runs and self._run.found is None and not cut_tokens(case, case.budget, self._library):
+            return self._nothing_cut(case, many)
         shown = {name: less.format("") for name, (_, less, _) in OBJECTIVES.items()}
         parts = [choice("I want", "objective", shown, self._wanted(results))]
         parts.append(choice("Answers that may be cut short", "risk", RISKS, self._risk))
@@ -118,6 +133,13 @@ class DecideFold:
             self._begin(case_of(settings, results, self._library), self._wanted(results))
         elif "stop" in event:
             self._run.stopped.set()
+        elif "example" in event:
+            return with_base(settings, choose_trace(base_of(settings), results, self._library, EXAMPLE))
+        elif "window" in event:
+            base = base_of(settings)
+            if event["preset"] != base.preset:
+                base = replace(base, preset=str(event["preset"]), own=None, lines={}, locks={})
+            return with_base(settings, replace(base, window=int(event["window"])))
         elif "point" in event and self._run.found is not None:
             decided, row = self._run.found, int(event["point"])
             if not 0 <= row < len(decided.tuned.table):
@@ -127,9 +149,38 @@ class DecideFold:
         return None
 
     def _wanted(self, results: Any) -> str:
-        """Return what is to be small: what was chosen, else what is needed, unless nothing is found needed."""
-        nothing_needed = not isinstance(results, Results) and not results.shown.evidence[0]
-        return self._objective or ("cut" if nothing_needed else "evidence")
+        """Return what is to be small: what was chosen, else needed messages where some are lost, else tokens cut."""
+        if self._objective:
+            return self._objective
+        if isinstance(results, Results):
+            return "cut"  # which messages are needed is worked out when the tuning runs
+        needed, present = results.shown.evidence
+        return "evidence" if needed > present else "cut"
+
+    def _nothing_cut(self, case: Case, many: int) -> list[Data]:
+        """Say that no setting can lose less than nothing, and offer a window in which something is lost."""
+        largest = int(demand_of(case, self._library).sum(axis=1).max())
+        sentence = (
+            f"Nothing is cut from these {many:,} conversations: their largest request asks for {largest:,} of "
+            f"{case.budget.window:,} tokens. No setting loses less; tuning needs a window that is too small for some"
+        )
+        for base in (case.base, replace(case.base, preset=PLAIN, own=None, lines={}, locks={})):
+            window = self._telling_window(case, base)
+            if window is not None:
+                preset = "" if base.preset == case.base.preset else f" and take the preset {PLAIN}"
+                event = {"window": window, "preset": base.preset}
+                return [text(f"{sentence}."), button(f"Set the window to {window:,}{preset}", event)]
+        return [text(f"{sentence}.")]
+
+    def _telling_window(self, case: Case, base: Settings) -> int | None:
+        """Return the largest of some small windows in which a tenth of what is asked for is cut."""
+        asked = int(demand_of(case, self._library).to_numpy().sum())
+        for window in SMALL_WINDOWS:
+            budget = replace(base, window=window).budget(case.model)
+            is_smaller = window < case.budget.window and budget.usable > 0
+            if is_smaller and 10 * cut_tokens(case, budget, self._library) > asked:
+                return window
+        return None
 
     def _begin(self, case: Case, objective: str) -> None:
         run = Run()
@@ -232,18 +283,58 @@ def case_of(settings: Any, results: Any, library: Library) -> Case:
     base = base_of(settings)
     traces = library.conversations(str(base.trace))
     if isinstance(settings, ConversationSettings):
-        options = {name: value for name, value in results.run.options.items() if name != "prices"}
-        budget, count, money = results.run.budget, results.run.count, results.run.prices
-        policy, policies = results.policies[results.main], dict(results.policies)
-        model = results.bare.model
+        bare: Results = results.bare
+        run = results.run
+        options = {name: value for name, value in run.options.items() if name != "prices"}
+        budget = run.budget
+        counter = run.count
+        roles = run.roles
+        money = run.prices
+        policy = results.policies[results.main]
+        policies = dict(results.policies)
     else:
-        bare: Results = results
-        count, budget, policy, policies = bare.counter, bare.plan.budget, OldestFirst(), {}
-        options = {"counter": count, "framing": framing_for(bare.model)}
-        money, model = prices(bare.model.name), bare.model
-    several, deficit = policies if len(policies) > 1 else {}, base.base(model).deficit
-    budget, locked = kept_deficit(budget, deficit), frozenset(base.locks)
-    return Case(str(base.trace), traces, budget, count, policy, several, money, deficit, locked, options)
+        bare = results
+        budget = bare.plan.budget
+        counter = bare.counter
+        roles = budget.roles or {}
+        options = {"counter": counter, "framing": framing_for(bare.model)}
+        money = prices(bare.model.name)
+        policy = OldestFirst()
+        policies = {}
+    deficit = base.base(bare.model).deficit
+    return Case(
+        source=str(base.trace),
+        base=base,
+        model=bare.model,
+        traces=traces,
+        budget=kept_deficit(budget, deficit),
+        count=counter,
+        roles=roles,
+        policy=policy,
+        policies=policies if len(policies) > 1 else {},
+        prices=money,
+        deficit=deficit,
+        locked=frozenset(base.locks),
+        options=options,
+    )
+
+
+def demand_of(case: Case, library: Library, roles: Mapping[str, str] | None = None) -> pd.DataFrame:
+    """Return what every turn of every conversation asks for, in tokens."""
+    return library.demands(case.source, case.count, roles or case.roles, case.options["framing"])
+
+
+def cut_tokens(case: Case, budget: Budget, library: Library) -> int:
+    """Return how many tokens of all requests a budget cuts."""
+    signed = replace(budget, deficit="signed", undeclared="pool")
+    roles = case.roles if budget.name == case.budget.name else budget.roles
+    columns = RequestBatch(demand_of(case, library, roles)).columns(signed)
+    return int(sum(section["cut"].sum() for section in columns.values()))
+
+
+def with_base(settings: Any, base: Settings) -> Any:
+    """Return an explorer's settings with another half about the budget."""
+    return replace(settings, base=base) if isinstance(settings, ConversationSettings) else base
 
 
 def with_setting(settings: Any, results: Any, library: Library, setting: Mapping[str, Any]) -> Any:
