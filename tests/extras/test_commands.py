@@ -14,6 +14,7 @@ import pytest
 
 import budgetkit as bk
 from budgetkit.extras.shell.program import COMMANDS, run
+from budgetkit.trace.intake import intake
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 ROGUE = "\x1b[31m\x1b]0;mine\x07\x9b2J"
@@ -244,6 +245,18 @@ def test_a_warning_is_a_sentence_on_the_error_output(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["conversations"] == 1
 
 
+def test_what_was_read_of_a_file_is_said_in_the_words_of_the_explorers(tmp_path: Path) -> None:
+    """On 0.2.0 the terminal showed numbers of a file and nobody knew what had been read of it."""
+    path = tmp_path / "chat.json"
+    path.write_text(json.dumps({"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello"}]}))
+    done = budgetkit("fit", str(path), "--window", "4096", "--json")
+    facts = intake(bk.load_traces(path))
+    assert done.stderr.decode().strip() == f"Read: {'; '.join(facts.sentences)}"
+    assert "1 message: 1 user; the file names the model gpt-4o" in done.stderr.decode()
+    assert json.loads(done.stdout)["free"] > 0
+    assert b"Read:" not in budgetkit("fit", "support-chat", "--window", "4096", "--json").stderr
+
+
 def test_a_reader_that_leaves_early_is_no_error() -> None:
     command = [sys.executable, "-m", "budgetkit.extras.shell", "replay", "coding-agent", "--by", "request", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -302,11 +315,12 @@ def test_one_of_several_is_said_where_none_was_named(capsys: Captured, tmp_path:
     assert run(["report", str(path), "-o", str(goal)]) == 0
     shown = capsys.readouterr()
     told = "toy-0; --conversation takes another's number, id or title\n"
-    assert shown.err == f"Note: this is conversation 1 of 8 in {path}, {told}"
+    read = "Read: OpenAI chat, 1 message: 1 user\n"
+    assert shown.err == f"Note: this is conversation 1 of 8 in {path}, {told}{read}"
     assert shown.out.endswith(" kB, in a window of 128,000 tokens; --window gives another\n")
     for named in (["--conversation", "2"], ["--conversation", "toy-3"]):
         assert run(["report", str(path), "-o", str(goal), *named]) == 0
-        assert capsys.readouterr().err == ""
+        assert capsys.readouterr().err == read
 
 
 def test_what_is_broken_further_on_is_none_of_the_first(capsys: Captured, tmp_path: Path) -> None:
@@ -314,14 +328,16 @@ def test_what_is_broken_further_on_is_none_of_the_first(capsys: Captured, tmp_pa
     rows = [json.dumps({"messages": [{"role": "user", "content": "Hello"}]}), json.dumps({"messages": [{}]})]
     path.write_text("\n".join(rows), encoding="utf-8")
     assert run(["fit", str(path)]) == 0
-    assert capsys.readouterr().err == ""
+    assert capsys.readouterr().err == "Read: OpenAI chat, 1 message: 1 user\n"
 
 
 def test_what_reading_left_out_is_a_note(capsys: Captured, tmp_path: Path) -> None:
     path = tmp_path / "cases.csv"
     path.write_text("fall,role,content\n" + "a,user,Hello\n" * 2 + "b,user,Hello\n" * 2, encoding="utf-8")
     assert run(["fit", str(path)]) == 0
-    assert capsys.readouterr().err.startswith("Note: all 4 rows were taken as one conversation")
+    read, note = capsys.readouterr().err.splitlines()[:2]
+    assert read == "Read: table, 4 messages: 4 user"
+    assert note.startswith("Note: all 4 rows were taken as one conversation")
     body = tmp_path / "body.json"
     body.write_text(json.dumps({"model": "gtp-4o", "messages": [{"role": "user", "content": "Hello"}]}))
     assert run(["count", str(body), "--as", "request"]) == 0

@@ -353,10 +353,26 @@ def test_a_calibrated_estimate_is_told_apart_from_an_error() -> None:
     assert any("another tokenizer" in text for text in explorer.view.state["status"]["more"])
 
 
-def test_a_reference_that_stands_in_is_called_an_estimate() -> None:
-    explorer = AccuracyExplorer("chars/4", toy(3), model="claude-opus-4-7")
-    assert "stands in" in explorer.config["exact"]
-    assert any("itself an estimate" in text for text in explorer.view.state["status"]["more"])
+@pytest.mark.parametrize("model", ["claude-opus-4-7", "gemini-2.5-pro", "mistral-large"])
+def test_the_reference_is_the_best_count_known_for_the_model_as_in_the_card(model: str) -> None:
+    """On 0.2.0 another maker's model was held against an OpenAI vocabulary that stood in, where more is known."""
+    explorer = AccuracyExplorer("chars/4", toy(3), model=model)
+    card = bk.DesignCard("chat", model=model)
+    assert explorer.config["exact"] == card.counters.best.name
+    assert any(
+        f"Held against the best count known for {model}" in text and "itself an estimate" in text
+        for text in explorer.view.state["status"]["more"]
+    )
+    assert explorer.view.reader["blocks"], "tokens are shown of the vocabulary that the estimate begins with"
+
+
+def test_the_accuracy_explorer_begins_with_the_door() -> None:
+    """On 0.2.0 nothing on its first screen said how to give it texts."""
+    shipped = AccuracyExplorer()
+    assert shipped.view.door["text"] == "Your own texts: drop a file here, paste a text, or"
+    own = AccuracyExplorer("chars/4", toy(3))
+    assert own.view.door["text"] == ""
+    assert own.view.door["facts"]["messages"].startswith(f"{len(own.errors):,} documents: ")
 
 
 def test_too_few_documents_are_said_to_be() -> None:

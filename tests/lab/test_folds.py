@@ -460,5 +460,6 @@ def test_what_is_needed_does_not_lead_where_nothing_is_found_needed() -> None:
     tell(explorer, "decide", objective="evidence")
     assert parts(explorer, "decide", "choice")[0]["value"] == "evidence"
     marked = opened(ConversationExplorer("made-up-chats", SMALL), "decide")
-    assert marked._results.shown.evidence == (8, 6)
+    needed, present = marked._results.shown.evidence
+    assert needed > present
     assert parts(marked, "decide", "choice")[0]["value"] == "evidence"

@@ -11,7 +11,11 @@ import click
 
 from budgetkit.counters import counter
 from budgetkit.extras.shell.inputs import budget_of, trace_of
+from budgetkit.extras.shell.terminal import printable
 from budgetkit.inputs.conversations import opening_model
+from budgetkit.trace.conversation import Trace
+from budgetkit.trace.intake import intake
+from budgetkit.trace.loading import shipped_traces
 
 _OPTIONS = (
     click.option("-b", "--budget", default="chat", show_default=True, help="A saved budget, or a preset's name."),
@@ -54,6 +58,8 @@ def with_conversation(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(with_lines)
     def called(file: str, conversation: str, **rest: Any) -> Any:
         trace = trace_of(file, conversation)
+        if file not in shipped_traces():
+            click.echo(read_line(trace), err=True)
         for told in trace.warnings[trace.is_silent :]:  # the first of a silent one was said on loading
             warn(told, stacklevel=1)
         return with_lines(trace=trace, **rest)
@@ -61,3 +67,16 @@ def with_conversation(command: Callable[..., Any]) -> Callable[..., Any]:
     told = "Which of several: its number, from 1; its id or its title."
     chosen = click.option("--conversation", default="1", show_default=True, help=told)
     return click.argument("file", default="-")(chosen(called))
+
+
+def read_line(trace: Trace) -> str:
+    """Say what was read of a file, as the strip of an explorer says it; its notes are warnings of their own.
+
+    Examples
+    --------
+    >>> read_line(Trace("toy", [{"role": "user", "content": "Hello"}]))
+    'Read: OpenAI chat, 1 message: 1 user'
+    """
+    facts = intake([trace])
+    sentences = [sentence for sentence in facts.sentences if sentence not in facts.notes]
+    return printable(f"Read: {'; '.join(sentences)}")

@@ -15,12 +15,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from budgetkit.budget.colours import POOL, colour
-from budgetkit.counters import CalibratedCounter, Counter, basis_of, spread_of
+from budgetkit.counters import Counter
 from budgetkit.lab.accuracy.figures.documents import signed_percent
 from budgetkit.lab.app.kinds import CJK, CODE, PROSE
 from budgetkit.lab.app.misjudgement import OWN, SHIPPED, Misjudgement
 from budgetkit.lab.explorers.budget.notices import many
 from budgetkit.lab.explorers.budget.results import same_count
+from budgetkit.lab.explorers.truth import basis, short_name
 from budgetkit.lab.figures.window import claims, takes_the_rest
 from budgetkit.models import Model
 from budgetkit.plan import Plan
@@ -126,26 +127,12 @@ class Comparison:
     @property
     def title(self) -> str:
         """The question that the strip answers."""
-        return f"How far off is {called(self.cheap)}?"
+        return f"How far off is {short_name(self.cheap)}?"
 
     @property
     def basis(self) -> str:
         """What the cheap count is held against, and how sure that is."""
-        best, model = self.best, self.model.name
-        vocabulary = getattr(best, "encoding", getattr(best, "vocabulary", best.name))
-        if basis_of(best) == "exact":
-            return f"{vocabulary}, the tokenizer of {model}"
-        if basis_of(best) == "reconstructed":
-            return f"the best count known for {model}, its tokenizer as it was rebuilt from outside"
-        if isinstance(best, CalibratedCounter):
-            return f"the best count known for {model}, an estimate ({best.slope:.4g} × {best.counter.name})"
-        interval = "" if spread_of(best) else ", nobody knows how closely"
-        return f"{vocabulary}, which stands in for the tokenizer of {model}{interval}"
-
-
-def called(counter: Counter) -> str:
-    """Return a counter's name without what it rests on."""
-    return f"the estimate for {counter.model}" if isinstance(counter, CalibratedCounter) else counter.name
+        return basis(self.best, self.model)
 
 
 def strip(room: Room, rows: Sequence[Misjudgement], counters: Comparison, has_trace: bool) -> Data:
@@ -188,7 +175,7 @@ def _note(room: Room, counters: Comparison) -> str:
         return f"It is {counters.basis}: {room.budget:,} tokens of {room.name} take what is planned."
     if counters.is_one_count:
         return f"It is {counters.basis}; there is no better count to hold it against. Thin lines: nine texts in ten."
-    filled = f"What {room.budget:,} tokens of {room.name} really take when {called(counters.cheap)} fills them"
+    filled = f"What {room.budget:,} tokens of {room.name} really take when {short_name(counters.cheap)} fills them"
     return f"{filled}, by {counters.basis}. Thin lines: nine texts in ten."
 
 

@@ -14,7 +14,7 @@ from budgetkit.counters.estimate.table import table_names
 from budgetkit.lab import figures
 from budgetkit.lab.accuracy import read_off
 from budgetkit.lab.explorers.accuracy.library import Texts
-from budgetkit.lab.explorers.accuracy.notices import as_percent, called
+from budgetkit.lab.explorers.accuracy.notices import as_percent, truth
 from budgetkit.lab.explorers.accuracy.results import Results, selected
 from budgetkit.lab.explorers.accuracy.view_state import FIGURES
 from budgetkit.lab.explorers.drawing import chart
@@ -176,7 +176,7 @@ def _tax_note(table: pd.DataFrame, results: Results) -> str:
     window, size = results.budget.window, dearest["characters_in_window"]
     sentence = f"{dearest['language']} fills {window:,} tokens with {size:,} characters"
     share = f"{100 * dearest['of_base']:.0f} % of what {_base(table)} has"
-    return f"{sentence}, {share}; counted with {called(results.exact)}."
+    return f"{sentence}, {share}; counted with {truth(results)}."
 
 
 def _base(table: pd.DataFrame) -> str:

@@ -16,6 +16,7 @@ from budgetkit.lab.explorers.accuracy.library import Texts
 from budgetkit.lab.explorers.accuracy.results import Results
 from budgetkit.lab.explorers.accuracy.settings import Settings
 from budgetkit.lab.explorers.boxes import AUTO, Do, NumberBox, group, options, row
+from budgetkit.lab.explorers.budget.results import is_own
 from budgetkit.lab.explorers.controls import ModelControls, labelled
 
 CHEAP = ("chars/4", "chars/3.5", "bytes/4", "utf16/4", "words/0.75", *RULES)
@@ -50,7 +51,7 @@ class Controls(ModelControls):
         self._library = library
         self.counter = labelled(widgets.Combobox, "Cheap counter", placeholder="chars/4")
         self.counter.options = (*CHEAP, *ESTIMATES, *(f"calibrated:{name}" for name in calibrated_models()))
-        self.exact = labelled(widgets.Combobox, "Exact encoding", placeholder="the model's own")
+        self.exact = labelled(widgets.Combobox, "Exact encoding", placeholder="the best known")
         self.exact.options = encoding_names()
         self.corpus = labelled(widgets.Dropdown, "Texts")
         self.path = labelled(widgets.Text, "Path", placeholder="folder, file or **/*.md")
@@ -100,7 +101,7 @@ class Controls(ModelControls):
     def project(self, settings: Settings, results: Results) -> None:
         """Show what holds."""
         self.counter.value = settings.counter
-        self.exact.value = settings.exact or results.model.encoding
+        self.exact.value = settings.exact or (results.model.encoding if is_own(results.exact, results.model) else "")
         options(self.corpus, tuple((name, name) for name in self._library.names), settings.corpus)
         cut = sorted({*PIECES, settings.pieces} - {None}, key=lambda size: size or 0)
         whole = (("whole documents", WHOLE), *((f"about {n:,} characters", n) for n in cut))

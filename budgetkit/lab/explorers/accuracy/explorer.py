@@ -15,6 +15,7 @@ from budgetkit.lab.accuracy.corpora import Corpus
 from budgetkit.lab.explorers.accuracy.charts import charts
 from budgetkit.lab.explorers.accuracy.commands import COMMANDS
 from budgetkit.lab.explorers.accuracy.controls import Controls
+from budgetkit.lab.explorers.accuracy.door import door
 from budgetkit.lab.explorers.accuracy.library import Texts
 from budgetkit.lab.explorers.accuracy.notices import status
 from budgetkit.lab.explorers.accuracy.results import Results, results
@@ -25,6 +26,7 @@ from budgetkit.lab.explorers.accuracy.view_state import FIGURES, scene
 from budgetkit.lab.explorers.base import Explorer
 from budgetkit.lab.explorers.budget.commands import taken
 from budgetkit.lab.explorers.budget.settings import Settings as BudgetSettings
+from budgetkit.lab.explorers.truth import short_name
 from budgetkit.lab.explorers.view import view_of
 from budgetkit.state import to_dict
 
@@ -48,7 +50,7 @@ class AccuracyExplorer(Explorer[Settings, Results, Texts]):
         The texts: "mini-corpus", "odd text", "mini-corpus and odd text" or "Python's standard library"; a folder, a
         file or a glob; or a corpus that is read already.
     exact : str, Counter or callable, optional
-        The counter that is right; the model's own encoding where it is left out.
+        The counter that is right; where it is left out, the best that is known for the model, exact or not.
     risk : float, default 0.05
         Accepted chance that a window overflows, between 0 and 1.
     budget : str or Budget, default "chat"
@@ -141,6 +143,9 @@ class AccuracyExplorer(Explorer[Settings, Results, Texts]):
     def _scene(self, settings: Settings, results: Results) -> Data:
         return scene(results, self._library)
 
+    def _door(self, settings: Settings) -> Data:
+        return door(self._library, settings)
+
     def _status(self, results: Results) -> Data:
         return status(results)
 
@@ -157,9 +162,9 @@ class AccuracyExplorer(Explorer[Settings, Results, Texts]):
         return self._library.remember(key, lambda: reading(document.text, title, results.exact, results.counter))
 
     def _heading(self) -> str:
-        return f"{self._results.counter.name} against {self._results.exact.name} on {self._history.now.corpus}"
+        return f"{self._results.counter.name} against {short_name(self._results.exact)} on {self._history.now.corpus}"
 
     def __repr__(self) -> str:
         results, corpus = self._results, self._history.now.corpus
         many = f"{len(results.errors):,} documents"
-        return f"AccuracyExplorer({results.counter.name} against {results.exact.name}, {corpus}, {many})"
+        return f"AccuracyExplorer({results.counter.name} against {short_name(results.exact)}, {corpus}, {many})"

@@ -22,6 +22,7 @@ from budgetkit.lab.explorers.accuracy.chosen import CorpusSelection, batches
 from budgetkit.lab.explorers.accuracy.settings import Settings
 from budgetkit.lab.explorers.accuracy.sources import KNOWN, read
 from budgetkit.lab.explorers.accuracy.speed import speed
+from budgetkit.models import Model
 
 Report = Callable[[str, float], None]
 Ints = npt.NDArray[np.int64]
@@ -83,14 +84,12 @@ class Texts:
             )
         return given_counter.name
 
-    def counter(self, name: str | Counter) -> Counter:
-        """Return a counter, always the same for the same name."""
-        if not isinstance(name, str):
-            self._counters[name.name] = name
-            return name
-        if name not in self._counters:
-            self._counters[name] = counter(name)
-        return self._counters[name]
+    def counter(self, name: str | Model) -> Counter:
+        """Return a counter, always the same for the same name; of a model the best that is known."""
+        key = name if isinstance(name, str) else f"{name.name}, {name.encoding}"
+        if key not in self._counters:
+            self._counters[key] = counter(name)
+        return self._counters[key]
 
     def counts(self, chosen: CorpusSelection, count: Counter) -> Ints:
         """Count every document."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from budgetkit.counters import CalibratedCounter, Counter
+from budgetkit.counters import CalibratedCounter, Counter, spread_of
 from budgetkit.lab.accuracy import Buffer
+from budgetkit.lab.accuracy.figures.documents import signed_percent
 from budgetkit.lab.explorers.accuracy.library import Texts
 from budgetkit.lab.explorers.accuracy.results import Results
 from budgetkit.lab.explorers.budget.notices import beyond_output, beyond_window
+from budgetkit.lab.explorers.budget.results import same_count
+from budgetkit.lab.explorers.truth import basis, short_name
 
 Data = dict[str, Any]
 _NAMED = 3  # files that are named among those left out
@@ -58,7 +61,7 @@ def status(results: Results) -> Data:
 def _error(results: Results) -> str:
     error = results.errors["error"]
     if not error.any():
-        return f"{called(results.counter)} counts every document as {results.exact.name} does."
+        return f"{called(results.counter)} counts every document as {short_name(results.exact)} does."
     many = f"{len(error):,} document{'s' * (len(error) != 1)}"
     side = f"mostly too {'few' if error.mean() < 0 else 'many'}"
     if abs(error.mean()) < 0.2 * error.abs().mean():
@@ -100,14 +103,28 @@ def _pool(results: Results) -> str:
 
 
 def _other(results: Results) -> str:
+    if same_count(results.counter, results.exact) and not results.exact.exact:
+        return f"It is {truth(results)}; there is no better count to hold it against."
     if isinstance(results.counter, CalibratedCounter):
         return (
-            f"{results.counter.model} has another tokenizer than {results.exact.name}: what differs is the tokenizer, "
-            "not an error of the estimate."
+            f"{results.counter.model} has another tokenizer than {short_name(results.exact)}: what differs is the "
+            "tokenizer, not an error of the estimate."
         )
-    if not results.exact.exact:
-        return f"{results.exact.name} is itself an estimate; so are all errors beside it."
-    return ""
+    if results.exact.exact:
+        return ""
+    between = ""
+    spread = spread_of(results.exact)
+    if spread is not None:
+        low, high = (signed_percent(end, 0) for end in spread)
+        between = f", {low} to {high} off in nine texts of ten"
+    return f"Held against {truth(results)}, itself an estimate{between}; so are all errors."
+
+
+def truth(results: Results) -> str:
+    """Say what the cheap count is held against: a counter that was named, or the best that is known for the model."""
+    if results.settings.exact is not None:
+        return called(results.exact)
+    return basis(results.exact, results.model).replace(", an estimate", "")
 
 
 def source(results: Results, library: Texts) -> str:
@@ -119,7 +136,7 @@ def source(results: Results, library: Texts) -> str:
     part = "" if len(errors) == len(every) else f", {len(errors):,} of them looked at"
     exactly = "counted exactly with" if results.exact.exact else "beside"
     left = _left_out(corpus.problems)
-    return f"{results.settings.corpus}: {many}{part}; {exactly} {called(results.exact)}{left}."
+    return f"{results.settings.corpus}: {many}{part}; {exactly} {truth(results)}{left}."
 
 
 def _left_out(problems: tuple[Any, ...]) -> str:

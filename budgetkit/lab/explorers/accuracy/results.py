@@ -15,7 +15,7 @@ import pandas as pd
 
 from budgetkit.budget import Budget
 from budgetkit.budget.amounts import Share
-from budgetkit.counters import Counter, ExactCounter
+from budgetkit.counters import Counter
 from budgetkit.lab.accuracy import Buffer, consequences, read_off
 from budgetkit.lab.accuracy.simulation import FilledWindows
 from budgetkit.lab.explorers.accuracy.chosen import CorpusSelection
@@ -94,12 +94,10 @@ def typical(settings: BudgetSettings, budget: Budget) -> dict[str, int]:
 
 
 def reference(settings: Settings, model: Model, library: Texts) -> Counter:
-    """Return the counter that is right: the one that is named, or the model's own."""
+    """Return the counter that is right: the one that is named, or the best that is known for the model."""
     if settings.exact is not None:
         return library.counter(settings.exact)
-    if model.encoding_is_own:
-        return library.counter(model.encoding)
-    return library.counter(ExactCounter(model.encoding, model=model.name, stand_in=True))
+    return library.counter(model.encoding if model.encoding_is_own else model)
 
 
 def selected(every: pd.DataFrame, settings: Settings) -> npt.NDArray[np.bool_]:

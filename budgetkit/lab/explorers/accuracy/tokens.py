@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from budgetkit.counters import Counter, ExactCounter
+from budgetkit.counters import CalibratedCounter, Counter, ExactCounter
 from budgetkit.lab.accuracy.figures.documents import signed_percent
 
 Data = dict[str, Any]
@@ -58,6 +58,8 @@ def _shared(waiting: list[tuple[int, bytes]], text: str) -> list[Token]:
 
 def reading(text: str, title: str, exact: Counter, count: Counter) -> Data:
     """Return a document as the page reads it."""
+    if isinstance(exact, CalibratedCounter):
+        exact = exact.counter  # the vocabulary that the estimate begins with
     if not isinstance(exact, ExactCounter):
         note = f"{exact.name} counts tokens and does not show them; choose an encoding such as o200k_base to see them."
         return {"title": title, "note": note, "blocks": [], "follows": "document"}
