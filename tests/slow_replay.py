@@ -8,7 +8,7 @@ from typing import Any
 import budgetkit as bk
 from budgetkit.lab.replay import requests_of
 from budgetkit.message import Message
-from budgetkit.pruning.policies import Cut, Policy, PruningContext
+from budgetkit.pruning.policies import Cut, Floor, Policy, PruningContext
 from budgetkit.requests import Framing
 from budgetkit.trace.sections import past_section, present_section
 
@@ -49,12 +49,14 @@ def slow_replay(trace: bk.Trace, budget: bk.Budget, policy: Policy, section: str
             i
             for i in items
             if i[0] == "message" and i[2] == section
+            if i[1] < request.start or trace.messages[i[1]].role != "user"
             if _section(trace, i[1], budget.roles, past_section, section) == section
         ]
         pinned = demand[section] - sum(i[3] for i in prunable)
         plan = bk.allocate(replace(budget, deficit="signed"), demand)
         others = sum(g.granted for g in plan.grants if g.section != section) + pinned
-        room = PruningContext(0, plan[section].limit - pinned, others, budget.usable, budget.window, request.number)
+        limit = min(plan[section].limit - pinned, budget.usable - others)
+        room = PruningContext(0, limit, others, budget.usable, budget.window, request.number)
         calls = history.visit([i[1] for i in prunable], room)
         kept = {slot: e for e in history.entries for slot in [e.place]}
         gone = {i[1] for i in prunable} - {s for e in history.entries if e.kind != "summary" for s in e.slots}
@@ -154,6 +156,8 @@ class _History:
             for cut in stage.cuts(self.now(room)):
                 self.carry_out(cut)
         self.carry_out(self.policy.last_resort(self.now(room)))
+        while self.policy.floor == Floor() and self.entries and self.tokens > room.usable - room.others:
+            self.remove(self.next_unit(by_importance=False))
         return self.calls
 
     @property

@@ -15,14 +15,14 @@ from budgetkit.conversation.assembly import describe
 from budgetkit.conversation.request import Left, Request
 from budgetkit.conversation.running_ledger import Line, RunningLedger
 from budgetkit.conversation.saving import packed, unpack
-from budgetkit.conversation.shortening import fewer_passages, placeholder, shorten_results
+from budgetkit.conversation.shortening import fewer_passages, placeholder, sent_at_least, shorten_results
 from budgetkit.message import Message
-from budgetkit.plan import Plan, allocate
+from budgetkit.plan import Grant, Plan, allocate
 from budgetkit.plan.allocating import with_undeclared
 from budgetkit.plan.item import Item
-from budgetkit.pruning.dropping import StartOn, Steps, prune, summary_role
+from budgetkit.pruning.dropping import StartOn, Steps, prune, room_for_history, summary_role
 from budgetkit.pruning.history import SHRUNK, SUMMARISED
-from budgetkit.pruning.policies import BringBack, Policy, PruningContext
+from budgetkit.pruning.policies import BringBack, Policy
 
 Overrun = Literal["warn", "raise", "tell"]
 Asks = Generator[list[Message], str, Request]
@@ -58,9 +58,17 @@ class Engine:
         entering = ledger.entering()
         entered = ledger.entered + sum(history.slots.tokens[slot] for slot in entering)
         pinned = demand[section] - entered
-        others = sum(g.granted for g in plan.grants if g.section != section) + pinned
-        limit = plan[section].limit - pinned
-        room = PruningContext(0, limit, others, self.open.usable, self.open.window, ledger.turn)
+        others = pinned
+        for grant in plan.grants:
+            if grant.section != section:
+                others += sent_at_least(ledger, grant) if grant.cut else grant.granted
+        room = room_for_history(
+            limit=plan[section].limit - pinned,
+            others=others,
+            usable=self.open.usable,
+            window=self.open.window,
+            turn=ledger.turn,
+        )
         before, standing = history.saved(), dict(self.standing)
         history.begin(self.requests)
         try:
@@ -72,7 +80,7 @@ class Engine:
         self.requests += 1
         ledger.enter(entering)
         left = [*self._settled()]
-        self.back = self._brought(limit)
+        self.back = self._brought(room.limit)
         return self._fitted(plan, demand, pinned, left, texts)
 
     def _summarised(self, steps: Steps) -> Generator[list[Message], str, list[str]]:
@@ -121,15 +129,26 @@ class Engine:
         cut = [grant for grant in plan.grants if grant.cut and grant.section != section]
         if self.shorten and (cut or _missing(plan) > 0):
             for grant in cut:
-                kept = fewer_passages(ledger, self.budget, grant)
-                left += [Left(each.payload.raw, "dropped") for each in ledger.passages if each not in kept]
-                ledger.passages = kept
+                left += self._drop_passages(grant, grant.granted)
                 left += shorten_results(ledger, ledger.demand()[grant.section] - grant.granted, grant.section)
             plan = again()
             if (missing := _missing(plan)) > 0:
                 left += shorten_results(ledger, missing)
                 plan = again()
+            # A section that is sent whole above its cap leaves less than its plan says: passages give way to it.
+            for grant in plan.grants:
+                if (missing := _missing(plan)) > 0 and not _is_required(self.budget, grant.section):
+                    left += self._drop_passages(grant, grant.demand - missing)
+                    plan = again()
         return self._made(plan, left, texts)
+
+    def _drop_passages(self, grant: Grant, most: int) -> list[Left]:
+        """Keep of a section's passages those that so many tokens have room for."""
+        ledger = self.ledger
+        passages = fewer_passages(ledger, self.budget, grant.section, most)
+        dropped = [item for item in ledger.passages if item not in passages]
+        ledger.passages = passages
+        return [Left(item.payload.raw, "dropped") for item in dropped]
 
     def _brought(self, limit: int) -> list[Line]:
         """Bring back for this request what its question asks for, as it was."""
@@ -214,6 +233,10 @@ def _passage(item: Item, turn: int) -> Line:
     """Write a passage as a message; in another turn it is another one."""
     message = Message({"role": "system", "content": item.payload.text})
     return Line(message, item.tokens, "", "", ~crc32(f"{turn} {message.text}".encode("utf-8", "replace")))
+
+
+def _is_required(budget: Budget, section: str) -> bool:
+    return any(line.section == section and line.required for line in budget.allocations)
 
 
 def _missing(plan: Plan) -> int:

@@ -119,9 +119,11 @@ class RunningLedger:
         return past_section(Message({"role": "tools", "tools": list(self.tools)}), self.rules.roles)
 
     def entering(self) -> list[int]:
-        """List the messages that the history takes in at this request; the rest go on waiting."""
-        section, lines = self.rules.section, self.lines
-        return sorted(slot for slot in self.waiting if slot < self.start or lines[slot].present == section)
+        """List the messages that the history takes in at this request; the question of this turn goes on waiting."""
+        return sorted(slot for slot in self.waiting if slot < self.start or self._enters_at_once(self.lines[slot]))
+
+    def _enters_at_once(self, line: Line) -> bool:
+        return line.present == self.rules.section and line.message.role != "user"
 
     def enter(self, slots: Sequence[int]) -> None:
         """Note that the history has taken these messages in."""

@@ -11,10 +11,10 @@ from budgetkit.conversation.running_ledger import Rules, RunningLedger
 from budgetkit.message import RESULT_ROLES, Message
 from budgetkit.plan import Grant, fit
 from budgetkit.plan.item import Item
+from budgetkit.pruning.dropping import LEAST_RESULT
 from budgetkit.truncation import cutter, truncate
 
 PLACEHOLDER = "[tool result left out]"
-LEAST = 32  # tokens of a result that is cut: its marker, and a line of it
 _INSIDE = Allocation("result", granularity="token", keep="first")
 
 
@@ -40,22 +40,32 @@ def shorten_results(ledger: RunningLedger, excess: int, section: str | None = No
     ]
     for tokens, slot in sorted(found, key=lambda each: (-each[0], each[1])):
         line = ledger.lines[slot]
-        if excess <= 0 or tokens <= LEAST:
+        if excess <= 0 or tokens <= LEAST_RESULT:
             return
         if section is not None and section != (line.present if slot in ledger.this_turn else line.past):
             continue
-        shorter = cut(Item("result", tokens, payload=line.message), max(LEAST, tokens - excess), _INSIDE)
+        shorter = cut(Item("result", tokens, payload=line.message), max(LEAST_RESULT, tokens - excess), _INSIDE)
         if shorter is not None and shorter.tokens < tokens:
             ledger.rewrite(slot, shorter.payload, shorter.tokens)
             excess -= tokens - shorter.tokens
             yield Left(line.message.raw, "shortened")
 
 
-def fewer_passages(ledger: RunningLedger, budget: Budget, grant: Grant) -> list[Item]:
-    """Keep of a section's passages what its grant has room for, as its allocation chooses."""
-    own = [item for item in ledger.passages if item.section == grant.section]
-    room = max(0, grant.granted - ledger.demand()[grant.section] + sum(item.tokens for item in own))
-    line = next((a for a in budget.allocations if a.section == grant.section), Allocation(grant.section))
+def sent_at_least(ledger: RunningLedger, grant: Grant) -> int:
+    """Return what a section sends at least, in tokens: it gives up passages, and tool results down to a rest."""
+    saved = sum(item.tokens for item in ledger.passages if item.section == grant.section)
+    for slot, line in ledger.lines.items():
+        section = line.present if slot in ledger.this_turn else line.past
+        if section == grant.section and line.sent and line.message.role in RESULT_ROLES:
+            saved += max(0, line.tokens - LEAST_RESULT)
+    return max(grant.granted, grant.demand - saved)
+
+
+def fewer_passages(ledger: RunningLedger, budget: Budget, section: str, most: int) -> list[Item]:
+    """Keep of a section's passages what so many tokens have room for, as its allocation chooses."""
+    in_section = [item for item in ledger.passages if item.section == section]
+    room = max(0, most - ledger.demand()[section] + sum(item.tokens for item in in_section))
+    line = next((a for a in budget.allocations if a.section == section), Allocation(section))
     alone = Budget(room, (), [replace(line, cap=None, floor=0, weight=0, required=False)], deficit="signed")
-    kept = {id(decision.item) for decision in fit(alone, own).decisions if decision.kept}
-    return [item for item in ledger.passages if item.section != grant.section or id(item) in kept]
+    kept = {id(decision.item) for decision in fit(alone, in_section).decisions if decision.kept}
+    return [item for item in ledger.passages if item.section != section or id(item) in kept]

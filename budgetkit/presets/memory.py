@@ -11,6 +11,9 @@ from budgetkit.budget.quoting import brief
 from budgetkit.files import read_toml
 from budgetkit.presets.window import Window, window_of
 
+#: What Octopus promises to the history, in tokens (document 000).
+HISTORY_FLOOR = 4_000
+
 
 def working_memory(
     window: Window = 100_000,
@@ -20,7 +23,7 @@ def working_memory(
     incoming: int = 500,
     knowledge: Amount | float = 3_000,
     episodes: Amount | float = 1_000,
-    history_floor: int = 4_000,
+    history_floor: int | None = None,
     best: int | None = 3,
     kind: WindowKind | None = None,
 ) -> Budget:
@@ -45,8 +48,9 @@ def working_memory(
         What "fixed" and "larger" hold back, in tokens.
     knowledge, episodes : int, float or Share
         Caps of the retrieved sections.
-    history_floor : int, default 4,000
-        Promised to the history, in tokens, even where the window is overrun.
+    history_floor : int, optional
+        Promised to the history, in tokens, even where the window is overrun: 4,000 as in the documents, but no more than
+        half of what the reserves leave, unless you say how many.
     best : int, optional
         How many passages and episodes at most; 3.
     kind : {"shared", "input", "usable"}, optional
@@ -82,7 +86,7 @@ def working_memory(
     if current not in ("actual", "fixed", "larger"):
         raise ValueError(f"current is {brief(current)}; known are actual, fixed, larger; choose one of them")
     incoming_reserves = [] if current == "actual" else [Reserve("incoming", incoming, serves="current")]
-    return Budget(
+    budget = Budget(
         reserves=[Reserve("output", amount_of("output", output), serves="output"), *incoming_reserves],
         deficit="signed",
         remainder="history",
@@ -90,11 +94,13 @@ def working_memory(
             "working_memory",
             knowledge={"cap": amount_of("knowledge", knowledge), "limit_items": best},
             episodes={"cap": amount_of("episodes", episodes), "limit_items": best},
-            history={"floor": min(history_floor, size["window"])},
             current={"cap": incoming if current == "fixed" else None},
         ),
         **size,
     )
+    if history_floor is None:
+        history_floor = min(HISTORY_FLOOR, max(0, budget.usable) // 2)
+    return budget.assign(history={"floor": min(history_floor, budget.window)})
 
 
 def memory_engine(

@@ -18,7 +18,7 @@ from budgetkit.budget.quoting import brief, quoted
 from budgetkit.files import Table, read_toml
 from budgetkit.presets.agent_prompt import POLICIES, PRIORITIES, agent_prompt
 from budgetkit.presets.application import SECTIONS
-from budgetkit.presets.memory import working_memory
+from budgetkit.presets.memory import HISTORY_FLOOR, working_memory
 from budgetkit.presets.token_budget import token_budget
 
 #: The steps of an agent's turn go like what was said before; the question that they serve stays.
@@ -99,9 +99,9 @@ def translate(given: Budget | Mapping[str, Any], system: str) -> Translation:
     Examples
     --------
     >>> from budgetkit.presets import working_memory
-    >>> found = translate(working_memory(8_000, output=1_000), "octopus")
+    >>> found = translate(working_memory(16_000, output=1_000), "octopus")
     >>> found.config["MaxWorkingMemoryTokens"], found.config["MinHistoryTokens"], found.unsaid
-    (8000, 4000, ())
+    (16000, 4000, ())
     >>> translate(working_memory(8_000, output=1_000), "langchain").config["max_tokens"]
     7000
     """
@@ -217,7 +217,7 @@ def _from_octopus(config: Mapping[str, Any]) -> tuple[Budget, dict[str, Any]]:
     named = {name.lower(): name for name in _OCTOPUS}  # JSON may write them in camel case
     settings, others = _parted({named.get(str(key).lower(), key): config[key] for key in config}, set(_OCTOPUS))
     sizes: dict[str, Any] = {_OCTOPUS[name]: check_tokens(name, value) for name, value in settings.items()}
-    return working_memory(**sizes), others
+    return working_memory(**{"history_floor": HISTORY_FLOOR} | sizes), others
 
 
 def _to_plan_195(budget: Budget) -> dict[str, Any]:

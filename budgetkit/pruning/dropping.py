@@ -22,7 +22,7 @@ from typing import Literal
 
 from budgetkit.budget.amounts import Share
 from budgetkit.pruning.history import DROPPED, SUMMARISED, History, Slots
-from budgetkit.pruning.policies import Compaction, Cut, Policy, PruningContext, SummaryRule
+from budgetkit.pruning.policies import Compaction, Cut, Floor, Policy, PruningContext, SummaryRule
 
 #: Whose message a request begins with, after the system messages: some providers refuse all but the user's.
 StartOn = Literal["user", "any"]
@@ -32,6 +32,9 @@ def summary_role(start_on: StartOn) -> str:
     """Return the role under which a summary is sent: the assistant's, unless requests begin with the user's message."""
     return "assistant" if start_on == "any" else start_on
 
+
+#: Tokens that stay of a tool result which is cut inside: its marker, and a line of it.
+LEAST_RESULT = 32
 
 Measure = Callable[[list[int]], int | None]
 Asked = Generator[list[int], int | None, None]
@@ -117,6 +120,27 @@ class Summaries:
 Steps = Generator[list[int], int | None, Summaries]
 
 
+def room_for_history(limit: int, others: int, usable: int, window: int, turn: int) -> PruningContext:
+    """Say how things stand for the history before a request, all in tokens.
+
+    A budget may promise the history more than the other sections leave; then what they leave is its limit, since a
+    request that is larger than the window is refused.
+
+    Examples
+    --------
+    >>> room_for_history(limit=4_000, others=500, usable=3_500, window=4_000, turn=7).limit
+    3000
+    """
+    return PruningContext(
+        tokens=0,
+        limit=min(limit, usable - others),
+        others=others,
+        usable=usable,
+        window=window,
+        turn=turn,
+    )
+
+
 def prune(
     history: History,
     policy: Policy,
@@ -130,7 +154,8 @@ def prune(
     A generator: it gives the messages to be summarised, and is sent the tokens of their summary, or None where its
     length goes by the rule. What it returns is the request's summaries.
 
-    With `start_on` "user" the history begins with a message of the user or with a summary, whatever the policy's floor
+    A floor of one message, which every policy has, gives way where the request would exceed the window; another floor
+    was asked for, and stands. With `start_on` "user" the history begins with a message of the user or with a summary, whatever the policy's floor
     says: a provider that asks for it refuses any other request.
 
     Examples
@@ -152,6 +177,8 @@ def prune(
         if room.tokens != history.tokens:
             room = _now(room, history)
     yield from _carry_out(policy.last_resort(room), history, policy, summaries)
+    if room.window and policy.floor == Floor():
+        _drop_all_that_exceeds(room.usable - room.others, history)
     if start_on != "any":
         history.begin_with(start_on)
     _refuse(history, room, policy)
@@ -203,6 +230,12 @@ def _drop(cut: Cut, history: History, policy: Policy) -> None:
             return
         if not history.may_leave(unit, policy.floor):
             return
+        history.drop(unit, DROPPED)
+
+
+def _drop_all_that_exceeds(most: int, history: History) -> None:
+    """Drop the oldest, down to nothing, while the history holds more than the window has for it."""
+    while history.tokens > most and (unit := history.next_unit()) is not None:
         history.drop(unit, DROPPED)
 
 

@@ -94,9 +94,9 @@ def test_a_policy_is_a_value_that_shows_what_was_changed() -> None:
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: Floor(0), "a floor of 0; a history is never emptied; give at least 1"),
+        (lambda: Floor(0), "a floor of 0; the newest message stays where there is room; give at least 1"),
         (lambda: Floor(1, "words"), "unit of the floor is 'words'; known are tokens"),  # type: ignore[arg-type]
-        (lambda: SlidingWindow(0), "a sliding window of 0 turns; a history is never emptied; keep at least 1 turn"),
+        (lambda: SlidingWindow(0), "a sliding window of 0 turns would keep nothing; keep at least 1 turn"),
         (lambda: Step(0), "a step of 0 tokens; blocks have a size; give at least 1"),
         (lambda: OldestFirst(unit="word"), "unit of the policy is 'word'; known are message, turn"),  # type: ignore[arg-type]
     ],

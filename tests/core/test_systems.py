@@ -25,7 +25,7 @@ def gone(policy: Policy, tokens: list[int], results: str = "", important: str = 
     is_result = [mark == "r" for mark in results.ljust(count)]
     importance = [int(mark == "u") for mark in important.ljust(count)]
     slots = Slots(list(tokens), list(range(count)), [1] * count, is_result, importance)
-    room = PruningContext(0, limit=10**9, window=window)
+    room = PruningContext(0, limit=10**9, usable=10**9, window=window)
     kept = retain(slots, [Visit(room, range(count), count)], policy)
     return [slot for slot in range(count) if kept.gone[slot] >= 0 or kept.shrunk[slot] >= 0]
 

@@ -201,10 +201,19 @@ def test_a_floor_may_shrink_the_others() -> None:
     assert outcome.frame()["over"].tolist()[-1] == 0
 
 
-def test_the_history_is_never_emptied() -> None:
-    """Nothing fits, and the newest message stays and is said to be over."""
-    frame = replayed(chat(3, 10, 20), window(10), policies.OldestFirst()).frame()
+def test_the_newest_message_stays_where_only_its_section_has_no_room() -> None:
+    """A cap of 5 is exceeded by the newest message, since the window has room for it; it is said to be over."""
+    frame = replayed(chat(3, 10, 20), window(40, cap=5), policies.OldestFirst()).frame()
     assert frame["history"].tolist() == [0, 20, 20]
+    assert frame["over"].tolist() == [0, 15, 15]
+
+
+def test_the_newest_message_goes_where_the_window_has_no_room_unless_a_floor_was_asked_for() -> None:
+    """In 0.2.0 it stayed, and the request was larger than the window."""
+    frame = replayed(chat(3, 10, 20), window(10), policies.OldestFirst()).frame()
+    assert frame["history"].tolist() == [0, 0, 0]
+    assert frame["sent"].tolist() == [10, 10, 10]
+    frame = replayed(chat(3, 10, 20), window(10), policies.OldestFirst(floor=Floor(1, "turns"))).frame()
     assert frame["over"].tolist() == [0, 20, 20]
 
 
@@ -504,7 +513,7 @@ def test_the_fast_replay_is_the_slow_one(
 
 
 @given(traces(), ANY_POLICY, BY, TABLES, st.integers(0, 160))
-def test_pairs_are_never_parted_and_the_history_is_never_emptied(
+def test_pairs_are_never_parted_and_the_history_is_emptied_only_where_nothing_of_it_fits(
     trace: bk.Trace, policy: Policy, by: Literal["turn", "request"], roles: dict[str, str], size: int
 ) -> None:
     outcome = replayed(trace, window(size, roles), policy, by=by)
@@ -517,7 +526,9 @@ def test_pairs_are_never_parted_and_the_history_is_never_emptied(
             if m.tool_call_id is not None and both.all():
                 assert (i in present) == (callers[m.tool_call_id] in present)
         held = outcome.placed.prunable & (outcome.placed.entry < request)
-        assert not held.any() or held[sorted(present)].any()
+        if held.any() and not held[sorted(present)].any():
+            assert policy.floor == Floor()
+            assert outcome.sent[request - 1] + outcome.placed.tokens[held].sum() > size
 
 
 @given(traces(), ANY_POLICY, BY, st.integers(0, 160))

@@ -78,7 +78,7 @@ class PrefixLayout:
     @cached_property
     def running(self) -> Ints:
         """Tokens before each message that are not pruned in the request of their own turn."""
-        now = self.prunable & _in(self.ledger.present, self.section)
+        now = self.prunable & _enters_at_once(self.ledger, self.section)
         return _sums(np.where(now, 0, self.tokens))
 
     @cached_property
@@ -107,7 +107,7 @@ def place(ledger: Ledger, requests: Sequence[Turn], section: str, unsent: Sequen
     ledger = _without(ledger, unsent)
     ledger = replace(ledger, past=_with_calls(ledger.past, section), present=_with_calls(ledger.present, section))
     later = _in(ledger.past, section)
-    now = _in(ledger.present, section)
+    now = _enters_at_once(ledger, section)
     starts = np.array([r.start for r in requests], dtype=np.int64)
     sents = np.array([r.sent for r in requests], dtype=np.int64)
     index = np.arange(len(later))
@@ -158,6 +158,12 @@ def _with_calls(items: Sequence[Item], section: str) -> list[Item]:
         else item
         for item in items
     ]
+
+
+def _enters_at_once(ledger: Ledger, section: str) -> Flags:
+    """Say which messages can be pruned while their own turn lasts; the user's question is not: it is what is asked."""
+    is_question = np.array([item.payload.role == "user" for item in ledger.present], dtype=np.bool_)
+    return np.asarray(_in(ledger.present, section) & ~is_question)
 
 
 def _in(items: Sequence[Item], section: str) -> Flags:

@@ -34,10 +34,20 @@ from budgetkit.lab.replay.returning import Returned, returned, shared_at_most
 from budgetkit.lab.replay.returning import sizes as sizes_of
 from budgetkit.message import RESULT_ROLES, Message
 from budgetkit.plan.allocating import allocate, allocate_columns, with_undeclared
+from budgetkit.plan.item import Item
 from budgetkit.plan.items import Floats, Ints
-from budgetkit.pruning.dropping import Kept, Measure, StartOn, Visit, retain, summary_role
+from budgetkit.pruning.dropping import (
+    LEAST_RESULT,
+    Kept,
+    Measure,
+    StartOn,
+    Visit,
+    retain,
+    room_for_history,
+    summary_role,
+)
 from budgetkit.pruning.history import Slots
-from budgetkit.pruning.policies import Chain, Policy, PruningContext
+from budgetkit.pruning.policies import Chain, Policy
 from budgetkit.pruning.policies.systems import policy_of
 from budgetkit.requests import Framing
 from budgetkit.trace import DEFAULT_ROLES, Ledger, Trace, Turn, unpaired
@@ -167,12 +177,32 @@ class _Asked:
         return Slots(arriving, units, self.turns, self.is_result, importance, roles)
 
     @cached_property
+    def uncut(self) -> Mapping[str, Ints]:
+        """What each section sends at least, however little it is granted."""
+        ledger = self.placed.ledger
+        without = replace(
+            ledger,
+            past=[_as_small_as_can_be(item) for item in ledger.past],
+            present=[_as_small_as_can_be(item) for item in ledger.present],
+            retrieved={},
+        )
+        frame = without.demand(self.placed.requests, list(self.demands))
+        return {str(section): frame[section].to_numpy() for section in frame.columns}
+
+    @cached_property
     def units(self) -> list[int]:
         return _units(self.placed.ledger, self.turns, by_turn=False)
 
     @cached_property
     def turn_units(self) -> list[int]:
         return _units(self.placed.ledger, self.turns, by_turn=True)
+
+
+def _as_small_as_can_be(item: Item) -> Item:
+    """Return a message as small as it may be cut inside, which only tool results are."""
+    if item.payload.role not in RESULT_ROLES or item.tokens <= LEAST_RESULT:
+        return item
+    return replace(item, tokens=LEAST_RESULT)
 
 
 def _importance(policy: Policy, messages: Sequence[Message]) -> list[int]:
@@ -209,14 +239,20 @@ class _Sizes:
     budget: Budget
     columns: Columns
     limits: Ints
+    others: Ints
     boundaries: Ints
 
     def visits(self, asked: _Asked) -> list[Visit]:
-        limits, others = self.limits.tolist(), (_others(self.columns, asked.section) + asked.pinned).tolist()
-        usable, window = self.budget.usable, self.budget.window
         edges = np.maximum(self.boundaries, 0).tolist()
         turns = [request.number for request in asked.placed.requests]
-        rooms = map(PruningContext, repeat(0), limits, others, repeat(usable), repeat(window), turns)
+        rooms = map(
+            room_for_history,
+            self.limits.tolist(),
+            self.others.tolist(),
+            repeat(self.budget.usable),
+            repeat(self.budget.window),
+            turns,
+        )
         return [*map(Visit, rooms, asked.moves[0], edges, asked.moves[1])]
 
 
@@ -231,12 +267,25 @@ def _sizes(asked: _Asked, budget: Budget) -> _Sizes:
     """Ask the budget for every request at once."""
     budget = with_undeclared(replace(budget, deficit="signed"), asked.demands)
     columns = allocate_columns(budget, asked.demands, len(asked.pinned))
-    limits = columns[asked.section]["limit"] - asked.pinned
-    return _Sizes(budget, columns, limits, boundaries(asked.placed, columns))
+    others = _others(columns, asked) + asked.pinned
+    limits = np.minimum(columns[asked.section]["limit"] - asked.pinned, budget.usable - others)
+    return _Sizes(
+        budget=budget,
+        columns=columns,
+        limits=limits,
+        others=others,
+        boundaries=boundaries(asked.placed, columns),
+    )
 
 
-def _others(columns: Columns, section: str) -> Ints:
-    return sum((c["granted"] for s, c in columns.items() if s != section), np.zeros_like(columns[section]["granted"]))
+def _others(columns: Columns, asked: _Asked) -> Ints:
+    """Return what the other sections send at each request; one that is cut gives up passages and results alone."""
+    others = np.zeros_like(asked.pinned)
+    for section, column in columns.items():
+        if section != asked.section:
+            is_cut = column["cut"].any()
+            others += np.maximum(column["granted"], asked.uncut[section]) if is_cut else column["granted"]
+    return others
 
 
 def _by_request(places: Ints, requests: Sequence[Turn]) -> list[list[int]]:

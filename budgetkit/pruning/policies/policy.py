@@ -29,7 +29,8 @@ class Floor:
     Parameters
     ----------
     least : int, default 1
-        How much stays at least; not below 1, so that no history is ever emptied.
+        How much stays at least; not below 1. The floor of one message, which every policy has, gives way where the
+        window has no room for that message; any other stands.
     unit : {"messages", "turns", "tokens"}
         What `least` counts.
     conflict : {"exceed", "raise", "shrink"}
@@ -55,7 +56,9 @@ class Floor:
         check_choice("unit of the floor", self.unit, get_args(FloorUnit))
         check_choice("conflict of the floor", self.conflict, get_args(Conflict))
         if check_tokens("least of the floor", self.least) < 1:
-            raise ValueError("a floor of 0; a history is never emptied; give at least 1 of tokens, turns or messages")
+            raise ValueError(
+                "a floor of 0; the newest message stays where there is room; give at least 1 of tokens, turns or messages"
+            )
 
 
 @dataclass(frozen=True, slots=True)

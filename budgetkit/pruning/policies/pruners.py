@@ -58,7 +58,7 @@ class SlidingWindow(Policy):
     def __post_init__(self) -> None:
         super().__post_init__()
         if check_tokens("turns of the sliding window", self.turns) < 1:
-            raise ValueError("a sliding window of 0 turns; a history is never emptied; keep at least 1 turn")
+            raise ValueError("a sliding window of 0 turns would keep nothing; keep at least 1 turn")
 
     def cuts(self, room: PruningContext) -> tuple[Cut, ...]:
         """Drop every turn that has left the window."""
