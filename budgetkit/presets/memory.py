@@ -49,8 +49,8 @@ def working_memory(
     knowledge, episodes : int, float or Share
         Caps of the retrieved sections.
     history_floor : int, optional
-        Promised to the history, in tokens, even where the window is overrun: 4,000 as in the documents, but no more than
-        half of what the reserves leave, unless you say how many.
+        Promised to the history, in tokens, even where the window is overrun: 4,000 as in the documents, but no more
+        than half of what the reserves leave, unless you say how many.
     best : int, optional
         How many passages and episodes at most; 3.
     kind : {"shared", "input", "usable"}, optional

@@ -155,8 +155,8 @@ def prune(
     length goes by the rule. What it returns is the request's summaries.
 
     A floor of one message, which every policy has, gives way where the request would exceed the window; another floor
-    was asked for, and stands. With `start_on` "user" the history begins with a message of the user or with a summary, whatever the policy's floor
-    says: a provider that asks for it refuses any other request.
+    was asked for, and stands. With `start_on` "user" the history begins with a message of the user or with a summary,
+    whatever the policy's floor says: a provider that asks for it refuses any other request.
 
     Examples
     --------

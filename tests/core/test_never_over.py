@@ -1,8 +1,8 @@
-"""A request never exceeds the window less the answer's reserve, unless what must be sent alone does; then it is said."""
+"""A request never exceeds the window less the answer's reserve, unless what must be sent does so by itself."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given, settings
@@ -23,8 +23,8 @@ def budgets(draw: st.DrawFn) -> bk.Budget:
     name = draw(st.sampled_from([*bk.presets.PRESETS, "small answer"]))
     if name != "small answer":
         return bk.presets.PRESETS[name](size)
-    current = draw(st.sampled_from(["actual", "fixed", "larger"]))
-    return bk.presets.working_memory(size, output=size // 8, current=current)
+    kinds: tuple[Literal["actual", "fixed", "larger"], ...] = ("actual", "fixed", "larger")
+    return bk.presets.working_memory(size, output=size // 8, current=draw(st.sampled_from(kinds)))
 
 
 @st.composite

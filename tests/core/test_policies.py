@@ -94,7 +94,7 @@ def test_a_policy_is_a_value_that_shows_what_was_changed() -> None:
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: Floor(0), "a floor of 0; the newest message stays where there is room; give at least 1"),
+        (lambda: Floor(0), "a floor of 0; the newest message stays where it fits; give at least 1"),
         (lambda: Floor(1, "words"), "unit of the floor is 'words'; known are tokens"),  # type: ignore[arg-type]
         (lambda: SlidingWindow(0), "a sliding window of 0 turns would keep nothing; keep at least 1 turn"),
         (lambda: Step(0), "a step of 0 tokens; blocks have a size; give at least 1"),

@@ -57,7 +57,7 @@ class Floor:
         check_choice("conflict of the floor", self.conflict, get_args(Conflict))
         if check_tokens("least of the floor", self.least) < 1:
             raise ValueError(
-                "a floor of 0; the newest message stays where there is room; give at least 1 of tokens, turns or messages"
+                "a floor of 0; the newest message stays where it fits; give at least 1 of tokens, turns or messages"
             )
 
 
