@@ -31,7 +31,7 @@ from budgetkit.counters.locks import ForkSafeLock
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
 from budgetkit.inputs.policies import policy_of
 from budgetkit.message import ROLES, Message
-from budgetkit.pruning.dropping import StartOn
+from budgetkit.pruning.dropping import StartOn, usual_start
 from budgetkit.pruning.policies import BringBack, DropToolResults, OldestFirst, Policy, Summarise
 from budgetkit.requests import Framing, read_tools
 from budgetkit.trace import DEFAULT_ROLES
@@ -79,9 +79,10 @@ class Conversation:
         What is done where nothing more may leave and the window is overrun all the same: a warning, an error, or the
         request alone tells it. A budget whose deficit is "raise" raises in place of a warning.
 
-    start_on : {"user", "any"}
+    start_on : {"user", "any"}, optional
         Whose message a request begins with, after the system messages; a summary that begins one is sent in that role.
-        Some providers refuse a request that begins with the assistant's.
+        The user's when left out, since some providers refuse any other; "any" under the rules of a named system
+        (:func:`budgetkit.policies.system`), which begin with whatever they leave.
 
     Notes
     -----
@@ -120,13 +121,14 @@ class Conversation:
         framing: Framing | None = None,
         section: str | None = None,
         overrun: Overrun = "warn",
-        start_on: StartOn = "any",
+        start_on: StartOn | None = None,
     ) -> None:
         check_choice("overrun", overrun, get_args(Overrun))
-        check_choice("start_on", start_on, get_args(StartOn))
         setup = setup_of(budget, counter, framing, model, window)
         budget = self.budget = setup.budget
         self.policy = OldestFirst() if policy is None else policy_of(policy)
+        start_on = usual_start(self.policy) if start_on is None else start_on
+        check_choice("start_on", start_on, get_args(StartOn))
         table = (budget.roles or DEFAULT_ROLES) if roles is None else roles
         history = section or past_section(Message({"role": "user"}), table)
         rules = Rules(

@@ -15,6 +15,7 @@ from typing import Any
 
 from budgetkit.conversation.reading import is_plain
 from budgetkit.message import SYSTEM_ROLES, Message
+from budgetkit.pruning.dropping import StartOn
 from budgetkit.requests import Framing
 from budgetkit.requests.providers import OpenAIRules
 from budgetkit.requests.request import Request
@@ -42,13 +43,15 @@ class _Units:
     stray: set[int]
 
 
-def newest(said: Sequence[Any], most: int, count: Count, tools: Any, framing: Framing) -> tuple[list[Raw], bool] | None:
+def newest(
+    said: Sequence[Any], most: int, count: Count, tools: Any, framing: Framing, start_on: StartOn
+) -> tuple[list[Raw], bool] | None:
     """Return the newest messages that fit, and whether they do; where not, the engine may cut inside the newest.
 
     Examples
     --------
     >>> said = [{"role": role, "content": "four"} for role in ("user", "assistant", "user")]
-    >>> kept, fits = newest(said, 13, len, (), Framing(per_message=2))
+    >>> kept, fits = newest(said, 13, len, (), Framing(per_message=2), "any")
     >>> [each["role"] for each in kept], fits
     (['assistant', 'user'], True)
     """
@@ -67,8 +70,18 @@ def newest(said: Sequence[Any], most: int, count: Count, tools: Any, framing: Fr
         room, oldest = room - tokens, start
     fits = room >= 0 and (oldest < len(raws) or not units.leave)
     oldest = oldest if fits or not units.leave else units.leave[-1]
+    if start_on != "any" and fits:
+        oldest = _beginning_with(start_on, oldest, units)
     kept = [{**raws[i]} for i in units.stay if i < oldest]
     return kept + [{**raw} for i, raw in enumerate(raws[oldest:], oldest) if i not in units.stray], fits
+
+
+def _beginning_with(role: str, oldest: int, units: _Units) -> int:
+    """Return the first unit of a role from the oldest on; the question, where no earlier one is of that role."""
+    question = next((unit for unit in reversed(units.stay) if units.roles[unit] == role), oldest)
+    if question <= oldest:
+        return oldest
+    return next((unit for unit in units.leave if unit >= oldest and units.roles[unit] == role), question)
 
 
 def _units(said: Sequence[Any]) -> _Units | None:

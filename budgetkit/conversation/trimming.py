@@ -16,6 +16,7 @@ from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
 from budgetkit.inputs.policies import policy_of
 from budgetkit.message import SYSTEM_ROLES, Message
 from budgetkit.presets.translation import trimmed
+from budgetkit.pruning.dropping import StartOn
 from budgetkit.pruning.policies import Policy
 from budgetkit.requests import Framing
 
@@ -33,6 +34,7 @@ def trim(
     framing: Framing | None = None,
     model: AnyModel | None = None,
     window: int | None = None,
+    start_on: StartOn = "user",
 ) -> list[dict[str, Any]]:
     """Return those messages that fit.
 
@@ -59,6 +61,10 @@ def trim(
     window : int, optional
         Another window, in tokens, of a budget.
 
+    start_on : {"user", "any"}
+        Whose message comes first, after the system messages. Some providers refuse a request that begins with the
+        assistant's.
+
     Returns
     -------
     list of dict
@@ -73,8 +79,10 @@ def trim(
     --------
     >>> said = [{"role": "user", "content": "one two three"}, {"role": "assistant", "content": "four"}]
     >>> said.append({"role": "user", "content": "five"})
-    >>> trim(said, 14)
+    >>> trim(said, 14, start_on="any")
     [{'role': 'assistant', 'content': 'four'}, {'role': 'user', 'content': 'five'}]
+    >>> trim(said, 14)
+    [{'role': 'user', 'content': 'five'}]
     """
     most = budget if type(budget) is int else None
     setup = setup_of(budget_of(budget), counter, framing, model, window)
@@ -82,7 +90,7 @@ def trim(
     policy = None if policy is None else policy_of(policy)
     said: Any = messages
     if policy is None and most is not None:
-        more = most, count, tools, framing
+        more = most, count, tools, framing, start_on
         newer = newest(said, *more) if isinstance(said, list | tuple) else None
         if newer is None:
             newer = newest(said := read([said]), *more)
@@ -91,11 +99,11 @@ def trim(
         said = said if newer is None else [*map(Message, newer[0])]
     lines = replace(setup.budget, deficit="signed")
     said = read([said])
-    found, over = _counted_again(said, lines, count, tools, policy, framing)
+    found, over = _counted_again(said, lines, count, tools, policy, framing, start_on)
     if over:
         asked = max((i for i, message in enumerate(said) if message.role == "user"), default=len(said) - 1)
         kept = [message for i, message in enumerate(said) if i == asked or message.role in SYSTEM_ROLES]
-        found, over = _counted_again(kept, lines, count, tools, policy, framing)
+        found, over = _counted_again(kept, lines, count, tools, policy, framing, start_on)
     if over:
         raise ValueError(
             f"system messages, the last question and tool schemas exceed what the window has for them by {over:,} "
@@ -116,6 +124,7 @@ def _counted_again(
     tools: Any,
     policy: Policy | None,
     framing: Framing,
+    start_on: StartOn,
 ) -> tuple[list[dict[str, Any]], int]:
     """Return what a conversation sends that begins and ends here, and by how much that is too large, counted again.
 
@@ -123,7 +132,8 @@ def _counted_again(
     """
     less = budget
     for _ in range(_TRIES):
-        talk = Conversation(less, policy, count, tools=tools, framing=framing, overrun="tell")
+        more: dict[str, Any] = {"tools": tools, "framing": framing, "overrun": "tell", "start_on": start_on}
+        talk = Conversation(less, policy, count, **more)
         talk.add(said)
         found = talk.request()
         again = framing.request(found.messages, count, tools)

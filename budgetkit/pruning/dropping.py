@@ -22,10 +22,18 @@ from typing import Literal
 
 from budgetkit.budget.amounts import Share
 from budgetkit.pruning.history import DROPPED, SUMMARISED, History, Slots
-from budgetkit.pruning.policies import Compaction, Cut, Floor, Policy, PruningContext, SummaryRule
+from budgetkit.pruning.policies import Compaction, Cut, Floor, Policy, PruningContext, SummaryRule, System
 
 #: Whose message a request begins with, after the system messages: some providers refuse all but the user's.
 StartOn = Literal["user", "any"]
+
+
+def usual_start(policy: Policy) -> StartOn:
+    """Return whose message a request begins with where nobody says: the user's, which every provider takes.
+
+    The rules of a named system begin with whatever they leave, as that system does.
+    """
+    return "any" if isinstance(policy, System) else "user"
 
 
 def summary_role(start_on: StartOn) -> str:
@@ -180,7 +188,7 @@ def prune(
     if room.window and policy.floor == Floor():
         _drop_all_that_exceeds(room.usable - room.others, history)
     if start_on != "any":
-        history.begin_with(start_on)
+        history.begin_with(start_on, room.turn)
     _refuse(history, room, policy)
     return summaries
 

@@ -187,12 +187,16 @@ class History:
             heappush(self.oldest, entry)
         return unit, tokens
 
-    def begin_with(self, role: str) -> None:
+    def begin_with(self, role: str, turn: int) -> None:
         """Drop what stands before the first message of a role, so that a request begins with it.
 
         A summary can begin a request too, and system messages stand before everything. Where a message of that role
-        stands before the history in another section, nothing has to leave.
+        stands before the history in another section, or none was said up to this turn, nothing has to leave.
         """
+        if not any(
+            speaker == role and spoken <= turn for speaker, spoken in zip(self.slots.role, self.slots.turn, strict=True)
+        ):
+            return
         instructions: _Heap = []
         while (unit := self.next_unit()) is not None and unit not in self.summaries:
             first = min(self.members[unit])

@@ -462,16 +462,21 @@ def again(raw: Any, number: int) -> dict[str, Any]:
     return said
 
 
-@given(traces(), st.integers(0, 300))
+@given(traces(), st.integers(0, 300), START_ON)
 @settings(max_examples=examples(60))
-def test_trim_is_a_conversation_that_begins_and_ends_here(trace: bk.Trace, size: int) -> None:
+def test_trim_is_a_conversation_that_begins_and_ends_here(
+    trace: bk.Trace, size: int, start_on: Literal["any", "user"]
+) -> None:
     """What is too old to fit is not even counted, which changes nothing."""
     said = [{name: field for name, field in m.raw.items() if name != "contexts"} for m in trace.messages] * 4
+    more: dict[str, Any] = {"framing": ONE_A_CHARACTER, "start_on": start_on}
     try:
-        kept = bk.trim(said, size, len, framing=ONE_A_CHARACTER)
+        kept = bk.trim(said, size, len, **more)
     except ValueError:
         return
-    assert kept == bk.trim(said, size, len, framing=ONE_A_CHARACTER, policy=policies.OldestFirst())
+    assert kept == bk.trim(said, size, len, policy=policies.OldestFirst(), **more)
+    speakers = [each["role"] for each in kept if each["role"] != "system"]
+    assert start_on == "any" or speakers[:1] == ["user"]
     assert ONE_A_CHARACTER.request(kept, len) <= size
 
 
@@ -482,16 +487,18 @@ def test_trim_is_a_conversation_that_begins_and_ends_here(trace: bk.Trace, size:
     st.integers(0, 1_500),
     st.booleans(),
     st.integers(0, 6),
+    START_ON,
 )
 @settings(max_examples=examples(300))
 def test_what_trim_reads_off_is_what_the_engine_keeps(
-    trace: bk.Trace, named: bool, framing: str, size: int, schemas: bool, missing: int
+    trace: bk.Trace, named: bool, framing: str, size: int, schemas: bool, missing: int, start_on: Literal["any", "user"]
 ) -> None:
     """Over every framing, and where the first messages are missing, a call among them; re-counted it is never over."""
     left_out = {"contexts"} if named else {"contexts", "name"}
     rounds = [again(m.raw, number) for number in range(3) for m in trace.messages][missing:]
     said = [{name: field for name, field in raw.items() if name not in left_out} for raw in rounds]
     more: dict[str, Any] = {"framing": bk.FRAMINGS[framing], "tools": bk.load_trace("coding-agent").tools[:1] * schemas}
+    more["start_on"] = start_on
     try:
         kept = bk.trim(said, size, len, **more)
     except ValueError as error:

@@ -50,8 +50,8 @@ class Keeper:
     Examples
     --------
     >>> said = [Message({"role": role, "content": "four"}) for role in ("user", "assistant", "user")]
-    >>> [each["role"] for each in Keeper(16).fit(said)]
-    ['assistant', 'user']
+    >>> [message["role"] for message in Keeper(16).fit(said)], len(Keeper(30).fit(said))
+    (['user'], 3)
     """
 
     @renamed(count="counter")
