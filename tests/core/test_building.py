@@ -52,7 +52,7 @@ def test_components_that_are_empty_are_absent() -> None:
     ("policy", "first"),
     [
         (bk.policies.SlidingWindow(2), "user says 4"),
-        (bk.policies.OldestFirst(), "assistant says 2"),
+        (bk.policies.OldestFirst(), "user says 3"),  # as a running conversation, it begins with the user
         (None, "assistant says 2"),
     ],
 )
