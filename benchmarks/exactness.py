@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.calibrations import project_of, recorded
+from budgetkit.models.resolved import resolve
 from budgetkit.requests import count_request
 from budgetkit.requests.evidence import CALLS, Evidence, coarser_names
 from budgetkit.requests.providers import rules_for
@@ -60,10 +61,10 @@ def judge(call: dict[str, Any]) -> Judged | None:
         return None
     if count.uncounted:
         return None
-    asked = replace(request, model=call["model"], host=host)
+    known = replace(resolve(call["model"]), host=host)
     written = json.dumps(call["request"], sort_keys=True, default=str)
     return Judged(
-        names=coarser_names(request, rules_name(rules_for(call["model"]), asked)),
+        names=coarser_names(request, rules_name(rules_for(known))),
         project=project_of(call),
         counted=count.tokens,
         billed=call["input_tokens"],

@@ -302,9 +302,6 @@ def _lists() -> str:
     return longer if _price_list() else f"data/models.csv; {missing('genai-prices', 'lab', 'a longer list')}"
 
 
-_FALLBACK: Final = f"a window of {DEFAULT_WINDOW:,} tokens and {DEFAULT_ENCODING} stand in"
-
-
 def stand_in(name: str) -> Model:
     """Return the model that stands in for one that nothing knows.
 
@@ -313,12 +310,14 @@ def stand_in(name: str) -> Model:
     >>> stand_in("gtp-4o").window
     8192
     """
-    return _of_family(Model(name, DEFAULT_WINDOW, provenance=f"default: {_FALLBACK}"))
+    known = _of_family(Model(name, DEFAULT_WINDOW))
+    return replace(known, provenance=f"default: a window of {known.window:,} tokens and {known.encoding} stand in")
 
 
 def unknown_notice(name: str) -> str:
     """Say that nothing knows a model, and what stands in for it."""
-    return f"no model {brief(name)} in {_lists()}; {_FALLBACK}; give window= and encoding= if you know them"
+    fallback = stand_in(name).provenance.removeprefix("default: ")
+    return f"no model {brief(name)} in {_lists()}; {fallback}; give window= and encoding= if you know them"
 
 
 def ended_notice(known: Model, name: str) -> str:

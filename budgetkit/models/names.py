@@ -23,6 +23,7 @@ _TAG = re.compile(r":(?:free|beta|extended|thinking|online|nitro|floor|exacto|la
 _DATE = re.compile(r"-(?:20\d\d-?)?[01]\d-?[0-3]\d$")  # the day that OpenRouter and others write behind a name
 _VERSION_FIRST = re.compile(r"^claude-(\d)[.-](\d)-([a-z]+)")  # OpenRouter's claude-4.6-sonnet
 _KIND = re.compile(r"[-_:](?:instruct|chat|it|hf)\b")
+_OLLAMA = re.compile(r"^[a-z0-9.-]+:(?:latest|\d+(?:\.\d+)?[bm](?:-[a-z0-9_.-]+)?)$|^qwen\d$")  # sizes are tags there
 #: Who runs models of other makers, or passes requests on to them, by the first part of a name with a slash.
 _HOSTS = ("openrouter", "azure", "azure_ai", "bedrock", "vertex_ai", "groq", "together_ai", "fireworks_ai", "ollama")
 
@@ -51,6 +52,8 @@ def host_of(name: str) -> str:
     first = plain_name.partition("/")[0]
     if "/" in plain_name and first in _HOSTS:
         return first
+    if _OLLAMA.match(plain_name):
+        return "ollama"
     return "bedrock" if _BEDROCK.match(bare(name)) else ""
 
 

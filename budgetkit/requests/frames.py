@@ -8,11 +8,10 @@ claude
 gemini
     Every text by itself, and a token for each content.
 template
-    A chat template: a constant for each message by its role. One of them, OpenAI's open models', writes tools as OpenAI
-    does.
+    A chat template: a constant for each message by its role, and tools as the template writes them.
 
-What a form has no rule for (tools and answer schemas of chat templates) costs what the estimate of the model's family
-says, counted with the better vocabulary.
+What a form has no rule for (answer schemas of chat templates, tools of some) costs what the estimate of the model's
+family says, counted with the better vocabulary.
 """
 
 from __future__ import annotations
@@ -45,6 +44,7 @@ class Frame:
     models: str  # what the names of its models match
     form: Literal["claude", "gemini", "template"]
     rows: str  # how many recorded calls confirm it
+    host: str = ""  # who passes requests on, where the row is for that host alone
     request: int = 0  # once a request
     turn: int = 0  # for a change of speaker
     same_speaker: int = 0  # where the same speaker goes on in another message
@@ -56,39 +56,63 @@ class Frame:
     sequential: Mapping[str, int] = field(default_factory=dict, hash=False)  # more, where calls at once are forbidden
     schema: int = 0  # for an answer schema, beside its JSON
     thinking: int = 0  # where thinking is switched on
+    adaptive: int = 0  # where the model decides how much it thinks
+    json_mode: int = 0  # where the answer must be JSON, of any schema
     call: int = 0  # for a call with its result
     parameter: int = 0  # for each argument of a call
     several: int = 0  # for several calls at once
+    further: int = 0  # for each call of a message but the first
+    call_after_result: int = 0  # for an answer that calls again, straight after results
+    text_after_result: int = 0  # for a text of the user's straight after results
     content: int = 0  # for each content, and for a system instruction
     tool: int = 0  # for each tool
     described: int = 0  # for each property with a description
     undescribed: int = 0  # for each property without
+    choices: int = 0  # for each property with choices
+    items: int = 0  # for each property that is a list
     system: int = 0  # for each message of that role, here and below
     user: int = 0
     assistant: int = 0
     user_last: int = 0  # where the user speaks last
-    as_openai: bool = False  # whether tools are written as OpenAI's newer models are shown them
+    no_system: int = 0  # where no system message stands
+    no_system_for_tools: int = 0  # where none stands to carry the tools
+    tool_form: Literal["", "function", "wrapped", "declarations"] = ""  # how a template writes tools; "": an estimate
+    forgets_thinking: bool = False  # whether a new question takes away what was thought before it
+    obeys_choice: bool = False  # whether tools that may not be called are left out
 
 
-def frame_for(model: str) -> Frame | None:
+def frame_for(model: str, host: str = "") -> Frame | None:
     """Return the frame of a model, or None where nobody has derived one.
 
     >>> [frame.name if (frame := frame_for(name)) else None for name in ("claude-haiku-4.5", "gemini-2.5-pro", "x")]
     ['claude-4.5', 'gemini-2.5', None]
+    >>> frame_for("gemini-2.5-pro", "vertex").name
+    'gemini-2.5 on vertex'
     """
     name = re.sub(r"[.:_]", "-", model.casefold())
-    return next((frame for frame in _frames() if re.search(frame.models, name)), None)
+    hosts = ("", host_name(host))
+    return next((frame for frame in _frames() if frame.host in hosts and re.search(frame.models, name)), None)
 
 
-def host_row(host: str) -> Mapping[str, Any]:
-    """Return what is known of a host that bills otherwise than the maker; nothing for any other.
+def host_name(host: str) -> str:
+    """Return the name by which the table lists a host; its own where it does not.
 
-    >>> host_row("venice")["hidden"], host_row("")
-    ("Venice's own prompt", {})
+    >>> host_name("vertex_ai"), host_name("azure")
+    ('vertex', 'azure')
     """
     rows: Mapping[str, Mapping[str, Any]] = read_toml("frames.toml")["host"]
     name = host.casefold()
-    return next((row for listed, row in rows.items() if name in (listed, *row.get("also", ()))), {})
+    return next((listed for listed, row in rows.items() if name in row.get("also", ())), name)
+
+
+def hidden_prompt(host: str) -> str:
+    """Return the name of the prompt that a host adds and nobody can count; nothing for most.
+
+    >>> hidden_prompt("venice"), hidden_prompt("")
+    ("Venice's own prompt", '')
+    """
+    row = read_toml("frames.toml")["host"].get(host_name(host), {})
+    return str(row.get("hidden", ""))
 
 
 @cache
@@ -102,7 +126,6 @@ class FrameRules:
 
     frame: Frame
     model: str = ""
-    host: str = ""  # who passes requests on, as far as the model's name says
 
     @property
     def estimate(self) -> Estimate:
@@ -114,10 +137,13 @@ class FrameRules:
         if self.frame.form == "claude":
             return [*claude_charges(request, self.frame)]
         if self.frame.form == "gemini":
-            hosted = replace(request, host=request.host or self.host)
-            return [*_gemini_charges(hosted, self.frame)]
-        shown = _openai_tools(request, self.frame) if self.frame.as_openai else estimated_tools(request, self.estimate)
+            return [*_gemini_charges(request, self.frame)]
+        shown = _template_tools(request, self.frame) if self.frame.tool_form else self._estimated_tools(request)
         return [*_template_charges(request, self.frame), *shown, *estimated_schema(request, self.estimate)]
+
+    def _estimated_tools(self, request: Request) -> list[Charge]:
+        """List what tools cost by the estimate of the model's family; thinking is the frame's to charge."""
+        return [*estimated_tools(replace(request, thinking=False), self.estimate)]
 
     def answer(self, message: Message) -> list[Charge]:
         """List what an answer bills: its text, and of each call its name, its arguments and the call's constant."""
@@ -139,13 +165,12 @@ def claude_charges(request: Request, frame: Frame) -> Iterator[Charge]:
         yield from image_charges(message, index, request.model)
         fixed = _change(before, message, frame, is_last=index == spoken[-1])
         if message.role in RESULT_ROLES:
-            yield Charge("message", message.role, (message.text,), fixed, message=index)
+            yield Charge("message", message.role, (f"\n{message.text}",), fixed, message=index)
         else:
             text = "".join(message.texts)
             yield Charge("message", message.role, (text,) if text else (), fixed, message=index)
         for call in message.tool_calls:
-            charge = _call(call, frame)
-            yield Charge(charge.kind, charge.part, charge.texts, charge.fixed, message=index)
+            yield replace(_call(call, frame, end="<"), message=index)
         if len(message.tool_calls) > 1:
             yield Charge("message", f"{len(message.tool_calls)} calls", fixed=frame.several, message=index)
         before = message
@@ -176,6 +201,8 @@ def _before(request: Request, frame: Frame) -> Iterator[Charge]:
     if request.thinking and frame.thinking:
         more = 1 if system and not frame.joined else 0
         yield Charge("hidden prompt", "thinking", fixed=frame.thinking + more)
+    if request.adaptive and frame.adaptive:
+        yield Charge("hidden prompt", "thinking as it sees fit", fixed=frame.adaptive)
 
 
 def _choice(request: Request, frame: Frame) -> Charge:
@@ -194,19 +221,27 @@ def _change(before: Message | None, message: Message, frame: Frame, is_last: boo
     answers = message.role == "assistant"
     if before is None:
         return frame.answer_first if answers else 0
+    after_result = before.role in RESULT_ROLES
     if (before.role == "assistant") != answers:
-        return 0 if answers and is_last else frame.turn  # an answer that is gone on with
-    is_result = before.role in RESULT_ROLES or message.role in RESULT_ROLES
-    return 0 if is_result else frame.same_speaker
+        if answers and is_last:
+            return 0  # an answer that is gone on with
+        return frame.turn + (frame.call_after_result if after_result and message.tool_calls else 0)
+    if message.role in RESULT_ROLES:
+        return 0
+    return frame.text_after_result if after_result else frame.same_speaker
 
 
-def _call(call: ToolCall, frame: Frame) -> Charge:
-    """Charge a call: its name, and the name and value of each argument, every text by itself."""
+def _call(call: ToolCall, frame: Frame, end: str = "") -> Charge:
+    """Charge a call: its name, and the name and value of each argument, every text by itself.
+
+    What follows a value (`end`) may become one token with its last.
+    """
     arguments = parsed(call.arguments)
     named: Mapping[str, Any] = arguments if isinstance(arguments, Mapping) else {"": arguments}
     texts = [call.name]
     for name, value in named.items():
-        texts += [str(name), value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)]
+        written = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        texts += [str(name), f"{written}{end}"]
     return Charge("message", f"call {call.name}", tuple(texts), frame.call + frame.parameter * len(named))
 
 
@@ -226,13 +261,11 @@ def parsed_schema(schema: Mapping[str, Any]) -> Any:
 
 def _gemini_charges(request: Request, frame: Frame) -> Iterator[Charge]:
     """List what a request to Gemini bills; an answer schema costs nothing."""
-    of_host = host_row(request.host)
-    content = int(of_host.get("content", frame.content))
     before: Message | None = None
     for index, message in enumerate(request.messages):
         yield from image_charges(message, index, request.model)
         goes_on = before is not None and before.role in RESULT_ROLES and message.role in RESULT_ROLES
-        yield Charge("message", message.role, _words_of(message), 0 if goes_on else content, message=index)
+        yield Charge("message", message.role, _words_of(message), 0 if goes_on else frame.content, message=index)
         for call in message.tool_calls:
             words = (call.name, *_leaves(parsed(call.arguments)))
             yield Charge("message", f"call {call.name}", words, frame.call, message=index)
@@ -246,6 +279,8 @@ def _gemini_charges(request: Request, frame: Frame) -> Iterator[Charge]:
             texts += [name, str(schema.get("description") or "")]
             texts += map(str, choices if isinstance(choices, list | tuple) else ())
             fixed += frame.described if schema.get("description") else frame.undescribed
+            fixed += frame.choices if choices else 0
+            fixed += frame.items if as_object(schema.get("items")) else 0
         yield Charge("tools", function_name(tool), tuple(text for text in texts if text), fixed)
 
 
@@ -260,22 +295,58 @@ def _template_charges(request: Request, frame: Frame) -> Iterator[Charge]:
     """List what a conversation costs that a chat template writes."""
     last = request.messages[-1].role if request.messages else ""
     fixed = frame.request + (frame.user_last if last != "assistant" else 0)
+    if not any(is_system(message) for message in request.messages):
+        fixed += frame.no_system
     yield Charge("framing", "request", fixed=fixed)
+    if request.json_mode and frame.json_mode:
+        yield Charge("hidden prompt", "an answer in JSON", fixed=frame.json_mode)
+    if request.thinking and frame.thinking:
+        yield Charge("hidden prompt", "thinking", fixed=frame.thinking)
+
     of_role = {"assistant": frame.assistant, "user": frame.user}
+    questions = [index for index, message in enumerate(request.messages) if message.role == "user"]
+    last_question = questions[-1] if questions and frame.forgets_thinking else -1
+    before = ""
     for index, message in enumerate(request.messages):
         yield from image_charges(message, index, request.model)
         fixed = frame.system if is_system(message) else of_role.get(message.role, frame.user)
-        yield Charge("message", message.role, message.texts, fixed, message=index)
+        fixed += frame.same_speaker if message.role == before == "user" else 0
+        is_kept = bool(message.tool_calls) and index > last_question  # what was thought before a call is sent again
+        thought = message.raw.get("reasoning_content") if is_kept else None
+        texts = (*message.texts, thought) if isinstance(thought, str) else message.texts
+        yield Charge("message", message.role, texts, fixed, message=index)
         for call in message.tool_calls:
-            charge = _call(call, frame)
-            yield Charge(charge.kind, charge.part, charge.texts, charge.fixed, message=index)
+            yield replace(_call(call, frame), message=index)
+        if len(message.tool_calls) > 1 and frame.further:
+            several = frame.further * (len(message.tool_calls) - 1)
+            yield Charge("message", f"{len(message.tool_calls)} calls", fixed=several, message=index)
+        before = message.role
 
 
-def _openai_tools(request: Request, frame: Frame) -> Iterator[Charge]:
-    """Charge tools that stand in a block of declarations, as OpenAI's newer models are shown them."""
-    if request.tools:
-        block = f"# Tools\n\n## functions\n\n{namespace(request.tools, plain=True)}"
-        yield Charge("tools", "declarations", (block,), frame.tools)
+def _template_tools(request: Request, frame: Frame) -> Iterator[Charge]:
+    """Charge tools as a chat template writes them, and what stands around them."""
+    tools = request.tools
+    if frame.obeys_choice and request.none:
+        tools = ()
+    if frame.obeys_choice and request.forced:
+        tools = tuple(tool for tool in tools if function_name(tool) == request.forced)
+    if not tools:
+        return
+
+    fixed = frame.required if frame.required and (request.forced or request.required) else frame.tools
+    if not any(is_system(message) for message in request.messages):
+        fixed += frame.no_system_for_tools
+    yield Charge("hidden prompt", "tools", fixed=fixed)
+    if frame.tool_form == "declarations":
+        block = f"# Tools\n\n## functions\n\n{namespace(tools, plain=True)}"
+        yield Charge("tools", "declarations", (block,))
+        return
+    for tool in tools:
+        written = {name: value for name, value in unwrapped(tool).items() if name != "type"}
+        if frame.tool_form == "wrapped":
+            written = {"type": "function", "function": written}
+        text = json.dumps(written, ensure_ascii=False, default=str)
+        yield Charge("tools", function_name(tool), (text,), frame.tool)
 
 
 def _properties(schema: object, depth: int = 0) -> Iterator[tuple[str, Mapping[str, Any]]]:

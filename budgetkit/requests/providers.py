@@ -56,9 +56,9 @@ def rules_for(model: str | Model | ResolvedModel) -> OpenAIRules | FrameRules | 
     known = resolve(model)
     if known.openai_family:
         return OpenAIRules(FAMILIES[known.openai_family], model=known.name, is_routed=known.is_routed)
-    frame = frame_for(known.name)
+    frame = frame_for(known.name, known.host)
     if frame is not None and (known.tokenizer == "exact" or best(known.name) is not None):
-        return FrameRules(frame, model=known.name, host=known.host)
+        return FrameRules(frame, known.name)
     return EstimatedRules(estimate_for(known.name), known.name)
 
 

@@ -49,7 +49,7 @@ _FORMATS: Final = {
 }
 _READ_ITEMS: Final = ("message", "function_call", "function_call_output", "reasoning")
 # What a body asks for or does not; the table of requests has the conditions of each.
-_SETTINGS: Final = ("required", "none", "pro", "sequential", "thinking")
+_SETTINGS: Final = ("required", "none", "pro", "sequential", "thinking", "adaptive", "json_mode")
 _THINKING_BLOCKS: Final = ("thinking", "redacted_thinking")
 _SIGNATURES: Final = {"thoughtSignature", "thought_signature"}
 
@@ -69,8 +69,9 @@ class Request:
     pro: bool = False  # whether the model thinks as a "pro", told so by a prompt that nobody sees
     sequential: bool = False  # whether calls at once are forbidden
     thinking: bool = False  # whether thinking is switched on
+    adaptive: bool = False  # whether the model itself decides how much it thinks
+    json_mode: bool = False  # whether the answer must be JSON, of any schema
     uncounted: tuple[str, ...] = ()  # what it holds that cannot be counted
-    host: str = ""  # who passes it on, where that is not the maker
 
 
 def read_request(body: Raw | str | bytes) -> Request:

@@ -17,7 +17,7 @@ from budgetkit.promise import range_of
 from budgetkit.requests.charges import Charge, sizes
 from budgetkit.requests.estimates import EstimatedRules, estimate_for
 from budgetkit.requests.evidence import Evidence, evidence_for
-from budgetkit.requests.frames import FrameRules, host_row
+from budgetkit.requests.frames import FrameRules, hidden_prompt
 from budgetkit.requests.images import image_price, priced, sized
 from budgetkit.requests.providers import OpenAIRules, counter_for, rules_for
 from budgetkit.requests.request import Request, read_request
@@ -191,18 +191,18 @@ def count_request(
     read = read_request(request)
     name = model or read.model or _ASSUMED.get(read.shape, "unknown")
     known = resolve(name)
-    host = host or known.host
+    known = replace(known, host=host or known.host)
     rules = rules_for(known)
     count = counter_for(known)
-    charges = rules.charges(replace(read, model=name, host=host))
+    charges = rules.charges(replace(read, model=name))
     ledger = tuple(
         LedgerRow(charge.kind, charge.part, charge.message, tokens)
         for charge, tokens in zip(charges, sizes(charges, count), strict=True)
     )
     assumed = "" if model or read.model else f"{name} assumed, since the request names no model: "
-    hidden = host_row(host).get("hidden")
-    asked = replace(read, model=name, host=host, uncounted=(*read.uncounted, *([hidden] if hidden else [])))
-    named = rules_name(rules, asked)
+    hidden = hidden_prompt(known.host)
+    asked = replace(read, model=name, uncounted=(*read.uncounted, *([hidden] if hidden else [])))
+    named = rules_name(rules)
     evidence = evidence_for(asked, named)
     uncounted = (*asked.uncounted, *(["image of unknown size"] if _unsized(read) else []))
     tokens = sum(row.tokens for row in ledger)
@@ -256,13 +256,11 @@ def _told(rules: OpenAIRules | FrameRules | EstimatedRules, named: str, evidence
     return rules.estimate.family if isinstance(rules, EstimatedRules) else f"{named} ({evidence})"
 
 
-def rules_name(rules: OpenAIRules | FrameRules | EstimatedRules, request: Request) -> str:
+def rules_name(rules: OpenAIRules | FrameRules | EstimatedRules) -> str:
     """Name the rules of a request as the table of exactness has them."""
     if isinstance(rules, OpenAIRules):
         return f"{rules.family.name} by a router" if rules.is_routed else rules.family.name
-    if isinstance(rules, FrameRules):
-        return f"{rules.frame.name} on {request.host}" if host_row(request.host) else rules.frame.name
-    return f"estimate-{rules.estimate.family}"
+    return rules.frame.name if isinstance(rules, FrameRules) else f"estimate-{rules.estimate.family}"
 
 
 @lru_cache(maxsize=256)

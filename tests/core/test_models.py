@@ -16,6 +16,7 @@ from packaging.version import Version
 from budgetkit.counters import encoding_names
 from budgetkit.models import Model, RetiredModelWarning, UnknownModelWarning, model, models
 from budgetkit.models.names import nearest_names
+from budgetkit.models.resolved import resolve
 
 DOCUMENT_001 = {
     "gpt-4o": 128_000,
@@ -118,8 +119,13 @@ def test_a_path_changes_nothing_but_the_name_which_says_who_passes_requests_on(n
 )
 def test_a_model_that_is_not_listed_has_its_familys_encoding(name: str, encoding: str, is_own: bool) -> None:
     """A plan counted these with cl100k_base, the bill of the same request with o200k_base."""
-    known = model(name)
+    known = resolve(name).facts
     assert (known.encoding, known.encoding_is_own) == (encoding, is_own)
+
+
+def test_the_notice_of_an_unknown_model_names_the_encoding_that_stands_in() -> None:
+    assert "8,192 tokens and o200k_base stand in" in resolve("gpt-9").notice
+    assert "8,192 tokens and cl100k_base stand in" in resolve("nobody-knows").notice
 
 
 @pytest.mark.parametrize(
