@@ -61,7 +61,8 @@ def judge(call: dict[str, Any]) -> Judged | None:
         return None
     if count.uncounted:
         return None
-    known = replace(resolve(call["model"]), host=host)
+    known = resolve(call["model"])
+    known = replace(known, host=host or known.host)
     written = json.dumps(call["request"], sort_keys=True, default=str)
     return Judged(
         names=coarser_names(request, rules_name(rules_for(known))),

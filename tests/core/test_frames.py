@@ -102,7 +102,7 @@ def test_chat_templates_bill_each_message_by_its_role() -> None:
 
 def test_every_frame_says_how_many_recorded_calls_confirm_it_and_is_the_first_for_some_model() -> None:
     rows = read_toml("frames.toml")["frame"]
-    assert all(re.fullmatch(r"(text|tools) \d+ of \d+ projects?.*", row["rows"]) for row in rows)
+    assert all(re.fullmatch(r"(text|tools) \d+ of \d+ calls of \d+ projects?.*", row["rows"]) for row in rows)
     names = ["claude-opus-4-7", "claude-opus-4-8", "claude-opus-4-6", "claude-sonnet-4-6", "claude-4.5-haiku"]
     names += ["claude-sonnet-4", "claude-3-7-sonnet", "claude-3-5-sonnet", "claude-3-haiku", "claude-3-opus"]
     names += ["claude-3-sonnet", "gemini-2.0-flash", "vertex/gemini-2.5-pro", "gemini-2.5-pro", "vertex/gemini-3-pro"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.exactness import Judged, host_of_call, interval, judge, table, written
+from budgetkit.files import read_table
+from scripts import count_frame_rows
 
 
 def call(text: str, project: str, billed: int, **more: Any) -> dict[str, Any]:
@@ -35,3 +37,9 @@ def test_vertex_is_known_by_its_usage_and_what_cannot_be_counted_stays_out() -> 
     unread = call("Hello", "a", 9)
     unread["request"]["tools"] = [{"type": "web_search"}]
     assert judge(unread) is None
+
+
+def test_what_a_frame_says_of_its_recorded_calls_is_what_the_table_of_exactness_says() -> None:
+    toml = count_frame_rows.FRAMES.read_text(encoding="utf-8")
+    assert count_frame_rows.written(toml, read_table("exactness.csv")) == toml
+    assert count_frame_rows.rows_of("nobody's", read_table("exactness.csv")) == "none"
