@@ -5,6 +5,7 @@
     counter        a counter, a function, a model, a name                      budgetkit.counters.count_of
     conversation   a Trace, a shipped trace's name, a path, messages, a frame  conversations.trace_of, traces_of
     passages       texts, dictionaries, LangChain's Documents, Items           passages.passage_of
+    texts          a Corpus, texts, a frame, a folder, a name                  budgetkit.corpora.corpus_of
     tools          OpenAI's, Anthropic's, Gemini's, an MCP server's answer     tools.tools_of
 
 A string means one thing for each parameter, whatever lies on the disk; only a `pathlib.Path`, `load_trace` and what is

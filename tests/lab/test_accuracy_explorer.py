@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 import budgetkit as bk
 from budgetkit import figures
 from budgetkit.counters import Counter, ExactCounter
-from budgetkit.lab.accuracy.corpora import Corpus, Document
+from budgetkit.lab.accuracy.corpora import Corpus, Document, opening
+from budgetkit.lab.accuracy.corpora.opening import read
 from budgetkit.lab.accuracy.corpora.reading import rows_in
-from budgetkit.lab.explorers.accuracy import AccuracyExplorer, sources
+from budgetkit.lab.explorers.accuracy import AccuracyExplorer
 from budgetkit.lab.explorers.accuracy.charts import speeds
 from budgetkit.lab.explorers.accuracy.notices import _often
-from budgetkit.lab.explorers.accuracy.sources import read
 from budgetkit.lab.explorers.accuracy.tokens import FURTHER, lines, reading, tokens_of, visible
 from budgetkit.state import from_json, from_yaml, to_yaml
 from tests.conftest import examples
@@ -467,7 +467,7 @@ def test_a_table_is_known_by_its_first_lines_in_any_encoding(tmp_path: Path, mon
         seen.append(text)
         return rows_in(text, suffix)
 
-    monkeypatch.setattr(sources, "rows_in", watched)
+    monkeypatch.setattr(opening, "rows_in", watched)
     read(str(table))
     assert [len(text.splitlines()) for text in seen] == [20]
 

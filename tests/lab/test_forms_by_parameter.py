@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import budgetkit as bk
@@ -235,6 +236,90 @@ def test_what_is_no_conversation_is_refused_in_a_sentence(function: str, wrong: 
         return  # without a conversation its sections ask for sizes that are typed in
     with pytest.raises((TypeError, ValueError), match=r"; known are .*; give one of these"):
         TAKES_TRACE[function](wrong)
+
+
+MY_TEXTS = ["Where is my parcel? It was sent on Monday.", "Die Rückerstattung dauert fünf Tage.", "print('hello')"]
+KINDS = ["prose", "prose", "code"]
+TEXT_FORMS = ["list", "tuple", "generator", "Corpus", "list of Document", "messages", "passages", "frame", "folder"]
+NO_TEXTS = {"number": 7, "bytes": b"hello", "none": None, "dictionary": {"text": "hello"}, "list of numbers": [7]}
+
+
+def text_forms(folder: Path) -> dict[str, Any]:
+    for number, text in enumerate(MY_TEXTS):
+        saved_at(folder / f"{number}.txt", text)
+    documents = [bk.corpora.Document(text, kind, "text", "mine") for text, kind in zip(MY_TEXTS, KINDS, strict=True)]
+    return {
+        "list": MY_TEXTS,
+        "tuple": tuple(MY_TEXTS),
+        "generator": iter(MY_TEXTS),
+        "Corpus": bk.corpora.Corpus(tuple(documents)),
+        "list of Document": documents,
+        "messages": [{"role": "user", "content": text} for text in MY_TEXTS],
+        "passages": [Document(text, {}) for text in MY_TEXTS],
+        "frame": pd.DataFrame({"text": MY_TEXTS, "class": KINDS}),
+        "folder": folder,
+        "folder as a string": str(folder),
+    }
+
+
+TAKES_TEXTS: dict[str, Callable[..., Any]] = {
+    "compare": lambda texts: bk.accuracy.compare(["chars/4"], texts)["estimate"].tolist(),
+    "claims": lambda texts: bk.claims(texts).set_index("claim").loc["too many by up to", "measured"],
+    "AccuracyExplorer": lambda texts: bk.AccuracyExplorer("chars/4", texts).errors["estimate"].tolist(),
+    "ways": lambda texts: bk.accuracy.ways(texts, "chars/4")["tokens"].tolist(),
+}
+
+
+@pytest.mark.parametrize("form", [*TEXT_FORMS, "folder as a string"])
+@pytest.mark.parametrize("function", TAKES_TEXTS)
+def test_texts_in_any_form_are_those_texts(function: str, form: str, tmp_path: Path) -> None:
+    """In 0.2.0 `compare`, `claims` and the explorer answered a list of texts with a raw AttributeError."""
+    forms, call = text_forms(tmp_path), TAKES_TEXTS[function]
+    assert call(forms[form]) == call(forms["list"])
+
+
+@pytest.mark.parametrize("function", TAKES_TEXTS)
+@pytest.mark.parametrize("wrong", NO_TEXTS)
+def test_what_is_no_texts_is_refused_in_a_sentence(function: str, wrong: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=r"; known are .*; give one of these"):
+        TAKES_TEXTS[function](NO_TEXTS[wrong])
+
+
+def test_a_frame_says_what_is_known_of_its_texts() -> None:
+    frame = pd.DataFrame({"body": MY_TEXTS, "class": KINDS, "language": ["en", "de", "python"]})
+    errors = bk.accuracy.compare("chars/4", frame)
+    assert errors["class"].tolist() == KINDS
+    assert errors["language"].tolist() == ["en", "de", "python"]
+    with pytest.raises(ValueError, match="a frame without a column of texts; it has 'n'; name a column 'text'"):
+        bk.accuracy.compare("chars/4", pd.DataFrame({"n": [1, 2]}))
+
+
+MODEL_FORMS: dict[str, Any] = {"name": "gpt-4o", "Model": bk.model("gpt-4o"), "resolved model": resolve("gpt-4o")}
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo=", "detail": "low"}}
+PICTURE: list[dict[str, Any]] = [{"role": "user", "content": [{"type": "text", "text": "What is it?"}, IMAGE]}]
+
+#: What a model's prices are taken by.
+TAKES_MODEL: dict[str, Callable[..., Any]] = {
+    "prices": lambda model: bk.cost.prices(model),
+    "replay's prices": lambda model: bk.replay(SPOKEN, working_memory(), "oldest first", prices=model).cost.tolist(),
+}
+
+
+@pytest.mark.parametrize("form", MODEL_FORMS)
+@pytest.mark.parametrize("function", TAKES_MODEL)
+def test_prices_go_by_a_model_in_any_form(function: str, form: str) -> None:
+    assert TAKES_MODEL[function](MODEL_FORMS[form]) == TAKES_MODEL[function]("gpt-4o")
+
+
+@pytest.mark.parametrize("model", ["gpt-4o", "openai/gpt-4o", "gpt-4o-2024-08-06"])
+def test_images_are_counted_by_the_name_of_a_model_wherever_it_stands(model: str) -> None:
+    """Low detail is 85 tokens on gpt-4o, whether the request names its model or the caller does."""
+    text_alone = bk.count_request({"model": "gpt-4o", "messages": [{"role": "user", "content": "What is it?"}]})
+    for request in (
+        bk.count_request({"messages": PICTURE}, model),
+        bk.count_request({"model": model, "messages": PICTURE}),
+    ):
+        assert request.tokens == text_alone.tokens + 85
 
 
 @dataclass

@@ -16,7 +16,7 @@ import pandas as pd
 from budgetkit import presets
 from budgetkit.budget import Budget
 from budgetkit.lab.accuracy import compare, consequences
-from budgetkit.lab.accuracy.corpora.document import Corpus
+from budgetkit.lab.accuracy.corpora.opening import AnyTexts
 from budgetkit.lab.accuracy.errors import interval_of, places_by_source
 from budgetkit.models import model
 from budgetkit.plan.allocating import allocate
@@ -27,13 +27,14 @@ _REPEATS: Final = 400
 _COLUMNS: Final = ["claim", "document", "said", "measured", "low", "high", "unit", "corpus"]
 
 
-def claims(corpus: Corpus, exact: str = "o200k_base", seed: int = 0) -> pd.DataFrame:
+def claims(corpus: AnyTexts, exact: str = "o200k_base", seed: int = 0) -> pd.DataFrame:
     """Set each numeric claim of documents 000 and 001 beside its measured value.
 
     Parameters
     ----------
-    corpus : Corpus
-        What to measure on; classes "code" and "cjk prose" are needed for the claims about them.
+    corpus : Corpus, str, Path, DataFrame or iterable
+        What to measure on, in any form that :func:`budgetkit.corpora.corpus_of` takes; classes "code"
+        and "cjk prose" are needed for the claims about them.
     exact : str
         The encoding that is right.
     seed : int

@@ -14,7 +14,7 @@ import pandas as pd
 
 from budgetkit.budget.quoting import quoted
 from budgetkit.counters import Count, Counter, counter
-from budgetkit.lab.accuracy.corpora.document import Corpus
+from budgetkit.lab.accuracy.corpora.opening import AnyTexts, corpus_of
 from budgetkit.lab.accuracy.progress import progress_bar
 from budgetkit.promise import FEWEST_FOR_A_GAIN
 
@@ -30,7 +30,7 @@ def listed(counters: Given | Sequence[Given]) -> list[Given]:
 
 
 def compare(
-    counters: Given | Sequence[Given], corpus: Corpus, exact: Given = "o200k_base", progress: bool = False
+    counters: Given | Sequence[Given], corpus: AnyTexts, exact: Given = "o200k_base", progress: bool = False
 ) -> pd.DataFrame:
     """Count every document with every counter.
 
@@ -38,8 +38,8 @@ def compare(
     ----------
     counters : Counter, callable or str, or a sequence of these
         Counters, functions from text to tokens, or names; one, or several.
-    corpus : Corpus
-        The documents; those that are empty are left out.
+    corpus : Corpus, str, Path, DataFrame or iterable
+        The documents, or texts in any form that :func:`budgetkit.corpora.corpus_of` takes; empty ones are left out.
     exact : Counter or str
         The counter that is right.
     progress : bool
@@ -53,16 +53,14 @@ def compare(
 
     Examples
     --------
-    >>> from budgetkit.lab.accuracy.corpora import Corpus, Document
-    >>> corpus = Corpus((Document("Hello world", "prose", "en", "mine", "first"),))
-    >>> compare(["chars/4", "words/0.75"], corpus)[["counter", "exact", "estimate", "error"]].to_dict("list")
+    >>> compare(["chars/4", "words/0.75"], ["Hello world"])[["counter", "exact", "estimate", "error"]].to_dict("list")
     {'counter': ['chars/4', 'words/0.75'], 'exact': [2, 2], 'estimate': [2, 2], 'error': [0.0, 0.0]}
     """
     made = [counter(each) for each in (exact, *listed(counters))]
     names = [each.name for each in made[1:]]
     if twice := [name for name in names if names.count(name) > 1]:
         raise ValueError(f"counters {quoted(dict.fromkeys(twice))} stand twice; rows go by the name; leave one out")
-    kept = corpus.where(lambda document: bool(document.text))
+    kept = corpus_of(corpus).where(lambda document: bool(document.text))
     columns = []
     with progress_bar(progress, total=len(made), desc="counters") as advance:
         for each in made:

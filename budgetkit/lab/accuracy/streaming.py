@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import count as count_from
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -24,6 +25,7 @@ from budgetkit.counters.seamless import Read, count_bytes, text_at
 from budgetkit.counters.seams import last_seam, next_seam, parts
 from budgetkit.lab.accuracy import compare
 from budgetkit.lab.accuracy.corpora import Corpus, Document
+from budgetkit.lab.accuracy.corpora.opening import document_of
 from budgetkit.lab.accuracy.dask import Client, answers
 from budgetkit.lab.accuracy.errors import Given
 from budgetkit.lab.accuracy.progress import progress_bar
@@ -172,7 +174,7 @@ def _exact(name: str | ExactCounter) -> ExactCounter:
 
 def compare_stream(
     counters: Given | Sequence[Given],
-    documents: Iterable[Document],
+    documents: Iterable[Document | str],
     exact: Given = "o200k_base",
     client: Client | None = None,
     progress: bool = False,
@@ -184,8 +186,8 @@ def compare_stream(
     ----------
     counters : Counter, callable or str, or a sequence of these
         Counters, functions or names, one or several; on a cluster, such as can be pickled.
-    documents : iterable of Document
-        Asked for as they are needed, so that they may be more than fit into memory.
+    documents : iterable of Document or str
+        Documents or texts, asked for as they are needed, so that they may be more than fit into memory.
     exact : Counter or str
         The counter that is right.
     client : dask.distributed.Client, optional
@@ -213,7 +215,7 @@ def compare_stream(
     """
     with progress_bar(progress, unit="document", desc="comparing") as advance:
         compared = partial(_compared, counters=counters, exact=exact)
-        for size, rows in answers(compared, _batches(documents, characters), client):
+        for size, rows in answers(compared, _batches(map(document_of, documents, count_from(1)), characters), client):
             advance(size)
             yield rows
 

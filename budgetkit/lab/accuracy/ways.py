@@ -14,17 +14,18 @@ from typing import Any
 import pandas as pd
 
 from budgetkit.counters import counter
+from budgetkit.lab.accuracy.corpora.opening import AnyTexts, corpus_of
 
 _KINDS = {"ProviderCounter": "endpoint", "ExactCounter": "tokenizer", "ForeignCounter": "tokenizer"}
 _KINDS |= {"CharacterCounter": "characters"}
 
 
-def ways(texts: Sequence[str], *counters: Any) -> pd.DataFrame:
+def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
     """Put ways of counting into one table.
 
     Parameters
     ----------
-    texts : sequence of str
+    texts : Corpus, str, Path, DataFrame or iterable
         What is counted, one by one, as an application does.
     *counters : str or callable
         Names or counters; "chars/4" and "o200k_base" when left out. A provider's endpoint is one more:
@@ -49,10 +50,11 @@ def ways(texts: Sequence[str], *counters: Any) -> pd.DataFrame:
     >>> found[["name", "kind", "exact", "tokens", "off"]].round(2).values.tolist()
     [['chars/4', 'characters', False, 6, -0.14], ['o200k_base', 'tokenizer', True, 7, 0.0]]
     """
-    if isinstance(texts, str) or not len(texts):
+    documents = corpus_of(texts).texts
+    if not documents:
         raise ValueError("ways of counting no texts; known is a list of one text or more; give some of your own")
     counted_by = [counter(way) for way in counters or ("chars/4", "o200k_base")]
-    rows = [_row(way, texts) for way in counted_by]
+    rows = [_row(way, documents) for way in counted_by]
     table = pd.DataFrame(rows, columns=["name", "kind", "exact", "tokens", "microseconds", "network"])
     sure = [*table.index[table["kind"] == "endpoint"], *table.index[table["exact"]]]
     reference = table["tokens"][sure[0]] if sure else 0

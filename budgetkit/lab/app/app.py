@@ -11,10 +11,10 @@ import ipywidgets as widgets
 
 from budgetkit.budget import Budget
 from budgetkit.lab.accuracy.corpora import Corpus
+from budgetkit.lab.accuracy.corpora.opening import SHIPPED
 from budgetkit.lab.app.card import DesignCard
 from budgetkit.lab.app.kinds import kinds_of
 from budgetkit.lab.explorers.accuracy.explorer import OWN_TEXTS, AccuracyExplorer
-from budgetkit.lab.explorers.accuracy.settings import SHIPPED
 from budgetkit.lab.explorers.base import Explorer
 from budgetkit.lab.explorers.boxes import show
 from budgetkit.lab.explorers.budget.explorer import BudgetExplorer

@@ -9,6 +9,7 @@ from __future__ import annotations
 from budgetkit.lab.accuracy.corpora.document import Corpus, Document, Problem
 from budgetkit.lab.accuracy.corpora.generated import RECIPES, generate
 from budgetkit.lab.accuracy.corpora.installed import chatterbot, packages, standard_library
+from budgetkit.lab.accuracy.corpora.opening import corpus_of
 from budgetkit.lab.accuracy.corpora.reading import folder, rows
 from budgetkit.lab.accuracy.corpora.shipped import odd, shipped
 
@@ -18,6 +19,7 @@ __all__ = [
     "Document",
     "Problem",
     "chatterbot",
+    "corpus_of",
     "folder",
     "generate",
     "odd",

@@ -6,10 +6,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from budgetkit.lab.accuracy.corpora.opening import KNOWN
 from budgetkit.lab.explorers.accuracy.chosen import CorpusSelection
 from budgetkit.lab.explorers.accuracy.library import Texts
 from budgetkit.lab.explorers.accuracy.settings import Settings
-from budgetkit.lab.explorers.accuracy.sources import KNOWN
 
 Data = dict[str, Any]
 WELCOME = {"text": "Your own texts: drop a file here, paste a text, or", "short": "Drop a file, paste, or"}

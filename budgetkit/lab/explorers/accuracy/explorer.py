@@ -11,7 +11,7 @@ import pandas as pd
 from budgetkit.budget import Budget
 from budgetkit.counters import Count
 from budgetkit.lab.accuracy import Buffer
-from budgetkit.lab.accuracy.corpora import Corpus
+from budgetkit.lab.accuracy.corpora.opening import SHIPPED, AnyTexts, corpus_of
 from budgetkit.lab.explorers.accuracy.charts import charts
 from budgetkit.lab.explorers.accuracy.commands import COMMANDS
 from budgetkit.lab.explorers.accuracy.controls import Controls
@@ -19,7 +19,7 @@ from budgetkit.lab.explorers.accuracy.door import door
 from budgetkit.lab.explorers.accuracy.library import Texts
 from budgetkit.lab.explorers.accuracy.notices import status
 from budgetkit.lab.explorers.accuracy.results import Results, results
-from budgetkit.lab.explorers.accuracy.settings import SHIPPED, Settings
+from budgetkit.lab.explorers.accuracy.settings import Settings
 from budgetkit.lab.explorers.accuracy.texts import texts
 from budgetkit.lab.explorers.accuracy.tokens import reading
 from budgetkit.lab.explorers.accuracy.view_state import FIGURES, scene
@@ -46,9 +46,9 @@ class AccuracyExplorer(Explorer[Settings, Results, Texts]):
     counter : str, Counter or callable, default "chars/4"
         The cheap counter: a name that `budgetkit.counter` takes, a counter such as `budgetkit.calibrate` gives, or a
         function from text to tokens.
-    corpus : str, path or Corpus, default "mini-corpus"
-        The texts: "mini-corpus", "odd text", "mini-corpus and odd text" or "Python's standard library"; a folder, a
-        file or a glob; or a corpus that is read already.
+    corpus : str, Path, Corpus, DataFrame or iterable, default "mini-corpus"
+        The texts: "mini-corpus", "odd text", "mini-corpus and odd text" or "Python's standard library"; the path of a
+        folder, a file or a glob; a corpus; a frame with a column of texts; or a list of texts.
     exact : str, Counter or callable, optional
         The counter that is right; where it is left out, the best that is known for the model, exact or not.
     risk : float, default 0.05
@@ -82,7 +82,7 @@ class AccuracyExplorer(Explorer[Settings, Results, Texts]):
     def __init__(
         self,
         counter: str | Count = "chars/4",
-        corpus: str | Path | Corpus = SHIPPED,
+        corpus: AnyTexts = SHIPPED,
         *,
         exact: str | Count | None = None,
         risk: float = 0.05,
@@ -94,7 +94,8 @@ class AccuracyExplorer(Explorer[Settings, Results, Texts]):
         plain = BudgetSettings(model=model, window=window)
         settings_given = taken(plain, budget) if isinstance(budget, Budget) else replace(plain, preset=budget)
         library = Texts(view.report, Settings(risk=risk, budget=settings_given))
-        name = library.add(OWN_TEXTS, corpus) if isinstance(corpus, Corpus) else library.open(str(corpus))
+        by_name = isinstance(corpus, str | Path)
+        name = library.open(str(corpus)) if by_name else library.add(OWN_TEXTS, corpus_of(corpus))
         counter_names = [
             choice if choice is None or isinstance(choice, str) else library.given(choice)
             for choice in (counter, exact)

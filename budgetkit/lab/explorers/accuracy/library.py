@@ -17,10 +17,10 @@ from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.counters import Count, Counter, counter
 from budgetkit.counters.memory import Memo
 from budgetkit.lab.accuracy.corpora import Corpus
+from budgetkit.lab.accuracy.corpora.opening import KNOWN, read
 from budgetkit.lab.accuracy.simulation import FilledWindows, filled_windows
 from budgetkit.lab.explorers.accuracy.chosen import CorpusSelection, batches
 from budgetkit.lab.explorers.accuracy.settings import Settings
-from budgetkit.lab.explorers.accuracy.sources import KNOWN, read
 from budgetkit.lab.explorers.accuracy.speed import speed
 from budgetkit.models import Model
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from budgetkit.lab.accuracy.corpora.opening import SHIPPED
 from budgetkit.lab.explorers.budget.settings import Settings as BudgetSettings
-
-SHIPPED, ODD, BOTH, LIBRARY = "mini-corpus", "odd text", "mini-corpus and odd text", "Python's standard library"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,225 @@
+"""The one way in of texts: a corpus, texts, a frame, a path, or the name of texts that every installation has."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+
+from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.inputs.passages import piece_of
+from budgetkit.lab.accuracy.corpora.document import Corpus, Document
+from budgetkit.lab.accuracy.corpora.installed import standard_library
+from budgetkit.lab.accuracy.corpora.reading import folder, rows, rows_in
+from budgetkit.lab.accuracy.corpora.shipped import odd, shipped
+from budgetkit.trace import load_traces
+
+#: A corpus, a path (a string is the name of known texts, or a path), a frame with a column of texts, or texts.
+AnyTexts = Corpus | str | Path | pd.DataFrame | Iterable[Any]
+
+SHIPPED: Final = "mini-corpus"
+ODD: Final = "odd text"
+BOTH: Final = "mini-corpus and odd text"
+LIBRARY: Final = "Python's standard library"
+
+#: Texts that every installation has.
+KNOWN: Final[dict[str, Callable[[], Corpus]]] = {
+    SHIPPED: shipped,
+    ODD: lambda: odd(documents=5),
+    BOTH: lambda: shipped() + odd(documents=2),
+    LIBRARY: standard_library,
+}
+SESSIONS: Final = (".json", ".ndjson", ".traj")
+TABLES: Final = (".jsonl", ".csv", ".tsv")
+HEAD: Final = 20  # lines of a table that are read to see what it holds
+USUAL: Final = ("text", "content", "message", "body", "prompt", "document")
+_GLOB = re.compile(r"[*?\[]")
+_MINE: Final = "my texts"
+_FORMS: Final = (
+    "a Corpus, a list of texts, a frame with a column of texts, a Path, and the name of texts that are always there"
+)
+
+
+def corpus_of(texts: AnyTexts) -> Corpus:
+    """Return texts in any form as a corpus.
+
+    Parameters
+    ----------
+    texts : Corpus, str, Path, DataFrame or iterable
+        A corpus; the name of texts that every installation has, or the path of a folder, a file or a glob; a frame
+        with a column "text" (or "content", "message", ..., else the longest texts), where "class", "language",
+        "source" and "document" say what is known; or texts, documents, messages and passages.
+
+    Returns
+    -------
+    Corpus
+        A document a text. What is not known of one is its class "text", its language "text" and no source, so that
+        each counts as a source of its own.
+
+    Raises
+    ------
+    TypeError, ValueError, LookupError, OSError
+        If it is none of these, or cannot be read.
+
+    Examples
+    --------
+    >>> corpus = corpus_of(["Hello world", "Guten Tag"])
+    >>> corpus.texts, corpus.documents[1].name
+    (['Hello world', 'Guten Tag'], 'my texts 2')
+    >>> corpus_of(pd.DataFrame({"text": ["Guten Tag"], "language": ["de"]})).documents[0].language
+    'de'
+    """
+    if isinstance(texts, Corpus):
+        return texts
+    if isinstance(texts, str) and texts in KNOWN:
+        return KNOWN[texts]()
+    if isinstance(texts, str | Path):
+        return read(str(texts))
+    if isinstance(texts, pd.DataFrame):
+        return _of_frame(texts)
+    if isinstance(texts, bytes | Mapping) or not isinstance(texts, Iterable):
+        raise TypeError(f"texts of type {type(texts).__name__}; known are {_FORMS}; give one of these")
+    return Corpus(tuple(document_of(text, number) for number, text in enumerate(texts, 1)))
+
+
+def document_of(text: Any, number: int) -> Document:
+    """Return one of several texts as a document; a message or a passage is its text."""
+    if isinstance(text, Document):
+        return text
+    plain = text if isinstance(text, str) else piece_of(text, "context", f"text {number:,}").message.text
+    return Document(text=plain, kind="text", language="text", source="", name=f"{_MINE} {number:,}")
+
+
+def _of_frame(frame: pd.DataFrame) -> Corpus:
+    """Read a document from each row of a frame."""
+    texts = [column for column in frame.columns if frame[column].map(lambda value: isinstance(value, str)).any()]
+    if not texts:
+        raise ValueError(
+            f"a frame without a column of texts; it has {quoted(map(str, frame.columns))}; name a column 'text'"
+        )
+    records: list[dict[str, Any]] = [
+        {str(name): value for name, value in row.items()} for row in frame.to_dict("records")
+    ]
+    column = _column(records)
+    documents = []
+    for number, row in enumerate(records, 1):
+        if not isinstance(row[column], str):
+            raise ValueError(f"row {number:,} has {brief(row[column])} in column {brief(column)}; texts are strings")
+        about = {name: value for name, value in row.items() if isinstance(value, str)}
+        documents.append(
+            Document(
+                text=row[column],
+                kind=about.get("class", "text"),
+                language=about.get("language", "text"),
+                source=about.get("source", ""),
+                name=about.get("document", f"{_MINE} {number:,}"),
+            )
+        )
+    return Corpus(tuple(documents))
+
+
+def read(path: str) -> Corpus:
+    r"""Read the texts at a path.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as mine:
+    ...     _ = (Path(mine) / "notes.md").write_text("# Notes"), (Path(mine) / "talk.txt").write_text("Hello")
+    ...     names = [document.name for document in read(f"{mine}/*.md")]
+    >>> names
+    ['notes.md']
+    """
+    place = Path(path).expanduser()
+    if _GLOB.search(path) and not place.exists():
+        corpus = _glob(place)
+    elif place.suffix.lower() in TABLES and place.is_file():
+        corpus = _checked(place)
+    elif place.suffix.lower() in SESSIONS and place.is_file():
+        corpus = _session(place)
+    else:
+        corpus = folder(place)
+    with_text = corpus.where(lambda document: bool(document.text))
+    if not with_text.documents:
+        raise ValueError(
+            f"{one_line(path)} was to be read; {_nothing(corpus)}; give a folder, a text file, a table or a glob"
+        )
+    return with_text
+
+
+def _nothing(corpus: Corpus) -> str:
+    if not corpus.problems:
+        return "no text is there"
+    first, many = corpus.problems[0], len(corpus.problems)
+    name = one_line(Path(first.name).name)
+    return f"none of its {many:,} files or rows is text, the first: {name}, {one_line(first.reason)}"
+
+
+def _glob(place: Path) -> Corpus:
+    """Split a path where its first wildcard is."""
+    fixed = 0
+    while not _GLOB.search(place.parts[fixed]):
+        fixed += 1
+    return folder(Path(*place.parts[:fixed]), str(Path(*place.parts[fixed:])))
+
+
+def _checked(path: Path) -> Corpus:
+    try:
+        return _table(path)
+    except csv.Error as problem:
+        raise ValueError(
+            f"{one_line(str(path))} was to be read; a table has {one_line(str(problem))}; save it as JSONL, "
+            "one object a line"
+        ) from None
+
+
+def _table(path: Path) -> Corpus:
+    # Lines that are no rows are left to the reader of the table.
+    first = [row for row in rows_in(_beginning(path), path.suffix.lower()) if isinstance(row, dict)]
+    if any("messages" in row for row in first):
+        return _conversations(path)
+    return rows(path, _column(first))
+
+
+def _beginning(path: Path) -> str:
+    """Return the first lines of a table as text; errors in them are left to the reader of the table."""
+    try:
+        with path.open("rb") as file:
+            encoding = "utf-16" if file.read(2) in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+        with path.open(encoding=encoding, errors="replace") as lines:
+            return "".join(islice(filter(str.strip, lines), HEAD))
+    except OSError:
+        return ""
+
+
+def _column(first: list[dict[str, object]]) -> str:
+    lengths: dict[str, int] = {}
+    for row in first:
+        for name, value in row.items():
+            if isinstance(value, str):
+                lengths[name] = lengths.get(name, 0) + len(value)
+    usual = [name for name in USUAL if name in lengths]
+    return usual[0] if usual else max(lengths, key=lengths.__getitem__, default="text")
+
+
+def _session(path: Path) -> Corpus:
+    """Read a conversation message by message; a file that is none is a text like any other."""
+    try:
+        return _conversations(path)
+    except ValueError:
+        return folder(path)
+
+
+def _conversations(path: Path) -> Corpus:
+    traces = load_traces(str(path))
+    results = [
+        Document(message.text, message.role, "conversation", path.name, f"{trace.id}, message {number}")
+        for trace in traces
+        for number, message in enumerate(trace.messages, 1)
+    ]
+    return Corpus(tuple(results))
