@@ -26,13 +26,13 @@ from budgetkit.conversation.returning import Archive
 from budgetkit.conversation.running_ledger import Rules, RunningLedger
 from budgetkit.conversation.saved_settings import SavedSettings, refused, settings_of, warn_of_changes
 from budgetkit.conversation.saving import restored, saved
-from budgetkit.conversation.shortening import placeholder
+from budgetkit.conversation.shortening import capped, placeholder
 from budgetkit.counters.locks import ForkSafeLock
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
 from budgetkit.inputs.policies import policy_of
 from budgetkit.message import ROLES, Message
 from budgetkit.pruning.dropping import StartOn, usual_start
-from budgetkit.pruning.policies import BringBack, DropToolResults, OldestFirst, Policy, Summarise
+from budgetkit.pruning.policies import BringBack, CapResults, DropToolResults, OldestFirst, Policy, Summarise
 from budgetkit.requests import Framing, read_tools
 from budgetkit.trace import DEFAULT_ROLES
 from budgetkit.trace.sections import Roles, past_section
@@ -138,11 +138,15 @@ class Conversation:
             history,
             self.policy.unit == "turn",
             self.policy.importance,
+            self.policy.arriving,
         )
         self._write = self._writer(summarise)
-        for stage in self._stages:
-            if isinstance(stage, DropToolResults):  # an error now, not after a hundred turns
-                placeholder(Message({"role": "tool", "content": ""}), stage.placeholder, rules)
+        empty = Message({"role": "tool", "content": ""})
+        for stage in self._stages:  # an error now, not after a hundred turns
+            if isinstance(stage, DropToolResults):
+                placeholder(empty, stage.placeholder, rules)
+            if isinstance(stage, CapResults):
+                capped(empty, stage.most, rules)
         archive = Archive() if isinstance(self.policy, BringBack) else None
         schemas = [dict(schema) for schema in read_tools(tools).listed]
         ledger = RunningLedger(rules, schemas, archive=archive)

@@ -15,13 +15,13 @@ from budgetkit.conversation.assembly import describe
 from budgetkit.conversation.request import Left, Request
 from budgetkit.conversation.running_ledger import Line, RunningLedger
 from budgetkit.conversation.saving import packed, unpack
-from budgetkit.conversation.shortening import fewer_passages, placeholder, sent_at_least, shorten_results
+from budgetkit.conversation.shortening import capped, fewer_passages, placeholder, sent_at_least, shorten_results
 from budgetkit.message import Message
 from budgetkit.plan import Grant, Plan, allocate
 from budgetkit.plan.allocating import with_undeclared
 from budgetkit.plan.item import Item
 from budgetkit.pruning.dropping import StartOn, Steps, prune, room_for_history, summary_role
-from budgetkit.pruning.history import SHRUNK, SUMMARISED
+from budgetkit.pruning.history import SHRUNK, SUMMARISED, WHOLE
 from budgetkit.pruning.policies import BringBack, Policy
 
 Overrun = Literal["warn", "raise", "tell"]
@@ -56,8 +56,8 @@ class Engine:
         self.open = with_undeclared(self.open, demand)
         plan = allocate(self.open, demand)
         entering = ledger.entering()
-        entered = ledger.entered + sum(history.slots.tokens[slot] for slot in entering)
-        pinned = demand[section] - entered
+        arrived = sum(ledger.lines[slot].tokens for slot in entering)
+        pinned = demand[section] - ledger.entered - arrived
         others = pinned
         for grant in plan.grants:
             if grant.section != section:
@@ -78,8 +78,8 @@ class Engine:
             self.standing = standing
             raise
         self.requests += 1
-        ledger.enter(entering)
-        left = [*self._settled()]
+        ledger.enter(entering, arrived)
+        left = [*self._settled(), *self._capped(entering)]
         self.back = self._brought(room.limit)
         return self._fitted(plan, demand, pinned, left, texts)
 
@@ -114,6 +114,19 @@ class Engine:
                 message = placeholder(ledger.lines[slot].message, history.size[slot], ledger.rules)
                 ledger.restamp(slot, message, history.size[slot])
                 yield Left(was, "shrunk")
+
+    def _capped(self, entering: list[int]) -> Generator[Left, None, None]:
+        """Cut tool results inside that arrived larger than the policy lets them be."""
+        ledger, tokens = self.ledger, self.ledger.history.slots.tokens
+        for slot in entering:
+            line = ledger.lines.get(slot)
+            if line is None or tokens[slot] >= line.tokens or ledger.history.state[slot] != WHOLE:
+                continue
+            message = capped(line.message, tokens[slot], ledger.rules)
+            ledger.restamp(slot, message, tokens[slot])
+            if ledger.archive is not None:
+                ledger.archive.messages[slot] = message
+            yield Left(line.message.raw, "shortened")
 
     def _fitted(self, plan: Plan, demand: Counter[str], pinned: int, left: list[Left], texts: list[str]) -> Request:
         """Plan what is left, and cut inside what the window still has no room for."""

@@ -47,6 +47,7 @@ class Rules:
     section: str
     by_turn: bool
     importance: Callable[[Any], int]
+    arriving: Callable[[int, bool], int] = lambda tokens, is_result: tokens
 
 
 @dataclass
@@ -125,11 +126,17 @@ class RunningLedger:
     def _enters_at_once(self, line: Line) -> bool:
         return line.present == self.rules.section and line.message.role != "user"
 
-    def enter(self, slots: Sequence[int]) -> None:
-        """Note that the history has taken these messages in."""
+    def enter(self, slots: Sequence[int], tokens: int) -> None:
+        """Note that the history has taken these messages in, which came with so many tokens."""
         gone = set(slots)
         self.waiting = [slot for slot in self.waiting if slot not in gone]
-        self.entered += sum(self.history.slots.tokens[slot] for slot in slots)
+        self.entered += tokens
+
+    def _resize(self, slot: int, tokens: int) -> None:
+        """Note what a message holds that the history has not taken in yet."""
+        slots = self.history.slots
+        self.lines[slot].tokens = tokens
+        slots.tokens[slot] = self.rules.arriving(tokens, slots.is_result[slot])
 
     def rewrite(self, slot: int, message: Message, tokens: int) -> None:
         """Put a shorter text in the place of a message, wherever it counts."""
@@ -140,7 +147,7 @@ class RunningLedger:
             if slot in self.this_turn:
                 self.present[line.present] -= less
                 self.this_turn[slot] = (line.past, tokens)
-            self.history.slots.tokens[slot] = tokens
+            self._resize(slot, tokens)
         else:
             self.history.resize(slot, tokens)
         self.restamp(slot, message, tokens)
@@ -157,7 +164,9 @@ class RunningLedger:
         caller = self._pair(slot, message)
         unit = self.start if rules.by_turn and self.turn else slot
         unit = unit if caller is None else slots.unit[caller]
-        slots.add(tokens, unit, self.turn, message.role in RESULT_ROLES, rules.importance(message), message.role)
+        is_result = message.role in RESULT_ROLES
+        arriving = rules.arriving(tokens, is_result)
+        slots.add(arriving, unit, self.turn, is_result, rules.importance(message), message.role)
         sections = past_section(message, rules.roles), present_section(message, rules.roles)
         if caller is not None and (call := self.lines.get(caller)):  # a result is pruned where its call is
             own = zip((call.past, call.present), sections, strict=True)
@@ -199,7 +208,7 @@ class RunningLedger:
             together = [self.lines[slot].message for slot in slots]
             sizes = self.rules.framing.messages(together, self.rules.count)
             for slot, tokens in zip(slots, sizes, strict=True):
-                self.lines[slot].tokens = self.history.slots.tokens[slot] = tokens
+                self._resize(slot, tokens)
         for slot in slots:
             line = self.lines[slot]
             line.sent = True

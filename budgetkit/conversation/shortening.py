@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from budgetkit.budget import Allocation, Budget
@@ -20,16 +20,25 @@ _INSIDE = Allocation("result", granularity="token", keep="first")
 
 def placeholder(result: Message, limit: int, rules: Rules) -> Message:
     """Return what is left of a tool result, of at most so many tokens."""
+    return result.with_text(truncate(PLACEHOLDER, limit, _cost(result, limit, rules, "a placeholder")))
+
+
+def capped(result: Message, limit: int, rules: Rules) -> Message:
+    """Return a tool result cut inside, of at most so many tokens."""
+    return result.with_text(truncate(result.text, limit, _cost(result, limit, rules, "a tool result")))
+
+
+def _cost(result: Message, limit: int, rules: Rules, what: str) -> Callable[[str], int]:
+    """Return what the result holds with another text; refuse a limit that it exceeds without one."""
 
     def cost(text: str) -> int:
         return rules.framing.message(result.with_text(text), rules.count)
 
     if cost("") > limit:
         raise ValueError(
-            f"a placeholder of {limit:,} tokens was asked for; an empty tool result has {cost(''):,}; "
-            "give at least these"
+            f"{what} of {limit:,} tokens was asked for; an empty tool result has {cost(''):,}; give at least these"
         )
-    return result.with_text(truncate(PLACEHOLDER, limit, cost))
+    return cost
 
 
 def shorten_results(ledger: RunningLedger, excess: int, section: str | None = None) -> Iterator[Left]:

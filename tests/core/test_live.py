@@ -28,7 +28,8 @@ def written(messages: list[Any]) -> str:
 
 
 SUMMARISED = st.builds(policies.Summarise, SHARES, text=st.just(written), **COMMON)
-LIVE = st.one_of(SIMPLE.filter(lambda p: not isinstance(p, policies.Summarise)), SUMMARISED)
+CAPPED = st.builds(policies.CapResults, st.integers(0, 40), **COMMON)
+LIVE = st.one_of(SIMPLE.filter(lambda p: not isinstance(p, policies.Summarise)), SUMMARISED, CAPPED)
 PRUNING = st.one_of(LIVE, st.builds(policies.Chain, st.lists(LIVE, min_size=1, max_size=3), **COMMON))
 RETURNING = st.builds(policies.BringBack, PRUNING, SHARES, st.integers(0, 2), **COMMON)
 ANY_POLICY = st.one_of(PRUNING, RETURNING)
@@ -98,7 +99,9 @@ def test_live_and_replay_are_one_engine(
         assert list(said) == [*(s for s in present if s < start), *back, *(s for s in present if s >= start)]
         for slot, content in said.items():
             shrunk = NEVER < outcome.kept.shrunk[slot] < number
-            assert content == trace.messages[slot].text or (shrunk and len(content) < len(trace.messages[slot].text))
+            text = trace.messages[slot].text
+            cap = policy.arriving(len(text), trace.messages[slot].role == "tool")
+            assert content == text or len(content) <= cap < len(text) or (shrunk and len(content) < len(text))
         granted = sections[sections["request"] == number].set_index("section")["tokens"]
         assert {g.section: g.granted for g in request.plan.grants if g.section != "history"} == {
             s: t for s, t in granted.items() if s != "history"
@@ -205,7 +208,7 @@ def chat(talk: bk.Conversation, turns: int, size: int = 30) -> list[Request]:
 
 def test_what_was_sent_stays_a_prefix_until_the_policy_cuts() -> None:
     low_mark = policies.TriggerTarget(bk.Share(1), bk.Share(0.5))
-    requests = chat(bk.Conversation(window(400), low_mark, len, framing=ONE_A_CHARACTER), 20)
+    requests = chat(bk.Conversation(window(400), low_mark, len, framing=ONE_A_CHARACTER, start_on="any"), 20)
     cut = [i for i, request in enumerate(requests) if request.left]
     assert cut == [6, 9, 12, 15, 18]  # from half of 365 tokens up to all of them it is three turns of 70
     for i, (before, now) in enumerate(zip(requests, requests[1:], strict=False), start=1):
@@ -245,6 +248,24 @@ def test_a_summary_is_written_by_whom_the_user_names_now_or_awaited() -> None:
 def test_a_placeholder_smaller_than_an_empty_result_is_refused_before_the_first_request() -> None:
     with pytest.raises(ValueError, match=r"a placeholder of 2 tokens was asked for; an empty tool result has \d; give"):
         bk.Conversation(window(200), policies.DropToolResults(2))
+
+
+def test_a_tool_result_larger_than_the_policy_lets_it_be_is_cut_when_the_history_takes_it_in() -> None:
+    """In 0.2.0 only replays cut it: the running conversation sent it whole."""
+    count = bk.counter("o200k_base")
+    talk = bk.Conversation(bk.presets.working_memory(9_000, output=500), policies.CapResults(100), count)
+    call = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    talk.add({"role": "user", "content": "Look."}, {"role": "assistant", "content": None, "tool_calls": [call]})
+    talk.add({"role": "tool", "tool_call_id": "a", "content": "line of a log\n" * 500})
+    assert not talk.request().left, "while its turn lasts, the model reads it whole"
+    talk.add({"role": "assistant", "content": "It is a log."}, {"role": "user", "content": "And now?"})
+    request = talk.request()
+    result = next(message for message in request.messages if message["role"] == "tool")
+    assert count(result["content"]) <= 100
+    assert [left.why for left in request.left] == ["shortened"]
+    assert talk.request().stable == len(request.messages)
+    with pytest.raises(ValueError, match=r"a tool result of 1 tokens was asked for; an empty tool result has \d; give"):
+        bk.Conversation(window(200), policies.CapResults(1))
 
 
 def test_what_left_comes_back_when_it_is_asked_for() -> None:

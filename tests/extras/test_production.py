@@ -59,7 +59,8 @@ def test_the_application_has_the_core_alone_and_the_numbers_of_the_replay(saved:
     budget = bk.state.from_json((saved / "budget.json").read_text(encoding="utf-8"))
     assert isinstance(budget, bk.Budget)
     assert budget.caps["system"] == 2_000
-    outcome = bk.replay(trace, budget, policies.TriggerTarget(), counter=bk.counter("gpt-4o"), by="request")
+    policy = policies.TriggerTarget()
+    outcome = bk.replay(trace, budget, policy, counter=bk.counter("gpt-4o"), by="request", start_on="user")
     ends = [request.sent for request in outcome.placed.requests][:300]
     assert len(ends) == 300
     recorded = [rounds, list(map(dict, once.tools)), ends]

@@ -61,6 +61,10 @@ class BringBack(Policy):
         """Come down to what is left of the limit, as the policy that prunes would."""
         return self.policy.last_resort(self.inner(room))
 
+    def arriving(self, tokens: int, is_result: bool) -> int:
+        """Ask the policy that prunes."""
+        return self.policy.arriving(tokens, is_result)
+
     def importance(self, payload: Any) -> int:
         """Ask the policy that prunes."""
         return self.policy.importance(payload)
