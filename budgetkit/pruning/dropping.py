@@ -128,8 +128,10 @@ class Summaries:
 Steps = Generator[list[int], int | None, Summaries]
 
 
-def room_for_history(limit: int, others: int, usable: int, window: int, turn: int) -> PruningContext:
-    """Say how things stand for the history before a request, all in tokens.
+def room_for_history(
+    limit: int, others: int, usable: int, window: int, turn: int, pause: float = 0.0
+) -> PruningContext:
+    """Say how things stand for the history before a request, in tokens; the pause before it in seconds.
 
     A budget may promise the history more than the other sections leave; then what they leave is its limit, since a
     request that is larger than the window is refused.
@@ -146,6 +148,7 @@ def room_for_history(limit: int, others: int, usable: int, window: int, turn: in
         usable=usable,
         window=window,
         turn=turn,
+        pause=pause,
     )
 
 
@@ -212,6 +215,7 @@ def _now(room: PruningContext, history: History) -> PruningContext:
         window=room.window,
         turn=room.turn,
         messages=history.messages,
+        pause=room.pause,
     )
 
 

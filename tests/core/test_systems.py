@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from budgetkit.budget import Share
 from budgetkit.pruning.dropping import Visit, retain
 from budgetkit.pruning.history import Slots
 from budgetkit.pruning.policies import (
@@ -11,9 +12,14 @@ from budgetkit.pruning.policies import (
     CapResults,
     ClearResults,
     Compact,
+    DropToolResults,
+    Floor,
+    OldestFirst,
     Policy,
     PruningContext,
+    Step,
     Trigger,
+    TriggerTarget,
     system,
 )
 from budgetkit.pruning.policies.systems import NAMED, policy_of
@@ -65,6 +71,40 @@ def test_a_second_compaction_takes_the_first_summary_with_it(keep_head: int, rol
 def test_a_summary_that_saves_nothing_is_not_written() -> None:
     rule = Compact((Trigger("tokens", 100),), keep_tail=100, size=150, reattached=60)
     assert gone(rule, [100, 100, 100]) == []
+
+
+def test_a_rule_can_wait_for_a_pause_and_for_a_size_together() -> None:
+    """As a dialog at a session's resumption does: after an hour, and only where the prompt is large."""
+    rule = Compact((Trigger("idle", 3_600), Trigger("tokens", 100)), join="all", keep_tail=100, size=10)
+
+    def acts(tokens: int, pause: float) -> bool:
+        return bool(rule.cuts(PruningContext(tokens, limit=10**9, window=1_000, pause=pause)))
+
+    assert acts(200, pause=3_600)
+    assert not acts(200, pause=3_599)
+    assert not acts(50, pause=3_600)
+    assert PruningContext(200, limit=10**9).pause == 0, "a pause that nobody knows is none"
+
+
+@pytest.mark.parametrize(
+    ("name", "rules"),
+    [
+        ("octopus", (OldestFirst(),)),
+        ("haystack", (TriggerTarget(Share(0.7), Share(0.4), of="window"),)),
+        ("prompt-poet", (Step(1_000),)),
+        (
+            "agent-framework",
+            (
+                DropToolResults(1_024, 4, Share(0.5), "usable", target=0),
+                TriggerTarget(Share(0.8), Share(0.5), of="usable"),
+            ),
+        ),
+    ],
+)
+def test_systems_that_only_drop_are_rows_of_the_same_table(name: str, rules: tuple[Policy, ...]) -> None:
+    row = system(name)
+    assert row.policies == rules
+    assert (row.unit, row.floor) == (("turn", Floor(4_000, "tokens")) if name == "octopus" else ("message", Floor()))
 
 
 def test_results_are_cleared_but_for_the_newest_and_only_where_it_gains_enough() -> None:

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 import budgetkit as bk
 from budgetkit.files import data_path
 from budgetkit.lab.sessions import causes, listing
-from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, USUAL, sentence
+from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, USUAL, notices, sentence
 from budgetkit.pruning.policies.policy import Prefix
 from budgetkit.trace import Trace, usage_frame
 from tests.made_sessions import SHAPES, requests
@@ -98,6 +98,14 @@ def test_the_life_of_what_was_written_comes_from_the_writes_themselves() -> None
     assert cause_of(answer(1, 400, 0, 50_500), pause=400) == [causes.LIFE]
     assert cause_of(answer(1, 400, 0, 50_500), pause=400, hour=50_000) == [causes.UNEXPLAINED]
     assert cause_of(answer(1, 4_000, 0, 50_500), pause=4_000, hour=50_000) == [causes.LIFE]
+
+
+def test_the_life_of_a_cache_counts_from_the_start_of_the_request_that_wrote_it() -> None:
+    """An answer that took 285 seconds leaves 15 of the five minutes: 20 seconds after it the cache is gone."""
+    records = [said(0, 0), answer(0, 280, 0, 50_000), said(1, 305), answer(1, 306, 0, 50_500)]
+    session = bk.Session(bk.load_trace(BytesIO("\n".join(map(json.dumps, records)).encode())))
+    assert session.happened["pause"].tolist() == [0, 305]
+    assert list(session.misses()["cause"]) == [causes.LIFE]
 
 
 def test_another_model_and_small_differences() -> None:
@@ -196,6 +204,29 @@ def test_a_conversation_without_usage_is_compared_and_a_session_without_it_says_
     assert table["least"].notna().all()
     with pytest.raises(ValueError, match="tells no usage.*made-up-session"):
         bk.Session(trace)
+
+
+def number_of(table: pd.DataFrame, name: str, column: str) -> int:
+    number: int = table.loc[table["system"] == name, column].item()
+    return number
+
+
+def test_a_rule_that_waits_for_a_pause_acts_after_the_two_pauses(made_up: bk.Session) -> None:
+    rule = bk.policies.Compact((bk.policies.Trigger("idle", 600),), keep_tail=5_000, size=1_500)
+    table = bk.compare(made_up, {"idle": rule})
+    assert number_of(table, "idle", "compactions") == 2
+
+
+def test_a_summarys_call_that_itself_exceeds_the_window_is_counted(made_up: bk.Session) -> None:
+    """It sends the whole prompt and its instruction: at the mark of 99.9 % of the window there is no room for both."""
+    late = bk.policies.Compact(
+        (bk.policies.Trigger("share", 0.999),), size=1_500, call=bk.policies.SummaryCall("shared", instruction=5_000)
+    )
+    early = bk.policies.Compact((bk.policies.Trigger("share", 0.5),), size=1_500, call=late.call)
+    table = bk.compare(made_up, {"late": late, "early": early}, window=120_000)
+    assert number_of(table, "late", "call_overflows") == number_of(table, "late", "compactions") > 0
+    assert number_of(table, "early", "call_overflows") == 0 < number_of(table, "early", "compactions")
+    assert [notice for notice in notices(table) if "call" in notice][0].startswith("late writes a summary with a call")
 
 
 def test_masking_halves_the_bill_without_a_cache_and_loses_where_reading_is_cheap(made_up: bk.Session) -> None:

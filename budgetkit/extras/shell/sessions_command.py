@@ -18,7 +18,8 @@ from budgetkit.extras.redaction import redact
 from budgetkit.extras.shell.printed import show_json, show_lines, show_table
 from budgetkit.lab.explorers.conversation import ConversationExplorer
 from budgetkit.lab.sessions import Session, compare, sessions
-from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, finding
+from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, finding, notices
+from budgetkit.models.products import catalogue_of, product_window
 from budgetkit.trace import load_trace
 
 #: The session that is offered where there is none.
@@ -33,6 +34,7 @@ _COLUMNS = ["number", "program", "changed", "project", "MB", "requests", "cost",
 @click.option("--folder", type=click.Path(file_okay=False), help="Where sessions are, if not in their usual places.")
 @click.option("-n", "--newest", default=20, show_default=True, help="How many are listed.")
 @click.option("--price", help="The model whose prices hold, where those of the session's own are not known.")
+@click.option("--window", type=click.IntRange(min=1), help="The window of the rules, in tokens, if not the session's.")
 @click.option("--text", "with_text", is_flag=True, help="Show titles and texts too; without it only numbers.")
 @click.option("--report", help="Write the page of one session to this file of HTML, which only you can read.")
 @click.option("--lab", "in_lab", is_flag=True, help="Open the explorer on one session, in the browser.")
@@ -42,6 +44,7 @@ def command(
     folder: str | None,
     newest: int,
     price: str | None,
+    window: int | None,
     with_text: bool,
     report: str | None,
     in_lab: bool,
@@ -62,7 +65,7 @@ def command(
     if report is not None:
         _report(session, report, with_text)
     else:
-        _answer(session, with_text, as_json)
+        _answer(session, window, with_text, as_json)
     return None
 
 
@@ -129,10 +132,10 @@ def _totals(path: str) -> dict[str, Any]:
         return {}  # no usage, or no session after all
 
 
-def _answer(session: Session, with_text: bool, as_json: bool) -> None:
+def _answer(session: Session, window: int | None, with_text: bool, as_json: bool) -> None:
     """Answer the three questions for one session, on one screen."""
     totals, missed, filled = session.totals(), session.misses(), session.filled_by()
-    table = compare(session, prices=session.prices)
+    table = compare(session, window=window, prices=session.prices)
     if as_json:
         rows = {"misses": missed, "filled": filled, "compactions": session.compactions(), "rules": table}
         return show_json({"totals": totals, **{name: frame.to_dict("records") for name, frame in rows.items()}})
@@ -158,8 +161,14 @@ def _answer(session: Session, with_text: bool, as_json: bool) -> None:
         paid = f"the next request paid for {row['next_paid']:,} tokens that were not in the cache{cost}"
         show_lines([f"A compaction from {row['before']:,} to {row['after']:,} tokens; {paid}."])
 
+    if type(shown := session.trace.fields.get("window")) is int:
+        codex = product_window("codex", catalogue_of("codex", shown))
+        size = (
+            f"The program shows {codex.shown:,} of a window of {codex.window:,} tokens, and acts at {codex.acts_at:,}."
+        )
+        show_lines([size])
     show_table("Which rule would have been cheaper?", _RULES, [_rule(row) for row in table.to_dict("records")])
-    show_lines([finding(table, float(totals["cost"]))])
+    show_lines([finding(table, float(totals["cost"])), *notices(table)])
     return None
 
 

@@ -252,6 +252,7 @@ class _Sizes:
             repeat(self.budget.usable),
             repeat(self.budget.window),
             turns,
+            np.nan_to_num(asked.pauses).tolist(),
         )
         return [*map(Visit, rooms, asked.moves[0], edges, asked.moves[1])]
 

@@ -28,7 +28,8 @@ from budgetkit.lab.replay.results import Replay
 from budgetkit.lab.sessions.session import Session
 from budgetkit.message import SYSTEM_ROLES, Message
 from budgetkit.models import model
-from budgetkit.pruning.policies import SYSTEMS, OldestFirst, Policy, System
+from budgetkit.models.products import catalogue_of
+from budgetkit.pruning.policies import OldestFirst, Policy, System
 from budgetkit.pruning.policies.systems import policy_of
 from budgetkit.trace import Trace
 
@@ -318,8 +319,7 @@ def _window(trace: Trace, name: str | None) -> int:
     """
     shown = trace.fields.get("window")
     if type(shown) is int:
-        share: float = SYSTEMS["codex"]["window"]["shown_share"]
-        return round(shown / share)
+        return catalogue_of("codex", shown)
     try:
         with catch_warnings(action="ignore"):
             return model(name or "", unknown="raise").window
@@ -494,3 +494,30 @@ def finding(table: pd.DataFrame, recorded: float) -> str:
     if np.isnan(recorded):
         return "No price is known for this session's model, so nothing is said in dollars; --price names another model."
     return sentence(table, str(acting["system"].iloc[0]), recorded)
+
+
+def notices(table: pd.DataFrame) -> list[str]:
+    """Say which rules run into trouble of their own: a loop of compactions, a summary's call too large, a full window.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of :func:`compare`.
+
+    Returns
+    -------
+    list of str
+        One sentence a rule and trouble.
+    """
+    troubles = {
+        "loops": "compacts again at the very next request",
+        "call_overflows": "writes a summary with a call that itself exceeds the window",
+        "overflows": "sends a prompt that exceeds the window",
+    }
+    sentences = []
+    for row in table[table["system"] != AS_IT_WAS].to_dict("records"):
+        for column, words in troubles.items():
+            number = "once" if row[column] == 1 else f"{row[column]:,} times"
+            if row[column]:
+                sentences.append(f"{row['label']} {words}, {number}.")
+    return sentences

@@ -16,7 +16,7 @@ from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.amounts import Amount, Share, check_tokens
 from budgetkit.pruning.policies.policy import Compaction, Cut, Policy, PruningContext, SummaryCall
 
-TriggerKind = Literal["tokens", "share", "window_less", "messages", "always"]
+TriggerKind = Literal["tokens", "share", "window_less", "messages", "idle", "always"]
 Join = Literal["any", "all"]
 
 
@@ -26,11 +26,12 @@ class Trigger:
 
     Parameters
     ----------
-    kind : {"tokens", "share", "window_less", "messages", "always"}
+    kind : {"tokens", "share", "window_less", "messages", "idle", "always"}
         What is compared: the prompt with so many tokens, with a share of the window, with the window less so many
-        tokens, the number of messages; or nothing at all.
+        tokens, the number of messages, the pause before the request; or nothing at all. A pause that nobody knows is
+        none, so that in a running conversation a rule that waits for one does not act.
     value : float
-        In tokens or messages, or a share from 0 to 1.
+        In tokens, messages or seconds, or a share from 0 to 1.
     above : bool, default False
         Whether the mark itself is not enough yet.
 
@@ -49,11 +50,13 @@ class Trigger:
         check_choice("kind of the trigger", self.kind, get_args(TriggerKind))
 
     def mark(self, window: int) -> int:
-        """Return the size at which it is reached, in tokens; of a number of messages that number."""
+        """Return the size at which it is reached, in tokens; of messages or seconds their number."""
         return _mark(self.kind, self.value, window)
 
     def reached(self, room: PruningContext) -> bool:
         """Say whether a rule acts as things stand."""
+        if self.kind == "idle":
+            return room.pause > self.value or (room.pause == self.value and not self.above)
         size = room.messages if self.kind == "messages" else room.used("window")
         mark = self.mark(room.window)
         return self.kind == "always" or size > mark or (size == mark and not self.above)

@@ -79,6 +79,8 @@ class PruningContext:
         The turn that is being answered, from 1.
     messages : int
         How many messages the history holds.
+    pause : float
+        Seconds since the last request; 0 where nobody knows.
 
     Examples
     --------
@@ -94,6 +96,7 @@ class PruningContext:
     window: int = 0
     turn: int = 1
     messages: int = 0
+    pause: float = 0.0
 
     def used(self, of: Base) -> int:
         """Return what is used of a base.

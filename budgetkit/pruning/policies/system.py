@@ -15,8 +15,9 @@ from budgetkit.budget.amounts import Share
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.files import Table, read_rows, read_toml
 from budgetkit.pruning.policies.compaction import CapResults, ClearResults, Compact, Trigger
-from budgetkit.pruning.policies.policy import Policy, SummaryCall
-from budgetkit.pruning.policies.pruners import Chain
+from budgetkit.pruning.policies.policy import Floor, Policy, SummaryCall
+from budgetkit.pruning.policies.pruners import Chain, OldestFirst, Step, TriggerTarget
+from budgetkit.pruning.policies.tool_results import DropToolResults
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,8 +36,6 @@ class System(Chain):
         Where the rules were read.
     summary_tokens : tuple of int
         The least and the most that a summary holds, in tokens.
-    window : Mapping
-        What the product shows of the model's window, where that differs.
 
     Examples
     --------
@@ -52,7 +51,6 @@ class System(Chain):
     assumed: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     summary_tokens: tuple[int, int] = (900, 4_400)
-    window: Mapping[str, float] | None = None
 
     @property
     def summarises(self) -> bool:
@@ -110,6 +108,8 @@ def system(name: str, summary_tokens: int | None = None) -> System:
     least, most = row.get("summary_tokens", read_toml("systems.toml")["defaults"]["summary_tokens"])
     length = (least + most) // 2 if summary_tokens is None else summary_tokens
     return System(
+        unit=row.get("unit", "message"),
+        floor=Floor(**row["floor"]) if "floor" in row else Floor(),
         policies=tuple(_rule(rule, length) for rule in row["rules"]),
         name=name,
         label=row["label"],
@@ -118,20 +118,30 @@ def system(name: str, summary_tokens: int | None = None) -> System:
         assumed=tuple(row["assumed"]),
         sources=tuple(row["sources"]),
         summary_tokens=(least, most),
-        window=row.get("window"),
     )
+
+
+#: Rules that are a policy with the row's numbers.
+_PLAIN: Final[Mapping[str, Callable[..., Policy]]] = {
+    "cap_results": CapResults,
+    "drop_oldest": OldestFirst,
+    "drop_down": TriggerTarget,
+    "drop_blocks": Step,
+    "shrink_results": DropToolResults,
+}
 
 
 def _rule(row: Mapping[str, Any], summary_tokens: int) -> Policy:
     """Make one rule of its row."""
     fields = {name: value for name, value in row.items() if name != "act"}
-    if row["act"] == "cap_results":
-        return CapResults(**fields)
+    for name in ("trigger", "target", "keep_tail"):
+        if f"{name}_share" in fields:
+            fields[name] = Share(fields.pop(f"{name}_share"))
+    if row["act"] in _PLAIN:
+        return _PLAIN[row["act"]](**fields)
     fields["triggers"] = tuple(Trigger(**trigger) for trigger in row["triggers"])
     if row["act"] == "clear_results":
         return ClearResults(**fields)
-    if "keep_tail_share" in fields:
-        fields["keep_tail"] = Share(fields.pop("keep_tail_share"))
     fields["call"] = SummaryCall(**row["call"])
     return Compact(**fields, size=summary_tokens)
 

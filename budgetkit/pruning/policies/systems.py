@@ -1,4 +1,4 @@
-"""How four systems prune, each as a few parameters of the policies here.
+"""Policies by name, and four systems of data/systems.toml that take parameters.
 
 Some systems round or group in a way of their own; the function then says what it leaves out.
 """
@@ -6,6 +6,7 @@ Some systems round or group in a way of their own; the function then says what i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Final, Literal
@@ -15,9 +16,9 @@ from budgetkit.budget.amounts import Share
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.files import Table
 from budgetkit.pruning.policies.policy import Floor, Policy
-from budgetkit.pruning.policies.pruners import Chain, OldestFirst, SlidingWindow, Step, Summarise, TriggerTarget
+from budgetkit.pruning.policies.pruners import OldestFirst, SlidingWindow, Step, Summarise, TriggerTarget
 from budgetkit.pruning.policies.returning import BringBack
-from budgetkit.pruning.policies.system import makers
+from budgetkit.pruning.policies.system import makers, system
 from budgetkit.pruning.policies.tool_results import DropToolResults
 
 
@@ -38,21 +39,16 @@ def octopus(prune: Literal["oldest", "window", "summarise"] = "oldest", floor: i
     Policy
         Whole turns go, as an answer at the head of the history goes with its question.
 
-    Notes
-    -----
-    Document 000 and the guide "Pruning strategies" of Octopus. The guides give the floor in three units (4,000
-    tokens, 3 turns, 2 messages); the first is taken.
-
     Examples
     --------
-    >>> octopus()
-    OldestFirst(unit='turn', floor=Floor(least=4000, unit='tokens', conflict='exceed'))
+    >>> octopus().floor.least, octopus("window", turns=5)
+    (4000, SlidingWindow(5, unit='turn', floor=Floor(least=4000, unit='tokens', conflict='exceed')))
     """
     check_choice("prune", prune, ("oldest", "window", "summarise"))
     kept = Floor(floor, "tokens")
     if prune == "window":
         return SlidingWindow(turns, unit="turn", floor=kept)
-    return Summarise(floor=kept) if prune == "summarise" else OldestFirst(unit="turn", floor=kept)
+    return Summarise(floor=kept) if prune == "summarise" else replace(system("octopus"), floor=kept)
 
 
 def agent_framework() -> Policy:
@@ -65,17 +61,16 @@ def agent_framework() -> Policy:
 
     Notes
     -----
-    agent-framework-core 1.23.0, `ContextWindowCompactionStrategy`; read 2026-11-22. Once above the trigger it collapses
-    all tool calls but the newest 4, each into a text of up to 4,096 characters, 1,024 tokens by its own counter. Here
-    the newest 4 results stay, and a longer one is cut to that size; that calls go into the text, too, is left out.
+    Once above the trigger it collapses all tool calls but the newest 4, each into a text of up to 4,096 characters,
+    1,024 tokens by its own counter. Here the newest 4 results stay, and a longer one is cut to that size; that calls go
+    into the text, too, is left out.
 
     Examples
     --------
     >>> agent_framework().stages[1]
     TriggerTarget(Share(0.8), target=Share(0.5), of='usable')
     """
-    results = DropToolResults(1_024, 4, Share(0.5), "usable", target=0)
-    return Chain([results, TriggerTarget(Share(0.8), Share(0.5), of="usable")])
+    return system("agent-framework")
 
 
 def haystack() -> Policy:
@@ -86,16 +81,12 @@ def haystack() -> Policy:
     Policy
         Shares are of the whole window, in which the other sections count too.
 
-    Notes
-    -----
-    haystack-ai 3.4.1, `CompactionHook(compact_at=.7, compact_to=.4)`.
-
     Examples
     --------
-    >>> haystack()
-    TriggerTarget(Share(0.7), target=Share(0.4), of='window')
+    >>> haystack().stages
+    (TriggerTarget(Share(0.7), target=Share(0.4), of='window'),)
     """
-    return TriggerTarget(Share(0.7), Share(0.4), of="window")
+    return system("haystack")
 
 
 def prompt_poet(step: int = 1_000) -> Policy:
@@ -111,16 +102,12 @@ def prompt_poet(step: int = 1_000) -> Policy:
     Policy
         Its priorities are left out; they are :class:`budgetkit.pruning.policies.Importance`.
 
-    Notes
-    -----
-    prompt-poet 0.0.52.
-
     Examples
     --------
-    >>> prompt_poet(500)
-    Step(500)
+    >>> prompt_poet(500).stages
+    (Step(500),)
     """
-    return Step(step)
+    return replace(system("prompt-poet"), policies=(Step(step),))
 
 
 #: The policies of systems by name.
@@ -138,7 +125,6 @@ NAMED: Final[Mapping[str, Callable[[], Policy]]] = Table(
         "summarise": Summarise,
         "tool results first": DropToolResults,
         "bring back": BringBack,
-        **POLICIES,
         **makers(),
     }
 )

@@ -11,7 +11,7 @@ from typing import Any, Final
 from budgetkit.budget.amounts import Share
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.files import Table, read_rows
-from budgetkit.pruning.policies import NAMED, POLICIES, SYSTEMS, Floor, Policy
+from budgetkit.pruning.policies import NAMED, SYSTEMS, Floor, Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def _choice(name: str, numbers: Mapping[str, Mapping[str, Any]]) -> Choice:
     parameters = {number: Parameter(**fields) for number, fields in numbers.items()}
     if name in SYSTEMS:
         return Choice(make, parameters, own_floor=True)
-    return Choice(make.func if isinstance(make, partial) else make, parameters, own_floor=name in POLICIES)
+    return Choice(make.func if isinstance(make, partial) else make, parameters)
 
 
 def _rows() -> Mapping[str, dict[str, Any]]:

@@ -17,7 +17,7 @@ from budgetkit.lab.explorers.drawing import listed
 from budgetkit.lab.explorers.folds import choice, text
 from budgetkit.lab.figures.question import dollars, rows
 from budgetkit.lab.replay.losses import needed_there
-from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, Comparison, RuleOutcome, finding
+from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, Comparison, RuleOutcome, finding, notices
 from budgetkit.lab.sessions.figures import cost_text
 
 Data = dict[str, Any]
@@ -60,6 +60,7 @@ class SystemsFold:
         }
         parts = [
             text(finding(compared.table, cost)),
+            *(text(notice, "cut") for notice in notices(compared.table)),
             {"is": "figure", "name": "rules", "figure": drawn},
             choice("Follow a message", "follow", options, value),
         ]

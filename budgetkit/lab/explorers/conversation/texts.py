@@ -13,7 +13,7 @@ from budgetkit.lab.explorers.conversation.rules import OWN
 from budgetkit.lab.explorers.conversation.settings import Settings
 from budgetkit.lab.replay.cost import PRICED, Prices
 from budgetkit.lab.replay.prompt_cache import CACHES
-from budgetkit.pruning.policies import Policy
+from budgetkit.pruning.policies import NAMED, Policy, System
 from budgetkit.trace import DEFAULT_ROLES
 
 
@@ -33,7 +33,8 @@ def python(settings: Settings, results: Results, budget: str) -> str:
 
 
 def _imports(program: str, policy: Policy) -> list[str]:
-    names = sorted(set(re.findall(r"\b([A-Z]\w+)\(", repr(policy))) - {"Share"}) if _is_written(policy) else []
+    is_written = _is_written(policy) and not isinstance(policy, System)
+    names = sorted(set(re.findall(r"\b([A-Z]\w+)\(", repr(policy))) - {"Share"}) if is_written else []
     day = ["from datetime import date", ""] if re.search(r"\bdate\(", program) else []
     roles = ["from budgetkit.trace import DEFAULT_ROLES"] if "DEFAULT_ROLES" in program else []
     policies = [f"from budgetkit.pruning.policies import {', '.join(names)}"] if names else []
@@ -46,6 +47,8 @@ def _is_written(policy: Policy) -> bool:
 
 
 def _policy(policy: Policy) -> str:
+    if isinstance(policy, System) and policy == NAMED.get(policy.name, Policy)():
+        return f"bk.policies.system({policy.name!r})"
     if not _is_written(policy):
         return f"...  # put your own here: {type(policy).__name__}"
     return re.sub(r"\bShare\(", "bk.Share(", repr(policy))
