@@ -94,7 +94,7 @@ def spellings(name: str) -> Iterator[str]:
     Examples
     --------
     >>> list(spellings("us.anthropic.claude-sonnet-4-5-20250929-v1:0"))
-    ['claude-sonnet-4-5-20250929']
+    ['claude-sonnet-4-5-20250929', 'claude-sonnet-4-5']
     >>> list(spellings("Claude-Sonnet-4.5:thinking")), list(spellings("gpt4o"))
     (['claude-sonnet-4.5', 'claude-sonnet-4-5'], ['gpt-4o'])
     >>> list(spellings("anthropic/claude-4.6-sonnet-20260217"))[-1]

@@ -19,6 +19,7 @@ from budgetkit.extras.shell.printed import show_json, show_lines, show_table
 from budgetkit.lab.explorers.conversation import ConversationExplorer
 from budgetkit.lab.sessions import Session, compare, sessions
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, finding, notices
+from budgetkit.lab.sessions.holding import By, agents, holding
 from budgetkit.models.products import catalogue_of, product_window
 from budgetkit.trace import load_trace
 
@@ -35,6 +36,9 @@ _COLUMNS = ["number", "program", "changed", "project", "MB", "requests", "cost",
 @click.option("-n", "--newest", default=20, show_default=True, help="How many are listed.")
 @click.option("--price", help="The model whose prices hold, where those of the session's own are not known.")
 @click.option("--window", type=click.IntRange(min=1), help="The window of the rules, in tokens, if not the session's.")
+@click.option(
+    "--tools", "with_tools", is_flag=True, help="Show what tools, files and MCP servers held, and sub-agents."
+)
 @click.option("--text", "with_text", is_flag=True, help="Show titles and texts too; without it only numbers.")
 @click.option("--report", help="Write the page of one session to this file of HTML, which only you can read.")
 @click.option("--lab", "in_lab", is_flag=True, help="Open the explorer on one session, in the browser.")
@@ -45,6 +49,7 @@ def command(
     newest: int,
     price: str | None,
     window: int | None,
+    with_tools: bool,
     with_text: bool,
     report: str | None,
     in_lab: bool,
@@ -62,7 +67,9 @@ def command(
     if in_lab:
         return subprocess.run([sys.executable, "-m", "budgetkit.lab.app", path]).returncode
     session = Session(load_trace(path), prices=price)
-    if report is not None:
+    if with_tools:
+        _held(path, session, with_text)
+    elif report is not None:
         _report(session, report, with_text)
     else:
         _answer(session, window, with_text, as_json)
@@ -170,6 +177,39 @@ def _answer(session: Session, window: int | None, with_text: bool, as_json: bool
     show_table("Which rule would have been cheaper?", _RULES, [_rule(row) for row in table.to_dict("records")])
     show_lines([finding(table, float(totals["cost"])), *notices(table)])
     return None
+
+
+def _held(path: str, session: Session, with_text: bool) -> None:
+    """Show what held the prompts: sub-agents apart, then tools, MCP servers and files that were read again."""
+    lines = agents(path)
+    if len(lines) > 1:
+        shown = [
+            [f"sub-agent {number}" if number else "main line", row["requests"], row["prompt"], _dollars(row["cost"])]
+            for number, row in enumerate(lines.to_dict("records"))
+        ]
+        show_table("The main line, and sub-agents apart", ["line", "requests", "prompt tokens", "cost"], shown)
+    titles = {"tool": "Which results held the prompts?", "server": "Which MCP servers?", "file": "Read again"}
+    listed: tuple[By, ...] = ("tool", "server", "file")
+    for by in listed:
+        rows = holding(session, by).head(_KINDS).to_dict("records")
+        if not rows:
+            continue
+        # A path may say more than its owner wants to show; its last name is enough to know it by.
+        cells = [
+            [
+                row[by] if with_text or by != "file" else row[by].replace("\\", "/").rpartition("/")[2],
+                row["calls"],
+                row["tokens"],
+                row["token_requests"],
+                _dollars(row["saved"]),
+            ]
+            for row in rows
+        ]
+        show_table(titles[by], [by, "calls", "tokens", "tokens times requests", "leaving out saves"], cells)
+    show_lines(
+        ["A result is paid when it comes and again, cheaper, at each request that holds it. Definitions of tools"]
+    )
+    show_lines(["that the log does not hold are not in it; nor is that the agent would have acted otherwise."])
 
 
 _RULES = ["rule", "dollars", "compactions", "gone, used later"]

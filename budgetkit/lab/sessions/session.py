@@ -9,7 +9,7 @@ difference, with its sign, says by how much.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -28,6 +28,7 @@ from budgetkit.trace import Trace, readings, usage_frame
 
 Count = Callable[[str], int]
 _LEAST_GROWTH, _MOST_GROWTH = 0.5, 3.0  # beyond these a scale is no scale
+_KINDS_OF_TOKENS = ("fresh", "read", "written", "answered")
 _JUMP = 0.1  # of a prompt: a difference that is larger is said
 
 
@@ -74,7 +75,8 @@ class Session:
         object.__setattr__(self, "usage", usage)
 
     @cached_property
-    def _counter(self) -> Count:
+    def count(self) -> Count:
+        """How texts are counted."""
         return self.counter if callable(self.counter) else counter_named(self.counter or "chars/4")
 
     @property
@@ -86,7 +88,7 @@ class Session:
     @cached_property
     def counted(self) -> tuple[Ints, float]:
         """What the log holds of each prompt, counted, and the scale by which the provider counts more."""
-        placed = readings(self.trace, self._counter)
+        placed = readings(self.trace, self.count)
         rows = np.flatnonzero(self.usage["message_index"].notna().to_numpy())
         counted = np.zeros(len(self.usage), dtype=np.int64)
         counted[rows] = placed["counted"].to_numpy(dtype=np.int64)
@@ -165,24 +167,37 @@ class Session:
         """What each request cost because its prompt stood above a step of its model's price, in US dollars."""
         return self.cost - self._cost(with_steps=False)
 
-    def _cost(self, with_steps: bool) -> Floats:
-        """Price each request, with the steps of its model's prices or as if there were none."""
+    @cached_property
+    def input_prices(self) -> tuple[Floats, Floats]:
+        """What a token cost that each request read from the cache, and one that it did not; in US dollars, NaN unknown.
+
+        Where a request read nothing, the first is what a token would have cost.
+        """
+        read = self.usage["cache_read_tokens"].to_numpy(dtype=np.int64)
+        rest = self.usage["context_tokens"].to_numpy(dtype=np.int64) - read
+        read_cost = self._cost(kinds=("read",), at_least=1)
+        rest_cost = self._cost(kinds=("fresh", "written"))
+        return read_cost / np.maximum(read, 1), rest_cost / np.maximum(rest, 1)
+
+    def _cost(self, with_steps: bool = True, kinds: Collection[str] = _KINDS_OF_TOKENS, at_least: int = 0) -> Floats:
+        """Price tokens of some kinds of each request, with the steps of the prices or as if there were none."""
         usage = self.usage
-        long = usage["cache_write_1h_tokens"].fillna(0).to_numpy(dtype=np.int64)
-        written = usage["cache_write_tokens"].to_numpy(dtype=np.int64)
-        answered = usage["output_tokens"].to_numpy(dtype=np.int64)
-        read = usage["cache_read_tokens"].to_numpy(dtype=np.int64)
-        fresh = usage["fresh_tokens"].to_numpy(dtype=np.int64)
         none = np.zeros(len(usage), dtype=np.int64)
+        columns = {"fresh": "fresh", "read": "cache_read", "written": "cache_write", "answered": "output"}
+        counts = {kind: usage[f"{name}_tokens"].to_numpy(dtype=np.int64) for kind, name in columns.items()}
         # A step goes by the whole prompt, also where a part of it was written for an hour.
-        sent = fresh + read + written if with_steps else none
+        sent = counts["fresh"] + counts["read"] + counts["written"] if with_steps else none
+        priced = {kind: np.maximum(tokens, at_least) if kind in kinds else none for kind, tokens in counts.items()}
+        long = usage["cache_write_1h_tokens"].fillna(0).to_numpy(dtype=np.int64) if "written" in kinds else none
         cost = np.full(len(usage), np.nan)
         for name in usage["model"].unique():
             rows = (usage["model"] == name).to_numpy() | (usage["model"].isna() & (name is None)).to_numpy()
             short_prices, long_prices = self._prices(name)
             if short_prices is None or long_prices is None:
                 continue
-            of_all = short_prices.cost(fresh, read, written - long, answered, sent)
+            of_all = short_prices.cost(
+                priced["fresh"], priced["read"], priced["written"] - long, priced["answered"], sent
+            )
             cost[rows] = (of_all + long_prices.cost(none, none, long, none, sent))[rows]
         return cost
 
@@ -207,7 +222,7 @@ class Session:
             went), summary (its length, scaled like all texts), call ("shared prefix", "new prefix" or "not in the
             log"), call_tokens (what its call read), next_paid (of the next prompt, not from the cache) and next_cost.
         """
-        sizes = self.trace.counts(self._counter)
+        sizes = self.trace.counts(self.count)
         prompts, reads = (self.usage[f"{name}_tokens"].to_numpy(dtype=np.int64) for name in ("context", "cache_read"))
         places = self.usage["message_index"].fillna(-1).to_numpy(dtype=np.int64)
         writes_summary = self.usage["is_summary"].to_numpy(dtype=np.bool_)
@@ -264,7 +279,7 @@ class Session:
             known = f"prompts are known of 1 to {len(frame):,}, but for those on branches that were left"
             raise ValueError(f"request {request} was asked for; {known}; take one of them")
         place, prompt = int(places[request - 1]), int(prompts[request - 1])
-        sizes = self.trace.counts(self._counter)
+        sizes = self.trace.counts(self.count)
         calls = {call.id: call.name for message in self.trace.messages for call in message.tool_calls}
         tokens: dict[str, float] = {"not in the log: instructions, tools": float(self.unlogged)}
         for index in np.flatnonzero(self.trace.gone[:place] >= place).tolist():

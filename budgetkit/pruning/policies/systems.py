@@ -41,14 +41,17 @@ def octopus(prune: Literal["oldest", "window", "summarise"] = "oldest", floor: i
 
     Examples
     --------
-    >>> octopus().floor.least, octopus("window", turns=5)
-    (4000, SlidingWindow(5, unit='turn', floor=Floor(least=4000, unit='tokens', conflict='exceed')))
+    >>> octopus()
+    OldestFirst(unit='turn', floor=Floor(least=4000, unit='tokens', conflict='exceed'))
     """
     check_choice("prune", prune, ("oldest", "window", "summarise"))
     kept = Floor(floor, "tokens")
     if prune == "window":
         return SlidingWindow(turns, unit="turn", floor=kept)
-    return Summarise(floor=kept) if prune == "summarise" else replace(system("octopus"), floor=kept)
+    if prune == "summarise":
+        return Summarise(floor=kept)
+    row = system("octopus")
+    return replace(row.policies[0], unit=row.unit, floor=kept)
 
 
 def agent_framework() -> Policy:
@@ -83,10 +86,10 @@ def haystack() -> Policy:
 
     Examples
     --------
-    >>> haystack().stages
-    (TriggerTarget(Share(0.7), target=Share(0.4), of='window'),)
+    >>> haystack()
+    TriggerTarget(Share(0.7), target=Share(0.4), of='window')
     """
-    return system("haystack")
+    return system("haystack").policies[0]
 
 
 def prompt_poet(step: int = 1_000) -> Policy:
@@ -104,15 +107,15 @@ def prompt_poet(step: int = 1_000) -> Policy:
 
     Examples
     --------
-    >>> prompt_poet(500).stages
-    (Step(500),)
+    >>> prompt_poet(500)
+    Step(500)
     """
-    return replace(system("prompt-poet"), policies=(Step(step),))
+    return Step(step)
 
 
 #: The policies of systems by name.
 POLICIES: Final[Mapping[str, Callable[[], Policy]]] = MappingProxyType(
-    {"octopus": octopus, "agent-framework": agent_framework, "haystack": haystack, "prompt-poet": prompt_poet}
+    {name: partial(system, name) for name in ("octopus", "agent-framework", "haystack", "prompt-poet")}
 )
 
 #: Every policy that goes by a name: those of this kit at usual numbers, those of systems, the rows of systems.toml.

@@ -1,0 +1,238 @@
+"""What it cost to hold things in the prompts: tools, files that were read again, MCP servers, and sub-agents apart.
+
+    cost of a message = sum over the requests that held it: what stood before the read's end at the price of reading,
+                        the rest at what the request paid for all it did not read
+
+A result is paid once when it comes, and again, cheaper, at each request that holds it. What leaving something out would
+have saved is this sum; that the agent would then have acted otherwise is not in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Hashable
+from typing import Any, Final, Literal, get_args
+
+import numpy as np
+import pandas as pd
+
+from budgetkit.budget.allocation import check_choice
+from budgetkit.lab.sessions.session import Session
+from budgetkit.plan.items import Floats, Ints
+from budgetkit.trace import Trace, iter_traces, usage_frame
+
+By = Literal["tool", "file", "server"]
+_SERVER: Final = re.compile(r"mcp__(.+?)__")
+_READS: Final = re.compile(r"read|view|open|cat", re.IGNORECASE)
+_PATHS: Final = ("file_path", "filePath", "path", "target_file", "notebook_path", "filename")
+
+
+def held(session: Session) -> pd.DataFrame:
+    """Say of each message for how many requests it was held, and what that cost.
+
+    Parameters
+    ----------
+    session : Session
+        A recorded session.
+
+    Returns
+    -------
+    DataFrame
+        One row a message: message, tokens (scaled as the session's own growth says), requests (that held it),
+        token_requests (their product) and cost (in US dollars; NaN where a price is not known).
+    """
+    trace = session.trace
+    sizes = np.round(trace.counts(session.count) * session.counted[1]).astype(np.int64)
+    usage = session.usage
+    rows = np.flatnonzero(usage["message_index"].notna().to_numpy() & ~usage["is_summary"].to_numpy(dtype=np.bool_))
+    places = usage["message_index"].iloc[rows].to_numpy(dtype=np.int64)
+    prompt = usage["context_tokens"].to_numpy(dtype=np.int64)[rows]
+    read = usage["cache_read_tokens"].to_numpy(dtype=np.int64)[rows]
+    read_price, rest_price = (prices[rows] for prices in session.input_prices)
+    gone = trace.gone
+    requests = np.zeros(len(sizes), dtype=np.int64)
+    cost = np.zeros(len(sizes))
+    edges = np.unique(gone[gone < len(sizes)])
+    # Between two compactions every message stands where it stands, so each stretch is a product of two lists.
+    for begin, end in zip([-1, *edges.tolist()], [*edges.tolist(), len(sizes)], strict=True):
+        at = np.flatnonzero((places > begin) & (places <= end))
+        if not len(at):
+            continue
+        there = np.flatnonzero((gone > begin + 1) & (np.arange(len(sizes)) < places[at[-1]]) & (gone >= end))
+        ends = max(0, session.unlogged) + np.cumsum(sizes[there])
+        # Where more is counted than was billed, all messages of the request shrink alike.
+        last = np.searchsorted(there, places[at], "left")
+        counted = np.where(last > 0, ends[np.maximum(last - 1, 0)], 0) if len(there) else np.zeros(len(at))
+        shrink = np.minimum(1.0, prompt[at] / np.maximum(counted, 1))
+        for message, end_of in zip(there.tolist(), ends.tolist(), strict=True):
+            is_held = places[at] > message
+            holding_at = at[is_held]
+            end_there = end_of * shrink[is_held]
+            size = int(sizes[message]) * shrink[is_held]
+            cheap = np.clip(read[holding_at] - (end_there - size), 0, size)
+            paid = cheap * read_price[holding_at] + (size - cheap) * rest_price[holding_at]
+            requests[message] += len(holding_at)
+            cost[message] += float(np.sum(paid))
+    frame = {
+        "message": np.arange(len(sizes)),
+        "tokens": sizes,
+        "requests": requests,
+        "token_requests": sizes * requests,
+        "cost": cost,
+    }
+    return pd.DataFrame(frame)
+
+
+def holding(session: Session, by: By = "tool") -> pd.DataFrame:
+    """Say which tools, files or MCP servers filled the prompts, how often they were used, and what leaving them saves.
+
+    Parameters
+    ----------
+    session : Session
+        A recorded session.
+    by : {"tool", "file", "server"}
+        Results by tool; files by path, of which those are listed that were read more than once; or MCP servers.
+
+    Returns
+    -------
+    DataFrame
+        One row each, the dearest first: its name, calls, tokens (of the results), token_requests (tokens times the
+        requests that held them), saved (what leaving it out would have saved, in US dollars; of a file, all reads
+        but the first; NaN where no price is known), and for tools and servers definitions (of its tools, in tokens;
+        missing where the log does not hold them) and deferred (what deferring these to their first call would have
+        saved).
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> table = holding(bk.Session(bk.load_trace("made-up-session")))
+    >>> table["tool"].tolist(), bool((table["saved"] > 0).all())
+    (['Read', 'Bash'], True)
+    """
+    check_choice("by", by, get_args(By))
+    sums = held(session)
+    names, calls = _named(session.trace, by)
+    sums["name"] = names
+    rows = sums[sums["name"].notna()]
+    if by == "file":
+        is_again = rows.duplicated("name")
+        repeated = rows.loc[is_again, "name"].unique()
+        rows = rows[rows["name"].isin(repeated)]
+        saved = rows["cost"].where(is_again[rows.index], 0.0)
+    else:
+        saved = rows["cost"]
+    table = rows.assign(saved=saved).groupby("name", sort=False)
+    frame = table.agg(
+        tokens=("tokens", "sum"),
+        token_requests=("token_requests", "sum"),
+        saved=("saved", lambda s: s.sum(skipna=False)),
+    )
+    frame.insert(0, "calls", [calls[str(name)] for name in frame.index])
+    if by != "file":
+        sizes = _definitions(session, by)
+        frame["definitions"] = pd.array([sizes.get(str(name)) for name in frame.index], dtype="Int64")
+        frame["deferred"] = [_deferred(session, size, str(name), by) for name, size in frame["definitions"].items()]
+    order = ["saved", "token_requests"] if frame["saved"].notna().any() else ["token_requests"]
+    return frame.sort_values(order, ascending=False, kind="stable").rename_axis(by).reset_index()
+
+
+def agents(source: str | os.PathLike[str]) -> pd.DataFrame:
+    """List the main line of a session and its sub-agents apart.
+
+    Parameters
+    ----------
+    source : path
+        A session's file.
+
+    Returns
+    -------
+    DataFrame
+        One row a line, the main one first: line (its name), side_chain, requests, prompt, read, written, answered (in
+        tokens) and cost (in US dollars; NaN where no price is known).
+    """
+    rows = []
+    for number, trace in enumerate(iter_traces(source)):
+        usage = usage_frame(trace)
+        if usage.empty:
+            continue
+        session = Session(trace)
+        totals = session.totals()
+        names = ("requests", "prompt", "read", "written", "answered", "cost")
+        row: dict[str, Any] = {"line": "main line" if number == 0 else trace.id}
+        row["side_chain"] = bool(usage["side_chain"].any()) or number > 0
+        rows.append(row | {name: totals[name] for name in names})
+    columns = ["line", "side_chain", "requests", "prompt", "read", "written", "answered", "cost"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _named(trace: Trace, by: By) -> tuple[list[str | None], dict[str, int]]:
+    """Name for each result what it belongs to, and count the calls of each."""
+    of: dict[Hashable, str] = {}
+    calls: dict[str, int] = {}
+    for message in trace.messages:
+        for call in message.tool_calls:
+            name = _name(call.name, call.arguments, by)
+            if name is not None:
+                of[call.id] = name
+                calls[name] = calls.get(name, 0) + 1
+    return [of.get(message.tool_call_id) if message.role == "tool" else None for message in trace.messages], calls
+
+
+def _name(tool: str, arguments: str, by: By) -> str | None:
+    if by == "tool":
+        return tool
+    if by == "server":
+        return _server(tool)
+    if not _READS.search(tool):
+        return None
+    try:
+        passed = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return None
+    paths = [passed.get(key) for key in _PATHS] if isinstance(passed, dict) else []
+    return next((path for path in paths if isinstance(path, str) and path), None)
+
+
+def _server(tool: str) -> str | None:
+    """Return the MCP server of a tool, as Claude Code and others name it; None for the program's own.
+
+    >>> _server("mcp__github__list_issues"), _server("Read")
+    ('github', None)
+    """
+    match = _SERVER.match(tool)
+    return match.group(1) if match else None
+
+
+def _definitions(session: Session, by: By) -> dict[str, int]:
+    """Return the tokens of the definitions that the log holds, by tool or by server."""
+    sizes: dict[str, int] = {}
+    count: Callable[[str], int] = session.count
+    for schema in session.trace.tools or ():
+        function = schema.get("function", schema) if isinstance(schema, dict) else {}
+        tool = str(function.get("name", ""))
+        name = tool if by == "tool" else _server(tool)
+        if name:
+            sizes[name] = sizes.get(name, 0) + round(count(json.dumps(schema)) * session.counted[1])
+    return sizes
+
+
+def _deferred(session: Session, size: Any, name: str, by: By) -> float:
+    """Return what a definition costs in the requests before the first call that needs it; NaN where it is not known."""
+    if pd.isna(size):
+        return float("nan")
+    messages = session.trace.messages
+    first = next(
+        (
+            place
+            for place, message in enumerate(messages)
+            if any(_name(call.name, call.arguments, by) == name for call in message.tool_calls)
+        ),
+        len(messages),
+    )
+    places = session.usage["message_index"].fillna(-1).to_numpy(dtype=np.int64)
+    read_price, _ = session.input_prices
+    before: Ints = np.flatnonzero((places >= 0) & (places < first))
+    prices: Floats = read_price[before]
+    return float(np.sum(int(size) * prices))
