@@ -61,7 +61,9 @@ def test_a_second_compaction_takes_the_first_summary_with_it(keep_head: int, rol
     rule = Compact((Trigger("tokens", 500),), keep_tail=100, keep_head=keep_head, keep_role=role, size=50)
     count = 40
     slots = Slots([100] * count, list(range(count)), [1] * count, [False] * count, [1] * count)
-    visits = [Visit(PruningContext(0, limit=10**9, window=1_000), [slot], slot + 1) for slot in range(count)]
+    visits = [
+        Visit(PruningContext(0, limit=10**9, window=1_000, usable=10**9), [slot], slot + 1) for slot in range(count)
+    ]
     kept = retain(slots, visits, rule)
     after = [size for size, number in zip(kept.tokens, kept.summaries, strict=True) if number]
     assert len(after) > 5
