@@ -159,13 +159,18 @@ def _sequence(raw: Raw, row: Format) -> list[dict[str, Any]]:
 def _steps(role: Any, parts: list[Sorted]) -> list[dict[str, Any]]:
     early: list[dict[str, Any]] = []
     steps: list[list[Sorted]] = [[]]
+    has_call = False  # in any step
+    has_result = False  # in the last one
     for kind, value in parts:
-        if kind == "result" and not any(each == "call" for step in steps for each, _ in step):
+        if kind == "result" and not has_call:
             early.append(value)
             continue
-        if kind != "result" and kind != "call" and any(each == "result" for each, _ in steps[-1]):
+        if kind != "result" and kind != "call" and has_result:
             steps.append([])
+            has_result = False
         steps[-1].append((kind, value))
+        has_call = has_call or kind == "call"
+        has_result = has_result or kind == "result"
     made = early + [message for step in steps if step for message in _step(role, step)]
     return made or [{"role": role, "content": None}]
 

@@ -246,7 +246,7 @@ def _opened(source: Source) -> Any:
     if len(path.parts) == 1 and not path.suffix:
         told = f"no trace {brief(str(source))}; shipped are {shipped}"
         raise ValueError(f"{told}; use one of these, or the path of a file")
-    found = "that is a folder" if path.is_dir() else "there is none"
+    found = "that is a folder" if path.is_dir() else "that is no file" if path.exists() else "there is none"
     told = f"a trace file {one_line(str(path))} was asked for; {found}"
     raise FileNotFoundError(f"{told}; correct the path, or use one of {shipped}")
 

@@ -77,7 +77,8 @@ def _readable(table: Iterator[dict[str, Any]], name: str) -> Iterator[dict[str, 
     except MemoryError:
         raise ValueError(f"{name}: a table that does not fit into the memory; give a part of it") from None
     except Exception as error:  # each library has its own for a broken file
-        raise ValueError(f"{name}: no table that can be read; {one_line(str(error))}; save it again") from None
+        reason = one_line(str(error)) or type(error).__name__
+        raise ValueError(f"{name}: no table that can be read; {reason}; save it again") from None
 
 
 def _counted(table: Iterator[dict[str, Any]], outflow: Outflow) -> Iterator[dict[str, Any]]:

@@ -14,7 +14,7 @@ from budgetkit.trace.jsonl import Numbered
 
 _AIDER = re.compile(r"^# aider chat started at (.*)$", re.MULTILINE)
 _CURSOR = re.compile(r"^_Exported on .* from Cursor.*_\s*$", re.MULTILINE)
-_CURSOR_TURN = re.compile(r"^(?:---\s*\n+)?\*\*(User|Cursor)\*\*[ \t]*$", re.MULTILINE)
+_CURSOR_TURN = re.compile(r"^(?:---\s*\n)?\*\*(User|Cursor)\*\*[ \t]*$", re.MULTILINE)
 
 _USERS = "user|human|you|me|customer"
 _NAMES = f"{_USERS}|assistant|ai|bot|agent|chatgpt|gpt|claude|gemini|codex|(?:github )?copilot|model|system"
@@ -38,7 +38,8 @@ def read(text: str, name: str) -> list[Numbered] | None:
     """Read a text as conversations; None for a text that names no speaker."""
     if _AIDER.match(text.lstrip()):
         return _aider(text)
-    if (exported := _CURSOR.search(text, 0, 2_000)) is not None:
+    exported = _CURSOR.search(text, 0, 2_000)
+    if exported is not None and _CURSOR_TURN.search(text, exported.end()) is not None:
         conversation = _said(text[exported.end() :], _CURSOR_TURN, "cursor")
         return [(1, {"title": text.splitlines()[0].strip("# "), **conversation})]
     if (copied := _copied_from_copilot(text)) is not None:
@@ -83,20 +84,29 @@ def _said(text: str, turn: re.Pattern[str], format: str, user: str = "") -> dict
 def _aider(text: str) -> list[Numbered]:
     """Read Aider's history: "####" is the user, ">" Aider's own output, which is left out; the rest is the model."""
     starts = [*_AIDER.finditer(text)]
-    ends = [each.start() for each in starts[1:]] + [len(text)]
+    ends = [start.start() for start in starts[1:]] + [len(text)]
     found: list[Numbered] = []
+    number = 1  # the line that a session begins on
+    counted_to = 0
     for start, end in zip(starts, ends, strict=True):
-        messages: list[dict[str, str]] = []
+        number += text.count("\n", counted_to, start.start())
+        counted_to = start.start()
         lines = text[start.end() : end].splitlines()
-        for line in (each for each in lines if not each.startswith(">")):
+
+        # Lines of one speaker are put together at the end: to lengthen a text line by line takes its length each time.
+        spoken: list[tuple[str, list[str]]] = []
+        for line in lines:
+            if line.startswith(">"):
+                continue
             role = "user" if line.startswith("#### ") else "assistant"
-            if messages and (messages[-1]["role"] == role or not line.strip()):
-                messages[-1]["content"] += "\n" + line.removeprefix("#### ")
+            if spoken and (spoken[-1][0] == role or not line.strip()):
+                spoken[-1][1].append(line.removeprefix("#### "))
             elif line.strip():
-                messages.append({"role": role, "content": line.removeprefix("#### ")})
-        said = [{**message, "content": message["content"].strip()} for message in messages]
+                spoken.append((role, [line.removeprefix("#### ")]))
+        messages = [{"role": role, "content": "\n".join(texts).strip()} for role, texts in spoken]
+
         aside = sum(line.startswith(">") for line in lines)
-        told = filled(warnings=[f"{aside:,} lines of Aider's own output are left out"] if aside else [])
-        number = text.count("\n", 0, start.start()) + 1
-        found.append((number, {"id": start[1].strip(), "messages": said, "format": "aider", **told}))
-    return [each for each in found if each[1]["messages"]] or found
+        warnings = [f"{aside:,} lines of Aider's own output are left out"] if aside else []
+        conversation = {"id": start[1].strip(), "messages": messages, "format": "aider", **filled(warnings=warnings)}
+        found.append((number, conversation))
+    return [numbered for numbered in found if numbered[1]["messages"]] or found
