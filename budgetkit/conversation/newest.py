@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any
 
 from budgetkit.conversation.reading import is_plain
+from budgetkit.counters.given import checked
 from budgetkit.message import SYSTEM_ROLES, Message
 from budgetkit.pruning.dropping import StartOn
 from budgetkit.requests import Framing
@@ -136,10 +137,11 @@ def _counted(units: Sequence[int], size: Callable[[Sequence[int]], list[int]]) -
 
 def _sizing(units: _Units, count: Count, framing: Framing) -> Callable[[Sequence[int]], list[int]]:
     """Return what counts units: a plain one is its text and what a message of its speaker costs beyond it."""
-    beyond = {role: fixed + sum(map(count, texts)) for role, (fixed, texts) in _beyond(framing).items()}
+    counter = checked(count)
+    beyond = {role: fixed + sum(map(counter, texts)) for role, (fixed, texts) in _beyond(framing).items()}
     raws, roles, ends = units.raws, units.roles, units.ends
     texts = units.texts if beyond else [None] * len(raws)
-    many = getattr(count, "many", None) or (lambda texts: [*map(count, texts)])
+    many = counter.many
 
     def size(here: Sequence[int]) -> list[int]:
         said = [texts[start] for start in here]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from budgetkit.budget.amounts import check_tokens
 from budgetkit.counters.basis import Basis
 
-__all__ = ["FunctionCounter"]
+__all__ = ["FunctionCounter", "checked"]
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -52,6 +53,15 @@ class FunctionCounter:
     def many(self, texts: Sequence[str]) -> list[int]:
         """Count several texts, in tokens each."""
         return [self(text) for text in texts]
+
+
+def checked(count: Callable[[str], int]) -> Any:
+    """Return a counter as it is, and a function as a counter that refuses what is no number of tokens.
+
+    >>> checked(len).many(["Hello"])
+    [5]
+    """
+    return count if hasattr(count, "many") else FunctionCounter(count)
 
 
 def function_name(function: Callable[[str], int]) -> str:

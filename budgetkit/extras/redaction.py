@@ -27,6 +27,7 @@ from budgetkit.trace.provider_usage import usage_frame
 
 Count = Callable[[str], int]
 _NAMED: Final = ("properties", "patternProperties", "dependentRequired", "$defs", "definitions")
+_DETAILS: Final = ("auto", "low", "high", "original")  # any other is somebody's own word
 _VALUES: Final = ("default", "const", "enum", "example", "examples")
 
 
@@ -172,7 +173,8 @@ class _Redaction:
         shown = {}
         for image in Message({"role": "user", "content": [part]}).images:
             width, height = sized(image) or (None, None)
-            shown = {"detail": image.detail} | ({"width": width, "height": height} if width else {})
+            detail = image.detail if image.detail in _DETAILS else "auto"
+            shown = {"detail": detail} | ({"width": width, "height": height} if width else {})
         return {"type": self.known(part.get("type"))} | texts | shown
 
     def _call(self, call: Mapping[str, Any]) -> dict[str, Any]:

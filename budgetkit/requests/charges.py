@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from budgetkit.counters import count_of
+from budgetkit.counters.given import checked
 
 Count = Callable[[str], int] | str
 
@@ -52,10 +53,8 @@ def sizes(charges: Sequence[Charge], count: Count) -> list[int]:
     >>> sizes([Charge("message", "user", ("Hello world",), 4), Charge("framing", "request", fixed=3)], len)
     [15, 3]
     """
-    count = count_of(count)
     texts = [text for charge in charges for text in (*charge.texts, *charge.without)]
-    many = getattr(count, "many", None)
-    counted = iter(many(texts) if many is not None else [count(text) for text in texts])
+    counted = iter(checked(count_of(count)).many(texts))
     found = []
     for charge in charges:
         tokens = sum(next(counted) for _ in charge.texts) - sum(next(counted) for _ in charge.without)

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from typing import Final, Literal, NamedTuple, get_args
 
+from budgetkit.budget.amounts import MOST_TOKENS
 from budgetkit.budget.old_names import renamed
 from budgetkit.budget.quoting import brief
 from budgetkit.counters import count_of
+from budgetkit.counters.given import checked
 from budgetkit.models import Model
 from budgetkit.truncation.boundaries import Boundaries, By
 from budgetkit.truncation.measures import Count, Measure, measured
@@ -89,7 +91,7 @@ def truncate(
     '[...]\nsecond line\nthird line'
     """
     _check(limit, keep, by, marker_at)
-    count = count_of(counter)
+    count = checked(count_of(counter))
     measure = measured(text, count)
     if measure.fits(limit, keep != "tail", keep != "head"):
         return text
@@ -194,9 +196,10 @@ class _Cut(NamedTuple):
 
 
 def _check(limit: int, keep: str, by: str, marker_at: str) -> None:
-    if type(limit) is not int or limit < 0:
+    if type(limit) is not int or not 0 <= limit <= MOST_TOKENS:
+        allowed = f"at most {MOST_TOKENS:,}" if type(limit) is int and limit > 0 else "at least 0"
         raise ValueError(
-            f"a limit of {brief(limit)} tokens was asked for; a limit is a whole number of at least 0; give one"
+            f"a limit of {brief(limit)} tokens was asked for; a limit is a whole number of {allowed}; give one"
         )
     for (parameter, choices), value in zip(_CHOICES.items(), (keep, by, marker_at), strict=True):
         if value not in choices:

@@ -124,3 +124,43 @@ def test_importance_of_a_line_may_be_a_number_of_numpy() -> None:
     line = bk.Allocation("a", importance=np.int64(7))  # type: ignore[arg-type]
     assert line == bk.Allocation("a", importance=7)
     assert type(line.importance) is int
+
+
+BODY: dict[str, Any] = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Why is it so?"}]}
+
+
+def conversed(conversation: bk.Conversation) -> object:
+    conversation.add(BODY["messages"][0])
+    return conversation.request()
+
+
+NO_TOKENS = {name: STRANGE[name] for name in ("None", "nan", "inf", "-1", "10**400", "'x'", "3.5", "True")}
+COUNTING: dict[str, Callable[[Any], object]] = {
+    "counter": lambda count: bk.counter(count)("Why?"),
+    "demand": lambda count: bk.load_trace("support-chat").demand(count),
+    "truncate": lambda count: bk.truncate("Why is it so? " * 9, 20, count),
+    "trim": lambda count: bk.trim(BODY["messages"], 1_000, counter=count),
+    "framing": lambda count: bk.Framing().messages(BODY["messages"], count),
+    "Conversation": lambda count: conversed(bk.Conversation(bk.presets.chat(1_000), counter=count)),
+}
+
+
+@pytest.mark.parametrize(
+    "number", [None, float("nan"), float("inf"), -1, 10**400, "x", 1.5, True], ids=lambda value: repr(value)[:9]
+)
+@pytest.mark.parametrize("call", COUNTING.values(), ids=COUNTING)
+def test_a_counter_that_returns_no_number_of_tokens_is_refused_by_name(
+    call: Callable[[Any], object], number: Any
+) -> None:
+    """In 0.2.0 None and NaN ended in Python's own words, and -1 was counted."""
+
+    def mine(text: str) -> Any:
+        return number
+
+    with pytest.raises((TypeError, ValueError), match=r"what mine \(a function, line \d+\) counts is .*tokens are"):
+        call(mine)
+
+
+def test_a_limit_beyond_all_tokens_is_refused_in_words() -> None:
+    with pytest.raises(ValueError, match=r"about 400 digits tokens was asked for; a limit is .* at most"):
+        bk.truncate("Why?", 10**400, "o200k_base")

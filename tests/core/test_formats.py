@@ -11,8 +11,10 @@ import gzip
 import io
 import json
 import lzma
+import os
 import sys
 import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ import pandas as pd
 import pytest
 
 import budgetkit as bk
+from budgetkit.extras.shell.inputs import budget_of
 from budgetkit.requests.formats import formats, label
 from budgetkit.trace import Trace, list_traces, messages_of, usage_frame
 
@@ -928,3 +931,49 @@ def test_a_session_whose_last_line_is_still_being_written_is_read() -> None:
     (trace,) = bk.load_traces(file(written, "events.jsonl"))
     assert told(trace).said == WHOLE[1:]
     assert "lines that cannot be read as JSON are left out: 1, line 9" in trace.warnings
+
+
+SAID = {"messages": [{"role": "user", "content": "Hi"}]}
+
+
+@pytest.mark.parametrize("value", [[], {}, {"a": 1}, 5, None, [[1]]], ids=repr)
+@pytest.mark.parametrize("field", ["format", "warnings"])
+def test_a_field_of_ours_that_a_foreign_file_fills_otherwise_is_read_over(field: str, value: Any) -> None:
+    """In 0.2.0 such a file ended in Python's own words."""
+    (trace,) = load({**SAID, field: value})
+    assert [message.text for message in trace.messages] == ["Hi"]
+    assert trace.warnings == ()
+
+
+def test_a_container_in_a_container_is_opened_to_a_bound() -> None:
+    """Gzip in gzip was an error of zlib's; too deep is refused in one sentence."""
+    packed = gzip.compress(gzip.compress(json.dumps(SAID).encode()))
+    assert [trace.messages[0].text for trace in bk.load_traces(file(packed, "chat.json.gz"))] == ["Hi"]
+    with pytest.raises(ValueError, match="a container within 3 others; a conversation needs one; unpack it"):
+        bk.load_traces(file(gzip.compress(gzip.compress(packed)), "chat.json.gz"))
+
+
+def test_a_table_for_which_there_is_no_memory_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sentence had a hole where the library's own should have stood: "; ; save it again"."""
+    from budgetkit.trace import tables
+
+    for error, sentence in ((MemoryError(), "does not fit into the memory"), (OSError(), "read; OSError; save it")):
+
+        def broken(error: Exception = error) -> Iterator[Any]:
+            yield {"role": "user", "content": "Hi"}
+            raise error
+
+        monkeypatch.setattr(tables, "_excel", lambda *_, **__: broken())
+        with pytest.raises(ValueError, match=sentence):
+            list(tables.rows(b"", "excel", "chat.xlsx", None))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with a name")
+def test_a_pipe_with_a_name_is_refused_as_what_it_is(tmp_path: Path) -> None:
+    """In 0.2.0 it was "not there"; to open it would wait for ever."""
+    pipe = tmp_path / "chat.jsonl"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="that is no file"):
+        bk.load_traces(pipe)
+    with pytest.raises(ValueError, match="that is no file"):
+        budget_of(str(pipe), None, None)

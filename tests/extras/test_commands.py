@@ -62,6 +62,15 @@ def test_a_text_is_counted_as_the_library_counts_it(capsys: Captured, tmp_path: 
     assert found["tokens"] == {"gpt-4o": bk.counter("gpt-4o")(text), "chars/4": bk.counter("chars/4")(text)}
 
 
+@pytest.mark.parametrize("option", ["-m", "--model"])
+def test_a_model_is_named_as_in_every_other_command(capsys: Captured, option: str) -> None:
+    assert run(["count", "-t", "Hello world", option, "gpt-4o"]) == 0
+    assert capsys.readouterr().out == "2 tokens (gpt-4o)\n"
+    found = data(capsys, "count", "-t", "Hello world", "-c", "chars/4", option, "gpt-4o")
+    assert found["tokens"] == {"chars/4": 2, "gpt-4o": 2}
+    assert run(["count", "-t", "Hello world", option, "gtp-4o"]) == 2
+
+
 def test_standard_input_is_counted_where_no_file_is_named() -> None:
     assert budgetkit("count", given=b"Hello world").stdout == b"2 tokens (o200k_base)\n"
     assert budgetkit("count", "-", given=b"Hello world").stdout == b"2 tokens (o200k_base)\n"

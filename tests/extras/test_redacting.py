@@ -82,6 +82,18 @@ def test_nothing_that_names_anybody_is_left() -> None:
     assert [secret for secret in SECRETS if secret.casefold() in shown.casefold()] == []
 
 
+def test_an_images_detail_is_a_word_of_the_format_or_none() -> None:
+    """In 0.2.0 whatever stood there was passed on."""
+
+    def shown(detail: str) -> Any:
+        part = {"type": "image_url", "image_url": {"url": "invoice", "detail": detail}}
+        trace = bk.Trace("mine", (bk.Message({"role": "user", "content": [part]}),))
+        return bk.redact(trace, EXACT).messages[0].raw["content"][0]
+
+    assert shown("the invoice of Ms. Okafor") == {"type": "image_url", "detail": "auto"}
+    assert shown("low")["detail"] == "low", "it has its own price"
+
+
 def test_a_call_keeps_its_result_and_names_agree_wherever_they_stand() -> None:
     shown = bk.redact(TRACE, EXACT)
     calls, results = shown.messages[2].tool_calls, shown.messages[3:5]

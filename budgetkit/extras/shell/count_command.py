@@ -17,13 +17,22 @@ from budgetkit.extras.shell.texts import PIPE, text_of
 @click.argument("files", nargs=-1)
 @click.option("-t", "--text", "texts", multiple=True, help="A text itself; may be given several times.")
 @click.option("-c", "--counter", "names", multiple=True, help="A model, an encoding, chars/4 ...; several compare.")
+@click.option("-m", "--model", "models", multiple=True, help="A model, whose own counter counts.")
 @click.option("--as", "kind", type=click.Choice(["text", "request", "conversation"]), default="text", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(files: tuple[str, ...], texts: tuple[str, ...], names: tuple[str, ...], kind: str, as_json: bool) -> None:
+def command(
+    files: tuple[str, ...],
+    texts: tuple[str, ...],
+    names: tuple[str, ...],
+    models: tuple[str, ...],
+    kind: str,
+    as_json: bool,
+) -> None:
     """Count the tokens of texts, files, conversations or a request.
 
     A request is the JSON body that is sent to a provider: messages, tools and framing count as they are billed.
     """
+    names = (*names, *models)
     if kind == "request":
         return _requests(files or (PIPE,), names, as_json)
     counters = [counter(name) for name in names or ("o200k_base",)]

@@ -38,7 +38,8 @@ def budget_of(given: str, window: int | None, model: str | None, trace: Trace | 
     if given == PIPE:
         return any_budget(text_of(given), model, window)
     if not Path(given).expanduser().is_file():
-        raise ValueError(f"no budget {brief(given)}; there is no such file; presets are {quoted(PRESETS)}; give one")
+        problem = "that is no file" if Path(given).expanduser().exists() else "there is no such file"
+        raise ValueError(f"no budget {brief(given)}; {problem}; presets are {quoted(PRESETS)}; give one")
     return any_budget(Path(given), model, window)
 
 
