@@ -107,6 +107,37 @@ class Plan:
         """Tokens granted to sections without a cap."""
         return sum(g.granted for g in self.grants if self.budget.caps[g.section] is None)
 
+    @property
+    def diagnostics(self) -> dict[str, int | dict[str, int]]:
+        """What went where, in one call, by the names of anchor's document (004).
+
+        ``token_usage_by_source`` has the tokens of each section that has some, ``shared_pool_usage`` those of sections
+        without a cap, ``budget_overflow_by_source`` the number of items that left for their section's cap, and
+        ``window_overflow_by_source`` of those that left because window or pool were full. A plan of numbers has no
+        items, and counts tokens there.
+
+        Examples
+        --------
+        >>> from budgetkit.budget import Allocation, Budget
+        >>> from budgetkit.plan import allocate
+        >>> budget = Budget(1_000, (), [Allocation("retrieval", 300), Allocation("memory")])
+        >>> allocate(budget, {"retrieval": 500, "memory": 100}).diagnostics["budget_overflow_by_source"]
+        {'retrieval': 200}
+        """
+        overflow: dict[bool, dict[str, int]] = {True: {}, False: {}}
+        for loss in self.losses:
+            by_section = overflow[loss.reason == OVER_CAP]
+            lost = loss.items if len(self.decisions) else loss.tokens
+            if lost:
+                section = loss.allocation.section
+                by_section[section] = by_section.get(section, 0) + lost
+        return {
+            "token_usage_by_source": {grant.section: grant.granted for grant in self.grants if grant.granted},
+            "shared_pool_usage": self.shared_pool_use,
+            "budget_overflow_by_source": overflow[True],
+            "window_overflow_by_source": overflow[False],
+        }
+
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """Sentences on what is lost, what cannot be, and what would mend it; the most tokens first."""

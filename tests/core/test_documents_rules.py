@@ -217,3 +217,39 @@ def test_sources_that_nobody_declared_compete_for_the_pool_by_priority_and_score
     assert kept_tokens(budget, weak, strong) == [0, 40]
     urgent = bk.Item("memory", 40, 0.1, importance=9)
     assert kept_tokens(budget, urgent, strong) == [40, 0]
+
+
+def test_anchors_diagnostics_in_one_call() -> None:
+    """004: tokens by source, use of the shared pool, and items dropped because a source exceeded its cap."""
+    budget = presets.token_budget(8_192, [SYSTEM, {**RETRIEVAL, "overflow_strategy": "truncate"}], 1_200)
+    retrieved = [bk.Item("retrieval", 400, score) for score in (0.9, 0.8, 0.7)]
+    too_many = [bk.Item("retrieval", 1_200, score) for score in (0.6, 0.5, 0.4)]
+    plan = bk.fit(budget, [bk.Item("system", 45), *retrieved, *too_many, bk.Item("memory", 300)])
+    assert plan.diagnostics == {
+        "token_usage_by_source": {"system": 45, "retrieval": 2_400, "memory": 300},
+        "shared_pool_usage": 300,
+        "budget_overflow_by_source": {"retrieval": 2},
+        "window_overflow_by_source": {},
+    }
+
+
+def test_a_full_window_is_told_apart_from_a_cap_in_the_diagnostics() -> None:
+    """004: both are tracked, and apart."""
+    budget = bk.Budget(100, (), [bk.Allocation("system", 50), bk.Allocation("memory")])
+    items = [bk.Item("system", 40), bk.Item("system", 40), bk.Item("memory", 40), bk.Item("memory", 40)]
+    diagnostics = bk.fit(budget, items).diagnostics
+    assert diagnostics["budget_overflow_by_source"] == {"system": 1}
+    assert diagnostics["window_overflow_by_source"] == {"memory": 1}
+
+
+@pytest.mark.parametrize("demand", [500, 700, 900])
+def test_a_required_section_over_its_cap_is_the_same_everywhere(demand: int) -> None:
+    """In 0.2.0 allocate said 500, fit 700 and build 500."""
+    lines = [bk.Allocation("system", 500, required=True), bk.Allocation("history")]
+    budget = bk.Budget(2_000, (), lines)
+    allocated = bk.allocate(budget, {"system": demand})["system"].granted
+    assert allocated == bk.fit(budget, [bk.Item("system", demand)])["system"].granted == demand
+    text = "so " * (demand // 2)
+    built = bk.build(budget, system=text, counter="words/1")
+    assert built.plan["system"].granted == built.plan["system"].demand
+    assert built.messages[0]["content"] == text
