@@ -54,9 +54,13 @@ RETURNING: Mapping[str, bk.policies.Policy] = {
     "nine tenths brought back": bk.policies.BringBack(share=bk.Share("0.9")),
 }
 SPLITS = 10
+KNOWN_SPLITS = 4
 FILLED = 40  # windows of each kind
 ALLOWED = 1.5
 LEAST_FORETOLD = 0.88
+MOST_BESIDE, MOST_ALONE, LONG = 2.9, 2.0, 30  # factors of a band: at the end beside others; alone after so many turns
+KNOWN_WINDOWS = (4_096, 32_000, 128_000)
+MOST_KNOWN = 0.07  # of windows of a kind that is known, where 5 % is promised
 
 
 def main() -> int:
@@ -74,6 +78,7 @@ def main() -> int:
     promises = [*gains(asked.runs), *windows(found), *reserves(found)]
     promises += [] if errors is None else means(errors)
     buffer_promises, buffer_page = ([], []) if errors is None else buffers(errors)
+    promises += [] if errors is None else known_kinds(errors)
     forecast_promises, forecast_page = forecasts(found)
     promises += [*buffer_promises, *forecast_promises]
 
@@ -146,6 +151,40 @@ def overflows(errors: pd.DataFrame) -> Iterator[dict[str, object]]:
                         filled_over(part, window, share, random) for part in (others[alike], others[~alike])
                     )
                     yield row | {"observed": seen, "others": unseen}
+
+
+def known_kinds(errors: pd.DataFrame) -> Iterator[Promised]:
+    """Ask half of the sources for the buffer of a kind that they have, and fill windows with others of that kind."""
+    sources = errors["source"].unique()
+    for name, rows in errors.groupby("counter", sort=False):
+        for window in KNOWN_WINDOWS:
+            over, shares, needs = [], [], []
+            for split in range(KNOWN_SPLITS):
+                random = np.random.default_rng(split)
+                taken = set(random.permutation(sources)[: len(sources) // 2])
+                is_mine = rows["source"].isin(taken)
+                asked: dict[tuple[str, str], accuracy.Buffer] = {}
+                known = set(zip(rows.loc[is_mine, "class"], rows.loc[is_mine, "language"], strict=True))
+                for key, texts in rows[~is_mine].groupby(["class", "language", "source"], sort=False):
+                    kind = (str(key[0]), str(key[1]))
+                    if kind not in known:
+                        continue
+                    if kind not in asked:
+                        asked[kind] = accuracy.buffer_for(rows[is_mine], window, RISKS[0], seed=split, kinds=kind)
+                    share = asked[kind].share
+                    over.append(np.mean([_overflows(texts, window, share, random) for _ in range(FILLED)]))
+                    shares.append(share)
+                    needs.append(asked[kind].needed)
+            if not over:
+                continue
+            yield Promised(
+                promise=f"buffer_for a kind that is known, {name}, a window of {window:,}: it overflows",
+                promised=f"at most {100 * RISKS[0]:g} %",
+                observed=float(np.mean(over)),
+                width=f"{100 * np.mean(shares):.1f} % held back, {100 * np.mean(needs):.1f} % needed",
+                n=len(over),
+                is_kept=bool(np.mean(over) <= MOST_KNOWN),
+            )
 
 
 def filled_over(errors: pd.DataFrame, window: int, share: float, random: np.random.Generator) -> float:
@@ -290,7 +329,8 @@ def forecasts(sources: dict[str, list[bk.Trace]]) -> tuple[list[Promised], list[
         row["held, width learned on the other sources"] = f"{100 * float(np.concatenate(learned).mean()):.0f} %"
         row |= _errors(group)
         shown.append(row)
-        foretold = group[group["notice"] == ""]
+        if not len(foretold := group[group["notice"] == ""]):
+            continue
         by_source = foretold.groupby("source")["inside 1.0"].mean()
         width = float(foretold["width"].median())
         bursts = len(group) - len(foretold)
@@ -301,7 +341,7 @@ def forecasts(sources: dict[str, list[bk.Trace]]) -> tuple[list[Promised], list[
                 observed=float(by_source.mean()),
                 width=f"a factor of {width:.1f}",
                 n=len(foretold),
-                is_kept=bool(by_source.mean() >= LEAST_FORETOLD),
+                is_kept=bool(by_source.mean() >= LEAST_FORETOLD and width <= _MOST_WIDE.get((at, told), np.inf)),
             )
         )
     each = [
@@ -329,6 +369,12 @@ def forecasts(sources: dict[str, list[bk.Trace]]) -> tuple[list[Promised], list[
     ]
 
 
+_MOST_WIDE: Mapping[tuple[str, str], float] = {
+    ("the end", "others too"): MOST_BESIDE,
+    (f"the end, {LONG} turns seen", "its own turns"): MOST_ALONE,
+}
+
+
 def _errors(group: pd.DataFrame) -> dict[str, str]:
     middle, line = group["middle"].median(), group["line"].median()
     return {
@@ -348,10 +394,13 @@ def _held_by_others(others: pd.DataFrame, group: pd.DataFrame, source: str, widt
 def _forecast(source: str, opening: int, sizes: np.ndarray, others: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
     if len(sizes) < 6:
         return
-    seen = max(2, len(sizes) // 3)
-    start, known = opening + int(sizes[:seen].sum()), sizes[:seen]
-    beside = pace_beside(known, others)
-    for at, part in (("a quarter", 0.25), ("half", 0.5), ("the end", 1.0)):
+    places = [(max(2, len(sizes) // 3), "a quarter", 0.25), (max(2, len(sizes) // 3), "half", 0.5)]
+    places.append((max(2, len(sizes) // 3), "the end", 1.0))
+    if len(sizes) >= LONG + LONG // 3:
+        places.append((LONG, f"the end, {LONG} turns seen", 1.0))
+    for seen, at, part in places:
+        start, known = opening + int(sizes[:seen].sum()), sizes[:seen]
+        beside = None if seen == LONG and at.endswith("seen") else pace_beside(known, others)
         turns = max(1, round((len(sizes) - seen) * part))
         truth = start + int(sizes[seen : seen + turns].sum())
         line = abs(float(straight_line(known, turns, start)[-1]) / truth - 1)

@@ -23,6 +23,8 @@ HELD_OUT = (8, 15, 30)
 SETTINGS = 20
 MOST_CLAIMS, LEAST_COVERED, LEAST_SEEN = 0.033, 0.93, 0.85
 LEAST_MEANS = 0.68
+MOST_CUT = 0.051  # of the next conversations, where 5 % is promised
+DRAWN = 2_000  # times that conversations are drawn for a window
 ROUNDS = 60  # splits of the conversations of a folder
 SLACK = 1.2  # times the risk: what a mean over few splits may differ by
 
@@ -111,18 +113,21 @@ def windows(sources: Mapping[str, Sequence[bk.Trace]]) -> Iterator[Promised]:
         if len(sizes) < seen + 20:
             continue
         cut, wide = [], []
-        for split in range(ROUNDS):
+        for split in range(DRAWN):
             order = np.random.default_rng(split).permutation(sizes)
-            found = _window(order[:seen])
-            cut.append(float((order[seen:] > found).mean()))
-            wide.append(found / max(1.0, float(np.quantile(order[seen:], 1 - RISK))))
+            window = float(upper(order[:seen].tolist(), RISK) or 0)
+            # Some of the windows are asked of `solve` itself; a draw takes far less than a search.
+            if split < ROUNDS and window != _window(order[:seen]):
+                raise AssertionError(f"solve finds another window than {window:,.0f}")
+            cut.append(float((order[seen:] > window).mean()))
+            wide.append(window / max(1.0, float(np.quantile(order[seen:], 1 - RISK))))
         yield Promised(
             promise=f"solve on {seen} conversations: others are cut",
             promised=f"at most {100 * RISK:g} %",
             observed=float(np.mean(cut)),
             width=f"{np.median(wide):.2f} x what they need",
-            n=ROUNDS,
-            is_kept=float(np.mean(cut)) <= SLACK * RISK,
+            n=DRAWN,
+            is_kept=float(np.mean(cut)) <= MOST_CUT,
         )
 
 
@@ -131,8 +136,7 @@ def _window(sizes: Floats) -> int:
     budget = bk.Budget(1_000, [], [bk.Allocation("history")])
     demands = [pd.DataFrame({"history": [int(size)]}) for size in sizes]
     solution = bk.solve(demands, budget, "window", bk.deciding.cut_at_most(RISK))
-    assert solution.value is not None and solution.value == upper(sizes.tolist(), RISK)
-    return solution.value
+    return solution.value or 0
 
 
 def reserves(sources: Mapping[str, Sequence[bk.Trace]]) -> Iterator[Promised]:

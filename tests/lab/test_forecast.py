@@ -221,12 +221,32 @@ def test_beside_others_of_its_kind_a_conversation_is_foretold_a_fifth_nearer_tha
     assert np.mean(held) >= 0.85
 
 
+@pytest.mark.parametrize("spread", [0.05, 0.5])
+def test_from_nine_others_on_the_band_is_as_wide_as_they_went_on_apart(spread: float) -> None:
+    """The width was one that other kinds of conversations have: too wide for those alike, too narrow for the rest."""
+    random = np.random.default_rng(5)
+    held, wide = [], []
+    for _ in range(200):
+        levels = np.exp(random.normal(5, spread, (21, 1)))
+        first = np.exp(random.normal(5, 0.1, (21, 3)))
+        known = [row.astype(int) for row in np.hstack((first, levels * np.exp(random.normal(0, 0.1, (21, 9)))))]
+        pace = pace_beside(known[0][:3], known[1:])
+        assert pace is not None and pace.is_whole
+        low, high = np.quantile(paths(known[0][:3], 9, samples=300, pace=pace)[:, -1], (0.05, 0.95))
+        held.append(low <= known[0][3:].sum() <= high)
+        wide.append(high / low)
+    assert np.mean(held) >= 0.86
+    assert np.median(wide) <= np.exp(2 * 1.645 * (spread + 0.15))
+    of_eight = pace_beside(known[0][:3], known[1:9])
+    assert of_eight is not None and not of_eight.is_whole
+
+
 def test_others_count_as_much_as_they_are_alike() -> None:
     """Turns that never change within a conversation say all about it; where all are alike, the others do."""
     apart = [[size] * 5 for size in (10, 100, 1_000, 10_000, 100_000)]
-    assert pace_beside([50], apart) == (1.0, 0.4)
+    assert pace_beside([50], apart) == (1.0, 0.4, False)
     alike = [[50, 100, 100]] * 5
-    assert pace_beside([50], alike) == pytest.approx((2.0, 0.4))
+    assert pace_beside([50], alike) == pytest.approx((2.0, 0.4, False))
 
 
 @given(st.lists(st.lists(st.integers(0, 10**6), max_size=9), max_size=9), SIZES)
@@ -235,7 +255,8 @@ def test_whatever_the_others_are_a_pace_is_a_number_above_nothing(others: list[l
     few = sum(len(other) > 1 for other in others) < 5
     if few or not any(sizes):
         assert pace is None
-    assert pace is None or (pace[0] > 0 and 0.4 <= pace[1] < np.inf)
+    assert pace is None or (pace.middle > 0 and 0 <= pace.spread < np.inf)
+    assert pace is None or pace.is_whole or pace.spread >= 0.4
     assert 0 <= own_pace(sizes)[1] < np.inf
 
 

@@ -15,19 +15,22 @@ of seven of these sources, a third, ten or thirty turns seen. The eighth is one 
 come in bursts; no band that tells anything holds such a one, and :func:`notice` says so.
 
 Where five or more other conversations of the same kind are known, :func:`pace_beside` says around which pace it lies,
-and how closely: a few turns say less about what comes than how such conversations went on. Others that do not resemble
-the turns seen are left out.
+and how closely: a few turns say less about what comes than how such conversations went on. From nine of them on that
+go on after as many turns, how far each lay from what the others say of it is the measure (:mod:`budgetkit.promise`),
+and nothing of it was learned elsewhere. Others that do not resemble the turns seen are left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from budgetkit.budget.amounts import check_tokens
 from budgetkit.plan.items import Floats, Ints
+from budgetkit.promise import upper
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _DROP = 0.25
@@ -37,7 +40,18 @@ _UNLIKE = 3.0  # standard deviations between the mean turn seen and those of oth
 _BURST, _LEAST_TURNS = 1.0, 6  # standard deviation of turns over their mean, of so many turns at least
 _CHANGE = 0.16  # the same of a conversation whose mean turn is known
 _ENOUGH = 5  # other conversations of the kind
-Pace = tuple[float, float]  # the middle one, and the standard deviation of its logarithm
+_BAND, _NORMAL = 0.1, 1.645  # of the normal distribution, so many in 100 lie beyond so many standard deviations
+
+
+class Pace(NamedTuple):
+    """How much larger turns become: the middle one, and the standard deviation of its logarithm.
+
+    Where it `is_whole`, it holds all that makes such conversations differ, so that which turns were seen adds nothing.
+    """
+
+    middle: float
+    spread: float
+    is_whole: bool = False
 
 
 def paths(
@@ -78,9 +92,11 @@ def draws(
     chosen = random.integers(0, seen, size=(check_tokens("samples", samples), turns))
     if not widen:
         return chosen, np.ones((samples, 1))
+    pace = pace or Pace(1.0, float(np.sqrt(_PACE + _FEW / seen)))
     again = random.integers(0, seen, size=(samples, seen))
-    middle, spread = pace or (1.0, float(np.sqrt(_PACE + _FEW / seen)))
-    paces = middle * np.exp(random.normal(0, widen * spread, (samples, 1)))
+    paces = pace.middle * np.exp(random.normal(0, widen * pace.spread, (samples, 1)))
+    if pace.is_whole:
+        return chosen, paces
     return np.take_along_axis(again, chosen, axis=1), paces
 
 
@@ -96,10 +112,10 @@ def own_pace(sizes: Sequence[int] | Ints) -> Pace:
     general = _PACE + _FEW / seen
     mean = float(np.mean(sizes)) if len(sizes) else 0.0
     if not mean:
-        return 1.0, float(np.sqrt(general))
+        return Pace(1.0, float(np.sqrt(general)))
     squares = float(((np.asarray(sizes, dtype=np.float64) / mean - 1) ** 2).sum())
     variation = (squares + _PRIOR_TURNS * _PRIOR) / (seen - 1 + _PRIOR_TURNS)
-    return 1.0, float(np.sqrt(min(general, _OWN * variation / seen)))
+    return Pace(1.0, float(np.sqrt(min(general, _OWN * variation / seen))))
 
 
 def notice(sizes: Sequence[int] | Ints, others: Sequence[Sequence[int] | Ints] = ()) -> str:
@@ -146,7 +162,8 @@ def pace_beside(sizes: Sequence[int] | Ints, others: Sequence[Sequence[int] | In
 
     log expected = Z x log own mean + (1 - Z) x log median of the others' means from the same turn on
     Z            = turns / (turns + K),  K = mean variance within conversations / variance between them, of logarithms
-    variance     = variance between them x (1 - Z) + 0.16
+    variance     = variance between them x (1 - Z) + 0.16; of nine others that go on after as many turns: 90 % of them
+                   lay within 1.645 of its roots of what this formula says of each by the rest
 
     This is the credibility of H. Bühlmann, "Experience rating and credibility", 1967, with E. Straub's weights of 1970;
     0.16 was learned as the numbers above were.
@@ -154,7 +171,7 @@ def pace_beside(sizes: Sequence[int] | Ints, others: Sequence[Sequence[int] | In
     Examples
     --------
     >>> alike = [[100, 200], [100, 200, 200], [120, 200], [80, 200], [100, 200]]
-    >>> [round(number, 2) for number in pace_beside([100], alike)]
+    >>> [round(number, 2) for number in pace_beside([100], alike)[:2]]
     [2.0, 0.4]
     >>> pace_beside([100], alike[:4])
     """
@@ -162,10 +179,28 @@ def pace_beside(sizes: Sequence[int] | Ints, others: Sequence[Sequence[int] | In
     seen, own = len(sizes), float(np.mean(sizes)) if len(sizes) else 0.0
     if len(known) < _ENOUGH or not own or not resembles(sizes, known):
         return None
-    later = float(np.median([np.mean(other[seen:] if len(other) > seen else other) for other in known]))
     within, between = _variances([np.log(other) for other in known])
     unseen = within / (within + seen * between) if within else float(not between)
-    return (later / own) ** unseen, float(np.sqrt(between * unseen + _CHANGE))
+
+    # How the others went on, in the middle; and how far each lay from what the rest say of it.
+    later = np.array([np.mean(other[seen:] if len(other) > seen else other) for other in known])
+    first = np.array([np.mean(other[:seen]) for other in known])
+    goes_on = [place for place, other in enumerate(known) if len(other) > seen]
+    middles = {place: float(np.median(np.delete(later, place))) for place in goes_on}
+    distances = [
+        abs(float(np.log(later[place]) - (1 - unseen) * np.log(first[place]) - unseen * np.log(middles[place])))
+        for place in goes_on
+    ]
+    middle = float(np.median(later) / own) ** unseen
+    farthest = upper(distances, _BAND)
+    if farthest is None:
+        return Pace(middle, float(np.sqrt(between * unseen + _CHANGE)))
+
+    # The turns that a path draws spread about their mean too; that is in the distances already.
+    to_come = float(np.median([len(known[place]) - seen for place in goes_on]))
+    drawn = float(np.var(sizes)) / own**2 / to_come
+    spread = float(np.sqrt(max(0.0, (farthest / _NORMAL) ** 2 - drawn)))
+    return Pace(middle, spread, is_whole=True)
 
 
 def _variances(known: Sequence[Floats]) -> tuple[float, float]:
