@@ -24,7 +24,7 @@ SETTINGS = 20
 MOST_CLAIMS, LEAST_COVERED, LEAST_SEEN = 0.033, 0.93, 0.85
 LEAST_MEANS = 0.68
 MOST_CUT = 0.051  # of the next conversations, where 5 % is promised
-DRAWN = 2_000  # times that conversations are drawn for a window
+DRAWN = 20_000  # times that conversations are drawn for a window
 ROUNDS = 60  # splits of the conversations of a folder
 SLACK = 1.2  # times the risk: what a mean over few splits may differ by
 
@@ -176,7 +176,7 @@ def means(errors: pd.DataFrame) -> Iterator[Promised]:
         is_mine = errors["source"].isin(taken)
         table = accuracy.summary(errors[is_mine], ["counter"], seed=split).set_index("counter")
         for name, rows in errors[~is_mine].groupby("counter", sort=False):
-            low, high = table.at[name, "mape_low"], table.at[name, "mape_high"]
+            low, high = table.loc[name, ["mape_low", "mape_high"]].to_numpy(float)
             if np.isnan(low):
                 continue
             mean = float(rows["error"].abs().mean())

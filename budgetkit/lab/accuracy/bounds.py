@@ -44,7 +44,7 @@ def certify(text: str, limit: int) -> Literal["fits", "too long", "count"]:
     text : str
         Any string.
     limit : int
-        In tokens.
+        The most tokens that it may have.
 
     Returns
     -------

@@ -122,9 +122,9 @@ def _filled(errors: pd.DataFrame, random: np.random.Generator) -> list[dict[str,
     if errors.empty:
         return []
 
-    def outcome(kept: pd.DataFrame) -> list[float]:
-        found = consequences(Budget(_WINDOW), kept, "language").iloc[0]
-        return [float(found["wasted"]), float(found["overflow"] * found["over"]), float(100 * found["overflow"])]
+    def outcome(part: pd.DataFrame) -> list[float]:
+        row = consequences(Budget(_WINDOW), part, "language").iloc[0]
+        return [float(row["wasted"]), float(row["overflow"] * row["over"]), float(100 * row["overflow"])]
 
     sources = places_by_source(errors)
     measured = outcome(errors)

@@ -56,22 +56,22 @@ def compare(
     >>> compare(["chars/4", "words/0.75"], ["Hello world"])[["counter", "exact", "estimate", "error"]].to_dict("list")
     {'counter': ['chars/4', 'words/0.75'], 'exact': [2, 2], 'estimate': [2, 2], 'error': [0.0, 0.0]}
     """
-    made = [counter(each) for each in (exact, *listed(counters))]
-    names = [each.name for each in made[1:]]
+    ways = [counter(way) for way in (exact, *listed(counters))]
+    names = [way.name for way in ways[1:]]
     if twice := [name for name in names if names.count(name) > 1]:
         raise ValueError(f"counters {quoted(dict.fromkeys(twice))} stand twice; rows go by the name; leave one out")
-    kept = corpus_of(corpus).where(lambda document: bool(document.text))
+    documents = corpus_of(corpus).where(lambda document: bool(document.text))
     columns = []
-    with progress_bar(progress, total=len(made), desc="counters") as advance:
-        for each in made:
-            columns.append(each.many(kept.texts))
+    with progress_bar(progress, total=len(ways), desc="counters") as advance:
+        for way in ways:
+            columns.append(way.many(documents.texts))
             advance(1)
-    about = kept.frame()
+    about = documents.frame()
     tables = [
-        about.assign(counter=c.name, exact=columns[0], estimate=n) for c, n in zip(made[1:], columns[1:], strict=True)
+        about.assign(counter=c.name, exact=columns[0], estimate=n) for c, n in zip(ways[1:], columns[1:], strict=True)
     ]
-    found = pd.concat(tables, ignore_index=True) if tables else about.assign(counter="", exact=0, estimate=0)
-    return found.assign(error=found["estimate"] / found["exact"] - 1)
+    table = pd.concat(tables, ignore_index=True) if tables else about.assign(counter="", exact=0, estimate=0)
+    return table.assign(error=table["estimate"] / table["exact"] - 1)
 
 
 def summary(errors: pd.DataFrame, by: Sequence[str] = ("counter", "class"), seed: int = 0) -> pd.DataFrame:

@@ -134,11 +134,11 @@ class Variances:
         apart = np.zeros(classes)
         degrees = np.zeros(classes)
         for number in range(classes):
-            own = class_of == number
-            if own.sum() > 1:
-                explained = within[number] * float(np.mean(1 / many[own]))
-                apart[number] = max(0.0, float(means[own].var(ddof=1)) - explained)
-                degrees[number] = own.sum() - 1
+            of_class = class_of == number
+            if of_class.sum() > 1:
+                explained = within[number] * float(np.mean(1 / many[of_class]))
+                apart[number] = max(0.0, float(means[of_class].var(ddof=1)) - explained)
+                degrees[number] = of_class.sum() - 1
         shared = float((apart * degrees).sum() / max(1.0, degrees.sum()))
         between = (apart * degrees + _PRIOR_KINDS * shared) / (degrees + _PRIOR_KINDS)
         return cls(sources=np.maximum(within, _LEAST_VARIANCE), kinds=between)
@@ -159,9 +159,9 @@ def predicted(groups: Sources, middle: Floats, variances: Variances, kind: int, 
     sureness = 1 / (between + within / many[here])
     of_class = float((sureness * sums[here] / many[here]).sum() / sureness.sum())
 
-    own = int(many[kind])
-    weight = own * between / (own * between + within)
-    mean = sums[kind] / own if own else 0.0
+    sources = int(many[kind])
+    weight = sources * between / (sources * between + within)
+    mean = sums[kind] / sources if sources else 0.0
     variance = within + (1 - weight) * between + (1 - weight) ** 2 / float(sureness.sum())
     return float(weight * mean + (1 - weight) * of_class), float(variance)
 

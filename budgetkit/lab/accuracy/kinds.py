@@ -167,11 +167,11 @@ def kinds_of(texts: Iterable[str]) -> tuple[str, ...]:
     >>> kinds_of(["for i in range(3):\n    print(i)"])
     ('code',)
     """
-    listed = [texts] if isinstance(texts, str) else list(texts)
-    step = max(1, len(listed) // _TEXTS)
+    several = [texts] if isinstance(texts, str) else list(texts)
+    step = max(1, len(several) // _TEXTS)
     sizes = Counter[str]()
     parts: dict[str, list[str]] = {}
-    for text in listed[::step]:
+    for text in several[::step]:
         for kind, part in by_kind(text[:_HEAD]).items():
             sizes[kind] += len(part)
             parts.setdefault(kind, []).append(part)
@@ -187,9 +187,9 @@ def kinds_of(texts: Iterable[str]) -> tuple[str, ...]:
         languages = Counter[str]()
         for part in parts[kind]:
             languages[language_of(part)] += len(part)
-        told = [language for language, many in languages.items() if many >= least and language]
-        if sum(languages[language] for language in told) >= (1 - _LEAST) * size:
-            names |= dict.fromkeys(told)
+        clear = [language for language, many in languages.items() if many >= least and language]
+        if sum(languages[language] for language in clear) >= (1 - _LEAST) * size:
+            names |= dict.fromkeys(clear)
     return tuple(names)
 
 
@@ -239,13 +239,13 @@ def lacking_kinds(errors: pd.DataFrame, kinds: Iterable[str]) -> list[str]:
     >>> lacking_kinds(pd.DataFrame({"class": ["code", "prose"]}), ["Source code", "log"])
     ['log']
     """
-    known = {
+    labels = {
         meaning(label)
         for column in (CLASS, LANGUAGE)
         if column in errors
         for label in errors[column].astype(str).unique()
     }
-    return [kind for kind in dict.fromkeys(kinds) if meaning(kind) not in known]
+    return [kind for kind in dict.fromkeys(kinds) if meaning(kind) not in labels]
 
 
 def cells_of(errors: pd.DataFrame, kinds: Sequence[str]) -> Cells | None:

@@ -52,10 +52,11 @@ class Resampled:
         return risk
 
     def needed(self, size: float, risk: float) -> float:
-        """Return the share that the windows of the texts that were seen need, in the kind that needs most."""
+        """Return the share that windows of the kinds that were seen need, each as often as it has documents."""
         kind = np.repeat(np.repeat(np.arange(len(self.groups)), self.groups), self.documents)
         exact, estimate = (np.bincount(kind, column) for column in (self.exact, self.estimate))
-        return max(0.0, 1 - float((estimate / np.maximum(exact, 1)).min()))
+        ratio = np.quantile((exact / estimate)[kind], 1 - risk, method="higher")
+        return max(0.0, 1 - 1 / float(ratio)) if ratio else 0.0
 
     def ratios(self, size: float) -> Floats:
         """Fill windows from each resampled corpus; the group that fills one is drawn in proportion to its documents."""

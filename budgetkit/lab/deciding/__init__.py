@@ -1,6 +1,6 @@
 """From looking to deciding: solve a budget backwards, tune it on conversations, put models side by side."""
 
-from budgetkit.lab.deciding.answers import AnswerReserve, answer_lengths, answer_reserve
+from budgetkit.lab.deciding.answers import AnswerReserve, TurnFloor, answer_lengths, answer_reserve, turn_floor
 from budgetkit.lab.deciding.candidates import candidates
 from budgetkit.lab.deciding.conditions import (
     Condition,
@@ -25,6 +25,7 @@ __all__ = [
     "Gain",
     "Solution",
     "Tuned",
+    "TurnFloor",
     "answer_lengths",
     "answer_reserve",
     "at_least",
@@ -40,4 +41,5 @@ __all__ = [
     "solve_models",
     "token_prices",
     "tune",
+    "turn_floor",
 ]

@@ -17,9 +17,10 @@ import numpy.typing as npt
 from budgetkit.budget import Budget, Reserve
 from budgetkit.budget.quoting import brief
 from budgetkit.budget.validation import OUTPUT
+from budgetkit.lab.replay.evidence import evidence
 from budgetkit.message import Message
 from budgetkit.promise import is_controlled, lacking, needed
-from budgetkit.trace import Trace
+from budgetkit.trace import Trace, usage_frame
 
 Ints = npt.NDArray[np.int64]
 Kind = Literal["all", "call", "text"]
@@ -103,22 +104,7 @@ def answer_reserve(
     (78, 'at most 5 % of the next answers are longer than 78 tokens')
     """
     lengths = _present(traces, count, kind)
-    tokens = np.unique(np.concatenate(lengths))
-    longest = int(tokens[-1])
-
-    size = longest
-    if len(lengths) >= needed(risk):
-        # Fewer answers are longer than a larger reserve, so the smallest that will do is found by halving.
-        low, high = 0, len(tokens) - 1
-        while low < high:
-            middle = (low + high) // 2
-            losses = [float((answers > tokens[middle]).mean()) for answers in lengths]
-            if is_controlled(losses, risk):
-                high = middle
-            else:
-                low = middle + 1
-        size = int(tokens[high])
-
+    size, longest = _least_that_holds(lengths, risk)
     longer = float((np.concatenate(lengths) > size).mean())
     return AnswerReserve(tokens=size, risk=risk, conversations=len(lengths), longest=longest, cut_short=longer)
 
@@ -174,13 +160,137 @@ def answer_lengths(
 
 
 def recorded_lengths(traces: Sequence[Trace], count: Callable[[str], int], kind: Kind = "all") -> list[Ints]:
-    """Count the answers of each conversation that has some."""
+    """Return the tokens of each conversation's answers, for conversations that have some.
+
+    Where the provider told what it counted of an answer, that is its length; else its text and its calls are counted.
+    """
     lengths = []
     for trace in traces:
-        answers = [message for message in trace.messages if _is_of_kind(message, kind)]
-        if answers:
-            lengths.append(np.array([count("".join(message.texts)) for message in answers], dtype=np.int64))
+        answers = [place for place, message in enumerate(trace.messages) if _is_of_kind(message, kind)]
+        if not answers:
+            continue
+        billed = _billed(trace)
+        tokens = [billed.get(place) or _counted(trace.messages[place], count) for place in answers]
+        lengths.append(np.array(tokens, dtype=np.int64))
     return lengths
+
+
+def _billed(trace: Trace) -> dict[int, int]:
+    """Return what a provider counted of each answer, thinking included, by its place among the messages."""
+    if not trace.fields.get("usage"):
+        return {}
+    usage = usage_frame(trace).dropna(subset=["message_index", "output_tokens"])
+    usage = usage[~usage["is_summary"]]
+    places = usage["message_index"].astype(int)
+    return dict(zip(places.tolist(), usage["output_tokens"].astype(int).tolist(), strict=True))
+
+
+def _counted(message: Message, count: Callable[[str], int]) -> int:
+    """Count what an answer says and what it calls tools with, which is written as it is."""
+    calls = (f"{call.name}{call.arguments}" for call in message.tool_calls)
+    return count("".join([*message.texts, *calls]))
+
+
+@dataclass(frozen=True)
+class TurnFloor:
+    """How many of the last turns to keep, by how far back messages are referred to.
+
+    Parameters
+    ----------
+    turns : int
+        The floor, in turns, the present one not counted.
+    risk : float
+        Share of the messages that the next conversation refers to which may lie farther back, in the mean.
+    conversations : int
+        On how many it rests.
+    farthest : int
+        The farthest that was seen, in turns.
+
+    Examples
+    --------
+    >>> TurnFloor(7, risk=0.2, conversations=48, farthest=9).sentence
+    'at most 20 % of what the next conversation refers to lies more than 7 turns back'
+    """
+
+    turns: int
+    risk: float
+    conversations: int
+    farthest: int
+
+    @property
+    def is_promise(self) -> bool:
+        """Whether there are conversations enough to promise something of the next one."""
+        return self.conversations >= needed(self.risk)
+
+    @property
+    def sentence(self) -> str:
+        """What the floor promises, or that it promises nothing."""
+        if self.is_promise:
+            share = f"at most {100 * self.risk:g} %"
+            return f"{share} of what the next conversation refers to lies more than {self.turns:,} turns back"
+        reason = lacking(self.conversations, self.risk)
+        return f"what is referred to lies at most {self.farthest:,} turns back; no promise: {reason}"
+
+
+def turn_floor(traces: Sequence[Trace], risk: float = 0.05) -> TurnFloor:
+    """Find how many of the last turns a history is to keep, by how far back messages are referred to.
+
+    Parameters
+    ----------
+    traces : sequence of Trace
+        The conversations. What refers to what is found by :func:`budgetkit.lab.replay.evidence`.
+    risk : float, default 0.05
+        Share of what is referred to that may lie farther back.
+
+    Returns
+    -------
+    TurnFloor
+        By conformal risk control over conversations; the farthest that was seen, and no promise, where they are too
+        few.
+
+    Raises
+    ------
+    ValueError
+        If nothing refers to an earlier turn, or the risk is not between 0 and 1.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> turn_floor(bk.load_traces("made-up-chats"), risk=0.2).sentence
+    'at most 20 % of what the next conversation refers to lies more than 5 turns back'
+    """
+    back = [distances for distances in map(_turns_back, traces) if len(distances)]
+    if not back:
+        known = "a floor in turns is read off what later messages refer to"
+        raise ValueError(f"{len(traces)} conversations in which nothing refers to an earlier turn; {known}; give some")
+    turns, farthest = _least_that_holds(back, risk)
+    return TurnFloor(turns=turns, risk=risk, conversations=len(back), farthest=farthest)
+
+
+def _turns_back(trace: Trace) -> Ints:
+    """Return how many turns back lies what each message of a conversation refers to."""
+    pairs = evidence(trace)
+    starts = [turn.start for turn in trace.turns]
+    turns = np.searchsorted(starts, pairs["needs"].to_numpy(), "right")
+    return np.asarray(pairs["turn"].to_numpy() - turns, dtype=np.int64)
+
+
+def _least_that_holds(numbers: Sequence[Ints], risk: float) -> tuple[int, int]:
+    """Return the least number that at most a share of the next conversation's exceed, and the largest seen."""
+    sizes = np.unique(np.concatenate(numbers))
+    largest = int(sizes[-1])
+    if len(numbers) < needed(risk):
+        return largest, largest
+
+    # Fewer are above a larger number, so the least that will do is found by halving.
+    low, high = 0, len(sizes) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if is_controlled([float((of > sizes[middle]).mean()) for of in numbers], risk):
+            high = middle
+        else:
+            low = middle + 1
+    return int(sizes[high]), largest
 
 
 def reserve_of_answers(budget: Budget) -> Reserve | None:

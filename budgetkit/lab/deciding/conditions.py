@@ -50,8 +50,9 @@ class Planned:
     @property
     def overrun(self) -> bool:
         """Whether what is required in some row is more than the window holds."""
-        own = sum(np.minimum(self.columns[s]["granted"], held) for s, held in self.budget.held.items())
-        return bool((self.granted - own > self.budget.window - self.budget.reserved).any())
+        claims = self.budget.held.items()
+        reserved = sum(np.minimum(self.columns[section]["granted"], tokens) for section, tokens in claims)
+        return bool((self.granted - reserved > self.budget.window - self.budget.reserved).any())
 
     @property
     def conversations(self) -> Ints:
@@ -257,12 +258,12 @@ def sent_at_most(tokens: int) -> Condition:
     Parameters
     ----------
     tokens : int
-        In tokens.
+        The most that may be sent.
 
     Returns
     -------
     Condition
-        For :func:`budgetkit.solve`.
+        With it :func:`budgetkit.solve` looks for the largest size.
 
     Examples
     --------
@@ -307,15 +308,15 @@ def bill_at_most(dollars: float, prices: Prices | str, answer: int = 0) -> Condi
     """
     if not dollars >= 0:
         raise ValueError(f"a bill of at most {brief(dollars)}; a sum is 0 or more, in US dollars; give 1.50, say")
-    known = prices_of(prices)
-    if known is None or known.input is None or (answer and known.output is None):
+    paid = prices_of(prices)
+    if paid is None or paid.input is None or (answer and paid.output is None):
         raise ValueError("a bill without prices; the price of input is needed; give prices='gpt-4o', say")
 
     def holds(plans: Planned) -> bool:
         sent = plans.granted
-        cost = sent * known.input.of(sent)  # type: ignore[union-attr]
-        if answer and known.output is not None:
-            cost = cost + answer * known.output.of(sent)
+        cost = sent * paid.input.of(sent)  # type: ignore[union-attr]
+        if answer and paid.output is not None:
+            cost = cost + answer * paid.output.of(sent)
         return float(cost.sum()) / MILLION <= dollars
 
     return Condition(f"the bill is at most ${dollars:,.2f}", holds, "harms")

@@ -96,10 +96,10 @@ class Decided:
     def report(self, row: int, budget: Budget) -> str:
         """Write what was found as Markdown, with the budget."""
         what, _, form = OBJECTIVES[self.objectives[0]]
-        chosen_on, held = map(len, self.tuned.parts)
+        chosen_on, held_out = map(len, self.tuned.parts)
         how = (
             f"{self.tuned.tried:,} settings were tried on {chosen_on:,} conversations of {one_line(self.source)}; the "
-            f"gain is measured on {held:,} others, drawn by seed {self.tuned.seed}. "
+            f"gain is measured on {held_out:,} others, drawn by seed {self.tuned.seed}. "
             f"{self._cut_short(budget)}{_PROXY}"
         )
         parts = ["# Which budget?", f"**{self.sentence(row)}**", how]
@@ -125,8 +125,9 @@ class Decided:
     def _lost(self, row: int) -> str:
         """Say what is lost of what is needed, and what it costs, on the part held out."""
         place = self.objectives.index("evidence")
-        held = self.tuned.scores[self.tuned.parts[1]]
-        now, then = held[:, 0, place].sum(), held[:, 1 + row, place].sum()
+        held_out = self.tuned.scores[self.tuned.parts[1]]
+        now = held_out[:, 0, place].sum()
+        then = held_out[:, 1 + row, place].sum()
         words = "" if place == 0 else "needed messages lost "
         lost = f"{then:,.0f} {words}instead of {now:,.0f}" if then else "nothing needed lost"
         if self.objectives[1] != "cost":
@@ -150,8 +151,8 @@ def matter(moves: pd.DataFrame, most: int = 3) -> list[str]:
 
 def _moved(line: str, moves: pd.DataFrame, form: str) -> str:
     """Say what a line does when it is moved alone."""
-    own = moves[(moves["line"] == line) & moves["mean"].notna()].sort_values("mean", kind="stable")
-    ends = [f"{form.format(row['mean'])} at {row['value']}" for row in rows(own.iloc[[0, -1]])]
+    of_line = moves[(moves["line"] == line) & moves["mean"].notna()].sort_values("mean", kind="stable")
+    ends = [f"{form.format(row['mean'])} at {row['value']}" for row in rows(of_line.iloc[[0, -1]])]
     return f"{one_line(line)}: {' to '.join(dict.fromkeys(ends))}"
 
 
@@ -175,11 +176,11 @@ def _draw(table: pd.DataFrame) -> Spec:
     dotted = {"color": _COLOURS["on the front"], "width": 1, "dash": "dot"}
     drawn = [line(best[first], best[second], line=dotted, mode="lines", hoverinfo="skip", showlegend=False)]
     for kind, colour in _COLOURS.items():
-        if len(own := table[table["standing"] == kind]):
-            hover = {"hovertext": [_hover(row, first, second) for row in rows(own)], "hoverinfo": "text"}
+        if len(group := table[table["standing"] == kind]):
+            hover = {"hovertext": [_hover(row, first, second) for row in rows(group)], "hoverinfo": "text"}
             marker = {"color": colour, "size": 13 if kind in ("chosen", "present") else 8}
-            told = {"name": kind, "customdata": own["point"].tolist()}
-            drawn.append(points(own[first], own[second], marker=marker, **told, **hover))
+            labels = {"name": kind, "customdata": group["point"].tolist()}
+            drawn.append(points(group[first], group[second], marker=marker, **labels, **hover))
     axes = [{"title": {"text": f"{name}, a conversation"}, "nticks": 6} for name in (first, second)]
     legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
     return {"data": drawn, "layout": layout(340, *axes, showlegend=True, legend=legend, meta={"top": 34})}

@@ -80,24 +80,24 @@ def _changes(plan: Plan, more: int) -> list[tuple[str, int, Budget]]:
     """List each line with the change that gives it room."""
     budget = plan.budget
     free = replace(budget, deficit="signed")
-    found = [("window", more, free.assign(window=budget.window + more))]
+    changes = [("window", more, free.assign(window=budget.window + more))]
     for line in budget:
         if line.kind == "reserve" and line.tokens:
             change = -min(more, line.tokens)
-            found.append((line.name, change, free.assign(**{line.name: line.tokens + change})))
+            changes.append((line.name, change, free.assign(**{line.name: line.tokens + change})))
         elif line.tokens is not None and line.kind == "allocation":
-            found.append((line.name, more, free.assign(**{line.name: line.tokens + more})))
+            changes.append((line.name, more, free.assign(**{line.name: line.tokens + more})))
         elif line.kind == "allocation" and plan[line.name].cut:
             # It may take all that is left already; more is what a floor keeps for it before the others take.
             floor = plan[line.name].granted + min(more, plan[line.name].cut)
-            found.append((line.name, more, free.assign(**{line.name: {"floor": floor}})))
-    return found
+            changes.append((line.name, more, free.assign(**{line.name: {"floor": floor}})))
+    return changes
 
 
 def _kept(plan: Plan) -> tuple[int, int, float]:
-    kept = plan.decisions.kept
+    tokens = plan.decisions.kept
     scores = np.array([item.score for item in plan.decisions.columns.items], dtype=np.float64)
-    return plan.used, int((kept > 0).sum()), float(scores[kept > 0].sum())
+    return plan.used, int((tokens > 0).sum()), float(scores[tokens > 0].sum())
 
 
 def _gap(plan: Plan) -> float:

@@ -66,8 +66,8 @@ def sensitivity(
     moves = [(line, value) for line, listed in values.items() for value in listed]
     settings: list[dict[str, Any]] = [{}, *({line: value} for line, value in moves)]
     chosen_on, _ = split(len(traces), hold_out, seed)
-    own = policy or OldestFirst()
-    work = partial(measured, budget, settings, {name: measure}, own, values, {"prices": prices, **options})
+    present = policy or OldestFirst()
+    work = partial(measured, budget, settings, {name: measure}, present, values, {"prices": prices, **options})
     seen = [traces[place] for place in chosen_on]
     means = np.array(answers_of(work, seen, 1, None, progress))[:, :, 0].mean(axis=0)
     changes = (means[1:] - means[0]) / means[0] if means[0] else np.where(means[1:] == 0, 0.0, np.inf)

@@ -251,17 +251,17 @@ def solve_models(
     rows = []
     make = preset_of(preset)
     for name in models:
-        known = resolve(name).facts
-        count = counter_of(known)
-        budget = make(known)
+        facts = resolve(name).facts
+        count = counter_of(facts)
+        budget = make(facts)
         demands = [trace.demand(count, roles=budget.roles or DEFAULT_ROLES) for trace in traces_of(traces)]
         solution = solve(demands, budget, line, so_that, **options)
         rows.append(
             {
-                "model": known.name,
-                "window": known.window,
+                "model": facts.name,
+                "window": facts.window,
                 "value": pd.NA if solution.value is None else solution.value,
-                "is_within": solution.value is not None and (line != "window" or solution.value <= known.window),
+                "is_within": solution.value is not None and (line != "window" or solution.value <= facts.window),
                 "exact": count.exact,
                 "sentence": str(solution),
             }

@@ -197,7 +197,7 @@ def tune(
     chosen_on, held_out = split(len(traces), hold_out, seed)
 
     # What may change, and what the answers need whatever changes.
-    count = count_of(options.get("counter") or "o200k_base")
+    count = count_of(options.get("counter") or model or "o200k_base")
     if vary is None:
         vary = candidates(budget, traces, count, risk or 0.05)
     values = values_of(budget, vary)

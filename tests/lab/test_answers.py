@@ -1,0 +1,75 @@
+"""How long answers are by what was counted of them, and how far back later messages refer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import budgetkit as bk
+from budgetkit.lab.deciding.answers import answer_reserve, recorded_lengths, turn_floor
+
+COUNT = len  # a token a character
+
+
+def spoken(*messages: Mapping[str, Any], usage: Sequence[Mapping[str, Any]] | None = None) -> bk.Trace:
+    fields: dict[str, Any] = {"messages": list(messages)} | ({} if usage is None else {"usage": [*usage]})
+    return bk.Trace("toy", tuple(bk.Message(dict(message)) for message in messages), fields=fields)
+
+
+def test_what_a_tool_is_called_with_is_part_of_the_answer() -> None:
+    """An answer that only calls counted 0 tokens, and a reserve for calls was one of nothing."""
+    call = {"id": "a", "function": {"name": "look", "arguments": '{"at": 1}'}}
+    trace = spoken({"role": "user", "content": "Look."}, {"role": "assistant", "tool_calls": [call]})
+    (lengths,) = recorded_lengths([trace], COUNT, "call")
+    assert lengths.tolist() == [len("look") + len('{"at": 1}')]
+    assert recorded_lengths([trace], COUNT, "text") == []
+
+
+def test_what_the_provider_counted_of_an_answer_is_its_length() -> None:
+    """It holds the thinking too, which nobody sees in the text."""
+    usage = [{"message_index": 1, "context_tokens": 50, "input_tokens": 50, "output_tokens": 900}]
+    messages = ({"role": "user", "content": "Why?"}, {"role": "assistant", "content": "So."})
+    (billed,), (counted,) = (recorded_lengths([spoken(*messages, usage=of)], COUNT) for of in (usage, None))
+    assert (billed.tolist(), counted.tolist()) == ([900], [3])
+
+
+def test_answers_of_each_kind_have_a_reserve_of_their_own() -> None:
+    call = {"id": "a", "function": {"name": "f", "arguments": "x" * 99}}
+    said = {"role": "assistant", "content": "y" * 10}
+    traces = [spoken({"role": "user", "content": "Go."}, {"role": "assistant", "tool_calls": [call]}, said)] * 19
+    assert [answer_reserve(traces, COUNT, kind=kind).tokens for kind in ("call", "text", "all")] == [100, 10, 100]
+
+
+def referring(backs: list[int]) -> bk.Trace:
+    """Each turn asks for what was said first so many turns before."""
+    turns = [f"word{number}" for number in range(60)]
+    for number, back in enumerate(backs):
+        turns[40 + number] += f" word{40 + number - back}"
+    pairs = [({"role": "user", "content": text}, {"role": "assistant", "content": "Yes."}) for text in turns]
+    return spoken(*(message for pair in pairs for message in pair))
+
+
+@pytest.mark.parametrize("conversations", [19, 40])
+def test_a_floor_in_turns_holds_for_the_next_conversation(conversations: int) -> None:
+    random = np.random.default_rng(conversations)
+    missed = []
+    for _ in range(12):
+        backs = [random.integers(1, random.integers(3, 20), 10).tolist() for _ in range(conversations + 10)]
+        floor = turn_floor([referring(of) for of in backs[:conversations]])
+        assert floor.is_promise and floor.turns <= floor.farthest
+        missed += [float((np.array(of) > floor.turns).mean()) for of in backs[conversations:]]
+    assert np.mean(missed) <= 0.06
+
+
+def test_of_few_conversations_the_farthest_is_kept_and_nothing_promised() -> None:
+    floor = turn_floor([referring([1, 2, 3, 17])] * 4)
+    assert floor.turns == floor.farthest == 17
+    assert floor.sentence == (
+        "what is referred to lies at most 17 turns back; no promise: a promise of 5 % needs 19 conversations; there "
+        "are 4"
+    )
+    with pytest.raises(ValueError, match="in which nothing refers to an earlier turn"):
+        turn_floor([spoken({"role": "user", "content": "Hello."})])
