@@ -188,8 +188,9 @@ def prune(
         if room.tokens != history.tokens:
             room = _now(room, history)
     yield from _carry_out(policy.last_resort(room), history, policy, summaries)
-    if room.window and policy.floor == Floor():
-        _drop_all_that_exceeds(room.usable - room.others, history)
+    left = room.usable - room.others
+    if room.window and history.tokens > left and policy.floor == Floor():
+        _drop_all_that_exceeds(left, history)
     if start_on != "any":
         history.begin_with(start_on, room.turn)
     _refuse(history, room, policy)
