@@ -2,6 +2,20 @@
 
 It is the engine of :func:`budgetkit.replay` (:func:`budgetkit.pruning.dropping.prune`), asked one request at a time:
 what a policy did to a recorded conversation it does to the same one while it runs.
+
+    add(messages)   -> inbox             read and checked; nothing is counted yet
+    request()       -> ledger.take       the inbox is counted, each message is placed in its section
+                       Engine.next       the budget says what the history may hold, the policy cuts, the rest is planned
+                    -> Request           messages, plan, and what left at this request
+
+A window of 20 tokens, one token a letter; the system message "sss" is always sent:
+
+    turn    said so far                        history may hold    request
+    1       qqqqq                              12                  sss qqqqq                  8 tokens
+    2       qqqqq aaaaaaa rrrrrr               11                  sss aaaaaaa rrrrrr        16 tokens; qqqqq left
+    3       ... aaaaaaa rrrrrr bbbb ttttt      12                  sss rrrrrr bbbb ttttt     18 tokens; aaaaaaa left
+
+(with ``start_on="any"``; else "aaaaaaa" had left in turn 2 already, since a request begins with the user's message)
 """
 
 from __future__ import annotations

@@ -4,6 +4,10 @@ Where the oldest go first and nothing need be cut inside, the engine's answer is
 the last question as many of the newest units as the window has room for. A unit is a message, or calls with their
 results. Only what may fit is counted. Where it takes more than choosing, there is no answer here, and the engine's is
 taken.
+
+It stays for its speed alone: 1,000 counted messages are trimmed to a quarter in 0.5 ms, by the engine in 26 ms, and by
+LangChain's own function, which `trim` is to replace, in 3 ms of its own messages and 9 ms of dictionaries (two cores,
+2026-11-23). A property holds it to the engine, message by message.
 """
 
 from __future__ import annotations

@@ -4,6 +4,19 @@
 
 as in :class:`budgetkit.trace.Ledger`, whose rules for sections, turns and priming these are. A tool call waits until
 all its results are there, a result until its call is; passages last for one turn.
+
+A window of 20 tokens, one token a letter, after "sss" (system), "qqqqq" (user), "aaaaaaa" (assistant), "rrrrrr" (user),
+just before and after the second request:
+
+    slot                0    1        2          3
+    lines               sss  qqqqq    aaaaaaa    rrrrrr
+    past                system 3, history 12                    what earlier turns left, whatever has become of it
+    present             current 6                               what this turn puts there; it begins at slot 3
+    before   waiting         1        2          3              entered 0      the history has not seen them yet
+    after    waiting                             3              entered 12     the question waits until its turn is over
+             history    -    DROPPED  WHOLE 7    -              7 of the 11 tokens that the others leave
+
+What is pinned in the history's section, and no policy may touch, is its demand less what has entered.
 """
 
 from __future__ import annotations

@@ -4,6 +4,16 @@ A request stands in this order: opening system messages, tool schemas, earlier t
 the last request is the beginning of the next, until something in it has changed: a message that was dropped, a
 tool result that became a placeholder, a passage that was retrieved for one turn only, or a section that is cut
 to another length than before.
+
+Six messages of 3, 5, 7, 6, 4 and 5 tokens, of which the first is the system's and every other one the user's:
+
+    slot        0    1    2    3    4    5
+    prunable    no   yes  yes  yes  yes  yes
+    entry       3    1    1    2    2    3      the request, from 0, at which the history takes it in; 3 is never
+    earlier     0    3    3    3    3    3      tokens before it that no policy prunes: the system message
+    starts      1, 3, 5        sents 2, 4, 6    where the turn of each request starts, and where the request ends
+
+Where slot 1 is gone at request 1, the two requests are equal up to slot 1: 3 tokens, though 8 were sent before.
 """
 
 from __future__ import annotations

@@ -7,6 +7,14 @@ are counted once, when the trace is first asked; replaying again under another p
 A tool call whose result never comes, because the answer was broken off, is in no request: providers refuse it, and
 recorded sessions show that programs leave it out (see :func:`budgetkit.trace.unpaired`). It has cost its output all
 the same.
+
+All requests are sized at once, as columns; then one walk carries out the policy. A window of 20 tokens, one token a
+letter, of "sss" (system), "qqqqq" (user), "aaaaaaa", "rrrrrr" (user), "bbbb", "ttttt" (user):
+
+    request    demand: system, history, current    others    limit    history after the policy    sent
+    1                  3       0        5          8         12        0                           8
+    2                  3      12        6          9         11        7    slot 1 is gone         16
+    3                  3      22        5          8         12       10    slot 2 is gone         18
 """
 
 from __future__ import annotations
