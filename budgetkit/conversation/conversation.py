@@ -176,7 +176,7 @@ class Conversation:
         self._before: dict[str, Any] | None = None
 
     def add(self, *messages: Any) -> None:
-        """Add what was said.
+        """Add messages to the conversation.
 
         Parameters
         ----------
@@ -189,19 +189,23 @@ class Conversation:
         TypeError, ValueError
             If one is no message, or holds what no request and no file takes; then none is added.
         """
-        said = read(messages)
-        self._check_roles(said)
-        _check_saveable(said)
+        new_messages = read(messages)
+        self._check_roles(new_messages)
+        _check_saveable(new_messages)
         with self._lock:
-            self._inbox += said
+            self._inbox += new_messages
 
-    def _check_roles(self, said: Sequence[Message]) -> None:
+    def _check_roles(self, messages: Sequence[Message]) -> None:
         """Refuse a role that the budget has no room for, before the conversation holds it."""
-        budget, roles = self.budget, self._engine.ledger.rules.roles
-        for message in said if budget.undeclared == "error" else ():
-            if message.role not in ROLES and past_section(message, roles) not in budget.sections:
-                told = f"a message whose role is {brief(message.role)}, and this budget has no section for it"
-                raise ValueError(f"{told}; known are {', '.join(ROLES)}; correct it, or name its section in roles=")
+        if self.budget.undeclared != "error":
+            return
+        roles = self._engine.ledger.rules.roles
+        for message in messages:
+            if message.role not in ROLES and past_section(message, roles) not in self.budget.sections:
+                raise ValueError(
+                    f"a message whose role is {brief(message.role)}, and this budget has no section for it; known are "
+                    f"{', '.join(ROLES)}; correct it, or name its section in roles="
+                )
 
     def request(self) -> Request:
         """Return the next request.
@@ -421,15 +425,14 @@ def _answered(asks: Asks, write: Callable[[list[Message]], str]) -> Request:
         asks.close()
 
 
-def _check_saveable(said: Sequence[Message]) -> None:
+def _check_saveable(messages: Sequence[Message]) -> None:
     """Refuse what a later request, or a saved conversation, would fail on."""
-    for message in said:
-        what = f"a message of {brief(message.role)}"
+    for message in messages:
         try:
             _ = message.contexts, message.tool_calls, message.images
             json.dumps(message.raw)
         except (TypeError, ValueError, RecursionError) as error:
             raise ValueError(
-                f"{what} cannot be kept: {one_line(str(error))}; a message is texts, numbers, lists and objects, as "
-                "JSON has them; write it so"
+                f"a message of {brief(message.role)} cannot be kept: {one_line(str(error))}; a message is texts, "
+                "numbers, lists and objects, as JSON has them; write it so"
             ) from None

@@ -86,7 +86,7 @@ class Engine:
     def _summarised(self, steps: Steps) -> Generator[list[Message], str, list[str]]:
         """Put a summary wherever one is asked for; returns those that are shorter than what they replace."""
         rules, lines = self.ledger.rules, self.ledger.lines
-        asked: list[tuple[int, int, str]] = []
+        texts: list[tuple[int, int, str]] = []
         try:
             replaced = next(steps)
             while True:
@@ -95,11 +95,11 @@ class Engine:
                 tokens = rules.framing.message(message, rules.count)
                 self.ledger.stamps += 1
                 self.standing[replaced[0]] = Line(message, tokens, rules.section, rules.section, self.ledger.stamps)
-                asked.append((replaced[0], tokens, text))
+                texts.append((replaced[0], tokens, text))
                 replaced = steps.send(tokens)
         except StopIteration as stop:
             placed = [(place, tokens) for place, tokens, _ in stop.value.written]
-            return [text for place, tokens, text in asked if (place, tokens) in placed]
+            return [text for place, tokens, text in texts if (place, tokens) in placed]
 
     def _settled(self) -> Generator[Left, None, None]:
         """Forget what left, and write placeholders."""
@@ -168,21 +168,26 @@ class Engine:
         ledger, policy = self.ledger, self.policy
         if ledger.archive is None or not isinstance(policy, BringBack):
             return []
-        found = ledger.archive.returns(ledger.history, policy, limit, ledger.start, self.start_on)
-        tokens, said = ledger.history.slots.tokens, ledger.archive.messages
-        return [Line(said[slot], tokens[slot], "", "", _BACK + slot) for slot in found]
+        messages = ledger.archive.messages
+        tokens = ledger.history.slots.tokens
+        slots = ledger.archive.returns(ledger.history, policy, limit, ledger.start, self.start_on)
+        return [
+            Line(message=messages[slot], tokens=tokens[slot], past="", present="", stamp=_BACK + slot) for slot in slots
+        ]
 
     def _planned(self, demand: Counter[str], pinned: int) -> Plan:
         section, history = self.ledger.rules.section, self.ledger.history
-        asked = dict(demand) | {section: max(0, history.tokens + pinned)}
-        if self.policy.floor.conflict == "shrink" and allocate(self.open, asked)[section].cut:
-            return allocate(with_promise(self.open, section, asked[section]), asked)
-        return allocate(self.open, asked)
+        demand_now = dict(demand) | {section: max(0, history.tokens + pinned)}
+        plan = allocate(self.open, demand_now)
+        if self.policy.floor.conflict == "shrink" and plan[section].cut:
+            return allocate(with_promise(self.open, section, demand_now[section]), demand_now)
+        return plan
 
     def _made(self, plan: Plan, left: list[Left], texts: list[str]) -> Request:
         ledger = self.ledger
-        tokens, missing = sum(grant.demand for grant in plan.grants), _missing(plan)
-        told = self._told(plan, tokens, missing)
+        tokens = sum(grant.demand for grant in plan.grants)
+        missing = _missing(plan)
+        notices = self._notices(plan, tokens, missing)
         lines = self._lines()
         stable = self._stable([line.stamp for line in lines])
         messages: list[dict[str, Any]] = [line.message.raw for line in lines]  # type: ignore[misc]  # read as dicts
@@ -193,18 +198,28 @@ class Engine:
         tools = [dict(each) for each in ledger.tools]
         if ledger.archive is None and len(ledger.history.slots) > _ROOM + 2 * len(ledger.lines):
             self.standing = unpack(ledger, packed(ledger, self.standing))
-        return Request(messages, tools, plan, tokens, max(0, missing), (*left, *waits), tuple(texts), stable, told)
+        return Request(
+            messages=messages,
+            tools=tools,
+            plan=plan,
+            tokens=tokens,
+            over=max(0, missing),
+            left=(*left, *waits),
+            summaries=tuple(texts),
+            stable=stable,
+            warnings=notices,
+        )
 
-    def _told(self, plan: Plan, tokens: int, missing: int) -> tuple[str, ...]:
+    def _notices(self, plan: Plan, tokens: int, missing: int) -> tuple[str, ...]:
         """Say what is above its limit; a request that is too large is warned of or raises, as was asked for."""
-        told = (
+        notices = tuple(
             f"section {brief(g.section)} holds {g.demand:,} tokens, {g.cut:,} above its limit of {g.limit:,}; it is "
             "sent whole; raise the limit, or shorten the texts"
             for g in plan.grants
             if g.cut
         )
         if missing <= 0:
-            return tuple(told)
+            return notices
         over = (
             f"a request of {tokens:,} tokens exceeds what the window has for it by {missing:,}; nothing more may "
             "leave: shorten the question or the system message, lower the floor, or take a larger window"
@@ -213,7 +228,7 @@ class Engine:
             raise ValueError(over)
         if self.overrun == "warn":
             warnings.warn(over, stacklevel=6)
-        return over, *told
+        return over, *notices
 
     def _stable(self, stamps: list[int]) -> int:
         """Return how many messages at the beginning are those of the last request."""

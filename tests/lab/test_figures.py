@@ -135,7 +135,7 @@ def test_turns_follow_the_remainder_and_mark_the_first_cut() -> None:
 
 def test_turns_show_what_the_key_figure_shows_where_a_floor_overruns() -> None:
     """The history keeps its floor of 4,000, and the line says what was left for it: the same subtraction."""
-    budget = bk.presets.working_memory(10_000)
+    budget = bk.presets.working_memory(10_000, history_floor=4_000)
     table = figures.turns.table(budget, GROWING)
     assert plain(table, "demand", "limit", "granted") == [
         (2_000, 10_000 - 4_096 - 1_500, 2_000),
