@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -66,32 +67,26 @@ def gains(runs: int) -> Iterator[Promised]:
         covered = float(np.mean([gain.low <= 0 <= gain.high for gain in noise]))
         seen = float(np.mean([gain.holds for gain in true]))
         wide = float(np.median([gain.high - gain.low for gain in noise]))
-        width = f"{100 * wide:.0f} points"
         where = f"{held_out} conversations held out"
-        yield Promised(
+        promised = partial(Promised, width=f"{100 * wide:.0f} points", n=runs)
+        yield promised(
             promise=f"tune, noise only, {where}: a gain is claimed",
             promised=f"at most {100 * MOST_CLAIMS:g} %",
             observed=claims,
-            width=width,
-            n=runs,
             is_kept=claims <= MOST_CLAIMS,
         )
-        yield Promised(
+        yield promised(
             promise=f"tune, noise only, {where}: the interval holds",
             promised=f"at least {100 * LEAST_COVERED:g} %",
             observed=covered,
-            width=width,
-            n=runs,
             is_kept=covered >= LEAST_COVERED,
         )
         if held_out != max(HELD_OUT):
             continue
-        yield Promised(
+        yield promised(
             promise=f"tune, a true gain of 30 %, {where}: it is seen",
             promised=f"at least {100 * LEAST_SEEN:g} %",
             observed=seen,
-            width=width,
-            n=runs,
             is_kept=seen >= LEAST_SEEN,
         )
 

@@ -613,13 +613,19 @@ def test_a_key_that_stands_twice_is_refused(name: str) -> None:
 # Containers and tables
 
 
-def test_packed_files_are_opened_by_their_content() -> None:
-    written = (FOLDER / "anthropic.json").read_bytes()
+def zipped(contents: dict[str, bytes]) -> io.BytesIO:
+    """Pack files by name, ready to be read."""
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as packed:
-        packed.writestr("chat/a.json", written)
-        packed.writestr("chat/picture.png", b"\x89PNG")
-        packed.writestr("__MACOSX/a.json", b"\x00")
+        for name, content in contents.items():
+            packed.writestr(name, content)
+    archive.seek(0)
+    return archive
+
+
+def test_packed_files_are_opened_by_their_content() -> None:
+    written = (FOLDER / "anthropic.json").read_bytes()
+    archive = zipped({"chat/a.json": written, "chat/picture.png": b"\x89PNG", "__MACOSX/a.json": b"\x00"})
     for packed_as in (gzip.compress(written), bz2.compress(written), lzma.compress(written), archive.getvalue()):
         (trace,) = bk.load_traces(file(packed_as, "chat.bin"))
         assert told(trace).said == WHOLE
@@ -627,21 +633,17 @@ def test_packed_files_are_opened_by_their_content() -> None:
 
 def test_of_an_archive_other_files_are_left_out_and_named() -> None:
     """As Slack's export is: lists of people and channels beside a folder of days for each channel."""
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w") as packed:
-        packed.writestr("channels.json", '[{"id": "C1", "is_general": true, "members": []}]')
-        packed.writestr("general/2026-01-01.json", (FOLDER / "slack.json").read_text("utf-8"))
+    channels = b'[{"id": "C1", "is_general": true, "members": []}]'
+    day = (FOLDER / "slack.json").read_bytes()
+    archive = zipped({"channels.json": channels, "general/2026-01-01.json": day})
     with pytest.warns(UserWarning, match=r"hold no conversation are left out: 1, slack.zip/channels.json"):
         (trace,) = bk.load_traces(file(archive.getvalue(), "slack.zip"))
     assert told(trace).said == SPOKEN
 
 
 def test_of_an_export_only_the_conversations_are_read() -> None:
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w") as packed:
-        packed.writestr("user.json", '{"id": "me"}')
-        packed.writestr("conversations.json", (FOLDER / "chatgpt.json").read_text("utf-8"))
-    archive.seek(0)
+    exported = (FOLDER / "chatgpt.json").read_bytes()
+    archive = zipped({"user.json": b'{"id": "me"}', "conversations.json": exported})
     assert [trace.id for trace in bk.load_traces(archive)] == ["conv1", "conv2"]
 
 
@@ -908,10 +910,7 @@ def test_a_file_of_another_kind_is_called_by_its_name(name: str) -> None:
     [("word/document.xml", "a Word document"), ("ppt/presentation.xml", "slides"), ("mimetype", "a document of Libre")],
 )
 def test_an_archive_that_is_a_document_is_called_by_its_name(member: str, kind: str) -> None:
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w") as packed:
-        packed.writestr(member, "<x/>")
-        packed.writestr("notes.txt", "User: Hi")
+    archive = zipped({member: b"<x/>", "notes.txt": b"User: Hi"})
     with pytest.raises(ValueError, match=f"a.docx is {kind}"):
         bk.load_traces(file(archive.getvalue(), "a.docx"))
 

@@ -7,6 +7,7 @@ import json
 import re
 import threading
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import pytest
@@ -73,26 +74,37 @@ def driven(
     return found
 
 
+@dataclass(frozen=True)
+class Case:
+    """A recorded conversation and how it is driven."""
+
+    trace: bk.Trace
+    policy: Policy
+    by: Literal["turn", "request"]
+    roles: dict[str, str]
+    size: int
+    start_on: Literal["any", "user"]
+
+    @property
+    def budget(self) -> bk.Budget:
+        return window(self.size, self.roles)
+
+
 START_ON = st.sampled_from(["any", "user"])
+CASES = st.builds(Case, traces(), ANY_POLICY, BY, TABLES, st.integers(0, 160), START_ON)
 
 
-@given(traces(), ANY_POLICY, BY, TABLES, st.integers(0, 160), START_ON)
+@given(case=CASES)
 @settings(max_examples=examples(200))
-def test_live_and_replay_are_one_engine(
-    trace: bk.Trace,
-    policy: Policy,
-    by: Literal["turn", "request"],
-    roles: dict[str, str],
-    size: int,
-    start_on: Literal["any", "user"],
-) -> None:
+def test_live_and_replay_are_one_engine(case: Case) -> None:
     """Request by request: the same messages of the recorded ones, the same size, section by section."""
-    budget = window(size, roles)
-    outcome = bk.replay(trace, budget, policy, counter=len, framing=ONE_A_CHARACTER, by=by, start_on=start_on)
-    more: dict[str, Any] = {"framing": ONE_A_CHARACTER, "shorten": False, "overrun": "tell", "start_on": start_on}
-    talk = bk.Conversation(budget, policy, len, **more)
-    frame, sections = outcome.frame(), outcome.sections()
-    for number, request in enumerate(driven(talk, trace, by), start=1):
+    trace = case.trace
+    options: dict[str, Any] = {"counter": len, "framing": ONE_A_CHARACTER, "start_on": case.start_on}
+    outcome = bk.replay(trace, case.budget, case.policy, by=case.by, **options)
+    talk = bk.Conversation(case.budget, case.policy, shorten=False, overrun="tell", **options)
+    frame = outcome.frame()
+    sections = outcome.sections()
+    for number, request in enumerate(driven(talk, trace, case.by), start=1):
         said = {int(each["name"]): each["content"] for each in request.messages if "name" in each}
         start, back = outcome.placed.requests[number - 1].start, outcome.returned[number - 1]
         present = outcome.present(number)
@@ -129,25 +141,20 @@ def test_whose_message_a_request_begins_with_is_one_of_two_words() -> None:
         bk.Conversation(window(100), counter=len, start_on="assistant")  # type: ignore[arg-type] # on purpose
 
 
-@given(traces(), ANY_POLICY, BY, TABLES, st.integers(0, 160), START_ON)
+@given(case=CASES)
 @settings(max_examples=examples(60))
-def test_saved_and_loaded_between_any_two_requests_it_goes_on_as_if_nothing_was(
-    trace: bk.Trace,
-    policy: Policy,
-    by: Literal["turn", "request"],
-    roles: dict[str, str],
-    size: int,
-    start_on: Literal["any", "user"],
-) -> None:
-    more: dict[str, Any] = {"framing": ONE_A_CHARACTER, "overrun": "tell", "start_on": start_on}
+def test_saved_and_loaded_between_any_two_requests_it_goes_on_as_if_nothing_was(case: Case) -> None:
+    options: dict[str, Any] = {"framing": ONE_A_CHARACTER, "overrun": "tell", "start_on": case.start_on}
+
+    def new() -> bk.Conversation:
+        return bk.Conversation(case.budget, case.policy, len, **options)
 
     def again(talk: bk.Conversation) -> bk.Conversation:
         json.loads(talk.to_json())
-        return bk.Conversation.from_json(talk.to_json(), policy, len, **more)
+        return bk.Conversation.from_json(talk.to_json(), case.policy, len, **options)
 
-    whole = driven(bk.Conversation(window(size, roles), policy, len, **more), trace, by)
-    parted = driven(bk.Conversation(window(size, roles), policy, len, **more), trace, by, again)
-    assert whole == parted
+    whole = driven(new(), case.trace, case.by)
+    assert whole == driven(new(), case.trace, case.by, again)
 
 
 def test_a_role_that_the_budget_has_no_room_for_is_refused_before_the_conversation_holds_it() -> None:

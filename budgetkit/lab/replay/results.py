@@ -259,18 +259,7 @@ class Replay:
         return [slot for slot, gone in enumerate(self.kept.gone) if NEVER < gone < request]
 
     def present(self, request: int) -> list[int]:
-        """List the messages that a request holds, placeholders among them, summaries not.
-
-        Parameters
-        ----------
-        request : int
-            From 1.
-
-        Returns
-        -------
-        list of int
-            Their indices in the trace.
-        """
+        """List the messages that a request holds, placeholders among them, summaries not; as :meth:`absent` does."""
         self._check(request)
         sent = self.placed.requests[request - 1].sent
         unsent = self.placed.unsent
