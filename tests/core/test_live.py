@@ -112,7 +112,7 @@ def test_live_and_replay_are_one_engine(case: Case) -> None:
         for slot, content in said.items():
             shrunk = NEVER < outcome.kept.shrunk[slot] < number
             text = trace.messages[slot].text
-            cap = policy.arriving(len(text), trace.messages[slot].role == "tool")
+            cap = case.policy.arriving(len(text), trace.messages[slot].role == "tool")
             assert content == text or len(content) <= cap < len(text) or (shrunk and len(content) < len(text))
         granted = sections[sections["request"] == number].set_index("section")["tokens"]
         assert {g.section: g.granted for g in request.plan.grants if g.section != "history"} == {
