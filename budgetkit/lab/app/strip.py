@@ -22,12 +22,14 @@ from budgetkit.lab.app.misjudgement import OWN, SHIPPED, Misjudgement
 from budgetkit.lab.explorers.budget.notices import many
 from budgetkit.lab.explorers.budget.results import same_count
 from budgetkit.lab.explorers.truth import basis, short_name
+from budgetkit.lab.explorers.words import meaning
 from budgetkit.lab.figures.window import claims, takes_the_rest
 from budgetkit.models import Model
 from budgetkit.plan import Plan
 
 Data = dict[str, Any]
 LABELS = {CODE: "Code, data", CJK: "CJK", PROSE: "Prose"}
+COLUMNS = ["kind", "text", "what the budget really takes", "error", "really", "pool left", "that is"]
 MEANINGS = {
     CODE: "code, data and markup",
     CJK: "Chinese, Japanese and Korean, also mixed with English",
@@ -150,7 +152,8 @@ def strip(room: Room, rows: Sequence[Misjudgement], counters: Comparison, has_tr
         "line_text": f"planned {budget:,}",
         "bands": _bands(room, budget / whole, whole),
         "behind": _behind(room),
-        "columns": ["kind", "text", "what the budget really takes", "error", "really", "pool left", "that is"],
+        "columns": COLUMNS,
+        "meanings": [meaning(column) for column in COLUMNS],
         "rows": [
             _row(kind, where, by_place.get((kind, where)), room, counters, reach)
             for kind in (CODE, CJK, PROSE)

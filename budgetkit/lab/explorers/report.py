@@ -204,7 +204,10 @@ def strip_card(strip: Data) -> Markup:
         element("span", strip["behind"], style=f"left:{line:.2f}%"),
         class_="bk-scale",
     )
-    heads = [element("th", element("span", name), scope="col", role="columnheader") for name in strip["columns"]]
+    heads = [
+        element("th", element("span", name), scope="col", role="columnheader", title=meaning)
+        for name, meaning in zip(strip["columns"], strip["meanings"], strict=True)
+    ]
     heads[BARS] = element("th", scale, scope="col", role="columnheader", aria_label=strip["columns"][BARS])
     kinds = [row["kind"] for row in strip["rows"]]
     rows = [_strip_row(row, strip, kinds.index(row["kind"]) == place) for place, row in enumerate(strip["rows"])]

@@ -8,6 +8,7 @@ from budgetkit.budget import Budget
 from budgetkit.budget.colours import HATCHED, colour, ink
 from budgetkit.lab.explorers.budget.results import Results
 from budgetkit.lab.explorers.budget.settings import Settings
+from budgetkit.lab.explorers.words import explained
 from budgetkit.lab.figures.question import short, signed
 from budgetkit.lab.figures.window import Claim, claims, takes_the_rest
 from budgetkit.plan import Plan
@@ -111,7 +112,7 @@ def _tip(plan: Plan, claim: Claim, name: str) -> str:
     if name == "left of pool":
         drawn = [g.section for g in plan.grants if plan.budget.caps[g.section] is None and g.granted]
         share += f"; {' and '.join(drawn)} took the rest of the shared pool" if drawn else ""
-    return f"{name}: {share}{_asked(plan, claim)}"
+    return explained(f"{name}: {share}{_asked(plan, claim)}", name)
 
 
 def _asked(plan: Plan, claim: Claim) -> str:

@@ -15,6 +15,7 @@ from budgetkit.lab.explorers.budget.bar import BESIDE, WINDOWS, bar
 from budgetkit.lab.explorers.budget.results import Results
 from budgetkit.lab.explorers.budget.settings import Settings
 from budgetkit.lab.explorers.drawing import Kpi
+from budgetkit.lab.explorers.words import explained, meaning
 from budgetkit.lab.figures.question import short, signed
 from budgetkit.lab.figures.window import takes_the_rest
 from budgetkit.plan import Plan
@@ -63,7 +64,7 @@ def _pool(results: Results) -> Kpi:
         return kpi
     inside = f"inside the {budget.remainder} budget"
     change = "; ".join(filter(None, [kpi.change, inside]))
-    return replace(kpi, change=change, tip=f"{kpi.tip}, {inside}: what reserves and caps do not claim")
+    return replace(kpi, change=change, tip=f"{kpi.tip} It is {inside}.")
 
 
 def _kpi(key: str, label: str, results: Results, number: Callable[[Plan], int], more: str = "") -> Kpi:
@@ -73,7 +74,7 @@ def _kpi(key: str, label: str, results: Results, number: Callable[[Plan], int], 
     moved = "as pinned" if value == before else f"{signed(value - (before or 0), always=True)} to pinned"
     tip = f"{label}: {signed(value)} tokens{f'; {more}' if more else ''}"
     change, level = "" if before is None else moved, "alarm" if value < 0 else ""
-    return Kpi(key, label, signed(value), tip, change, level, signed_short(value))
+    return Kpi(key, label, signed(value), explained(tip, label), change, level, signed_short(value))
 
 
 def signed_short(value: int) -> str:
@@ -90,11 +91,11 @@ def signed_short(value: int) -> str:
 def _first_cut(results: Results) -> list[Kpi]:
     if results.demand is None:
         return []
-    tip = "The first turn at which something is cut"
+    tip = meaning("first cut")
     if results.first_cut is None:
         return [Kpi("first", "first cut", "none", tip)]
     turn, section = results.first_cut
-    return [Kpi("first", "first cut", f"turn {turn:,}", f"{tip}; {section} loses most there", change=f"in {section}")]
+    return [Kpi("first", "first cut", f"turn {turn:,}", f"{tip} {section} loses most there", change=f"in {section}")]
 
 
 def lines_of(settings: Settings, results: Results) -> list[tuple[str, str, Amount | None, bool]]:

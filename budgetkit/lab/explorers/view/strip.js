@@ -17,8 +17,9 @@ function createStrip() {
     say(title, strip.title);
     say(note, strip.note);
     put(table, { "aria-label": strip.title, style: `--bk-own:${strip.color}` });
-    const columns = strip.columns.map((name, i) => ({ key: String(i), name }));
-    keep(heads, columns, makeHead, (node, { key, name }) => {
+    const columns = strip.columns.map((name, i) => ({ key: String(i), name, meaning: strip.meanings[i] }));
+    keep(heads, columns, makeHead, (node, { key, name, meaning }) => {
+      if (meaning) put(node, { title: meaning });
       if (key === String(STRIP_BAR)) put(node, { "aria-label": name });
       else say(node.firstChild, name);
     });
