@@ -1,7 +1,8 @@
 """Take the pictures of the explorers for README and the notebooks 04 and 06, in a real JupyterLab.
 
 python scripts/shoot_explorer.py docs/images [name ...]     the pictures of the documentation
-python scripts/shoot_explorer.py --page FOLDER [state ...]  every state at every width in both themes, as one page
+python scripts/shoot_explorer.py --page FOLDER [state ...]  every state at every width in both themes, as one page;
+    it fails where text leaves its card, is cut off or lies over another
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from tests.browser.conftest import (
     lab_environment,
     listening,
 )
+from tests.browser.layouts import CONTAINER, FAULTS_AT_REST, code_of, every_layout
 
 CARD = 'explorer = bk.DesignCard("chat", "mixed-language", window=8_192)'
 CELL = "import budgetkit as bk\n{}\nexplorer"
@@ -96,6 +98,8 @@ STATES = {
 }
 WIDTHS = {1440: 2600, 1024: 3800, 640: 5400}  # pixels: how wide, and how high a page of that width may be
 ROOM = 8  # pixels
+RUN_IN_KERNEL = """code => jupyterapp.shell.currentWidget.context.sessionContext.session.kernel
+    .requestExecute({ code }).done.then(() => {})"""
 # What JupyterLab draws around the explorer: hidden where it stands, so that nothing moves.
 BARE = """.jp-Cell-inputWrapper, .jp-Cell-inputWrapper *, .jp-OutputPrompt { visibility: hidden !important; }
 .jp-Collapser { visibility: hidden !important; }
@@ -159,9 +163,16 @@ def shoot(folder: Path, names: list[str]) -> None:
 
 
 def shoot_page(folder: Path, names: list[str]) -> None:
-    """Take every state of these names at every width in both themes, and write the page that shows them."""
+    """Take every state of these names at every width in both themes, and write the page that shows them.
+
+    Raises
+    ------
+    SystemExit
+        If text leaves its card, is cut off or lies over another; the page is written all the same.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     shown = []
+    faults: list[str] = []
     with jupyterlab() as (server, browser):
         for name in names:
             shown.append(f"<h2>{name}</h2>")
@@ -178,8 +189,28 @@ def shoot_page(folder: Path, names: list[str]) -> None:
                         page.set_viewport_size({"width": width, "height": height})
                         picture = f"{name.replace(' ', '-')}-{width}-{theme}.png"
                         take(page, folder / picture, ".bk-explorer")
+                        faults += [f"{name}, {width}, {theme}: {fault}" for fault in page.evaluate(FAULTS_AT_REST)]
                         shown.append(f'<img src="{picture}" alt="{name}, {width} pixels, {theme}">')
             (folder / "index.html").write_text(PAGE.format("\n".join(shown)), encoding="utf-8")
+        if names == list(STATES):
+            faults += every_fault(server, browser)
+    if faults:
+        raise SystemExit("\n".join(faults))
+
+
+def every_fault(server: Server, browser: Browser) -> list[str]:
+    """Look at the card in every state, for every model, preset, width and theme; `make test` looks at the pairs."""
+    faults = []
+    with opened(server, browser, "state", CARD, "light", (1600, 1000)) as page:
+        for layout in sorted(every_layout(), key=lambda layout: str(layout["theme"]), reverse=True):
+            page.evaluate(
+                "theme => jupyterapp.commands.execute('apputils:change-theme', { theme }).then(() => {})",
+                f"JupyterLab {str(layout['theme']).title()}",
+            )
+            page.evaluate(RUN_IN_KERNEL, code_of(layout))
+            page.evaluate(CONTAINER, layout["width"])
+            faults += [f"{layout}: {fault}" for fault in page.evaluate(FAULTS_AT_REST)]
+    return faults
 
 
 def _around(page: Page, down_to: str) -> FloatRect:

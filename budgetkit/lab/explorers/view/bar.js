@@ -146,8 +146,11 @@ function paintEnd(layer, state, { end, total }, width) {
     const [area, line, text] = node.children;
     put(area, { x: end, y: BAR.top - 3, width: Math.max(0, width - end), height: BAR.height + 6 });
     put(line, { d: `M${end},${BAR.top - 8} V${BAR.axis - 12}` });
-    const right = end > width * 0.6;
-    put(text, { x: end + (right ? -5 : 5), y: BAR.axis, "text-anchor": right ? "end" : "start" });
+    const room = 7 * state.end_text.length; // pixels that the sentence may take
+    const isLate = end > width * 0.6;
+    const fits = isLate ? end - 5 >= room : width - end - 5 >= room;
+    const beside = { x: end + (isLate ? -5 : 5), "text-anchor": isLate ? "end" : "start" };
+    put(text, { y: BAR.axis, ...(fits ? beside : { x: width / 2, "text-anchor": "middle" }) });
     say(text, state.end_text);
   });
 }

@@ -1,0 +1,82 @@
+"""Layout by its container: no text outside its card, none cut off, none over another, in whatever meets whatever.
+
+On 0.2.0 the table of errors lost its bars and ran out of its card beside the list of files, and section sliders were
+39 pixels long.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from budgetkit.presets import PRESETS
+from tests.browser.conftest import Notebook, Server, opened_tab
+from tests.browser.explored import written
+from tests.browser.layouts import CONTAINER, FACTORS, FAULTS_AT_REST, code_of, pairs_of, pairwise_layouts
+
+CARD = "explorer = bk.DesignCard('chat', 'mixed-language', window=8_192)\nexplorer"
+MOST_PAGES = 60
+
+
+@pytest.fixture(scope="module")
+def card(chromium: Browser, server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
+    """Open one card, for all layouts that are looked at."""
+    path = written(tmp_path_factory.mktemp("pairs"), CARD)
+    (server.root / "notebooks" / "pairs.ipynb").write_text(path.read_text())
+    with opened_tab(chromium, server) as page:
+        notebook = Notebook(page, server, "pairs.ipynb")
+        notebook.resize(1_600, 1_000)
+        page.evaluate("jupyterapp.shell.collapseLeft()")
+        notebook.run_all()
+        yield notebook
+        notebook.shut_down()
+
+
+def test_few_pages_have_every_pair() -> None:
+    layouts = pairwise_layouts()
+    assert len(layouts) <= MOST_PAGES
+    met = set().union(*map(pairs_of, layouts))
+    assert len(met) == sum(
+        len(one) * len(other) for name, one in FACTORS.items() for after, other in FACTORS.items() if name < after
+    )
+
+
+def test_nothing_leaves_its_card_is_cut_off_or_lies_over_another(card: Notebook) -> None:
+    faults = []
+    for layout in pairwise_layouts():
+        card.set_theme(str(layout["theme"]))
+        card.execute(code_of(layout))
+        card.page.evaluate(CONTAINER, layout["width"])
+        expect(card.page.locator(".bk-over")).to_contain_text(f"{layout['model']}, ")
+        expect(card.page.locator(".bk-headline h2")).to_have_text(
+            PRESETS[str(layout["preset"])].title.partition(":")[0]
+        )
+        faults += [f"{layout}: {fault}" for fault in card.page.evaluate(FAULTS_AT_REST)]
+    assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize("width", [560, 640, 780, 940, 1024])
+def test_a_slider_is_as_wide_as_the_controls(card: Notebook, width: int) -> None:
+    """On 0.2.0 it was 39 pixels long, so that a pixel was 2.6 % of the window."""
+    card.page.evaluate(CONTAINER, width)
+    row = card.place_of(card.page.locator(".bk-controls .bk-row").first)
+    slider = card.place_of(card.page.locator(".bk-controls .bk-row .slider-container").first)
+    assert slider["width"] > 0.8 * row["width"]
+    assert slider["width"] > 120
+
+
+@pytest.mark.parametrize(
+    "explorer",
+    ["BudgetExplorer('chat', 'support-chat', window=16_384)", "AccuracyExplorer()", "ConversationExplorer()"],
+)
+def test_other_explorers_keep_their_text_too(notebook: Callable[..., Notebook], tmp_path: Path, explorer: str) -> None:
+    own = notebook(written(tmp_path, f"bk.{explorer}"))
+    own.resize(1_600, 1_000)
+    own.page.evaluate("jupyterapp.shell.collapseLeft()")
+    own.run_all()
+    faults = []
+    for width in FACTORS["width"]:
+        own.page.evaluate(CONTAINER, width)
+        faults += [f"{width}: {fault}" for fault in own.page.evaluate(FAULTS_AT_REST)]
+    assert not faults, "\n".join(faults)
