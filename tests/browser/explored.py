@@ -28,6 +28,17 @@ def explored(notebook: Notebook) -> Notebook:
     return notebook
 
 
+def show(page: Page) -> None:
+    """Bring the explorer into sight: JupyterLab draws a cell's output when it is scrolled to."""
+    page.evaluate("""() => {
+        const notebook = jupyterapp.shell.currentWidget.content;
+        const at = notebook.widgets.findIndex(cell => /^explorer = bk\\./m.test(cell.model.sharedModel.getSource()));
+        notebook.activeCellIndex = at;
+        return notebook.scrollToItem(at, "start");
+    }""")
+    page.locator(".bk-kpis").scroll_into_view_if_needed()
+
+
 def expect_kpi(page: Page, key: str, value: str) -> None:
     expect(page.locator(f".bk-kpi[data-key={key}] b")).to_have_text(value)
 

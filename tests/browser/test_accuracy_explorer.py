@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, expect
 from budgetkit import accuracy, corpora
 from budgetkit.state import from_yaml
 from tests.browser.conftest import CHECKOUT, Notebook, Server, opened_tab
-from tests.browser.explored import expect_kpi
+from tests.browser.explored import expect_kpi, show
 
 NAME = "05-counter-accuracy.ipynb"
 CHARTS = 7
@@ -30,7 +30,7 @@ def notebook_05(chromium: Browser, server: Server) -> Iterator[Notebook]:
         found = Notebook(page, server, NAME)
         page.evaluate("jupyterapp.shell.collapseLeft()")
         found.run_all()
-        page.locator(".bk-kpis").scroll_into_view_if_needed()
+        show(page)
         found.wait_for_charts(CHARTS)
         yield found
         found.shut_down()
@@ -44,7 +44,7 @@ def lab(notebook_05: Notebook) -> Notebook:
     notebook_05.rest()
     notebook_05.execute(AS_AT_FIRST)
     notebook_05.page.mouse.move(0, 0)
-    notebook_05.page.locator(".bk-kpis").scroll_into_view_if_needed()
+    show(notebook_05.page)
     expect(notebook_05.page.locator(".bk-kpi[data-key=mape]")).to_contain_text("chars/4 (estimate)")
     expect(notebook_05.page.locator(".bk-card details[open]")).to_have_count(0)
     notebook_05.wait_for_charts(CHARTS)

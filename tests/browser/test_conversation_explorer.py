@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
 from tests.browser.conftest import CHECKOUT, Notebook, Server, opened_tab
-from tests.browser.explored import expect_kpi
+from tests.browser.explored import expect_kpi, show
 
 NAME = "06-long-conversations.ipynb"
 AS_AT_FIRST = """
@@ -36,17 +36,6 @@ def notebook_06(chromium: Browser, server: Server) -> Iterator[Notebook]:
         yield found
         found.shoot("conversation-explorer")
         found.shut_down()
-
-
-def show(page: Page) -> None:
-    """Bring the explorer into sight: JupyterLab draws a cell's output when it is scrolled to."""
-    page.evaluate("""() => {
-        const notebook = jupyterapp.shell.currentWidget.content;
-        const at = notebook.widgets.findIndex(cell => cell.model.sharedModel.getSource().startsWith("explorer = bk."));
-        notebook.activeCellIndex = at;
-        return notebook.scrollToItem(at, "start");
-    }""")
-    page.locator(".bk-kpis").scroll_into_view_if_needed()
 
 
 @pytest.fixture
