@@ -253,7 +253,7 @@ def _by_price_list(name: str) -> Model | None:
     """Ask genai-prices, which knows windows but no kinds and no encodings."""
     from importlib.metadata import version
 
-    if (known := _price_list()) is None:
+    if (known := price_list()) is None:
         return None
     try:
         provider, entry = known.find_provider_model(bare(name), None, None, None)
@@ -270,7 +270,7 @@ def _by_spelling(name: str) -> Model | None:
     for each in spellings(name):
         if found := _by_name(each) or _by_prefix(each) or _by_price_list(each):
             return replace(found, name=name, provenance=f"{found.provenance}, of which {name} is a spelling")
-    usual = usual_window(plain(name), getattr(_price_list(), "providers", ()))
+    usual = usual_window(plain(name), getattr(price_list(), "providers", ()))
     if usual is None:
         return None
     return Model(name, usual[0], source=usual[1], provenance=f"{usual[1]}, of which {name} is a spelling")
@@ -287,7 +287,7 @@ def nearest(name: str) -> list[str]:
     return nearest_names(name, (known.name for known in models()))
 
 
-def _price_list() -> Any:
+def price_list() -> Any:
     """Return what genai-prices knows, or None where it is not installed."""
     try:
         from genai_prices.data_snapshot import get_snapshot
@@ -299,7 +299,7 @@ def _price_list() -> Any:
 def _lists() -> str:
     """Say where a name was looked for, and which extra would have known more."""
     longer = "data/models.csv or genai-prices"
-    return longer if _price_list() else f"data/models.csv; {missing('genai-prices', 'lab', 'a longer list')}"
+    return longer if price_list() else f"data/models.csv; {missing('genai-prices', 'lab', 'a longer list')}"
 
 
 def stand_in(name: str) -> Model:

@@ -71,6 +71,55 @@ def test_a_model_is_named_as_in_every_other_command(capsys: Captured, option: st
     assert run(["count", "-t", "Hello world", option, "gtp-4o"]) == 2
 
 
+class Provider:
+    """Stands in for a provider's endpoint: it is named as one is, and opens no connection."""
+
+    exact = True
+
+    def __init__(self, provider: str, model: str) -> None:
+        self.name = f"{model} (counted by {provider})"
+
+    def __call__(self, text: str) -> int:
+        return len(text.split())
+
+    def many(self, texts: list[str]) -> list[int]:
+        return [*map(self, texts)]
+
+
+Provider.__name__ = "ProviderCounter"
+
+
+def test_a_providers_count_stands_beside_exact_and_estimate(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch, no_network: None
+) -> None:
+    """000: three approaches, with accuracy, cost and when to use them; the endpoint goes by its provider's name."""
+    monkeypatch.setattr("budgetkit.extras.endpoints.provider_counter", Provider)
+    words = ["count", "-t", "Hello world", "-c", "chars/4", "-m", "gpt-4o", "--ask", "openai"]
+    assert data(capsys, *words)["tokens"] == {"chars/4": 2, "gpt-4o": 2, "gpt-4o (counted by openai)": 2}
+    rows = data(capsys, *words, "--ways")
+    assert [(row["kind"], row["exact"], row["network"]) for row in rows] == [
+        ("characters", False, False),
+        ("tokenizer", True, False),
+        ("endpoint", True, True),
+    ]
+    assert all(row["costs"] and row["use"] for row in rows)
+    assert run([*words, "--ways"]) == 0
+    assert "a call over the network for each new text" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (["--ask", "openai"], "asked to count, and for no model"),
+        (["--ask", "opnai", "-m", "gpt-4o"], "no count endpoint of 'opnai'; known are openai, anthropic, gemini"),
+        (["--ask", "openai", "-m", "gpt-4o", "--as", "request"], "--ask and --ways look at texts"),
+    ],
+)
+def test_nobody_is_asked_by_mistake(capsys: Captured, no_network: None, more: list[str], sentence: str) -> None:
+    assert run(["count", "-t", "Hello world", *more]) == 2
+    assert sentence in capsys.readouterr().err
+
+
 def test_standard_input_is_counted_where_no_file_is_named() -> None:
     assert budgetkit("count", given=b"Hello world").stdout == b"2 tokens (o200k_base)\n"
     assert budgetkit("count", "-", given=b"Hello world").stdout == b"2 tokens (o200k_base)\n"

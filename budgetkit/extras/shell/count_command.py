@@ -18,6 +18,8 @@ from budgetkit.extras.shell.texts import PIPE, text_of
 @click.option("-t", "--text", "texts", multiple=True, help="A text itself; may be given several times.")
 @click.option("-c", "--counter", "names", multiple=True, help="A model, an encoding, chars/4 ...; several compare.")
 @click.option("-m", "--model", "models", multiple=True, help="A model, whose own counter counts.")
+@click.option("--ask", "provider", help="Ask openai, anthropic or gemini to count for --model: texts are sent there.")
+@click.option("--ways", is_flag=True, help="Say how far off each count is, what it costs and when to use it.")
 @click.option("--as", "kind", type=click.Choice(["text", "request", "conversation"]), default="text", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
@@ -25,17 +27,25 @@ def command(
     texts: tuple[str, ...],
     names: tuple[str, ...],
     models: tuple[str, ...],
+    provider: str | None,
+    ways: bool,
     kind: str,
     as_json: bool,
 ) -> None:
     """Count the tokens of texts, files, conversations or a request.
 
-    A request is the JSON body that is sent to a provider: messages, tools and framing count as they are billed.
+    A request is the JSON body that is sent to a provider: messages, tools and framing count as they are billed. Nothing
+    is sent anywhere but with --ask, which needs the extra endpoints and the key of that provider in the environment.
     """
+    if kind != "text" and (provider or ways):
+        raise ValueError("--ask and --ways look at texts; leave --as out, or count it without them")
+    asked = _asked(provider, models) if provider else []
     names = (*names, *models)
     if kind == "request":
         return _requests(files or (PIPE,), names, as_json)
-    counters = [counter(name) for name in names or ("o200k_base",)]
+    counters = [counter(name) for name in names or ("o200k_base",)] + asked
+    if ways:
+        return _ways([text for _, text in _texts(files, texts)], counters, as_json)
     given = _conversations(files or (PIPE,)) if kind == "conversation" else _texts(files, texts)
     rows: list[Any] = [(name, *_counts(value, counters)) for name, value in given]
     total = [sum(row[place + 1] for row in rows) for place in range(len(counters))]
@@ -51,6 +61,25 @@ def command(
         return show_lines([f"{rows[0][1]:,} tokens ({counters[0].name})"])
     whole = [("all", *total)] if len(rows) > 1 else []
     show_table("Tokens", ["", *(each.name for each in counters)], [*rows, *whole])
+
+
+def _asked(provider: str, models: tuple[str, ...]) -> list[Counter]:
+    """Return the counters that ask a provider, one for each model."""
+    if not models:
+        raise ValueError(f"{provider} is asked to count, and for no model; name it with --model as its provider does")
+    endpoints = import_module("budgetkit.extras.endpoints")
+    return [endpoints.provider_counter(provider, model) for model in models]
+
+
+def _ways(texts: list[str], counters: list[Counter], as_json: bool) -> None:
+    """Put the ways of counting side by side."""
+    table = import_module("budgetkit.lab.accuracy").ways([text for text in texts if text], *counters)
+    if as_json:
+        return show_json(table.to_dict("records"))
+    columns = ["name", "kind", "exact", "tokens", "off", "network"]
+    show_table("Ways of counting", columns, table[columns].itertuples(index=False))
+    kinds = table.drop_duplicates("kind")
+    show_lines([f"{row.kind}: costs {row.costs}; use it for {row.use}" for row in kinds.itertuples()])
 
 
 def _texts(files: tuple[str, ...], texts: tuple[str, ...]) -> Iterator[tuple[str, str]]:

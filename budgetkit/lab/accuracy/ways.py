@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, Final
 
 import pandas as pd
 
@@ -18,6 +18,13 @@ from budgetkit.lab.accuracy.corpora.opening import AnyTexts, corpus_of
 
 _KINDS = {"ProviderCounter": "endpoint", "ExactCounter": "tokenizer", "ForeignCounter": "tokenizer"}
 _KINDS |= {"CharacterCounter": "characters"}
+#: What each kind of counting costs, and when to use it: Octopus, guide "Token Budget" (document 000), in our words.
+USES: Final = {
+    "characters": ("next to nothing", "a first guess, with a reserve as a buffer"),
+    "estimate": ("little, on this machine", "models whose vocabulary is not public, with a reserve as a buffer"),
+    "tokenizer": ("little, on this machine", "budgets that are tight, and every count that may be exact"),
+    "endpoint": ("a call over the network for each new text", "checks and fits, now and then; never in a loop"),
+}
 
 
 def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
@@ -36,8 +43,8 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
     DataFrame
         One row a counter: name, kind ("characters", "estimate", "tokenizer" or "endpoint"), exact, tokens (int64, of
         all texts), off (float64, against the reference; missing without one, or where it counts 0), microseconds
-        (float64, a text, measured here and now; an endpoint's kept answers are quick) and network (bool, whether
-        texts are sent away).
+        (float64, a text, measured here and now; an endpoint's kept answers are quick), network (bool, whether
+        texts are sent away), costs and use (str, what it costs and when to use it).
 
     Raises
     ------
@@ -55,7 +62,7 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
         raise ValueError("ways of counting no texts; known is a list of one text or more; give some of your own")
     counted_by = [counter(way) for way in counters or ("chars/4", "o200k_base")]
     rows = [_row(way, documents) for way in counted_by]
-    table = pd.DataFrame(rows, columns=["name", "kind", "exact", "tokens", "microseconds", "network"])
+    table = pd.DataFrame(rows, columns=["name", "kind", "exact", "tokens", "microseconds", "network", "costs", "use"])
     sure = [*table.index[table["kind"] == "endpoint"], *table.index[table["exact"]]]
     reference = table["tokens"][sure[0]] if sure else 0
     table.insert(4, "off", table["tokens"] / reference - 1 if reference else float("nan"))
@@ -69,4 +76,4 @@ def _row(count: Any, texts: Sequence[str]) -> tuple[object, ...]:
     begun = perf_counter_ns()
     tokens = sum(count(text) for text in texts)
     taken = (perf_counter_ns() - begun) / 1_000 / len(texts)
-    return count.name, kind, count.exact, tokens, taken, kind == "endpoint"
+    return count.name, kind, count.exact, tokens, taken, kind == "endpoint", *USES[kind]
