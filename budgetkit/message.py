@@ -18,6 +18,8 @@ from budgetkit.budget.quoting import brief, quoted
 
 SYSTEM_ROLES, RESULT_ROLES = ("system", "developer"), ("tool", "function")
 ROLES = (*SYSTEM_ROLES, "user", "assistant", *RESULT_ROLES)
+#: Where a message keeps the record of a provider that it was read from, see :mod:`budgetkit.requests.forms`.
+ORIGIN = "origin"
 _IMAGE_PARTS = ("image_url", "input_image", "image")
 _TEXT_FIELDS = ("text", "refusal")
 
@@ -211,7 +213,8 @@ class Message:
         Parameters
         ----------
         text : str
-            Takes the place of all text, a refusal's too; parts without text stay where they are.
+            Takes the place of all text, a refusal's too; parts without text stay where they are. An origin is marked
+            as rewritten.
 
         Returns
         -------
@@ -224,6 +227,8 @@ class Message:
         {'role': 'user', 'content': 'Hello', 'name': 'bob'}
         """
         raw = {key: value for key, value in self.raw.items() if not (key == "refusal" and isinstance(value, str))}
+        if isinstance(raw.get(ORIGIN), Mapping):
+            raw[ORIGIN] = {**raw[ORIGIN], "rewritten": True}
         if not isinstance(raw.get("content"), list | tuple):
             return Message({**raw, "content": text})
         others = [part for part in self.parts if not any(field in part for field in _TEXT_FIELDS)]

@@ -8,25 +8,31 @@ from __future__ import annotations
 
 import inspect
 from asyncio import gather
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import groupby
 from numbers import Real
-from typing import Any
+from typing import Any, get_args
 
 from budgetkit.budget import Allocation, Budget
+from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.old_names import renamed
 from budgetkit.budget.quoting import brief
 from budgetkit.budget.validation import unknown_section
-from budgetkit.conversation.assembly import messages
+from budgetkit.conversation.assembly import SPOKEN, messages
 from budgetkit.conversation.conversation import Conversation
+from budgetkit.conversation.reading import provider_form, read
 from budgetkit.conversation.running_ledger import Count
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
-from budgetkit.inputs.passages import piece_of
+from budgetkit.inputs.passages import Piece, piece_of
 from budgetkit.inputs.policies import policy_of
 from budgetkit.message import Message
 from budgetkit.plan import Item, Plan, fit
+from budgetkit.pruning.dropping import StartOn
 from budgetkit.pruning.policies import Policy
 from budgetkit.requests import Framing
+from budgetkit.requests.forms import Form, follows, form_of_all, origin_of
+from budgetkit.requests.writing import system_text, written
 from budgetkit.trace import DEFAULT_ROLES
 from budgetkit.truncation import cutter
 
@@ -43,13 +49,16 @@ class Built:
     Parameters
     ----------
     messages : list of dict
-        In OpenAI's chat format, in the order of the sections.
+        In the order of the sections, in the form of their provider: that in which they came, or OpenAI's chat format.
     plan : Plan
         What each section was granted, what was cut or dropped, and why.
+    system : str, list, dict or None
+        The system text, where the provider takes it beside the messages, as in :class:`budgetkit.conversation.Request`.
     """
 
     messages: list[dict[str, Any]]
     plan: Plan
+    system: Any = None
 
 
 @renamed(count="counter")
@@ -62,6 +71,8 @@ def build(
     framing: Framing | None = None,
     model: AnyModel | None = None,
     window: int | None = None,
+    form: Form | None = None,
+    start_on: StartOn = "user",
     **sections: Any,
 ) -> Built:
     """Build a request from what its sections are to hold.
@@ -83,6 +94,11 @@ def build(
         The model that answers: its window for a preset, its counter and its framing.
     window : int, optional
         Another window, in tokens.
+    form : {"chat", "responses", "anthropic", "converse", "gemini"}, optional
+        The provider's form in which the messages go out; that in which they came when left out.
+    start_on : {"user", "any"}, default "user"
+        Whose message the conversation in the request begins with. What stands before the first of a user's that fits is
+        left out, and is no part of the plan.
     **sections
         By section: a text, a message, a passage (an object with text, content or page_content, a Document of
         LangChain, an Item), a pair of one of these and its score, or a list of them; None for nothing. Texts of
@@ -120,6 +136,7 @@ def build(
     >>> built.plan.used
     51
     """
+    check_choice("start_on", start_on, get_args(StartOn))
     setup = setup_of(budget, counter, framing, model, window)
     budget, count, framing = setup.budget, setup.counter, setup.framing
     policy = None if policy is None else policy_of(policy)
@@ -164,9 +181,33 @@ def build(
         pruned = _pruned(parts[history], room, policy, count, framing)
         parts[history] = _primed(pruned, framing) if last == history else pruned
 
-    items = [item for section in order for item in parts[section]]
-    plan = fit(budget, [*items, *question], cut)
-    return Built(messages(plan, context_role, question_last=bool(question)), plan)
+    items = [item for section in order for item in parts[section]] + question
+    plan = fit(budget, items, cut)
+    while start_on == "user" and (early := _before_user(plan)):
+        items = [item for place, item in enumerate(items) if place not in early]
+        plan = fit(budget, items, cut)
+    raws = messages(plan, context_role, question_last=bool(question))
+    forms = {origin["form"] for raw in raws if (origin := origin_of(raw)) is not None}
+    request = written(raws, form or form_of_all(forms))
+    return Built(request.messages, plan, system_text(raws[: request.head], request.form))
+
+
+def _before_user(plan: Plan) -> set[int]:
+    """Return the places of all that was said before the first message of a user's that a plan keeps.
+
+    Nothing where the plan begins with it; what was dropped before it is among them, so that it takes no room again.
+    """
+    early: set[int] = set()
+    begins_with_another = False
+    for place, decision in enumerate(plan.decisions):
+        role = decision.item.payload.role
+        if role not in SPOKEN:
+            continue
+        if role == "user" and decision.outcome != "dropped":
+            return early if begins_with_another else set()
+        begins_with_another = begins_with_another or decision.outcome != "dropped"
+        early.add(place)
+    return set()
 
 
 def _question_section(budget: Budget, roles: Mapping[str, str]) -> str:
@@ -252,7 +293,7 @@ def _listed(value: Any) -> list[Any]:
 def _items(section: str, values: list[Any], speaks: str, count: Count, framing: Framing) -> list[Item]:
     """Count what a section was given."""
     where = f"section {brief(section)}"
-    pieces = [piece_of(value, speaks, where) for value in values if value is not None]
+    pieces = list(_pieces(values, speaks, where))
     sizes = framing.messages([piece.message for piece in pieces], count)
     groups = _groups([piece.message for piece in pieces], section)
     return [
@@ -261,10 +302,23 @@ def _items(section: str, values: list[Any], speaks: str, count: Count, framing: 
     ]
 
 
+def _pieces(values: list[Any], speaks: str, where: str) -> Iterator[Piece]:
+    """Read what a section was given; neighbours in a provider's form together, since one may be a part of another."""
+    for is_foreign, group in groupby(values, key=lambda value: provider_form(value) is not None):
+        if is_foreign:
+            yield from map(Piece, read(group))
+        else:
+            yield from (piece_of(value, speaks, where) for value in group if value is not None)
+
+
 def _groups(said: list[Message], section: str) -> list[Any]:
-    """Keep a tool call and its results together."""
+    """Keep a tool call, its results, and what came in the same record together."""
     owner = {call.id: (section, place) for place, message in enumerate(said) for call in message.tool_calls}
-    return [owner.get(m.tool_calls[0].id if m.tool_calls else m.tool_call_id or "") for m in said]
+    groups: list[Any] = []
+    for message in said:
+        group = owner.get(message.tool_calls[0].id if message.tool_calls else message.tool_call_id or "")
+        groups.append(groups[-1] if group is None and groups and follows(message.raw) else group)
+    return groups
 
 
 def _primed(items: list[Item], framing: Framing) -> list[Item]:
@@ -282,4 +336,4 @@ def _pruned(items: list[Item], room: int, policy: Policy, count: Count, framing:
     alone = Budget(window, (), [Allocation(section)], deficit="signed")
     talk = Conversation(alone, policy, count, roles=roles, framing=framing, section=section, overrun="tell")
     talk.add([*(item.payload for item in items), turn])
-    return _items(section, list(talk.request().messages[:-1]), "context", count, framing)
+    return _items(section, list(map(Message, talk._request_in_chat().messages[:-1])), "context", count, framing)

@@ -26,6 +26,7 @@ import time
 from asyncio import sleep
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
+from copy import deepcopy
 from functools import cached_property
 from threading import get_ident
 from typing import Any, get_args
@@ -48,6 +49,8 @@ from budgetkit.message import ROLES, Message
 from budgetkit.pruning.dropping import StartOn, usual_start
 from budgetkit.pruning.policies import BringBack, CapResults, DropToolResults, OldestFirst, Policy, Summarise
 from budgetkit.requests import Framing, read_tools
+from budgetkit.requests.forms import Form
+from budgetkit.requests.pairing import Pairing, paired
 from budgetkit.trace import DEFAULT_ROLES
 from budgetkit.trace.sections import Roles, past_section
 
@@ -97,6 +100,10 @@ class Conversation:
         Whose message a request begins with, after the system messages; a summary that begins one is sent in that role.
         The user's when left out, since some providers refuse any other; "any" under the rules of a named system
         (:func:`budgetkit.policies.system`), which begin with whatever they leave.
+    form : {"chat", "responses", "anthropic", "converse", "gemini"}, optional
+        The provider's form in which requests go out. When left out it is the form in which messages come: OpenAI's chat
+        format, or that of OpenAI Responses, Anthropic, Bedrock Converse or Gemini where all that are not plain are in
+        it. Say it where the first request is made before the first answer.
 
     Notes
     -----
@@ -136,8 +143,11 @@ class Conversation:
         section: str | None = None,
         overrun: Overrun = "warn",
         start_on: StartOn | None = None,
+        form: Form | None = None,
     ) -> None:
         check_choice("overrun", overrun, get_args(Overrun))
+        if form is not None:
+            check_choice("form", form, get_args(Form))
         setup = setup_of(budget, counter, framing, model, window)
         budget = self.budget = setup.budget
         self.policy = OldestFirst() if policy is None else policy_of(policy)
@@ -162,13 +172,14 @@ class Conversation:
             if isinstance(stage, CapResults):
                 capped(empty, stage.most, rules)
         archive = Archive() if isinstance(self.policy, BringBack) else None
-        schemas = [dict(schema) for schema in read_tools(tools).listed]
+        schemas = [dict(schema) for schema in read_tools(tools).entries]
         ledger = RunningLedger(rules, schemas, archive=archive)
-        self._engine = Engine(budget, self.policy, ledger, tell, shorten, overrun, start_on)
+        self._engine = Engine(budget, self.policy, ledger, tell, shorten, overrun, start_on, form)
         self._model = model
         self._roles = roles
         self._section = section
         self._inbox: list[Message] = []
+        self._pairing = Pairing()
         self._lock = ForkSafeLock()
         self._busy = ForkSafeLock()
         self._busy_thread: int | None = None
@@ -189,11 +200,17 @@ class Conversation:
         TypeError, ValueError
             If one is no message, or holds what no request and no file takes; then none is added.
         """
-        new_messages = read(messages)
-        self._check_roles(new_messages)
-        _check_saveable(new_messages)
-        with self._lock:
-            self._inbox += new_messages
+        while True:
+            before = self._pairing
+            pairing = deepcopy(before)
+            new_messages = read(messages, pairing)
+            self._check_roles(new_messages)
+            _check_saveable(new_messages)
+            with self._lock:
+                if self._pairing is before:  # nobody else has added meanwhile what these may answer
+                    self._pairing = pairing
+                    self._inbox += new_messages
+                    return
 
     def _check_roles(self, messages: Sequence[Message]) -> None:
         """Refuse a role that the budget has no room for, before the conversation holds it."""
@@ -225,12 +242,19 @@ class Conversation:
         RuntimeError
             If a request of this conversation is under way in the same thread, such as by whoever writes its summary.
         """
+        return self._request(self._engine.in_form)
+
+    def _request_in_chat(self) -> Request:
+        """Return the next request in OpenAI's chat format, its messages with the origin that they came from."""
+        return self._request(lambda request: request)
+
+    def _request(self, write: Callable[[Request], Request]) -> Request:
         if self._busy_thread == get_ident():
             raise RuntimeError(UNDER_WAY)
         with self._busy:
             try:
                 self._busy_thread = get_ident()
-                return _answered(self._next(), self._write_now)
+                return write(_answered(self._next(), self._write_now))
             finally:
                 self._end_request()
 
@@ -262,7 +286,7 @@ class Conversation:
                     replaced = asks.send(await text if inspect.isawaitable(text) else text)
             except StopIteration as stop:
                 request: Request = stop.value
-                return request
+                return self._engine.in_form(request)
             finally:
                 asks.close()
         finally:
@@ -307,6 +331,7 @@ class Conversation:
             tell=engine.tell,
             overrun=engine.overrun,
             start_on=engine.start_on,
+            form=engine.form,
         )
 
     def _saved(self) -> dict[str, Any]:
@@ -377,6 +402,9 @@ class Conversation:
 
         engine = conversation._engine
         engine.standing, conversation._inbox, engine.sent, engine.requests = file.fill(engine.ledger)
+        messages = [line.message for line in engine.ledger.lines.values()] + conversation._inbox
+        paired([dict(message.raw) for message in messages], strict=True, pairing=conversation._pairing)
+        conversation._pairing.forget_answered()
         return conversation
 
     @property

@@ -16,13 +16,15 @@ from budgetkit.conversation.request import Left, Request
 from budgetkit.conversation.running_ledger import Line, RunningLedger
 from budgetkit.conversation.saving import packed, unpack
 from budgetkit.conversation.shortening import capped, fewer_passages, placeholder, sent_at_least, shorten_results
-from budgetkit.message import Message
+from budgetkit.message import SYSTEM_ROLES, Message
 from budgetkit.plan import Grant, Plan, allocate
 from budgetkit.plan.allocating import with_undeclared
 from budgetkit.plan.item import Item
 from budgetkit.pruning.dropping import StartOn, Steps, prune, room_for_history, summary_role
 from budgetkit.pruning.history import SHRUNK, SUMMARISED, WHOLE
 from budgetkit.pruning.policies import BringBack, Policy
+from budgetkit.requests.forms import Form
+from budgetkit.requests.writing import as_it_came, system_text, written
 
 Overrun = Literal["warn", "raise", "tell"]
 Asks = Generator[list[Message], str, Request]
@@ -41,10 +43,12 @@ class Engine:
     shorten: bool
     overrun: Overrun
     start_on: StartOn = "any"
+    form: Form | None = None
     standing: dict[int, Line] = field(default_factory=dict)
     sent: list[int] = field(default_factory=list)
     requests: int = 0
     back: list[Line] = field(default_factory=list)
+    head: int = 0  # system messages that the last request begins with, passages not among them
 
     def __post_init__(self) -> None:
         self.open = with_undeclared(replace(self.budget, deficit="signed"), [self.ledger.rules.section])
@@ -82,6 +86,20 @@ class Engine:
         left = [*self._settled(), *self._capped(entering)]
         self.back = self._brought(room.limit)
         return self._fitted(plan, demand, pinned, left, texts)
+
+    def in_form(self, request: Request) -> Request:
+        """Write a request's messages in the form in which they go out."""
+        form = self.form or self.ledger.form
+        if form == "chat" and not self.ledger.forms:
+            return request
+        messages = written(request.messages, form, self.head)
+        return replace(
+            request,
+            messages=messages.messages,
+            system=system_text(request.messages[: messages.head], form),
+            left=tuple(replace(left, message=as_it_came(left.message)) for left in request.left),
+            stable=messages.unchanged(request.stable),
+        )
 
     def _summarised(self, steps: Steps) -> Generator[list[Message], str, list[str]]:
         """Put a summary wherever one is asked for; returns those that are shorter than what they replace."""
@@ -190,6 +208,7 @@ class Engine:
         notices = self._notices(plan, tokens, missing)
         lines = self._lines()
         stable = self._stable([line.stamp for line in lines])
+        self.head = next((i for i, line in enumerate(lines) if not _is_system(line)), len(lines))
         messages: list[dict[str, Any]] = [line.message.raw for line in lines]  # type: ignore[misc]  # read as dicts
         if self.tell and (text := describe(plan, ledger.rules.count, framing=ledger.rules.framing)):
             messages.append({"role": "system", "content": text})
@@ -255,6 +274,11 @@ def with_promise(budget: Budget, section: str, floor: int) -> Budget:
     return budget.assign(
         **{section: {"floor": floor, "importance": 5, "cap": None if cap is None else max(cap, floor)}}
     )
+
+
+def _is_system(line: Line) -> bool:
+    """Tell a system message from a passage, which is sent as one and has a stamp below 0."""
+    return line.message.role in SYSTEM_ROLES and line.stamp >= 0
 
 
 def _passage(item: Item, turn: int) -> Line:

@@ -1,33 +1,50 @@
-"""Messages as they come: plain ones at once, all others by whoever reads their format."""
+"""Messages as they come: plain ones at once, those of a provider with their origin, all others by their format.
+
+A provider's message carries its origin (:mod:`budgetkit.requests.forms`), so that it goes out as it came.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from typing import Any
 
-from budgetkit.message import ROLES, Message
-from budgetkit.trace.objects import messages_of
+from budgetkit.message import ROLES, SYSTEM_ROLES, Message
+from budgetkit.requests.forms import Form, form_of, read_form
+from budgetkit.requests.pairing import Pairing
+from budgetkit.trace.objects import messages_of, plain
 
 _OWN = {"role", "content", "name", "tool_call_id", "tool_calls", "contexts"}
+#: Fields of which a message, or the answer that holds one, has at least one.
+_OF_A_MESSAGE = ("role", "type", "content", "parts", "output", "candidates")
 
 
-def read(values: Iterable[Any]) -> list[Message]:
-    """Read messages, and lists of them, in whatever form.
+def read(values: Iterable[Any], pairing: Pairing | None = None) -> list[Message]:
+    """Read messages, and lists of them, in whatever form; `pairing` knows the calls that were read before.
 
     Examples
     --------
     >>> read([{"role": "user", "content": "Hello world"}, [{"type": "ai", "content": "Hello."}]])[1].role
     'assistant'
     """
-    found: list[Message] = []
-    for value in values:
-        if isinstance(value, Message):
-            found.append(value)
-        elif isinstance(value, list | tuple):
-            found += read(value) if all(map(is_plain, value)) else map(_sent, messages_of(value))
+    pairing = Pairing() if pairing is None else pairing
+    entries = [entry for value in values for entry in _entries(value)]
+    forms = {form for form, _ in entries}
+    if "responses" in forms and not forms & {"anthropic", "converse", "gemini"}:
+        # A plain message between items is an item, and a call joins the answer before it.
+        entries = [("responses" if form == "plain" and _is_item(value) else form, value) for form, value in entries]
+
+    messages: list[Message] = []
+    for form, group in groupby(entries, key=lambda entry: entry[0]):
+        records = [value for _, value in group]
+        if form == "plain":
+            messages += [value if isinstance(value, Message) else Message(dict(value)) for value in records]
+        elif form == "other":
+            messages += map(_sent, messages_of(records, pairing))
         else:
-            found += [Message(dict(value))] if is_plain(value) else map(_sent, messages_of([value]))
-    return found
+            messages += read_form([_record(value) for value in records], form, pairing)
+    pairing.forget_answered()
+    return messages
 
 
 def is_plain(value: Any) -> bool:
@@ -38,6 +55,79 @@ def is_plain(value: Any) -> bool:
     return (content is None or isinstance(content, str)) and all(
         isinstance(call, Mapping) and "function" in call for call in calls
     )
+
+
+def _is_item(value: Any) -> bool:
+    """Say whether a plain message is also one of OpenAI Responses."""
+    is_spoken = isinstance(value, Mapping) and value.get("role") in ("user", "assistant", *SYSTEM_ROLES)
+    return is_spoken and value.keys() <= {"role", "content"}
+
+
+def provider_form(value: Any) -> Form | None:
+    """Return the form of a provider in which a message, or an object that holds one, is written; None for none."""
+    return next((form for form, _ in _entries(value) if form not in ("plain", "other")), None)
+
+
+def _entries(value: Any) -> Iterator[tuple[Any, Any]]:
+    """List messages, each with its form: "plain", a provider's, or "other"."""
+    if isinstance(value, list | tuple):
+        for entry in value:
+            yield from _entries(entry)
+        return
+    if is_plain(value):
+        yield "plain", value
+        return
+    records = _provider_records(value)
+    forms = [form_of(record) for record in records]
+    if records and all(forms):
+        yield from zip(forms, records, strict=True)
+    else:
+        yield "other", value
+
+
+def _provider_records(value: Any) -> list[Any]:
+    """Return the messages in a message, or in the answer of a provider, as plain data."""
+    is_message = isinstance(value, Mapping) or any(hasattr(value, name) for name in _OF_A_MESSAGE)
+    if not is_message:
+        return []
+    try:
+        record = plain(_dumped(value))
+    except (TypeError, ValueError):
+        return []
+    if not isinstance(record, dict):
+        return []
+    if "role" in record or "parts" in record:
+        is_answer = "stop_reason" in record and record.get("type") == "message"
+        fields = ("role", "content", "type", "stop_reason") if is_answer else record
+        return [{name: record[name] for name in fields if name in record}]
+    output = record.get("output")
+    if isinstance(output, list) and "call_id" not in record:
+        return output
+    if isinstance(output, dict) and isinstance(output.get("message"), dict):
+        return [output["message"]]
+    candidates = record.get("candidates")
+    if isinstance(candidates, list) and candidates and isinstance(candidates[0], dict):
+        return [candidates[0].get("content")]
+    return [record]
+
+
+def _dumped(value: Any) -> Any:
+    """Ask an SDK's object for JSON, in which bytes, such as Gemini's signatures, are texts."""
+    write = getattr(value, "model_dump", None)
+    if isinstance(value, Mapping | type) or not callable(write):
+        return value
+    try:
+        return write(mode="json", exclude_none=True)
+    except TypeError:
+        return value
+
+
+def _record(value: Any) -> dict[str, Any]:
+    """Return a record as a request takes it."""
+    raw = dict(value.raw if isinstance(value, Message) else value)
+    if raw.get("type") == "message" and "stop_reason" in raw:
+        return {"role": raw["role"], "content": raw["content"]}
+    return raw
 
 
 def _sent(message: Message) -> Message:

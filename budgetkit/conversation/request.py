@@ -40,9 +40,10 @@ class Request:
     Parameters
     ----------
     messages : list of dict
-        In OpenAI's chat format and in order. They are those that the conversation holds: copy one to change it.
+        In the form of their provider and in order: that in which they came, or OpenAI's chat format. They are those
+        that the conversation holds: copy one to change it.
     tools : list of dict
-        Tool schemas.
+        Tool schemas, those of Gemini and Bedrock Converse in their wrapping.
     plan : Plan
         What each section holds, against its limit.
     tokens : int
@@ -57,6 +58,9 @@ class Request:
         How many messages at the beginning are those of the last request, so that a prompt cache holds them.
     warnings : tuple of str
         What does not fit, in words.
+    system : str, list, dict or None
+        The system text, where the provider takes it beside the messages: ``system`` of Anthropic and Converse,
+        ``systemInstruction`` of Gemini. None where it stands among the messages, or there is none.
 
     Examples
     --------
@@ -77,3 +81,4 @@ class Request:
     summaries: tuple[str, ...] = ()
     stable: int = 0
     warnings: tuple[str, ...] = ()
+    system: Any = None

@@ -32,6 +32,7 @@ from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message
 from budgetkit.plan.item import Item
 from budgetkit.pruning.history import History, Slots
 from budgetkit.requests import Framing
+from budgetkit.requests.forms import follows, form_of_all, origin_of
 from budgetkit.trace.sections import Roles, past_section, present_section
 
 Count = Callable[[str], int]
@@ -87,6 +88,7 @@ class RunningLedger:
     stamps: int = 0
     carrier: str = ""
     schemas: int = 0
+    forms: set[str] = field(default_factory=set)  # of providers, in which messages came
     system: tuple[Message, ...] = ()  # the first, which tool schemas may follow
     archive: Archive | None = None  # of all that was said, where it may come back
 
@@ -176,7 +178,11 @@ class RunningLedger:
         slot = len(slots)
         caller = self._pair(slot, message)
         unit = self.start if rules.by_turn and self.turn else slot
-        unit = unit if caller is None else slots.unit[caller]
+        if caller is not None:
+            unit = slots.unit[caller]
+        elif follows(message.raw) and slot:
+            unit = slots.unit[slot - 1]
+        self.note_form(message)
         is_result = message.role in RESULT_ROLES
         arriving = rules.arriving(tokens, is_result)
         slots.add(arriving, unit, self.turn, is_result, rules.importance(message), message.role)
@@ -202,6 +208,17 @@ class RunningLedger:
                 self._reveal([*unsent, *self.results.pop(caller)])
         elif not self.unanswered.get(slot):
             self._reveal([slot])
+
+    def note_form(self, message: Message) -> None:
+        """Remember in which provider's form a message came, also after it has left."""
+        origin = origin_of(message.raw)
+        if origin is not None:
+            self.forms.add(origin["form"])
+
+    @property
+    def form(self) -> str:
+        """The form in which messages go out unless another is asked for: that in which they came, if it is one."""
+        return form_of_all(self.forms)
 
     def _pair(self, slot: int, message: Message) -> int | None:
         """Note the calls of a message, and return the slot of the call that it answers."""

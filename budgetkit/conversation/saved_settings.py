@@ -1,7 +1,8 @@
 """What a conversation is set to, as plain data and back: its policy, what counts, and how requests are made.
 
     {"policy": {"class": "SlidingWindow", "turns": 2}, "counter": {"name": "gpt-4o"}, "framing": {"name": "counter"},
-     "roles": null, "section": null, "shorten": true, "tell": false, "overrun": "warn", "start_on": "user"}
+     "roles": null, "section": null, "shorten": true, "tell": false, "overrun": "warn", "start_on": "user",
+     "form": null}
 
 What is a value is saved whole and made again. What is code, such as a counting function, is saved by its name alone:
 whoever loads the conversation passes it again, and the name tells whether it is the same.
@@ -53,6 +54,7 @@ class SavedSettings:
     tell: bool
     overrun: str
     start_on: str
+    form: str | None = None
 
     def keywords(self, given: Collection[str]) -> Raw:
         """Return the arguments that a conversation had, but for those that are given.
@@ -293,5 +295,5 @@ _READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "counter": _read_counter,
     "framing": _read_framing,
     "roles": _read_roles,
-    **dict.fromkeys(("section", "shorten", "tell", "overrun", "start_on"), lambda value: value),
+    **dict.fromkeys(("section", "shorten", "tell", "overrun", "start_on", "form"), lambda value: value),
 }

@@ -438,6 +438,8 @@ def unpack(ledger: RunningLedger, state: SavedState) -> Standing:
         whole_results=state.results,
     )
     ledger.lines = {line.slot: _line(line) for line in state.lines}
+    for line in ledger.lines.values():
+        ledger.note_form(line.message)
     ledger.apart = {slot for slot, line in ledger.lines.items() if not line.sent}
     ledger.this_turn = {demand.slot: (demand.section, demand.tokens) for demand in state.this_turn}
     ledger.waiting = list(state.waiting)

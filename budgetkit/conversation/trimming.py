@@ -19,6 +19,8 @@ from budgetkit.presets.translation import trimmed
 from budgetkit.pruning.dropping import StartOn
 from budgetkit.pruning.policies import Policy
 from budgetkit.requests import Framing
+from budgetkit.requests.forms import Form, form_of_all, origin_of
+from budgetkit.requests.writing import written
 
 _TRIES = 4
 
@@ -35,6 +37,7 @@ def trim(
     model: AnyModel | None = None,
     window: int | None = None,
     start_on: StartOn = "user",
+    form: Form | None = None,
 ) -> list[dict[str, Any]]:
     """Return those messages that fit.
 
@@ -60,15 +63,18 @@ def trim(
         The model that answers: its window for a preset, its counter and its framing.
     window : int, optional
         Another window, in tokens, of a budget.
-
     start_on : {"user", "any"}
         Whose message comes first, after the system messages. Some providers refuse a request that begins with the
         assistant's.
+    form : {"chat", "responses", "anthropic", "converse", "gemini"}, optional
+        The provider's form in which the messages go out; that in which they came when left out.
 
     Returns
     -------
     list of dict
-        In OpenAI's chat format; with the schemas and the priming of the answer never more than the budget.
+        In the form in which they came, those that were not cut inside as they came; what has no form of a provider is
+        in OpenAI's chat format, and so are system messages, which some providers take beside the others. With the
+        schemas and the priming of the answer never more than the budget.
 
     Raises
     ------
@@ -93,9 +99,11 @@ def trim(
         more = most, count, tools, framing, start_on
         newer = newest(said, *more) if isinstance(said, list | tuple) else None
         if newer is None:
-            newer = newest(said := read([said]), *more)
+            said = read([said])
+            # what is a part of a record leaves with it, which only the engine knows
+            newer = None if _forms(said) else newest(said, *more)
         if newer is not None and newer[1]:
-            return newer[0]
+            return _written(newer[0], form)
         said = said if newer is None else [*map(Message, newer[0])]
     lines = replace(setup.budget, deficit="signed")
     said = read([said])
@@ -109,7 +117,20 @@ def trim(
             f"system messages, the last question and tool schemas exceed what the window has for them by {over:,} "
             "tokens; shorten them, or allow more"
         )
-    return found
+    return _written(found, form or form_of_all(_forms(said)))
+
+
+def _forms(messages: Sequence[Message]) -> set[str]:
+    """Return the forms of providers in which messages came."""
+    return {origin["form"] for message in messages if (origin := origin_of(message.raw)) is not None}
+
+
+def _written(raws: list[dict[str, Any]], form: str | None) -> list[dict[str, Any]]:
+    """Write messages in a form; system messages that stand beside the others in it are left in front of them."""
+    if form is None:
+        return raws
+    messages = written(raws, form)
+    return raws[: messages.head] + messages.messages
 
 
 def budget_of(budget: int | AnyBudget) -> AnyBudget:
@@ -135,7 +156,7 @@ def _counted_again(
         more: dict[str, Any] = {"tools": tools, "framing": framing, "overrun": "tell", "start_on": start_on}
         talk = Conversation(less, policy, count, **more)
         talk.add(said)
-        found = talk.request()
+        found = talk._request_in_chat()
         again = framing.request(found.messages, count, tools)
         excess = max(found.over, again - max(0, budget.usable))
         if excess <= 0 or found.over:

@@ -16,7 +16,7 @@ no schema that could be counted: it is named.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from budgetkit.budget.quoting import brief
@@ -48,6 +48,9 @@ class Toolset:
         Those among them whose schema the model is shown, which is what counts.
     uncounted : tuple of str
         A name for each thing that nobody can count.
+    entries : tuple of Mapping
+        All of them as a request to their own provider has them: those of Gemini and Converse in their wrapping, those
+        of an MCP server as OpenAI's functions.
 
     Examples
     --------
@@ -59,6 +62,7 @@ uncounted=('built-in tool web_search',))
     listed: tuple[Schema, ...] = ()
     functions: tuple[Schema, ...] = ()
     uncounted: tuple[str, ...] = ()
+    entries: tuple[Schema, ...] = field(default=(), repr=False)
 
 
 def read_tools(value: Any) -> Toolset:
@@ -103,7 +107,12 @@ to tools/list; write them so
             uncounted.append("deferred tools")
         if _has_unreadable_parameters(tool):
             uncounted.append(f"parameters of tool {function_name(tool)}")
-    return Toolset(listed=tuple(tools), functions=tuple(functions), uncounted=tuple(dict.fromkeys(uncounted)))
+    return Toolset(
+        listed=tuple(tools),
+        functions=tuple(functions),
+        uncounted=tuple(dict.fromkeys(uncounted)),
+        entries=tuple(sent for entry in entries for sent in _as_sent(entry)),
+    )
 
 
 def _opened(value: Any) -> Any:
@@ -158,6 +167,12 @@ def _flat(entry: Schema) -> Iterator[Schema]:
         yield {"type": "function", "function": _renamed(entry, "parameters")}
     elif not entry.keys() <= _NO_TOOLS:
         yield entry
+
+
+def _as_sent(entry: Schema) -> Iterator[Schema]:
+    """Return an entry as its provider takes it; an MCP server's tools are of no provider."""
+    is_wrapped = any(field in entry for field in ("toolSpec", *_DECLARATIONS, *_NO_TOOLS))
+    yield from (entry,) if is_wrapped else _flat(_without_nulls(entry))
 
 
 def _declared(tool: Schema) -> Schema:

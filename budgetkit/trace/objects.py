@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from budgetkit.message import Message
+from budgetkit.requests.pairing import Pairing
 from budgetkit.trace.importers.documents import converted
 
 _WRITERS = ("model_dump", "to_dict", "dict", "_asdict")
@@ -17,13 +18,16 @@ _FIELDS = ("role", "type", "content", "parts", "name", "tool_calls", "tool_call_
 _ROOM = 100
 
 
-def messages_of(values: Iterable[Any]) -> tuple[Message, ...]:
+def messages_of(values: Iterable[Any], pairing: Pairing | None = None) -> tuple[Message, ...]:
     """Read messages, whichever library made them.
 
     Parameters
     ----------
     values : iterable
         Dictionaries in any known form, :class:`budgetkit.trace.Message`, or objects of an SDK or of LangChain.
+    pairing : Pairing, optional
+        The calls that were read before these, where messages come one after the other; then a result whose call is not
+        known stays a result.
 
     Returns
     -------
@@ -43,7 +47,7 @@ def messages_of(values: Iterable[Any]) -> tuple[Message, ...]:
     (Message(raw={'role': 'user', 'content': 'Hello world', 'native': {'type': 'human', 'content': 'Hello world'}}),)
     """
     raw = [plain(value) for value in values]
-    made = converted({"messages": raw})
+    made = converted({"messages": raw}, pairing=pairing)
     return tuple(map(Message, made[0]["messages"] if made else raw))
 
 

@@ -60,11 +60,24 @@ def test_the_history_is_pruned_by_the_policy_to_what_the_others_leave(policy: An
     others = bk.build(bk.presets.working_memory(8_000), COUNT, **{**PARTS, "history": []}).plan.used
     seven = 7 * DEFAULT_FRAMING.message(HISTORY[0], COUNT)
     budget = bk.presets.working_memory(others + seven, output=0, history_floor=0)
-    built = bk.build(budget, COUNT, policy=policy, **PARTS)
+    built = bk.build(budget, COUNT, policy=policy, start_on="any", **PARTS)
     said = [message["content"] for message in built.messages if message["role"] in ("user", "assistant")]
     assert said[0] == first
     assert said[-1] == PARTS["current"]
     assert built.plan.used <= budget.window
+
+
+@pytest.mark.parametrize("policy", [bk.policies.OldestFirst(), None])
+def test_a_request_begins_with_a_message_of_the_users(policy: Any) -> None:
+    """Anthropic, Gemini and Converse refuse one that begins with the assistant's."""
+    others = bk.build(bk.presets.working_memory(8_000), COUNT, **{**PARTS, "history": []}).plan.used
+    seven = 7 * DEFAULT_FRAMING.message(HISTORY[0], COUNT)
+    budget = bk.presets.working_memory(others + seven, output=0, history_floor=0)
+    built = bk.build(budget, COUNT, policy=policy, **PARTS)
+    said = [message["content"] for message in built.messages if message["role"] in ("user", "assistant")]
+    assert said[:2] == ["user says 3", "assistant says 3"]
+    with pytest.raises(ValueError, match="start_on"):
+        bk.build(budget, COUNT, start_on="assistant", **PARTS)  # type: ignore[arg-type] # on purpose
 
 
 def test_a_tool_call_leaves_with_its_result() -> None:

@@ -383,7 +383,8 @@ def test_messages_come_in_any_format_and_a_call_waits_for_its_result() -> None:
     assert [each["role"] for each in waiting.messages] == ["user"]
     assert [left.why for left in waiting.left] == ["unanswered"]
     talk.add({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "seen"}]})
-    assert [each["role"] for each in talk.request().messages] == ["user", "assistant", "tool"]
+    # They go out in the form in which they came, Anthropic's, where a result is a user's block.
+    assert [each["role"] for each in talk.request().messages] == ["user", "assistant", "user"]
 
 
 def test_a_result_too_large_for_the_window_is_cut_inside_and_stays_so() -> None:

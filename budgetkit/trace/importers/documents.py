@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from budgetkit.requests.formats import Format, names, row_of, row_of_lines, table
 from budgetkit.requests.located import placed
-from budgetkit.requests.pairing import paired
+from budgetkit.requests.pairing import Pairing, paired
 from budgetkit.requests.parts import is_item
 from budgetkit.requests.paths import filled, found, holds, nested, unpacked
 from budgetkit.requests.records import is_record, read_records, system_messages
@@ -42,7 +42,7 @@ def _at(value: Any, path: str) -> Any:
     return found(value, path, unpack=True)
 
 
-def converted(value: Any, depth: int = 0) -> list[Conversation] | None:
+def converted(value: Any, depth: int = 0, pairing: Pairing | None = None) -> list[Conversation] | None:
     """Read one JSON value as conversations of a known format; None for OpenAI's chat format and for unknown formats.
 
     >>> body = {"contents": [{"role": "user", "parts": [{"text": "Hello world"}]}]}
@@ -58,14 +58,14 @@ def converted(value: Any, depth: int = 0) -> list[Conversation] | None:
         return None
     row = row_of(value)
     if row is None:
-        return _plainly(value) if isinstance(value.get("messages"), list) else None
+        return _plainly(value, pairing) if isinstance(value.get("messages"), list) else None
     if row.name in _READERS:
         return [_READERS[row.name](value)]
     if row.refuse:
         raise ValueError(f"{row.label}; {row.refuse}")
     if row.name in _DOCUMENTS:
         return _by_document(value, row)
-    return _inner(value, row, depth) if row.each else _by_row(value, row, depth)
+    return _inner(value, row, depth) if row.each else _by_row(value, row, depth, pairing)
 
 
 def converted_lines(lines: list[Any], row: Format) -> list[Conversation]:
@@ -139,17 +139,17 @@ def _flat(value: Any, depth: int = 0) -> Iterator[Any]:
             yield each
 
 
-def _plainly(value: Mapping[str, Any]) -> list[Conversation] | None:
+def _plainly(value: Mapping[str, Any], pairing: Pairing | None) -> list[Conversation] | None:
     """Read a list of messages that needs no row for its document; None where all are in OpenAI's own form."""
     read = read_records(value["messages"], None, value.get("model"))
     said = (placed(message)[1] for message in read.messages)
     if not read.formats and not read.notes and not any(isinstance(m, Mapping) and "native" in m for m in said):
         return None
     name = next(iter(read.formats), "openai-responses")
-    return [_finished({**value, "messages": read.messages}, name, read.usage, read.notes)]
+    return [_finished({**value, "messages": read.messages}, name, read.usage, read.notes, pairing)]
 
 
-def _by_row(value: Mapping[str, Any], row: Format, depth: int) -> list[Conversation]:
+def _by_row(value: Mapping[str, Any], row: Format, depth: int, pairing: Pairing | None = None) -> list[Conversation]:
     """Read a document whose messages, system text and answers stand where its row says."""
     notes: list[str] = []
     model, system, body = _at(value, row.model), system_messages(value, row), _body(value, row, depth, notes)
@@ -170,7 +170,7 @@ def _by_row(value: Mapping[str, Any], row: Format, depth: int) -> list[Conversat
             id = _at(value, table("paths")["id"])
             conversation |= {"title": path, **filled(id="" if id is None else f"{id} {path}")}
         conversation["messages"] = [*messages, *said]
-        made.append(_finished(conversation, row.name, [*usage, *([told] if told else [])], notes))
+        made.append(_finished(conversation, row.name, [*usage, *([told] if told else [])], notes, pairing))
     return made
 
 
@@ -187,9 +187,11 @@ def _read_in_full(value: Mapping[str, Any], row: Format) -> set[str]:
     return {path for path in used if "." not in path} | {"usage", "messages"}
 
 
-def _finished(value: Conversation, name: str, usage: list[dict[str, Any]], notes: list[str]) -> Conversation:
+def _finished(
+    value: Conversation, name: str, usage: list[dict[str, Any]], notes: list[str], pairing: Pairing | None = None
+) -> Conversation:
     messages = list(value["messages"])
-    notes = [*notes, *paired(messages, name in _STRICT)]
+    notes = [*notes, *paired(messages, name in _STRICT or pairing is not None, pairing)]
     kept = (_at(value, path) for path in ("previous_response_id", "prompt.id|request.prompt.id", "conversation.id"))
     notes += [f"what {id:.60} holds is kept by the provider, and not counted" for id in kept if isinstance(id, str)]
     finished = {**value, "messages": messages, "format": name}

@@ -1,0 +1,202 @@
+"""Forms: in which provider's form a message is written, and what of it becomes which message of the chat format.
+
+    form         a message                                               what only it has
+    responses    {"type": "function_call", ...}                          items with a type and no role; input_text
+    anthropic    {"role": "user", "content": [{"type": "tool_result"}]}  blocks of these types; cache_control
+    converse     {"role": "user", "content": [{"toolResult": {}}]}       blocks without a type
+    gemini       {"role": "model", "parts": [{"functionCall": {}}]}      parts
+
+What is none of these is OpenAI's chat format, or can be sent as such. A message that was read from one of them carries
+its origin, so that it goes out as it came (:mod:`budgetkit.requests.writing`):
+
+    {"role": "tool", "tool_call_id": "1", "content": "Lisbon",
+     "origin": {"form": "anthropic", "records": [{"role": "user", "content": [{"type": "tool_result", ...}]}],
+                "places": [0], "part": 0, "parts": 2}}
+
+A record whose tool results become messages of their own is cut into one record for each; `places` are those of its
+blocks in the whole. Where a record became several messages that cannot be cut apart, as those of an answer with the
+results of the provider's own tools, the first has the record and the others only say that they are parts of it. A
+message that is cut inside is marked as rewritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from budgetkit.message import ORIGIN, Message
+from budgetkit.requests.formats import format_named
+from budgetkit.requests.pairing import Pairing, paired
+from budgetkit.requests.parts import objects_in, sorted_part
+from budgetkit.requests.records import Records, read_records
+
+Raw = Mapping[str, Any]
+Form = Literal["chat", "responses", "anthropic", "converse", "gemini"]
+
+#: The row of the table of formats that reads the messages of a form.
+ROWS: Final[Mapping[str, str]] = {
+    "responses": "openai-responses",
+    "anthropic": "anthropic",
+    "gemini": "gemini",
+    "converse": "bedrock",
+}
+#: Types of blocks that only Anthropic has, with the field that tells them from others' blocks of that name.
+_ANTHROPIC: Final[Mapping[str, str]] = {
+    "tool_use": "input",
+    "tool_result": "tool_use_id",
+    "server_tool_use": "input",
+    "thinking": "thinking",
+    "redacted_thinking": "data",
+    "image": "source",
+    "document": "source",
+}
+#: Types of items that stand in a request of OpenAI Responses without a role.
+_ITEMS: Final = ("reasoning", "item_reference", "compaction", "mcp_list_tools", "mcp_approval_request")
+_ITEM_ENDINGS: Final = ("_call", "_call_output", "_approval_response")
+_ITEM_PARTS: Final = {"input_text", "output_text", "input_image", "input_file"}
+
+
+def form_of(record: Any) -> Form | None:
+    """Say in which provider's form a message is; None for OpenAI's chat format and for whatever is no provider's.
+
+    >>> form_of({"role": "model", "parts": [{"text": "Hello."}]}), form_of({"role": "user", "content": "Hello"})
+    ('gemini', None)
+    """
+    if not isinstance(record, Mapping):
+        return None
+    parts = record.get("parts")
+    if isinstance(parts, list | tuple) and "content" not in record:
+        return None if any("type" in part for part in objects_in(list(parts))) else "gemini"
+
+    kind = record.get("type")
+    if "role" not in record:
+        is_item = isinstance(kind, str) and (kind in _ITEMS or kind.endswith(_ITEM_ENDINGS))
+        return "responses" if is_item else None
+    if record["role"] not in ("user", "assistant", "system", "developer"):
+        return None
+    if kind == "message" and "stop_reason" in record:  # an answer as it came
+        return "anthropic"
+
+    content = record.get("content")
+    blocks = objects_in(list(content) if isinstance(content, tuple) else content)
+    if any(block.get("type") in _ITEM_PARTS for block in blocks):
+        return "responses"
+    if blocks and all("type" not in block for block in blocks):
+        return "converse"
+    return "anthropic" if any(map(_is_anthropic, blocks)) else None
+
+
+def _is_anthropic(block: Raw) -> bool:
+    kind = block.get("type")
+    if "cache_control" in block:
+        return True
+    if kind == "thinking":  # Mistral's thinking is a list
+        return isinstance(block.get("thinking"), str)
+    if isinstance(kind, str) and kind.endswith("_tool_result"):
+        return "tool_use_id" in block
+    return isinstance(kind, str) and _ANTHROPIC.get(kind, "") in block
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A record of its own, cut out of a record: the blocks that become one message, and their places in the whole."""
+
+    record: dict[str, Any]
+    places: tuple[int, ...] = ()
+
+
+def pieces(record: Raw, form: str) -> list[Piece]:
+    """Cut a record into one for each tool result in it and one for all else; one that need not be cut is one piece.
+
+    >>> blocks = [{"functionResponse": {"name": "a", "response": {}}}, {"text": "And now?"}]
+    >>> [piece.places for piece in pieces({"role": "user", "parts": blocks}, "gemini")]
+    [(0,), (1,)]
+    """
+    field = blocks_field(form)
+    blocks = record.get(field)
+    whole = [Piece(dict(record))]
+    if form == "responses" or not isinstance(blocks, list | tuple) or len(blocks) < 2:
+        return whole
+    kinds = [{kind for kind, _ in sorted_part(block)} for block in blocks]
+    results = [place for place, kind in enumerate(kinds) if "result" in kind]
+    if not results or any("call" in kind for kind in kinds):
+        return whole
+    others = [place for place in range(len(blocks)) if place not in set(results)]
+    cuts = [(place,) for place in results] + ([tuple(others)] if others else [])
+    return [Piece({**record, field: [blocks[place] for place in cut]}, cut) for cut in cuts]
+
+
+def blocks_field(form: str) -> str:
+    """Return the field in which the messages of a form have their blocks."""
+    return "parts" if form == "gemini" else "content"
+
+
+def read_form(records: Sequence[Raw], form: str, pairing: Pairing) -> list[Message]:
+    """Read records of one form into messages of the chat format, each with its origin.
+
+    >>> (message,) = read_form([{"role": "model", "parts": [{"text": "Hello."}]}], "gemini", Pairing())
+    >>> message.text, message.raw["origin"]["records"]
+    ('Hello.', [{'role': 'model', 'parts': [{'text': 'Hello.'}]}])
+    """
+    row = format_named(ROWS[form])
+    read = Records()
+    origins: list[dict[str, Any]] = []
+    for record in records:
+        cut = pieces(record, form)
+        for part, piece in enumerate(cut):
+            before = len(read.messages)
+            read_records([piece.record], row, read=read)
+            new = len(read.messages) - before
+            if not new and origins:  # a piece of an answer has joined the message before it
+                origins[-1]["records"].append(piece.record)
+            elif len(cut) > 1:
+                place = {"places": list(piece.places), "part": part, "parts": len(cut)}
+                origins.append({"form": form, "records": [piece.record], **place})
+            else:
+                origins.extend(_origins(piece.record, form, new))
+    paired(read.messages, strict=True, pairing=pairing)
+    messages = [{name: value for name, value in raw.items() if name != "native"} for raw in read.messages]
+    return [Message({**raw, ORIGIN: origin}) for raw, origin in zip(messages, origins, strict=True)]
+
+
+def _origins(record: Raw, form: str, number: int) -> Iterator[dict[str, Any]]:
+    """Give the origins of the messages that one record became."""
+    if number == 1:
+        yield {"form": form, "records": [record]}
+        return
+    for part in range(number):
+        yield {"form": form, "records": [record] if part == 0 else [], "part": part, "parts": number}
+
+
+def form_of_all(forms: Collection[str]) -> str:
+    """Return the form in which messages go out: that in which they came, and chat where that is none or several.
+
+    >>> form_of_all({"gemini"}), form_of_all({"gemini", "anthropic"})
+    ('gemini', 'chat')
+    """
+    return next(iter(forms)) if len(forms) == 1 else "chat"
+
+
+def origin_of(raw: Raw) -> Raw | None:
+    """Return what a message was read from; None where it says nothing of that, or what cannot be.
+
+    >>> origin_of({"role": "user", "content": "Hello", "origin": "a form"}) is None
+    True
+    """
+    origin = raw.get(ORIGIN)
+    if not isinstance(origin, Mapping) or origin.get("form") not in ROWS:
+        return None
+    records = origin.get("records")
+    if not isinstance(records, list) or not all(isinstance(record, Mapping) for record in records):
+        return None
+    if "parts" not in origin:
+        return origin if records else None
+    numbers = [origin.get("part"), origin["parts"], *(origin.get("places") or ())]
+    return origin if all(type(number) is int for number in numbers) else None
+
+
+def follows(raw: Raw) -> bool:
+    """Say whether a message is a part of the same record as the one before it, and cannot leave without it."""
+    origin = origin_of(raw)
+    return origin is not None and not origin["records"]

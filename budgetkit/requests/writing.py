@@ -1,0 +1,309 @@
+"""Writing: messages of the chat format in the form of a provider, those that came in that form as they came.
+
+A message that carries its origin (:mod:`budgetkit.requests.forms`) and was not cut inside is what came in, equal field
+by field: thinking, signatures and marks for a cache are in it. One that was cut inside is what came in with another
+text. What was never in that form, such as a summary, a passage or a question given as a text, is written in it.
+
+    form         system text                   alternation
+    responses    among the items               none is asked for
+    anthropic    beside the messages           neighbours of one role are taken as one
+    gemini       beside the contents           neighbours of the model's, and results, are joined here
+    converse     beside the messages           is asked for: neighbours of one role are joined here
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, get_args
+
+from budgetkit.budget.allocation import check_choice
+from budgetkit.message import ORIGIN, RESULT_ROLES, SYSTEM_ROLES, Message
+from budgetkit.requests.forms import Form, blocks_field, origin_of
+from budgetkit.requests.parts import objects_in, sorted_part
+
+Raw = Mapping[str, Any]
+_BESIDE: Final = ("anthropic", "gemini", "converse")  # forms whose system text stands beside the messages
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Hold messages in a provider's form.
+
+    Attributes
+    ----------
+    form : str
+        "chat", "responses", "anthropic", "converse" or "gemini".
+    messages : list of dict
+        In that form.
+    ends : list of int
+        How many of the chat messages each of them, with those before it, holds.
+    head : int
+        How many system messages at the beginning stand beside them.
+    """
+
+    form: str
+    messages: list[dict[str, Any]]
+    ends: list[int]
+    head: int = 0
+
+    def unchanged(self, stable: int) -> int:
+        """Say how many of the messages hold only what is among the first so many chat messages."""
+        return sum(end <= stable for end in self.ends)
+
+
+def written(raws: Sequence[Raw], form: str, most_head: int | None = None) -> Written:
+    """Write chat messages in a provider's form; at most so many system messages stand beside them.
+
+    >>> said = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello"}]
+    >>> written(said, "gemini").messages
+    [{'role': 'user', 'parts': [{'text': 'Hello'}]}]
+    """
+    if form == "chat":
+        return Written(form, [_plain(raw) for raw in raws], [*range(1, len(raws) + 1)])
+
+    check_choice("form", form, get_args(Form))
+    head = 0
+    most_head = len(raws) if most_head is None else most_head
+    while form in _BESIDE and head < most_head and raws[head]["role"] in SYSTEM_ROLES:
+        head += 1
+    names = {call.id: call.name for raw in raws if raw.get("tool_calls") for call in Message(raw).tool_calls}
+    messages: list[dict[str, Any]] = []
+    ends: list[int] = []
+    place = head
+    # Each step writes one message, or the parts of one record: after [tool 1, tool 2] there is one record more.
+    while place < len(raws):
+        group = _group(raws, place)
+        records = _records(group, form, names)
+        for record in records:
+            if messages and _joins(messages[-1], record, form):
+                messages[-1] = _joined(messages[-1], record, form)
+            else:
+                messages.append(record)
+                ends.append(place)
+        place += len(group)
+        if ends:
+            ends[-1] = place
+    return Written(form, messages, ends, head)
+
+
+def system_text(raws: Sequence[Raw], form: str) -> Any:
+    """Return system messages as a form has them beside the messages; None where there are none.
+
+    >>> system_text([{"role": "system", "content": "Be brief."}], "gemini")
+    {'parts': [{'text': 'Be brief.'}]}
+    """
+    if not raws:
+        return None
+    if form == "anthropic":
+        if len(raws) == 1 and isinstance(raws[0].get("content"), str):
+            return raws[0]["content"]
+        return [dict(part) for raw in raws for part in Message(raw).parts]
+    texts = [{"text": text} for raw in raws for text in Message(raw).texts]
+    return {"parts": texts} if form == "gemini" else texts
+
+
+def as_it_came(raw: Raw) -> dict[str, Any]:
+    """Return what a message was read from, or what of that record became it; a chat message as it is."""
+    origin = origin_of(raw)
+    records = [] if origin is None or "rewritten" in origin else origin["records"]
+    return dict(records[0]) if len(records) == 1 else _plain(raw)
+
+
+def _plain(raw: Raw) -> dict[str, Any]:
+    """Return a chat message without what it was read from; one that has none is returned as it is."""
+    if origin_of(raw) is None:
+        return raw  # type: ignore[return-value]  # read as a dict
+    return {name: value for name, value in raw.items() if name != ORIGIN}
+
+
+def _group(raws: Sequence[Raw], start: int) -> Sequence[Raw]:
+    """List the messages from here that are parts of one record, in order."""
+    end = start + 1
+    origin = origin_of(raws[start])
+    while origin is not None and "parts" in origin and end < len(raws):
+        following = origin_of(raws[end])
+        if following is None or following.get("parts") != origin["parts"]:
+            break
+        if ("places" in following) != ("places" in origin) or following["part"] <= origin["part"]:
+            break
+        origin = following
+        end += 1
+    return raws[start:end]
+
+
+def _records(group: Sequence[Raw], form: str, names: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Write messages that are parts of one record, or one message, in a form."""
+    origins = [origin for raw in group if (origin := origin_of(raw)) is not None]
+    if not origins or origins[0]["form"] != form or not origins[0]["records"]:
+        return [record for raw in group for record in _from_chat(_plain(raw), form, names)]
+    if "places" in origins[0]:
+        return [_put_together(group, form)]
+    if not any("rewritten" in origin for origin in origins):
+        return list(origins[0]["records"])
+    if len(group) == 1:
+        return [_rewritten(record, group[0], form) for record in origins[0]["records"]]
+    return [record for raw in group for record in _from_chat(_plain(raw), form, names)]
+
+
+def _put_together(group: Sequence[Raw], form: str) -> dict[str, Any]:
+    """Put what is left of a record that was cut into pieces together again, its blocks in their order."""
+    field = blocks_field(form)
+    placed: list[tuple[int, Any]] = []
+    for raw in group:
+        origin = raw[ORIGIN]
+        record = origin["records"][0]
+        if "rewritten" in origin:
+            record = _rewritten(record, raw, form)
+        # A text that took the place of several blocks stands where the first of them stood.
+        placed += zip(origin["places"], record.get(field) or (), strict=False)
+    blocks = [block for _, block in sorted(placed, key=lambda pair: pair[0])]
+    return {**group[0][ORIGIN]["records"][0], field: blocks}
+
+
+def _rewritten(record: Raw, raw: Raw, form: str) -> dict[str, Any]:
+    """Return a record whose text, or that of the result in it, is now the message's; all else in it stays."""
+    text = Message(raw).text
+    if form == "responses":
+        if "output" in record:
+            return {**record, "output": text}
+        if "content" not in record:
+            return dict(record)
+    field = blocks_field(form)
+    blocks = record.get(field)
+    if not isinstance(blocks, list | tuple):
+        return {**record, field: text}
+
+    done = False
+    changed: list[Any] = []
+    for block in blocks:
+        kinds = {kind for kind, _ in sorted_part(block)}
+        if "result" in kinds:
+            changed.append(_result_with(block, text))
+        elif kinds == {"text"} and isinstance(block, Mapping) and isinstance(block.get("text"), str):
+            if not done:
+                changed.append({**block, "text": text})
+            done = True
+        else:
+            changed.append(block)
+    return {**record, field: changed}
+
+
+def _result_with(block: Raw, text: str) -> dict[str, Any]:
+    """Return the block of a tool's result with another text."""
+    for name in ("toolResult", "functionResponse", "function_response"):
+        inner = block.get(name)
+        if isinstance(inner, Mapping):
+            content = {"content": [{"text": text}]} if name == "toolResult" else {"response": {"result": text}}
+            return {**block, name: {**inner, **content}}
+    return {**block, "content": text}
+
+
+def _from_chat(raw: Raw, form: str, names: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Write a message that never was in a form in it."""
+    message = Message(raw)
+    if form == "responses":
+        return _items(message)
+    speaker = "user"
+    if message.role == "assistant":
+        speaker = "model" if form == "gemini" else "assistant"
+    if message.role == "tool" and message.tool_call_id:
+        blocks = [_result_block(message, form, names)]
+    elif form == "anthropic" and not message.tool_calls and isinstance(raw.get("content"), str):
+        return [{"role": speaker, "content": raw["content"]}]
+    else:
+        blocks = [_block(part, form) for part in message.parts]
+        blocks += [_call_block(call.id, call.name, call.arguments, form) for call in message.tool_calls]
+    return [{"role": speaker, blocks_field(form): blocks}]
+
+
+def _items(message: Message) -> list[dict[str, Any]]:
+    """Write a message as items of OpenAI Responses; a call is an item of its own."""
+    if message.role in RESULT_ROLES and message.tool_call_id:
+        return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": message.text}]
+    items: list[dict[str, Any]] = []
+    if message.raw.get("content") is not None or not message.tool_calls:
+        content = message.raw.get("content")
+        kind = "output_text" if message.role == "assistant" else "input_text"
+        if isinstance(content, list | tuple):
+            content = [_item_part(part, kind) for part in message.parts]
+        role = "user" if message.role in RESULT_ROLES else message.role
+        items.append({"role": role, "content": content or ""})
+    for call in message.tool_calls:
+        items.append({"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments})
+    return items
+
+
+def _item_part(part: Raw, kind: str) -> dict[str, Any]:
+    if part.get("type") == "text":
+        return {"type": kind, "text": part.get("text")}
+    if part.get("type") == "image_url":
+        inner = part.get("image_url")
+        fields = dict(inner) if isinstance(inner, Mapping) else {"url": inner}
+        detail = {"detail": fields["detail"]} if "detail" in fields else {}
+        return {"type": "input_image", "image_url": fields.get("url"), **detail}
+    return dict(part)
+
+
+def _block(part: Raw, form: str) -> dict[str, Any]:
+    """Write a text or a picture of the chat format as a form has it; what is neither stays as it is."""
+    if isinstance(part.get("text"), str):
+        return dict(part) if form == "anthropic" else {"text": part["text"]}
+    image = part.get("image_url")
+    address = image.get("url") if isinstance(image, Mapping) else image
+    if not isinstance(address, str):
+        return dict(part)
+    header, _, data = address.partition(";base64,")
+    mime = header.removeprefix("data:")
+    if form == "anthropic":
+        if not data:
+            return {"type": "image", "source": {"type": "url", "url": address}}
+        return {"type": "image", "source": {"type": "base64", "media_type": mime, "data": data}}
+    if form == "gemini":
+        if not data:
+            return {"fileData": {"fileUri": address}}
+        return {"inlineData": {"mimeType": mime, "data": data}}
+    return {"image": {"format": mime.partition("/")[2], "source": {"bytes": data}}} if data else dict(part)
+
+
+def _call_block(id: str, name: str, arguments: str, form: str) -> dict[str, Any]:
+    try:
+        values = json.loads(arguments or "{}")
+    except (ValueError, RecursionError):
+        values = {}
+    values = values if isinstance(values, Mapping) else {"value": values}
+    if form == "gemini":
+        return {"functionCall": {"name": name, "args": values}}
+    if form == "converse":
+        return {"toolUse": {"toolUseId": id, "name": name, "input": values}}
+    return {"type": "tool_use", "id": id, "name": name, "input": values}
+
+
+def _result_block(message: Message, form: str, names: Mapping[str, str]) -> dict[str, Any]:
+    id = message.tool_call_id or ""
+    if form == "gemini":
+        name = message.name or names.get(id, "")
+        return {"functionResponse": {"name": name, "response": {"result": message.text}}}
+    if form == "converse":
+        return {"toolResult": {"toolUseId": id, "content": [{"text": message.text}]}}
+    return {"type": "tool_result", "tool_use_id": id, "content": message.text}
+
+
+def _joins(before: Raw, record: Raw, form: str) -> bool:
+    """Say whether two neighbours have to be one message: of one role, and of a user with Gemini only results."""
+    if form not in ("gemini", "converse") or before.get("role") != record.get("role"):
+        return False
+    if form == "gemini" and before.get("role") != "model":
+        return _is_result(before) and _is_result(record)
+    field = blocks_field(form)
+    return isinstance(before.get(field), list) and isinstance(record.get(field), list)
+
+
+def _joined(before: Raw, record: Raw, form: str) -> dict[str, Any]:
+    field = blocks_field(form)
+    return {**before, field: [*before[field], *record[field]]}
+
+
+def _is_result(record: Raw) -> bool:
+    return any("functionResponse" in part or "function_response" in part for part in objects_in(record.get("parts")))

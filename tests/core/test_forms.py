@@ -1,0 +1,360 @@
+"""A request goes out in the form in which its messages came, and its provider accepts it, however much was pruned.
+
+On 0.2.0 whatever came in as Anthropic's, Gemini's, Converse's or OpenAI Responses' messages went out in OpenAI's chat
+format, without its thinking and signatures, and a result that was added by itself lost its call.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import budgetkit as bk
+from budgetkit import policies
+from budgetkit.pruning.policies import Policy
+from tests.conftest import examples
+from tests.provider_rules import RULES
+
+Raw = dict[str, Any]
+FORMS = sorted(RULES)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What the assistant does at once: it thinks, says something, calls tools, and has their results."""
+
+    thought: str = ""
+    text: str = ""
+    results: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A question and the steps to its answer."""
+
+    question: str
+    steps: tuple[Step, ...] = field(default=(Step(text="Done."),))
+
+
+def as_anthropic(turns: list[Turn]) -> list[Raw]:
+    messages: list[Raw] = []
+    for n, turn in enumerate(turns):
+        messages.append({"role": "user", "content": turn.question})
+        for m, step in enumerate(turn.steps):
+            blocks: list[Raw] = []
+            if step.thought:
+                blocks.append({"type": "thinking", "thinking": step.thought, "signature": f"signed {n} {m}"})
+            if step.text:
+                blocks.append({"type": "text", "text": step.text})
+            ids = [f"toolu_{n}_{m}_{k}" for k in range(len(step.results))]
+            blocks += [{"type": "tool_use", "id": id, "name": "search", "input": {"query": id}} for id in ids]
+            messages.append({"role": "assistant", "content": blocks})
+            results: list[Raw] = [
+                {"type": "tool_result", "tool_use_id": id, "content": [{"type": "text", "text": text}]}
+                for id, text in zip(ids, step.results, strict=True)
+            ]
+            if results:
+                results[-1]["cache_control"] = {"type": "ephemeral"}
+                messages.append({"role": "user", "content": results})
+    return messages
+
+
+def as_converse(turns: list[Turn]) -> list[Raw]:
+    messages: list[Raw] = []
+    for n, turn in enumerate(turns):
+        messages.append({"role": "user", "content": [{"text": turn.question}]})
+        for m, step in enumerate(turn.steps):
+            blocks: list[Raw] = []
+            if step.thought:
+                thought = {"text": step.thought, "signature": f"signed {n} {m}"}
+                blocks.append({"reasoningContent": {"reasoningText": thought}})
+            if step.text:
+                blocks.append({"text": step.text})
+            ids = [f"use_{n}_{m}_{k}" for k in range(len(step.results))]
+            blocks += [{"toolUse": {"toolUseId": id, "name": "search", "input": {"query": id}}} for id in ids]
+            messages.append({"role": "assistant", "content": blocks})
+            results = [
+                {"toolResult": {"toolUseId": id, "content": [{"text": text}], "status": "success"}}
+                for id, text in zip(ids, step.results, strict=True)
+            ]
+            if results:
+                messages.append({"role": "user", "content": results})
+    return messages
+
+
+def as_gemini(turns: list[Turn]) -> list[Raw]:
+    contents: list[Raw] = []
+    for n, turn in enumerate(turns):
+        contents.append({"role": "user", "parts": [{"text": turn.question}]})
+        for m, step in enumerate(turn.steps):
+            parts: list[Raw] = []
+            if step.thought:
+                parts.append({"text": step.thought, "thought": True})
+            if step.text:
+                parts.append({"text": step.text})
+            parts += [{"functionCall": {"name": f"search_{k}", "args": {"n": n}}} for k in range(len(step.results))]
+            parts[-1]["thoughtSignature"] = f"signed {n} {m}"
+            contents.append({"role": "model", "parts": parts})
+            results: list[Raw] = [
+                {"functionResponse": {"name": f"search_{k}", "response": {"result": text}}}
+                for k, text in enumerate(step.results)
+            ]
+            if results:
+                contents.append({"role": "user", "parts": results})
+    return contents
+
+
+def as_responses(turns: list[Turn]) -> list[Raw]:
+    items: list[Raw] = []
+    for n, turn in enumerate(turns):
+        items.append({"role": "user", "content": turn.question})
+        for m, step in enumerate(turn.steps):
+            if step.thought:
+                items.append({"type": "reasoning", "id": f"rs_{n}_{m}", "summary": [], "encrypted_content": "sealed"})
+            if step.text:
+                text = {"type": "output_text", "text": step.text, "annotations": []}
+                items.append({"type": "message", "id": f"msg_{n}_{m}", "role": "assistant", "content": [text]})
+            ids = [f"call_{n}_{m}_{k}" for k in range(len(step.results))]
+            items += [{"type": "function_call", "call_id": id, "name": "search", "arguments": "{}"} for id in ids]
+            items += [
+                {"type": "function_call_output", "call_id": id, "output": text}
+                for id, text in zip(ids, step.results, strict=True)
+            ]
+    return items
+
+
+def as_chat(turns: list[Turn]) -> list[Raw]:
+    messages: list[Raw] = []
+    for n, turn in enumerate(turns):
+        messages.append({"role": "user", "content": turn.question})
+        for m, step in enumerate(turn.steps):
+            ids = [f"call_{n}_{m}_{k}" for k in range(len(step.results))]
+            function = {"name": "search", "arguments": "{}"}
+            calls = [{"id": id, "type": "function", "function": function} for id in ids]
+            messages.append({"role": "assistant", "content": step.text} | ({"tool_calls": calls} if calls else {}))
+            messages += [
+                {"role": "tool", "tool_call_id": id, "content": text}
+                for id, text in zip(ids, step.results, strict=True)
+            ]
+    return messages
+
+
+WRITERS = {
+    "anthropic": as_anthropic,
+    "chat": as_chat,
+    "converse": as_converse,
+    "gemini": as_gemini,
+    "responses": as_responses,
+}
+LONG = Step(thought="Look it up.", results=("Lisbon " * 300, "Porto"))
+TALK = [
+    Turn("What is the capital of Portugal?", (LONG, Step(text="Lisbon."))),
+    Turn("And of Spain?", (Step(thought="Search.", text="I look.", results=("Madrid",)), Step(text="Madrid."))),
+    Turn("Thank you."),
+    Turn("And of France?", ()),
+]
+#: Without the question that waits for its answer: what an application adds before it.
+TEXT = st.text("ab ", min_size=1, max_size=40).map(lambda text: f"x{text}x")
+STEPS = st.builds(Step, st.sampled_from(["", "Hm."]), TEXT, st.lists(TEXT, min_size=1, max_size=3).map(tuple))
+TALKS = st.lists(
+    st.builds(
+        Turn, TEXT, st.tuples(STEPS, st.builds(Step, st.sampled_from(["", "Hm."]), TEXT)) | st.just((Step(text="y"),))
+    ),
+    max_size=5,
+).map(lambda turns: [*turns, Turn("And now?", ())])
+POLICIES = st.sampled_from(
+    [
+        policies.OldestFirst(),
+        policies.OldestFirst(unit="turn"),
+        policies.SlidingWindow(2),
+        policies.TriggerTarget(),
+        policies.DropToolResults(),
+        policies.Summarise(text=lambda messages: "What was said before."),
+    ]
+)
+
+
+def window(tokens: int) -> bk.Budget:
+    return bk.Budget(tokens, (), [bk.Allocation("history"), bk.Allocation("current")], undeclared="pool")
+
+
+def conversation(tokens: int, policy: Policy | None = None, **more: Any) -> bk.Conversation:
+    return bk.Conversation(window(tokens), policy, counter=len, start_on="user", overrun="tell", **more)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_recorded_like_conversations_are_valid_themselves(form: str) -> None:
+    assert list(RULES[form](WRITERS[form](TALK))) == []
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_is_not_shortened_goes_out_as_it_came(form: str) -> None:
+    said = WRITERS[form](TALK)
+    by_one = conversation(100_000)
+    for message in said:
+        by_one.add(message)
+    at_once = conversation(100_000)
+    at_once.add(said)
+    assert by_one.request().messages == at_once.request().messages == said
+    assert bk.trim(said, 100_000, len) == said
+    built = bk.build(bk.presets.working_memory(100_000, output=500), len, history=said[:-1], current=said[-1])
+    assert built.messages == said
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_saved_conversation_goes_out_in_its_form_and_pairs_what_comes_after(form: str) -> None:
+    said = WRITERS[form](TALK)
+    for cut in range(1, len(said)):
+        talk = conversation(100_000)
+        talk.add(*said[:cut])
+        talk.request()
+        again = bk.Conversation.from_json(talk.to_json(), counter=len)
+        again.add(*said[cut:])
+        assert again.request().messages == said
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_long_result_is_cut_inside_its_block(form: str) -> None:
+    said = WRITERS[form]([Turn("What is the capital of Portugal?", (LONG,))])
+    talk = conversation(1_000)
+    talk.add(said)
+    cut = talk.request().messages
+    whole = json.dumps(said)
+    assert list(RULES[form](cut)) == []
+    assert "Lisbon Lisbon" in json.dumps(cut)
+    assert len(json.dumps(cut)) < len(whole)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@given(turns=TALKS, tokens=st.integers(0, 900), policy=POLICIES, one_by_one=st.booleans())
+@settings(max_examples=examples(25))
+def test_a_request_is_valid_at_any_budget(
+    form: str, turns: list[Turn], tokens: int, policy: Policy, one_by_one: bool
+) -> None:
+    said = WRITERS[form](turns)
+    assert list(RULES[form](said)) == []
+    talk = conversation(tokens, policy)
+    for message in said:
+        talk.add(message)
+        # A request is made where it is the model's turn: after a question, and after all results.
+        if one_by_one and not list(RULES[form](said[: said.index(message) + 1])) and _waits(message):
+            assert list(RULES[form](talk.request().messages)) == []
+    assert list(RULES[form](talk.request().messages)) == []
+
+
+def _waits(message: Raw) -> bool:
+    return message.get("role") not in ("assistant", "model") and "reasoning" not in str(message.get("type"))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@given(turns=TALKS, tokens=st.integers(60, 900), policy=POLICIES)
+@settings(max_examples=examples(10))
+def test_a_built_request_is_valid_at_any_budget(form: str, turns: list[Turn], tokens: int, policy: Policy) -> None:
+    said = WRITERS[form](turns)
+    budget = bk.presets.working_memory(tokens, output=10, history_floor=0)
+    built = bk.build(budget, len, policy=policy, history=said[:-1], current=said[-1], knowledge=["Refunds."], form=form)  # type: ignore[arg-type]
+    spoken = [message for message in built.messages if message.get("role") != "system"]
+    assert list(RULES[form](spoken)) == []
+
+
+def test_system_text_and_passages_stand_where_the_provider_takes_them() -> None:
+    """Anthropic, Gemini and Converse refuse a message of the system; in Responses it is an item."""
+    for form, system in (
+        ("anthropic", "Be brief."),
+        ("gemini", {"parts": [{"text": "Be brief."}]}),
+        ("converse", [{"text": "Be brief."}]),
+        ("responses", None),
+        ("chat", None),
+    ):
+        talk = conversation(100_000, form=form)
+        talk.add({"role": "system", "content": "Be brief."})
+        talk.add({"role": "user", "content": "Where is my refund?", "contexts": ["Refunds take five days."]})
+        request = talk.request()
+        assert request.system == system
+        assert list(RULES[form](request.messages)) == []
+        assert "Refunds take five days." in json.dumps(request.messages)
+        assert request.tokens == conversation(100_000).budget.window - request.plan.free
+
+
+def test_the_form_is_that_of_the_first_answer_on_and_stays_when_that_answer_has_left() -> None:
+    talk = conversation(1_000, policies.SlidingWindow(1))
+    talk.add({"role": "system", "content": "Be brief."}, *as_anthropic(TALK[1:2]))
+    talk.request()
+    for turn in range(3):
+        talk.add({"role": "user", "content": f"Question {turn}"}, {"role": "assistant", "content": "Yes."})
+        talk.request()
+    talk.add({"role": "user", "content": "And now?"})
+    assert talk.request().system == "Be brief."
+    with pytest.raises(ValueError, match="form"):
+        bk.Conversation(window(100), form="claude")  # type: ignore[arg-type] # on purpose
+
+
+def test_messages_of_two_providers_go_out_as_chat() -> None:
+    talk = conversation(100_000)
+    talk.add(as_anthropic(TALK[1:2]), as_gemini(TALK[1:2]), {"role": "user", "content": "And now?"})
+    messages = talk.request().messages
+    assert [message["role"] for message in messages][:4] == ["user", "assistant", "tool", "assistant"]
+    assert list(RULES["chat"](messages)) == []
+
+
+def test_one_form_is_written_as_another() -> None:
+    for source in FORMS:
+        for form in FORMS:
+            said = WRITERS[source](TALK)
+            trimmed = bk.trim(said, 100_000, form=form)  # type: ignore[arg-type]
+            assert list(RULES[form](trimmed)) == [], (source, form)
+
+
+def test_the_answers_of_sdks_go_out_as_requests_take_them() -> None:
+    """Anthropic refuses an answer with its id and usage, Gemini one with its finish reason."""
+    blocks = [SimpleNamespace(model_dump=lambda mode=None, exclude_none=None: {"type": "text", "text": "Lisbon."})]
+    fields = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude", "stop_reason": "end_turn"}
+    thinking = {"type": "thinking", "thinking": "Hm.", "signature": "signed"}
+    text = {"type": "text", "text": "Lisbon."}
+    content = {"role": "model", "parts": [{"text": "Lisbon.", "thoughtSignature": "signed"}]}
+    item = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Lisbon."}]}
+    reasoning = {"type": "reasoning", "id": "rs_1", "summary": []}
+    message = {
+        "role": "assistant",
+        "content": [{"reasoningContent": {"reasoningText": {"text": "Hm."}}}, {"text": "L."}],
+    }
+    question = {"role": "user", "content": "What is the capital of Portugal?"}
+    for answer, sent in (
+        ({**fields, "content": [thinking, text], "usage": {}}, [{"role": "assistant", "content": [thinking, text]}]),
+        ({"role": "assistant", "content": [thinking, *blocks]}, [{"role": "assistant", "content": [thinking, text]}]),
+        ({"candidates": [{"content": content, "finishReason": "STOP"}]}, [content]),
+        ({"id": "resp_1", "object": "response", "output": [reasoning, item]}, [reasoning, item]),
+        ({"output": {"message": message}, "stopReason": "end_turn"}, [message]),
+    ):
+        talk = conversation(100_000)
+        talk.add(question, answer)
+        assert talk.request().messages[1:] == sent
+
+
+def test_what_the_provider_ran_itself_leaves_with_its_answer() -> None:
+    """Server tools stand inside one answer: half of it would be refused."""
+    found = {"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": [{"type": "text", "text": "L" * 50}]}
+    use = {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {"query": "capital"}}
+    answer = {"role": "assistant", "content": [use, found, {"type": "text", "text": "Lisbon."}]}
+    said = [{"role": "user", "content": "Capital?"}, answer, {"role": "user", "content": "Thank you."}]
+    for tokens in range(0, 300, 3):
+        talk = conversation(tokens, shorten=False)
+        talk.add(said)
+        messages = talk.request().messages
+        assert answer in messages or len(messages) == 1
+
+
+def test_tools_go_out_in_the_wrapping_of_their_provider() -> None:
+    declarations = [{"functionDeclarations": [{"name": "search", "parameters": {"type": "object"}}]}]
+    specs = [{"toolSpec": {"name": "search", "inputSchema": {"json": {"type": "object"}}}}]
+    for tools in (declarations, specs):
+        assert conversation(100_000, tools=tools).request().tools == tools
+    answer = {"tools": [{"name": "search", "inputSchema": {"type": "object"}}]}
+    (function,) = conversation(100_000, tools=answer).request().tools
+    assert function["function"]["name"] == "search"
