@@ -21,8 +21,10 @@ from typing import Any
 from benchmarks.calibrations import project_of, recorded
 from budgetkit.models.resolved import resolve
 from budgetkit.requests import count_request
+from budgetkit.requests.estimates import EstimatedRules
 from budgetkit.requests.evidence import CALLS, Evidence, coarser_names
-from budgetkit.requests.providers import rules_for
+from budgetkit.requests.frames import FrameRules
+from budgetkit.requests.providers import OpenAIRules, rules_for
 from budgetkit.requests.request import read_request
 from budgetkit.requests.request_count import rules_name
 
@@ -61,16 +63,20 @@ def judge(call: dict[str, Any]) -> Judged | None:
         return None
     if count.uncounted:
         return None
-    known = resolve(call["model"])
-    known = replace(known, host=host or known.host)
     written = json.dumps(call["request"], sort_keys=True, default=str)
     return Judged(
-        names=coarser_names(request, rules_name(rules_for(known))),
+        names=coarser_names(request, rules_name(rules_of_call(call))),
         project=project_of(call),
         counted=count.tokens,
         billed=call["input_tokens"],
         request=hashlib.sha256(written.encode()).hexdigest(),
     )
+
+
+def rules_of_call(call: dict[str, Any]) -> OpenAIRules | FrameRules | EstimatedRules:
+    """Return the rules that bill a call, those of the host that passed it on where there are such."""
+    known = resolve(call["model"])
+    return rules_for(replace(known, host=host_of_call(call) or known.host))
 
 
 def host_of_call(call: dict[str, Any]) -> str:

@@ -60,7 +60,7 @@ LISTED: dict[tuple[str, str, str, str], str] = {
         deepseek-chat deepseek-reasoner deepseek-flash deepseek-v4-flash deepseek-v4-pro""",
     ("DeepSeek", "shared", "o200k_base", "azure_ai/"): "deepseek-v3.2",
     ("Mistral", "shared", "o200k_base", "mistral/"): """
-        mistral-large-4 mistral-large-latest mistral-large-2512 mistral-medium-latest mistral-medium-3-5
+        mistral-large-4 mistral-large-latest mistral-large-3 mistral-large-2512 mistral-medium-latest mistral-medium-3-5
         mistral-small-latest mistral-small-2603 ministral-3b-2512 ministral-8b-2512 ministral-14b-2512
         magistral-medium-latest magistral-small-latest codestral-2508 codestral-latest devstral-latest
         open-mistral-nemo""",
@@ -68,6 +68,7 @@ LISTED: dict[tuple[str, str, str, str], str] = {
     ("Meta", "shared", "o200k_base", "meta_llama/"): """
         Llama-3.3-70B-Instruct Llama-3.3-8B-Instruct Llama-4-Maverick-17B-128E-Instruct-FP8
         Llama-4-Scout-17B-16E-Instruct-FP8""",
+    ("Meta", "shared", "o200k_base", "vercel_ai_gateway/meta/"): "llama-4-maverick llama-4-scout",
     ("Qwen", "input", "o200k_base", "dashscope/"): """
         qwen3-max qwen3-coder-plus qwen3-coder-flash qwen-flash qwen-plus-latest qwen3.5-plus qwen3.7-max
         qwen3.7-plus qwen3.8-max qwen3.8-flash""",
@@ -79,9 +80,10 @@ LISTED: dict[tuple[str, str, str, str], str] = {
     ("Z.ai", "shared", "o200k_base", "zai/"): "glm-4.5 glm-4.6 glm-4.7 glm-5 glm-5.1 glm-5.2 glm-5.3",
     ("MiniMax", "shared", "o200k_base", "minimax/"): "MiniMax-M2 MiniMax-M2.1 MiniMax-M2.5 MiniMax-M3",
     ("Xiaomi", "shared", "o200k_base", "novita/xiaomimimo/"): "mimo-v2-flash mimo-v2.5 mimo-v2.5-pro",
+    ("Xiaomi", "shared", "o200k_base", "xiaomi_mimo/"): "mimo-v2.6-pro mimo-v2.6-flash",
     ("Amazon", "shared", "o200k_base", ""): """
         amazon.nova-micro-v1:0 amazon.nova-lite-v1:0 amazon.nova-pro-v1:0 amazon.nova-premier-v1:0
-        amazon.nova-2-lite-v1:0""",
+        amazon.nova-2-lite-v1:0 amazon.nova-2-pro-preview-20251202-v1:0""",
     ("Inception", "shared", "o200k_base", "inception/"): "mercury-2 mercury-2.5",
     ("Google", "input", "o200k_base", "vertex_ai/"): "gemini-3-pro-preview",
     ("Qwen", "shared", "o200k_base", "deepinfra/Qwen/"): "Qwen3-235B-A22B",

@@ -9,6 +9,7 @@ import base64
 import hashlib
 import json
 import os
+import re
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -205,3 +206,22 @@ def test_a_file_that_is_no_tokenizer_is_one_clear_error(content: bytes, tmp_path
         counter("mine", tokenizer=path)("Hello")
     with pytest.raises(ValueError, match="is no file; a tokenizer is a tokenizer.json"):
         counter("mine", tokenizer=tmp_path / "absent")
+
+
+LANGUAGES = ("en", "python", "zh-Hans")  # the columns of the notebook's table
+NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "05-counter-accuracy.ipynb"
+
+
+def test_the_notebooks_table_of_five_makers_is_what_their_vocabularies_count() -> None:
+    """Each row is counted again where its vocabulary is installed; gpt-5's is always."""
+    cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
+    table = next("".join(cell["source"]) for cell in cells if cell["id"] == "makers-3")
+    texts = ["".join(text.text for text in shipped() if text.language == code) for code in LANGUAGES]
+    counted = 0
+    for row in re.findall(r"^\| (\S+) \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \| (\w+) \|$", table, re.MULTILINE):
+        maker, *sizes, basis = row
+        count = counter(maker)
+        if basis_of(count) == basis:
+            assert [int(size.replace(",", "")) for size in sizes] == [count(text) for text in texts]
+            counted += 1
+    assert counted >= 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,18 @@ def test_shares_weigh_projects_alike_and_small_groups_are_shown_only() -> None:
     (summed,) = provider_usage.table(calls).to_dict("records")
     assert (summed["calls"], summed["exact"], summed["within 3"], summed["exact, by project"]) == (4, 2, 3, "67%")
     assert (summed["median error"], summed["in interval"], summed["litellm exact"]) == ("+10.0%", "75% (few)", 1)
+
+
+def test_a_target_says_what_is_wanted_and_reached_with_the_constant_of_other_projects() -> None:
+    """Both projects' tools cost 5 more than was counted: each is counted exactly by the other's constant."""
+    calls = [
+        Call("claude, anthropic", "tools", project, 100, 90, 120, 105, None, rules="claude-4.5", choice="auto")
+        for project in ("a", "b")
+    ]
+    calls.append(replace(calls[0], rules="claude-4", project="alone"))
+    rows = {row["what"]: row for row in provider_usage.targets(calls).to_dict("records")}
+    tools = rows["Claude, tools without results, the constant from other projects"]
+    assert (tools["calls"], tools["wanted"], tools[""]) == ("2", "exact 80%, within 3 95%", "met, met")
 
 
 def test_a_run_is_added_to_the_history_and_a_missed_target_ends_it_with_1(
