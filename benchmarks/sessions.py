@@ -11,13 +11,19 @@ from __future__ import annotations
 import argparse
 import csv
 from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 from warnings import catch_warnings
 
+import numpy as np
 import pandas as pd
 
 import budgetkit as bk
+from budgetkit.lab.sessions import causes as cause_rules
+from budgetkit.lab.sessions import foretelling
 from budgetkit.lab.sessions.foretelling import LEAST_MISS, expected
 from budgetkit.lab.sessions.turning import by_price_of_reading
 
@@ -79,6 +85,162 @@ def differing(sessions: list[tuple[str, bk.Session]], manifest: Path) -> list[st
     return names
 
 
+@contextmanager
+def constants(module: ModuleType, **values: Any) -> Iterator[None]:
+    """Let a module's constants have other values for a while."""
+    before = {name: getattr(module, name) for name in values}
+    for name, value in values.items():
+        setattr(module, name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(module, name, value)
+
+
+#: The constants of foretelling that were chosen on recorded sessions, and what else they might be.
+CHOICES: Final = {"_LAST_TURNS": (1, 3, 5), "UNTOLD_LIFE": (300.0, 600.0, 1_800.0, 3_600.0, 7_200.0)}
+
+
+def close_reads(sessions: list[tuple[str, bk.Session]]) -> pd.DataFrame:
+    """Say for each session and each choice of constants how many reads are foretold within 1,024 tokens."""
+    rows = []
+    for choice in product(*CHOICES.values()):
+        values = dict(zip(CHOICES, choice, strict=True))
+        with constants(foretelling, **values):
+            for name, session in sessions:
+                happened = foretelling.events(session.trace, session.usage)
+                difference = foretelling.foretold(session.usage, happened) - session.usage["cache_read_tokens"]
+                close = int((abs(difference.iloc[1:]) <= LEAST_MISS).sum())
+                row = {"file": name, "program": program_of(name), "pairs": len(difference) - 1, "close": close}
+                rows.append(row | values)
+    return pd.DataFrame(rows)
+
+
+def left_out(reads: pd.DataFrame, by: str) -> pd.DataFrame:
+    """Choose the constants without one session or one program, and count on what was left out.
+
+    `by` is "file" or "program". A row for each program: pairs, close, and which constants were chosen how often.
+    """
+    names = list(CHOICES)
+    rows = []
+    for group in reads[by].unique():
+        others = reads[reads[by] != group].groupby(names)["close"].sum()
+        chosen = others.idxmax()
+        own = reads[reads[by] == group].set_index(names).loc[[chosen]]
+        words = ", ".join(f"{value:g}" for value in chosen)
+        rows += [{**row, "chosen": words} for row in own[["program", "pairs", "close"]].to_dict("records")]
+    frame = pd.DataFrame(rows)
+    sums = frame.groupby("program")[["pairs", "close"]].sum()
+    sums["chosen"] = frame.groupby("program")["chosen"].agg(lambda chosen: "; ".join(sorted(set(chosen))))
+    return sums
+
+
+def followed(sessions: list[tuple[str, bk.Session]]) -> pd.DataFrame:
+    """Say for each thing that can break a prefix how often it happened, and how often a miss followed."""
+    names = {
+        "compacted": "a compaction",
+        "new_model": "another model",
+        "expired": "a pause longer than the life",
+        "left": "another branch",
+        "new_setting": "the thinking set otherwise",
+        "new_turn": "a user's message, none of these",
+        "none": "none of these",
+    }
+    counts = dict.fromkeys(names, (0, 0))
+    for _, session in sessions:
+        happened, rows = session.happened, session.requests()
+        missed = rows["missed"].to_numpy() > 0
+        expired = (happened["pause"] > happened["life"]).to_numpy()
+        waiting = np.arange(len(rows)) > 0
+        for name in names:
+            if name == "none":
+                here = waiting
+            else:
+                flags = expired if name == "expired" else happened[name].to_numpy(dtype=np.bool_)
+                here = waiting & flags
+            waiting = waiting & ~here
+            times, misses = counts[name]
+            counts[name] = (times + int(here.sum()), misses + int((here & missed).sum()))
+    return pd.DataFrame(
+        {"what": names[name], "times": times, "missed": misses} for name, (times, misses) in counts.items()
+    )
+
+
+def by_chance(sessions: list[tuple[str, bk.Session]], draws: int = 200, seed: int = 25) -> pd.DataFrame:
+    """Say how often a miss's read stops short of where an earlier prompt ended: as recorded, and stopping anywhere.
+
+    One row a program: misses (that read something), recorded and anywhere (shares).
+    """
+    generator = np.random.default_rng(seed)
+    rows = []
+    for name, session in sessions:
+        usage = session.usage
+        read, written = (usage[f"cache_{kind}_tokens"].to_numpy(dtype=np.int64) for kind in ("read", "write"))
+        ends = np.where(written.any(), read + written, usage["context_tokens"].to_numpy(dtype=np.int64))
+        whole = expected(usage)
+        for now in (session.misses()["request"] - 1).tolist():
+            if not read[now] or now < 2:
+                continue
+            anywhere = generator.integers(1, whole[now], draws)
+            short = ends[None, : now - 1] - np.array([read[now], *anywhere])[:, None]
+            is_near = ((short >= 0) & (short <= cause_rules._NEAR)).any(axis=1)
+            row = {"program": program_of(name), "recorded": float(is_near[0]), "anywhere": float(is_near[1:].mean())}
+            rows.append(row)
+    frame = pd.DataFrame(rows)
+    means = frame.groupby("program")[["recorded", "anywhere"]].mean()
+    means.insert(0, "misses", frame.groupby("program").size())
+    return means
+
+
+def validation(sessions: list[tuple[str, bk.Session]]) -> list[str]:
+    """Write how far the figures hold where nothing was chosen on what is measured."""
+    reads = close_reads(sessions)
+    lines = ["", "## Do they hold on sessions that nothing was chosen on?", ""]
+    lines += [
+        "The rules and their constants were found on these sessions. Here the constants (beginnings of turns that are"
+        " looked at; life of what is not told, in seconds) are chosen without the session, or without all sessions of"
+        " the program, that is then measured. The rules themselves were not found anew: they stay as they are.",
+        "",
+    ]
+    lines += ["| | pairs | foretold | one session left out | its program left out | chosen then |"]
+    lines += ["|---|--:|--:|--:|--:|---|"]
+    as_is = table(sessions)
+    one, whole = left_out(reads, "file"), left_out(reads, "program")
+    for name in as_is.index:
+        pairs = as_is.loc[name, "pairs"]
+        shares = [as_is.loc[name, "foretold"], one.loc[name, "close"], whole.loc[name, "close"]]
+        cells = " | ".join(f"{share / pairs:.1%}" for share in shares)
+        lines.append(f"| {name} | {pairs:,} | {cells} | {whole.loc[name, 'chosen']} |")
+
+    lines += ["", "A cause that explains is followed by a miss oftener than nothing is:", ""]
+    lines += ["| before a request | times | a miss followed | |", "|---|--:|--:|--:|"]
+    for row in followed(sessions).to_dict("records"):
+        share = row["missed"] / max(1, row["times"])
+        lines.append(f"| {row['what']} | {row['times']:,} | {row['missed']:,} | {share:.1%} |")
+    lines += [
+        "",
+        "*Older copy read* is a shape, and a shape may be chance. Of the misses that read something, so many stop"
+        f" within {cause_rules._NEAR} tokens below where an earlier prompt ended, and so many would if they stopped"
+        " anywhere. The cause is named only where a program does not tell what was written (there the cache measures in"
+        " steps); for the others the read must end exactly there.",
+        "",
+    ]
+    lines += ["| | misses | recorded | anywhere |", "|---|--:|--:|--:|"]
+    for name, misses, recorded, anywhere in by_chance(sessions).itertuples():
+        lines.append(f"| {name} | {misses:,} | {recorded:.0%} | {anywhere:.0%} |")
+    lines += ["", "| shapes named more or less readily | unexplained |", "|---|--:|"]
+    for near, habit in ((512, 3), (256, 3), (128, 3), (512, 6), (0, 1_000)):
+        with constants(cause_rules, _NEAR=near, _HABIT=habit):
+            fresh = pd.concat([cause_rules.misses(s.trace, s.usage, s.happened) for _, s in sessions])
+        share = fresh.loc[fresh["cause"] == "unexplained", "missed"].sum() / fresh["missed"].sum()
+        words = (
+            "exact ends, no habit" if not near else f"an end within {near} tokens below, a habit from {habit} misses on"
+        )
+        lines.append(f"| {words} | {share:.0%} |")
+    return lines
+
+
 def page(folder: Path, conversation: Path | None) -> str:
     """Write the page."""
     sessions = list(loaded(folder))
@@ -114,6 +276,7 @@ def page(folder: Path, conversation: Path | None) -> str:
         " provider does not confirm it: *head changed with a user's message* and *older copy read* are shapes that"
     )
     lines[-2] += " repeat, not reasons that somebody named. *Unexplained* is what no shape fits."
+    lines += [*validation(sessions), ""]
     if conversation is not None:
         rule = bk.policies.ClearResults(keep_uses=10)
         trace = bk.load_trace(conversation)

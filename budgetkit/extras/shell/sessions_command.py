@@ -26,6 +26,7 @@ from budgetkit.trace import load_trace
 #: The session that is offered where there is none.
 SHIPPED: Final = "made-up-session"
 _SECONDS = 1.0  # of work in which the bills of the newest sessions are read
+_COMPACTIONS = 3  # that are told one by one
 _KINDS = 8  # rows of what filled a prompt
 _COLUMNS = ["number", "program", "changed", "project", "MB", "requests", "cost", "misses", "misses cost", "compactions"]
 
@@ -163,11 +164,14 @@ def _answer(session: Session, window: int | None, with_text: bool, as_json: bool
         show_lines([f"{number} stood above a step of the price, which cost ${totals['steps_cost']:,.2f} more."])
     if with_text:
         show_lines(f"request {row['request']}: {row['detail']}" for row in missed.to_dict("records"))
-    for row in session.compactions().to_dict("records"):
+    compactions = session.compactions()
+    for row in compactions.head(_COMPACTIONS).to_dict("records"):
         cost = "" if np.isnan(row["next_cost"]) else f", which cost ${row['next_cost']:,.2f}"
         paid = f"the next request paid for {row['next_paid']:,} tokens that were not in the cache{cost}"
         show_lines([f"A compaction from {row['before']:,} to {row['after']:,} tokens; {paid}."])
 
+    if len(compactions) > _COMPACTIONS:
+        show_lines([f"{len(compactions) - _COMPACTIONS:,} more compactions; --json lists them all."])
     if type(shown := session.trace.fields.get("window")) is int:
         codex = product_window("codex", catalogue_of("codex", shown))
         size = (

@@ -43,7 +43,7 @@ SENTENCES: Final = {
 }
 _MINIMUM = 1_024
 _LOOKBACK = 20
-_NEAR = 512  # tokens within which a read ends where an earlier prompt ended
+_NEAR = 512  # tokens by which a cache that measures in steps stops short of where an earlier prompt ended
 _HABIT = 3  # misses of one shape in a session that are no accident
 _KEEPS_THINKING = re.compile(r"opus-(4-[5-9]|[5-9])|sonnet-(4-[6-9]|[5-9])|fable|mythos")  # of all turns
 
@@ -77,9 +77,12 @@ def misses(trace: Trace, usage: pd.DataFrame, happened: pd.DataFrame) -> pd.Data
     pause, life = (happened[name].to_numpy(dtype=np.float64) for name in ("pause", "life"))
     blocks = happened["blocks"].to_numpy(dtype=np.int64)
     models = [str(name) for name in usage["model"]]
+    # Who tells what was written reads back exactly that; within 512 tokens is then no more than chance has it.
+    near = 0 if written.any() else _NEAR
     rows = []
     for now in np.flatnonzero(whole - read > LEAST_MISS).tolist():
-        earlier = np.flatnonzero(np.abs(ends[: max(0, now - 1)] - read[now]) <= _NEAR)
+        short = ends[: max(0, now - 1)] - read[now]
+        earlier = np.flatnonzero((short >= 0) & (short <= near))
         cause = UNEXPLAINED
         if compacted[now]:
             cause = COMPACTION
