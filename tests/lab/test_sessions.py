@@ -19,7 +19,7 @@ from hypothesis import given, settings
 import budgetkit as bk
 from budgetkit.files import data_path
 from budgetkit.lab.sessions import causes, listing
-from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, USUAL, notices, sentence
+from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, USUAL, notices, sentence, setup_of
 from budgetkit.pruning.policies.policy import Prefix
 from budgetkit.trace import Trace, usage_frame
 from tests.made_sessions import SHAPES, requests
@@ -165,6 +165,17 @@ def test_compactions_are_told_as_they_happened(made_up: bk.Session) -> None:
     assert row["left"] == row["before"] - row["after"]
     assert 1_000 < row["summary"] < 3_000
     assert (row["call"], row["next_cost"] > 0) == ("not in the log", True)
+
+
+@pytest.mark.parametrize(("compacted", "window"), [(True, 200_000), (False, 1_000_000)])
+def test_a_session_that_was_compacted_early_was_held_in_the_usual_window(compacted: bool, window: int) -> None:
+    """The model takes 1,000,000 tokens; who compacts at 160,000 has set it to 200,000, and rules act by that."""
+    summary = {"type": "user", "uuid": "s", "sessionId": "s", "timestamp": stamp(30), "isCompactSummary": True}
+    summary |= {"message": {"role": "user", "content": "what was done"}}
+    records = [said(0, 0), answer(0, 0, 0, 160_000, model="claude-opus-4-6")]
+    records += [summary] * compacted + [said(1, 40), answer(1, 40, 0, 30_000, model="claude-opus-4-6")]
+    session = bk.Session(bk.load_trace(BytesIO("\n".join(map(json.dumps, records)).encode())))
+    assert setup_of(session, None, None, None, None).budget.window == window
 
 
 def test_rules_stand_side_by_side_the_cheapest_first(made_up: bk.Session) -> None:

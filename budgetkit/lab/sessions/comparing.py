@@ -31,7 +31,7 @@ from budgetkit.models import model
 from budgetkit.models.products import catalogue_of
 from budgetkit.pruning.policies import OldestFirst, Policy, System
 from budgetkit.pruning.policies.systems import policy_of
-from budgetkit.trace import Trace
+from budgetkit.trace import Trace, usage_frame
 
 Count = Callable[[str], int]
 #: The eight systems that are compared when none is named.
@@ -315,16 +315,21 @@ def setup_of(
 def _window(trace: Trace, name: str | None) -> int:
     """Return the window that the program's rules go by: as its log shows it, else the model's, else a usual one.
 
-    Codex shows a share of the window that its rules go by.
+    Codex shows a share of the window that its rules go by. A session that was compacted although it never came near a
+    large model's window was held in the usual one.
     """
     shown = trace.fields.get("window")
     if type(shown) is int:
         return catalogue_of("codex", shown)
     try:
         with catch_warnings(action="ignore"):
-            return model(name or "", unknown="raise").window
+            whole = model(name or "", unknown="raise").window
     except ValueError:
         return USUAL_WINDOW
+    largest = usage_frame(trace)["context_tokens"].max()  # missing where no usage is told
+    if trace.fields.get("compactions") and largest <= USUAL_WINDOW:
+        return min(whole, USUAL_WINDOW)
+    return whole
 
 
 def _whole(trace: Trace, unlogged: int) -> tuple[Trace, tuple[int, ...]]:
