@@ -23,7 +23,7 @@ from budgetkit.extras.endpoints import EndpointError
 from budgetkit.lab.explorers import BudgetExplorer
 from budgetkit.lab.explorers.accuracy import AccuracyExplorer
 from budgetkit.lab.explorers.budget.amount_edits import moved, shortest_ratio
-from budgetkit.lab.explorers.budget.settings import Settings
+from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.conversation import ConversationExplorer
 from budgetkit.lab.explorers.library import Library
 from budgetkit.lab.explorers.undo import UndoStack
@@ -943,9 +943,9 @@ def test_a_moved_share_has_the_size_it_was_moved_to(window: int, at_least: int, 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=40), st.integers(0, 50))
 def test_as_many_steps_forward_as_back_lead_to_the_same_place(windows: list[int], steps: int) -> None:
-    history = UndoStack(Settings())
+    history = UndoStack(BudgetSettings())
     for window in windows:
-        history = history.then(Settings(window=window))
+        history = history.then(BudgetSettings(window=window))
     there = history
     for _ in range(steps):
         there = there.undo()

@@ -16,7 +16,7 @@ import pytest
 
 import budgetkit as bk
 from budgetkit.lab.explorers.budget.results import known_model
-from budgetkit.lab.explorers.budget.settings import Settings
+from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.figures.window import takes_the_rest
 from budgetkit.plan import Plan
 from budgetkit.presets import PRESETS
@@ -52,7 +52,7 @@ def card(conversation: str) -> bk.DesignCard:
 def shown(conversation: str, preset: str, model: str, window: int) -> tuple[bk.DesignCard, dict[str, Any]] | None:
     """Show one state; None where the preset has no budget of that window at all."""
     held = card(conversation)
-    settings = Settings(preset=preset, model=model, window=window, trace=held.settings.trace)
+    settings = BudgetSettings(preset=preset, model=model, window=window, trace=held.settings.trace)
     known, _ = known_model(model)
     try:
         settings.budget(known)

@@ -18,7 +18,7 @@ from budgetkit.lab.explorers.accuracy.explorer import OWN_TEXTS, AccuracyExplore
 from budgetkit.lab.explorers.base import Explorer
 from budgetkit.lab.explorers.boxes import show
 from budgetkit.lab.explorers.budget.explorer import BudgetExplorer
-from budgetkit.lab.explorers.budget.settings import Settings
+from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.conversation import ConversationExplorer
 from budgetkit.lab.explorers.library import Library
 from budgetkit.lab.explorers.reach import Reach
@@ -34,9 +34,9 @@ class Tab:
     """One explorer of the app: how it is made of what is shared, how it gives it back and takes it."""
 
     title: str
-    make: Callable[[Settings, Library], Any]
-    given: Callable[[Any, Settings], Settings]
-    taken: Callable[[Any, Settings, Library], Any]
+    make: Callable[[BudgetSettings, Library], Any]
+    given: Callable[[Any, BudgetSettings], BudgetSettings]
+    taken: Callable[[Any, BudgetSettings, Library], Any]
 
 
 class App:
@@ -126,7 +126,7 @@ class App:
         explorer = self.tabs[number] or self._made(number, shared)
         explorer.take(TABS[number].taken(explorer, shared, self._library), afresh=is_new)
 
-    def _made(self, number: int, shared: Settings) -> Explored:
+    def _made(self, number: int, shared: BudgetSettings) -> Explored:
         made: Explored = TABS[number].make(shared, self._library)
         made.still = self.card.still  # one picture for all: that of the tab that was moved last
         self._limit(made)
@@ -156,30 +156,30 @@ class App:
         return f"App({known}, {self.card.config['trace']})"
 
 
-def _budget_explorer(shared: Settings, library: Library) -> BudgetExplorer:
+def _budget_explorer(shared: BudgetSettings, library: Library) -> BudgetExplorer:
     made = BudgetExplorer(model=shared.model, window=shared.window)
     made.library.join(library)
     return made
 
 
-def _accuracy_explorer(shared: Settings, library: Library) -> AccuracyExplorer:
+def _accuracy_explorer(shared: BudgetSettings, library: Library) -> AccuracyExplorer:
     corpus = _texts(shared, library)
     return AccuracyExplorer(corpus=corpus if len(corpus) else SHIPPED, model=shared.model, window=shared.window)
 
 
-def _conversation_explorer(shared: Settings, library: Library) -> ConversationExplorer:
+def _conversation_explorer(shared: BudgetSettings, library: Library) -> ConversationExplorer:
     traces = None if shared.trace is None else library.conversations(shared.trace)
     made = ConversationExplorer(traces or STAND_IN, model=shared.model, window=shared.window)
     made.library.join(library)
     return made
 
 
-def _texts(shared: Settings, library: Library) -> Corpus:
+def _texts(shared: BudgetSettings, library: Library) -> Corpus:
     """Return the text of the shared conversation, each document of one kind."""
     return Corpus(()) if shared.trace is None else kinds_of(library.conversations(shared.trace)[shared.conversation])
 
 
-def _with_budget(explorer: AccuracyExplorer, shared: Settings, library: Library) -> Any:
+def _with_budget(explorer: AccuracyExplorer, shared: BudgetSettings, library: Library) -> Any:
     """Feel the error in the shared budget; another conversation brings its texts."""
     own, corpus = explorer.settings, _texts(shared, library)
     if (own.budget.trace, own.budget.conversation) == (shared.trace, shared.conversation) or not len(corpus):
@@ -188,7 +188,7 @@ def _with_budget(explorer: AccuracyExplorer, shared: Settings, library: Library)
     return replace(own, budget=shared, corpus=name, classes=None, shortest=None, longest=None, document=None)
 
 
-def _with_base(explorer: ConversationExplorer, shared: Settings, library: Library) -> Any:
+def _with_base(explorer: ConversationExplorer, shared: BudgetSettings, library: Library) -> Any:
     """Replay the shared conversation; where none is shared, the one that stands there stays."""
     own = explorer.settings
     if shared.trace is None:
@@ -196,13 +196,13 @@ def _with_base(explorer: ConversationExplorer, shared: Settings, library: Librar
     return replace(own, base=shared)
 
 
-def _base(own: Any, shared: Settings) -> Settings:
+def _base(own: Any, shared: BudgetSettings) -> BudgetSettings:
     """Hand on the budget, and the conversation unless it stood in for none."""
-    base: Settings = own.base
+    base: BudgetSettings = own.base
     return replace(base, trace=None) if shared.trace is None and base.trace == STAND_IN else base
 
 
-def _same(explorer: BudgetExplorer, shared: Settings, library: Library) -> Settings:
+def _same(explorer: BudgetExplorer, shared: BudgetSettings, library: Library) -> BudgetSettings:
     return shared
 
 

@@ -18,8 +18,8 @@ from budgetkit.lab.app.sides import pin, unpinned
 from budgetkit.lab.app.strip import Comparison, room_of, strip
 from budgetkit.lab.explorers.budget.commands import COMMANDS
 from budgetkit.lab.explorers.budget.explorer import OPENS, BudgetExplorer
-from budgetkit.lab.explorers.budget.results import Results
-from budgetkit.lab.explorers.budget.settings import Settings
+from budgetkit.lab.explorers.budget.results import BudgetResults
+from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.report import receipt_page
 from budgetkit.lab.explorers.view import View, sendable, view_of
@@ -115,13 +115,13 @@ class DesignCard(BudgetExplorer):
         """The cheap counter, and the best that is known for the model."""
         return self._compared(self._history.now, self._results)
 
-    def _compared(self, settings: Settings, results: Results) -> Comparison:
+    def _compared(self, settings: BudgetSettings, results: BudgetResults) -> Comparison:
         """Return what is compared; the model alone never changes the cheap counter."""
         cheap = self._library.counter(settings.cheap, results.model)
         best = self._library.counter(None, results.model)
         return Comparison(cheap=cheap, best=best, model=results.model)
 
-    def _scene(self, settings: Settings, results: Results) -> Data:
+    def _scene(self, settings: BudgetSettings, results: BudgetResults) -> Data:
         card = {
             "headline": headline(settings, results),
             "strip": strip(
@@ -190,8 +190,8 @@ class DesignCard(BudgetExplorer):
         if kind == "pin" and len(self.settings.pins) > 1 and SIDES not in self.view.opened:
             self.view.opened = [*self.view.opened, SIDES]
 
-    def _charts(self, results: Results, opened: list[str]) -> dict[str, Data]:
+    def _charts(self, results: BudgetResults, opened: list[str]) -> dict[str, Data]:
         return {}
 
-    def _reader(self, results: Results) -> Data:
+    def _reader(self, results: BudgetResults) -> Data:
         return {}

@@ -9,8 +9,8 @@ import numpy as np
 
 from budgetkit.budget.colours import POOL, colour
 from budgetkit.lab.explorers.budget.notices import many
-from budgetkit.lab.explorers.budget.results import Results
-from budgetkit.lab.explorers.budget.settings import Settings
+from budgetkit.lab.explorers.budget.results import BudgetResults
+from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.budget.view_state import kpis
 from budgetkit.lab.figures.question import signed
 from budgetkit.lab.figures.window import takes_the_rest
@@ -21,7 +21,7 @@ Data = dict[str, Any]
 FIRST = ("remainder", "pool", "usable", "first")
 
 
-def headline(settings: Settings, results: Results) -> Data:
+def headline(settings: BudgetSettings, results: BudgetResults) -> Data:
     """Return the card's title and sentence."""
     budget = results.plan.budget
     preset = PRESETS.get(budget.name or "")
@@ -35,7 +35,7 @@ def headline(settings: Settings, results: Results) -> Data:
     }
 
 
-def sentence(results: Results) -> str:
+def sentence(results: BudgetResults) -> str:
     """Say what the budget means."""
     plan = results.plan
     budget = plan.budget
@@ -62,14 +62,14 @@ def sentence(results: Results) -> str:
     return f"{room}; {signed(budget.shared_pool)} more are shared{answer}.{_other_loss(results)}"
 
 
-def _answer(results: Results) -> str:
+def _answer(results: BudgetResults) -> str:
     """Say what waits for the answer."""
     budget = results.plan.budget
     size = sum(budget.sizes[reserve.name] for reserve in budget.reserves if reserve.serves == "output")
     return f", {size:,} wait for the answer" if size else ""
 
 
-def turns_without_loss(results: Results) -> int | None:
+def turns_without_loss(results: BudgetResults) -> int | None:
     """Return for how many turns the remainder loses nothing; None without turns."""
     remainder = results.plan.budget.remainder
     if results.turns is None or remainder is None:
@@ -79,7 +79,7 @@ def turns_without_loss(results: Results) -> int | None:
     return int(np.argmax(is_cut)) if is_cut.any() else len(is_cut)
 
 
-def _lasts(results: Results) -> str:
+def _lasts(results: BudgetResults) -> str:
     """Say for how many turns nothing of the remainder is cut."""
     lasting = turns_without_loss(results)
     if lasting is None or results.demand is None:
@@ -92,7 +92,7 @@ def _lasts(results: Results) -> str:
     return f", enough for {lasting:,} of {many(turns, 'turn')}"
 
 
-def _other_loss(results: Results) -> str:
+def _other_loss(results: BudgetResults) -> str:
     """Say so where another section is the first to lose something."""
     if results.first_cut is None or results.first_cut[1] == results.plan.budget.remainder:
         return ""
@@ -100,7 +100,7 @@ def _other_loss(results: Results) -> str:
     return f" The first loss is in {section}, at turn {turn:,}."
 
 
-def key_figures(results: Results) -> list[Data]:
+def key_figures(results: BudgetResults) -> list[Data]:
     """Return the key figures, the history budget and the shared pool first."""
     by_key = {kpi.key: kpi for kpi in kpis(results)}
     lines = {"remainder": results.plan.budget.remainder or "", "pool": POOL}

@@ -19,7 +19,7 @@ from budgetkit.counters import Counter, spread_of
 from budgetkit.lab.accuracy.corpora import Corpus, shipped
 from budgetkit.lab.accuracy.errors import compare
 from budgetkit.lab.app.kinds import CLASSES, kinds_of
-from budgetkit.lab.explorers.budget.settings import Settings
+from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.library import Library
 from budgetkit.models import Model
 from budgetkit.plan.items import Ints
@@ -76,7 +76,7 @@ class Misjudgement:
         return round(max(0, budget) / (1 + self.low))
 
 
-def misjudgements(settings: Settings, model: Model, library: Library) -> tuple[Misjudgement, ...]:
+def misjudgements(settings: BudgetSettings, model: Model, library: Library) -> tuple[Misjudgement, ...]:
     """Return the errors on the shipped texts and on the conversation, each counted once."""
     cheap = library.counter(settings.cheap, model)
     best = library.counter(None, model)

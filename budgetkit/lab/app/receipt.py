@@ -19,7 +19,7 @@ from budgetkit.lab.app.sides import MAKERS, Side, unpinned
 from budgetkit.lab.app.strip import Comparison, room_of, strip
 from budgetkit.lab.explorers.budget.notices import status
 from budgetkit.lab.explorers.budget.results import known_model
-from budgetkit.lab.explorers.budget.settings import Settings, longest_window
+from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_window
 from budgetkit.lab.explorers.library import Library
 
 Data = dict[str, Any]
@@ -29,7 +29,7 @@ RESERVE: Final = "output"  # the line that moves
 PRESENT: Final = "as set"
 
 
-def receipt(settings: Settings, library: Library) -> Data:
+def receipt(settings: BudgetSettings, library: Library) -> Data:
     """Return what the page chooses among: models, windows and reserves, and an answer for each that there is."""
     plain = unpinned(settings)
     model, _ = known_model(plain.model)
@@ -55,7 +55,7 @@ def receipt(settings: Settings, library: Library) -> Data:
     }
 
 
-def _windows_of(name: str, windows: Sequence[int], settings: Settings) -> list[int]:
+def _windows_of(name: str, windows: Sequence[int], settings: BudgetSettings) -> list[int]:
     """Return the windows that a model has; of the model that is set also the one that is set."""
     model, _ = known_model(name)
     longest = longest_window(model)
@@ -63,7 +63,7 @@ def _windows_of(name: str, windows: Sequence[int], settings: Settings) -> list[i
     return [size for size in windows if longest is None or size <= longest or size == present]
 
 
-def _reserves(settings: Settings) -> dict[str, Share | None]:
+def _reserves(settings: BudgetSettings) -> dict[str, Share | None]:
     """Return the reserves that can be chosen; one that is locked stays as it is."""
     if RESERVE in settings.locks:
         return {PRESENT: None}
@@ -71,7 +71,7 @@ def _reserves(settings: Settings) -> dict[str, Share | None]:
     return {PRESENT: None, **shares}
 
 
-def point(settings: Settings, library: Library) -> Data:
+def point(settings: BudgetSettings, library: Library) -> Data:
     """Return the answer for one model, window and reserve; a budget that cannot be says why."""
     side = Side(settings, library)
     try:

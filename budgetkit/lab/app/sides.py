@@ -23,8 +23,8 @@ from budgetkit.lab.app.misjudgement import OWN, Misjudgement, misjudgements
 from budgetkit.lab.app.strip import LABELS
 from budgetkit.lab.explorers.budget.bar import pool_name
 from budgetkit.lab.explorers.budget.notices import many
-from budgetkit.lab.explorers.budget.results import Results, known_model, results
-from budgetkit.lab.explorers.budget.settings import Settings, longest_window
+from budgetkit.lab.explorers.budget.results import BudgetResults, known_model, results
+from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_window
 from budgetkit.lab.explorers.folds import button, text
 from budgetkit.lab.explorers.library import Library
 from budgetkit.lab.figures.question import signed
@@ -41,11 +41,11 @@ MOST_PINS: Final = 5
 class Side:
     """One column: settings, and what follows from them."""
 
-    settings: Settings
+    settings: BudgetSettings
     library: Library
 
     @cached_property
-    def results(self) -> Results:
+    def results(self) -> BudgetResults:
         """What follows from the settings."""
         return results(self.settings, self.library)
 
@@ -116,7 +116,7 @@ class Side:
         return {**named, **errors, "cost of the prompt, uncached": self.cost}
 
 
-def sides(settings: Settings, library: Library) -> list[Side]:
+def sides(settings: BudgetSettings, library: Library) -> list[Side]:
     """Return the columns: the pinned budgets and the one that is set, else one model of each of several makers."""
     plain = unpinned(settings)
     if settings.pins:
@@ -128,12 +128,12 @@ def sides(settings: Settings, library: Library) -> list[Side]:
     return [Side(at_window(plain, name, window), library) for name in names]
 
 
-def unpinned(settings: Settings) -> Settings:
+def unpinned(settings: BudgetSettings) -> BudgetSettings:
     """Return the settings of one column alone."""
     return replace(settings, pinned=None, pins=())
 
 
-def at_window(settings: Settings, name: str, window: int) -> Settings:
+def at_window(settings: BudgetSettings, name: str, window: int) -> BudgetSettings:
     """Return the settings for another model, at the same window where it has that, else at its own longest."""
     model, _ = known_model(name)
     longest = longest_window(model)
@@ -159,7 +159,7 @@ class SidesFold:
     def __init__(self, library: Library, again: Callable[[], None]) -> None:
         self._library = library
 
-    def parts(self, settings: Settings, results: Results) -> list[Data]:
+    def parts(self, settings: BudgetSettings, results: BudgetResults) -> list[Data]:
         """Say what is compared, and show the columns."""
         columns = sides(settings, self._library)
         window = results.plan.budget.window
@@ -174,12 +174,12 @@ class SidesFold:
             parts.append(button("Let all pins go", {"clear": True}))
         return parts
 
-    def hear(self, settings: Settings, results: Results, told: Data) -> Settings | None:
+    def hear(self, settings: BudgetSettings, results: BudgetResults, told: Data) -> BudgetSettings | None:
         """Let the pins go."""
         return unpinned(settings) if told.get("clear") else None
 
 
-def pin(settings: Settings, results: Results, library: Library) -> Settings:
+def pin(settings: BudgetSettings, results: BudgetResults, library: Library) -> BudgetSettings:
     """Put the present settings among those that are compared, or take them out again."""
     plain = unpinned(settings)
     if plain in settings.pins:

@@ -12,7 +12,7 @@ import ipywidgets as widgets
 from budgetkit.budget import Budget
 from budgetkit.budget.quoting import brief
 from budgetkit.lab.explorers.boxes import AUTO, Do, NumberBox, bound, options, row, sends, show
-from budgetkit.lab.explorers.budget.settings import OWN, Settings, known_presets, longest_window, window_stops
+from budgetkit.lab.explorers.budget.settings import OWN, BudgetSettings, known_presets, longest_window, window_stops
 from budgetkit.lab.explorers.tips import TIPS
 from budgetkit.models import Model, models
 from budgetkit.trace import Trace
@@ -47,7 +47,7 @@ class ModelControls:
         self._on(self.window, window, "tokens", "slider window", **more)
         self._on(self.window_box, window, "tokens", **more)
 
-    def _project_model(self, settings: Settings, model: Model, budget: Budget) -> None:
+    def _project_model(self, settings: BudgetSettings, model: Model, budget: Budget) -> None:
         self.model.value = settings.model
         own_option = ((budget.name or "my own budget", OWN),) if settings.own is not None else ()
         options(self.preset, (*known_presets(), *own_option), settings.preset)

@@ -24,9 +24,9 @@ from budgetkit.lab.deciding.sensitivity import sensitivity
 from budgetkit.lab.deciding.tuned import OBJECTIVES
 from budgetkit.lab.deciding.tuning import tune
 from budgetkit.lab.explorers.budget.commands import choose_trace, move_line, set_amount
-from budgetkit.lab.explorers.budget.results import Results, kept_deficit
-from budgetkit.lab.explorers.budget.settings import Settings
-from budgetkit.lab.explorers.conversation.settings import Settings as ConversationSettings
+from budgetkit.lab.explorers.budget.results import BudgetResults, kept_deficit
+from budgetkit.lab.explorers.budget.settings import BudgetSettings
+from budgetkit.lab.explorers.conversation.settings import ConversationSettings
 from budgetkit.lab.explorers.drawing import listed, refusal
 from budgetkit.lab.explorers.folds import button, choice, text
 from budgetkit.lab.explorers.library import Library
@@ -52,7 +52,7 @@ class Case:
     """What is tuned: values that stay as they are while an explorer moves on."""
 
     source: str
-    base: Settings
+    base: BudgetSettings
     model: Model
     traces: Sequence[Trace]
     budget: Budget
@@ -152,7 +152,7 @@ class DecideFold:
         """Return what is to be small: what was chosen, else needed messages where some are lost, else tokens cut."""
         if self._objective:
             return self._objective
-        if isinstance(results, Results):
+        if isinstance(results, BudgetResults):
             return "cut"  # which messages are needed is worked out when the tuning runs
         needed, present = results.shown.evidence
         return "evidence" if needed > present else "cut"
@@ -172,7 +172,7 @@ class DecideFold:
                 return [text(f"{sentence}."), button(f"Set the window to {window:,}{preset}", event)]
         return [text(f"{sentence}.")]
 
-    def _telling_window(self, case: Case, base: Settings) -> int | None:
+    def _telling_window(self, case: Case, base: BudgetSettings) -> int | None:
         """Return the largest of some small windows in which a tenth of what is asked for is cut."""
         asked = int(demand_of(case, self._library).to_numpy().sum())
         for window in SMALL_WINDOWS:
@@ -272,9 +272,9 @@ def _second(case: Case, objective: str) -> str:
     return "evidence" if objective != "evidence" else "cost" if costs else "cut"
 
 
-def base_of(settings: Any) -> Settings:
+def base_of(settings: Any) -> BudgetSettings:
     """Return the half of an explorer's settings that is about the budget."""
-    budget_settings: Settings = settings.base if isinstance(settings, ConversationSettings) else settings
+    budget_settings: BudgetSettings = settings.base if isinstance(settings, ConversationSettings) else settings
     return budget_settings
 
 
@@ -283,7 +283,7 @@ def case_of(settings: Any, results: Any, library: Library) -> Case:
     base = base_of(settings)
     traces = library.conversations(str(base.trace))
     if isinstance(settings, ConversationSettings):
-        bare: Results = results.bare
+        bare: BudgetResults = results.bare
         run = results.run
         options = {name: value for name, value in run.options.items() if name != "prices"}
         budget = run.budget
@@ -332,7 +332,7 @@ def cut_tokens(case: Case, budget: Budget, library: Library) -> int:
     return int(sum(section["cut"].sum() for section in columns.values()))
 
 
-def with_base(settings: Any, base: Settings) -> Any:
+def with_base(settings: Any, base: BudgetSettings) -> Any:
     """Return an explorer's settings with another half about the budget."""
     return replace(settings, base=base) if isinstance(settings, ConversationSettings) else base
 

@@ -12,7 +12,7 @@ from budgetkit.message import Message
 Data = dict[str, Any]
 
 
-class Settings(Protocol):
+class ExplorerSettings(Protocol):
     """All that a hand can change in one kind of explorer."""
 
     def as_at(self, start: Any) -> Any:
@@ -26,7 +26,7 @@ class Library(Protocol):
     start: Any
 
 
-S = TypeVar("S", bound=Settings)
+S = TypeVar("S", bound=ExplorerSettings)
 F = TypeVar("F")
 L = TypeVar("L", bound=Library)
 

@@ -15,7 +15,7 @@ from budgetkit.lab import figures
 from budgetkit.lab.accuracy import read_off
 from budgetkit.lab.explorers.accuracy.library import Texts
 from budgetkit.lab.explorers.accuracy.notices import as_percent, truth
-from budgetkit.lab.explorers.accuracy.results import Results, selected
+from budgetkit.lab.explorers.accuracy.results import AccuracyResults, selected
 from budgetkit.lab.explorers.accuracy.view_state import FIGURES
 from budgetkit.lab.explorers.drawing import chart
 from budgetkit.lab.figures.question import Question, signed
@@ -27,18 +27,18 @@ LANGUAGES = 36  # bars that can still be told apart
 POINTS = ("strip", "lengths", "agreement")
 
 
-def charts(results: Results, library: Texts, opened: Collection[str]) -> dict[str, Data]:
+def charts(results: AccuracyResults, library: Texts, opened: Collection[str]) -> dict[str, Data]:
     """Return what the page draws."""
     return {name: _chart(name, results, library, name in opened) for name in FIGURES}
 
 
-def _chart(name: str, results: Results, library: Texts, opened: bool) -> Data:
+def _chart(name: str, results: AccuracyResults, library: Texts, opened: bool) -> Data:
     """Draw one figure; what does not depend on what moved is not drawn again."""
     key = (results.key, name, opened, *_depends(name, results))
     return library.remember(key, lambda: _drawn(name, results, library, opened))
 
 
-def _depends(name: str, results: Results) -> tuple[Hashable, ...]:
+def _depends(name: str, results: AccuracyResults) -> tuple[Hashable, ...]:
     """Return what a figure depends on beside the errors."""
     now, document = results.settings, results.document
     if name in ("rooms", "buffers"):
@@ -46,13 +46,13 @@ def _depends(name: str, results: Results) -> tuple[Hashable, ...]:
     return {"speeds": (), "tax": (results.budget.window,)}.get(name, (document,))
 
 
-def _drawn(name: str, results: Results, library: Texts, opened: bool) -> Data:
+def _drawn(name: str, results: AccuracyResults, library: Texts, opened: bool) -> Data:
     question, note = QUESTIONS[name]
     table = _table(name, results, library)
     return chart(question, table, note(table, results), opened, "document" if name in POINTS else None)
 
 
-def _table(name: str, results: Results, library: Texts) -> pd.DataFrame:
+def _table(name: str, results: AccuracyResults, library: Texts) -> pd.DataFrame:
     if name == "rooms":
         return figures.rooms.table(results.budget, results.safe, results.demand, ratios(results))
     if name == "buffers":
@@ -66,14 +66,14 @@ def _table(name: str, results: Results, library: Texts) -> pd.DataFrame:
     return library.remember(key, lambda: figures.document_errors.table(results.errors, texts, results.document))
 
 
-def ratios(results: Results) -> dict[str, float]:
+def ratios(results: AccuracyResults) -> dict[str, float]:
     """Return how many tokens an estimated one really is, in a window in the middle and in one at the risk."""
     ratio = results.filled.at(results.settings.risk)
     worst = float(np.quantile(ratio, 1 - results.settings.risk, method="higher"))
     return {"really, typical": float(np.median(ratio)), f"really, {100 * results.settings.risk:g} in 100": worst}
 
 
-def risks(results: Results) -> pd.DataFrame:
+def risks(results: AccuracyResults) -> pd.DataFrame:
     """Return the buffer of several risks, the accepted one among them, read off the same windows."""
     window, rows = results.buffer.window, []
     for risk in sorted({*RISKS, results.settings.risk}, reverse=True):
@@ -87,7 +87,7 @@ def risks(results: Results) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def core(results: Results) -> list[str]:
+def core(results: AccuracyResults) -> list[str]:
     """Name the counters that need nothing installed: ratios, other systems' rules, the trained estimate."""
     exact = results.exact
     if isinstance(exact, ExactCounter) and exact.encoding in table_names():
@@ -95,7 +95,7 @@ def core(results: Results) -> list[str]:
     return [*RATIOS, *RULES]
 
 
-def speeds(results: Results, library: Texts) -> pd.DataFrame:
+def speeds(results: AccuracyResults, library: Texts) -> pd.DataFrame:
     """Return error and speed of every counter of the core, and of the chosen and the exact one."""
     chosen_rows = selected(results.every, results.settings)
     right = results.errors["exact"].to_numpy(float)
@@ -108,7 +108,7 @@ def speeds(results: Results, library: Texts) -> pd.DataFrame:
     return figures.speeds.table(error, speed, kind)
 
 
-def _counters(results: Results, library: Texts) -> dict[str, Counter]:
+def _counters(results: AccuracyResults, library: Texts) -> dict[str, Counter]:
     counters = {name: library.counter(name) for name in core(results)}
     seen = {count.name for count in counters.values()}
     for count in (results.counter, results.exact):
@@ -117,7 +117,7 @@ def _counters(results: Results, library: Texts) -> dict[str, Counter]:
     return counters
 
 
-def tax(results: Results) -> pd.DataFrame:
+def tax(results: AccuracyResults) -> pd.DataFrame:
     """Return how much text of each language fills the window: of prose, where there is any."""
     errors = results.errors
     prose = errors[errors["class"].isin(["prose", "cjk prose", "dialogue"])]
@@ -126,14 +126,14 @@ def tax(results: Results) -> pd.DataFrame:
     return table.loc[table["characters"].nlargest(LANGUAGES).index].sort_index().reset_index(drop=True)
 
 
-def _points_note(table: pd.DataFrame, results: Results) -> str:
+def _points_note(table: pd.DataFrame, results: AccuracyResults) -> str:
     worst = table.iloc[0]
     part = f" {len(table):,} of {len(results.errors):,} are drawn." if len(table) < len(results.errors) else ""
     off = as_percent(worst["class_error"])
     return f"{worst['class']} is counted worst, {off} off on average; click a point to read it.{part}"
 
 
-def _rooms_note(table: pd.DataFrame, results: Results) -> str:
+def _rooms_note(table: pd.DataFrame, results: AccuracyResults) -> str:
     pool = table[table["line"] == table["line"].iloc[0]].set_index("case")["tokens"]
     name = results.budget.name or "the budget"
     looks, half, held_back = (signed(int(tokens)) for tokens in pool.iloc[[0, 1, -1]])
@@ -143,19 +143,19 @@ def _rooms_note(table: pd.DataFrame, results: Results) -> str:
     return f"{sentence}, and with the buffer, which guards a full window, {held_back}.{stays}"
 
 
-def _lengths_note(table: pd.DataFrame, results: Results) -> str:
+def _lengths_note(table: pd.DataFrame, results: AccuracyResults) -> str:
     size = results.errors["characters"]
     if size.nunique() < 2:
         return f"All documents have {size.iloc[0]:,} characters."
     return "Each point is a document; the line is the median of documents of like length."
 
 
-def _agreement_note(table: pd.DataFrame, results: Results) -> str:
+def _agreement_note(table: pd.DataFrame, results: AccuracyResults) -> str:
     low = int((results.errors["error"] < 0).sum())
     return f"{low:,} of {len(results.errors):,} documents lie below the line: counted too few."
 
 
-def _buffers_note(table: pd.DataFrame, results: Results) -> str:
+def _buffers_note(table: pd.DataFrame, results: AccuracyResults) -> str:
     buffer = results.buffer
     tokens = f"{results.safe.sizes['safety']:,}"
     back = f"{as_percent(buffer.share)} back, {tokens} of {buffer.window:,} tokens"
@@ -167,11 +167,11 @@ def _buffers_note(table: pd.DataFrame, results: Results) -> str:
     )
 
 
-def _speeds_note(table: pd.DataFrame, results: Results) -> str:
+def _speeds_note(table: pd.DataFrame, results: AccuracyResults) -> str:
     return "Speed as measured on this machine just now, on these texts; error over the documents looked at."
 
 
-def _tax_note(table: pd.DataFrame, results: Results) -> str:
+def _tax_note(table: pd.DataFrame, results: AccuracyResults) -> str:
     dearest = table.iloc[0]
     window, size = results.budget.window, dearest["characters_in_window"]
     sentence = f"{dearest['language']} fills {window:,} tokens with {size:,} characters"
@@ -183,7 +183,7 @@ def _base(table: pd.DataFrame) -> str:
     return "English" if (table["language"] == "en").any() else "the cheapest"
 
 
-QUESTIONS: dict[str, tuple[Question[...], Callable[[pd.DataFrame, Results], str]]] = {
+QUESTIONS: dict[str, tuple[Question[...], Callable[[pd.DataFrame, AccuracyResults], str]]] = {
     "strip": (figures.document_errors, _points_note),
     "rooms": (figures.rooms, _rooms_note),
     "lengths": (figures.error_by_length, _lengths_note),

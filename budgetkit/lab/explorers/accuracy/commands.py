@@ -10,45 +10,51 @@ from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.lab.accuracy.simulation import MIXED
 from budgetkit.lab.explorers.accuracy.library import Texts
-from budgetkit.lab.explorers.accuracy.results import Results
-from budgetkit.lab.explorers.accuracy.settings import Settings
+from budgetkit.lab.explorers.accuracy.results import AccuracyResults
+from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
 from budgetkit.lab.explorers.budget import commands as budgets
 
 WINDOW_MIXES = (MIXED, "class", "language", "source")
 
 
-def choose_counter(settings: Settings, results: Results, library: Texts, name: str) -> Settings:
+def choose_counter(settings: AccuracySettings, results: AccuracyResults, library: Texts, name: str) -> AccuracySettings:
     """Look at another cheap counter."""
     return replace(settings, counter=name.strip())
 
 
-def choose_exact(settings: Settings, results: Results, library: Texts, name: str) -> Settings:
+def choose_exact(settings: AccuracySettings, results: AccuracyResults, library: Texts, name: str) -> AccuracySettings:
     """Take another counter as the one that is right; an empty name is the model's own."""
     return replace(settings, exact=name.strip() or None)
 
 
-def choose_corpus(settings: Settings, results: Results, library: Texts, name: str) -> Settings:
+def choose_corpus(settings: AccuracySettings, results: AccuracyResults, library: Texts, name: str) -> AccuracySettings:
     """Look at other texts, all of them."""
     return replace(settings, corpus=name, classes=None, shortest=None, longest=None, document=None)
 
 
-def open_path(settings: Settings, results: Results, library: Texts, path: str) -> Settings:
+def open_path(settings: AccuracySettings, results: AccuracyResults, library: Texts, path: str) -> AccuracySettings:
     """Read a folder, a file or a glob and look at it."""
     return choose_corpus(settings, results, library, library.open(path.strip()))
 
 
-def take_file(settings: Settings, results: Results, library: Texts, name: str, content: bytes) -> Settings:
+def take_file(
+    settings: AccuracySettings, results: AccuracyResults, library: Texts, name: str, content: bytes
+) -> AccuracySettings:
     """Read a file that was sent, and look at it."""
     return choose_corpus(settings, results, library, library.take(name, content))
 
 
-def cut_pieces(settings: Settings, results: Results, library: Texts, characters: int | None) -> Settings:
+def cut_pieces(
+    settings: AccuracySettings, results: AccuracyResults, library: Texts, characters: int | None
+) -> AccuracySettings:
     """Cut the documents to pieces of about that length; None leaves them whole."""
     length = None if characters is None else check_tokens("pieces", int(characters))
     return replace(settings, pieces=length, shortest=None, longest=None, document=None)
 
 
-def choose_classes(settings: Settings, results: Results, library: Texts, names: Sequence[str]) -> Settings:
+def choose_classes(
+    settings: AccuracySettings, results: AccuracyResults, library: Texts, names: Sequence[str]
+) -> AccuracySettings:
     """Look at documents of these classes alone; all of them, or none, are every document."""
     class_names = list(dict.fromkeys(results.every["class"]))
     if strange := [name for name in names if name not in class_names]:
@@ -60,8 +66,8 @@ def choose_classes(settings: Settings, results: Results, library: Texts, names: 
 
 
 def choose_lengths(
-    settings: Settings, results: Results, library: Texts, shortest: int | None, longest: int | None
-) -> Settings:
+    settings: AccuracySettings, results: AccuracyResults, library: Texts, shortest: int | None, longest: int | None
+) -> AccuracySettings:
     """Look at documents of these lengths alone, in characters; limits that leave nothing out are none."""
     lengths = results.every["characters"]
     low = None if shortest is None or shortest <= lengths.min() else int(shortest)
@@ -69,12 +75,16 @@ def choose_lengths(
     return replace(settings, shortest=low, longest=high)
 
 
-def accept_risk(settings: Settings, results: Results, library: Texts, chance: float) -> Settings:
+def accept_risk(
+    settings: AccuracySettings, results: AccuracyResults, library: Texts, chance: float
+) -> AccuracySettings:
     """Accept another chance of an overflow."""
     return replace(settings, risk=round(float(chance), 6))
 
 
-def fill_mix(settings: Settings, results: Results, library: Texts, column: str | None) -> Settings:
+def fill_mix(
+    settings: AccuracySettings, results: AccuracyResults, library: Texts, column: str | None
+) -> AccuracySettings:
     """Say what a window is filled with; None is texts of one kind, "mixed" those of all."""
     if column is not None and column not in WINDOW_MIXES:
         raise LookupError(
@@ -83,7 +93,9 @@ def fill_mix(settings: Settings, results: Results, library: Texts, column: str |
     return replace(settings, window_mix=column)
 
 
-def read_document(settings: Settings, results: Results, library: Texts, document: int | None) -> Settings:
+def read_document(
+    settings: AccuracySettings, results: AccuracyResults, library: Texts, document: int | None
+) -> AccuracySettings:
     """Read a document, by its place in the corpus; None is the one that is counted worst."""
     if document is not None and not 0 <= int(document) < len(results.every):
         last = len(results.every) - 1
@@ -91,26 +103,28 @@ def read_document(settings: Settings, results: Results, library: Texts, document
     return replace(settings, document=None if document is None else int(document))
 
 
-def of_budget(command: Callable[..., Any]) -> Callable[..., Settings]:
+def of_budget(command: Callable[..., Any]) -> Callable[..., AccuracySettings]:
     """Let a command of the budget explorer change the budget that feels the error."""
 
-    def changed(settings: Settings, results: Results, library: Texts, **values: Any) -> Settings:
+    def changed(
+        settings: AccuracySettings, results: AccuracyResults, library: Texts, **values: Any
+    ) -> AccuracySettings:
         return replace(settings, budget=command(settings.budget, results, library, **values))
 
     return changed
 
 
-def choose_model(settings: Settings, results: Results, library: Texts, name: str) -> Settings:
+def choose_model(settings: AccuracySettings, results: AccuracyResults, library: Texts, name: str) -> AccuracySettings:
     """Take another model, its window and its encoding."""
     return replace(of_budget(budgets.choose_model)(settings, results, library, name=name), exact=None)
 
 
-def size_window(settings: Settings, results: Results, library: Texts, tokens: int) -> Settings:
+def size_window(settings: AccuracySettings, results: AccuracyResults, library: Texts, tokens: int) -> AccuracySettings:
     """Take another window, in tokens."""
     return replace(settings, budget=replace(settings.budget, window=check_tokens("window", int(tokens))))
 
 
-COMMANDS: dict[str, Callable[..., Settings]] = {
+COMMANDS: dict[str, Callable[..., AccuracySettings]] = {
     "counter": choose_counter,
     "exact": choose_exact,
     "corpus": choose_corpus,

@@ -13,8 +13,8 @@ from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.lab.accuracy.figures.documents import signed_percent
 from budgetkit.lab.accuracy.simulation import MIXED
 from budgetkit.lab.explorers.accuracy.library import Texts
-from budgetkit.lab.explorers.accuracy.results import Results
-from budgetkit.lab.explorers.accuracy.settings import Settings
+from budgetkit.lab.explorers.accuracy.results import AccuracyResults
+from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
 from budgetkit.lab.explorers.boxes import AUTO, Do, NumberBox, group, options, row
 from budgetkit.lab.explorers.budget.results import is_own
 from budgetkit.lab.explorers.controls import ModelControls, labelled
@@ -98,7 +98,7 @@ class Controls(ModelControls):
         shortest, longest = change["new"]
         self._do("lengths", merge="slider length", shortest=shortest, longest=longest)
 
-    def project(self, settings: Settings, results: Results) -> None:
+    def project(self, settings: AccuracySettings, results: AccuracyResults) -> None:
         """Show what holds."""
         self.counter.value = settings.counter
         self.exact.value = settings.exact or (results.model.encoding if is_own(results.exact, results.model) else "")
@@ -115,7 +115,7 @@ class Controls(ModelControls):
         self._project_model(settings.budget, results.model, results.budget)
         self._project_documents(results)
 
-    def _project_classes(self, settings: Settings, results: Results) -> None:
+    def _project_classes(self, settings: AccuracySettings, results: AccuracyResults) -> None:
         many = results.every["class"].value_counts(sort=False)
         choices = tuple((f"{replace_surrogates(str(name))} ({n:,})", name) for name, n in many.items())
         chosen = tuple(many.index) if settings.classes is None else settings.classes
@@ -124,14 +124,14 @@ class Controls(ModelControls):
             self.classes.options = choices
         self.classes.value = chosen
 
-    def _project_lengths(self, settings: Settings, results: Results) -> None:
+    def _project_lengths(self, settings: AccuracySettings, results: AccuracyResults) -> None:
         lengths = results.every["characters"]
         low, high = int(lengths.min()), int(lengths.max())
         ends = {settings.shortest or low, settings.longest or high}
         sizes = sorted({low, high, max(high, low + 1), *round_sizes(low, high), *ends})
         options(self.length, tuple((f"{n:,}", n) for n in sizes), (settings.shortest or low, settings.longest or high))
 
-    def _project_documents(self, results: Results) -> None:
+    def _project_documents(self, results: AccuracyResults) -> None:
         worst = results.errors["error"].abs().nlargest(LISTED).index
         documents = [*worst, *([] if results.document in worst else [results.document])]
         rows = results.errors.loc[documents, ["error", "language", "document", "source"]]

@@ -9,21 +9,21 @@ from typing import Any
 from budgetkit.lab.accuracy.corpora.opening import KNOWN
 from budgetkit.lab.explorers.accuracy.chosen import CorpusSelection
 from budgetkit.lab.explorers.accuracy.library import Texts
-from budgetkit.lab.explorers.accuracy.settings import Settings
+from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
 
 Data = dict[str, Any]
 WELCOME = {"text": "Your own texts: drop a file here, paste a text, or", "short": "Drop a file, paste, or"}
 MOST_NAMED = 3  # files that are named among those left out
 
 
-def door(library: Texts, settings: Settings) -> Data:
+def door(library: Texts, settings: AccuracySettings) -> Data:
     """Return what the page shows of the texts: that they are shipped ones, or what was read.
 
     Parameters
     ----------
     library : Texts
         The texts by name.
-    settings : Settings
+    settings : AccuracySettings
         Which of them are looked at.
     """
     if settings.corpus in KNOWN:

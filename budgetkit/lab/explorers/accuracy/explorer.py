@@ -18,14 +18,14 @@ from budgetkit.lab.explorers.accuracy.controls import Controls
 from budgetkit.lab.explorers.accuracy.door import door
 from budgetkit.lab.explorers.accuracy.library import Texts
 from budgetkit.lab.explorers.accuracy.notices import status
-from budgetkit.lab.explorers.accuracy.results import Results, results
-from budgetkit.lab.explorers.accuracy.settings import Settings
+from budgetkit.lab.explorers.accuracy.results import AccuracyResults, results
+from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
 from budgetkit.lab.explorers.accuracy.texts import texts
 from budgetkit.lab.explorers.accuracy.tokens import reading
 from budgetkit.lab.explorers.accuracy.view_state import FIGURES, scene
 from budgetkit.lab.explorers.base import Explorer
 from budgetkit.lab.explorers.budget.commands import taken
-from budgetkit.lab.explorers.budget.settings import Settings as BudgetSettings
+from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.truth import short_name
 from budgetkit.lab.explorers.view import view_of
 from budgetkit.state import to_dict
@@ -38,7 +38,7 @@ OPENS = [{"purpose": "file", "label": "Open texts of yours…", "accept": None}]
 AccuracyView = view_of("AccuracyView", FIGURES, OPENS)
 
 
-class AccuracyExplorer(Explorer[Settings, Results, Texts]):
+class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults, Texts]):
     """Explore how wrong a cheap token count is, and what buffer makes it safe.
 
     Parameters
@@ -93,7 +93,7 @@ class AccuracyExplorer(Explorer[Settings, Results, Texts]):
         view = AccuracyView()
         plain = BudgetSettings(model=model, window=window)
         settings_given = taken(plain, budget) if isinstance(budget, Budget) else replace(plain, preset=budget)
-        library = Texts(view.report, Settings(risk=risk, budget=settings_given))
+        library = Texts(view.report, AccuracySettings(risk=risk, budget=settings_given))
         by_name = isinstance(corpus, str | Path)
         name = library.open(str(corpus)) if by_name else library.add(OWN_TEXTS, corpus_of(corpus))
         counter_names = [
@@ -138,25 +138,25 @@ class AccuracyExplorer(Explorer[Settings, Results, Texts]):
             **to_dict(self.budget),
         }
 
-    def _follow(self, settings: Settings) -> Results:
+    def _follow(self, settings: AccuracySettings) -> AccuracyResults:
         return results(settings, self._library)
 
-    def _scene(self, settings: Settings, results: Results) -> Data:
+    def _scene(self, settings: AccuracySettings, results: AccuracyResults) -> Data:
         return scene(results, self._library)
 
-    def _door(self, settings: Settings) -> Data:
+    def _door(self, settings: AccuracySettings) -> Data:
         return door(self._library, settings)
 
-    def _status(self, results: Results) -> Data:
+    def _status(self, results: AccuracyResults) -> Data:
         return status(results)
 
-    def _charts(self, results: Results, opened: list[str]) -> dict[str, Data]:
+    def _charts(self, results: AccuracyResults, opened: list[str]) -> dict[str, Data]:
         return charts(results, self._library, opened)
 
-    def _texts(self, results: Results) -> dict[str, str]:
+    def _texts(self, results: AccuracyResults) -> dict[str, str]:
         return texts(results)
 
-    def _reader(self, results: Results) -> Data:
+    def _reader(self, results: AccuracyResults) -> Data:
         document = self._library.corpus(results.chosen).documents[results.document]
         title = f"How {document.name or document.source} is cut into tokens"
         key = (results.chosen, results.document, results.exact.name, results.counter.name, "reading")

@@ -20,7 +20,7 @@ from budgetkit.lab.accuracy.corpora import Corpus
 from budgetkit.lab.accuracy.corpora.opening import KNOWN, read
 from budgetkit.lab.accuracy.simulation import FilledWindows, filled_windows
 from budgetkit.lab.explorers.accuracy.chosen import CorpusSelection, batches
-from budgetkit.lab.explorers.accuracy.settings import Settings
+from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
 from budgetkit.lab.explorers.accuracy.speed import speed
 from budgetkit.models import Model
 
@@ -32,7 +32,7 @@ MOST_COUNTED, MOST_DRAWN = 4_000, 200  # what is slow to make stays longer than 
 class Texts:
     """Corpora by name, and their counts."""
 
-    def __init__(self, report: Report, start: Settings) -> None:
+    def __init__(self, report: Report, start: AccuracySettings) -> None:
         self.report, self.start = report, start
         self._corpora: dict[str, Corpus] = {}
         self._counters: dict[str, Counter] = {}

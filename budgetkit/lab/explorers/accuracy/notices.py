@@ -9,7 +9,7 @@ from budgetkit.counters import CalibratedCounter, Counter, spread_of
 from budgetkit.lab.accuracy import Buffer
 from budgetkit.lab.accuracy.figures.documents import signed_percent
 from budgetkit.lab.explorers.accuracy.library import Texts
-from budgetkit.lab.explorers.accuracy.results import Results
+from budgetkit.lab.explorers.accuracy.results import AccuracyResults
 from budgetkit.lab.explorers.budget.notices import beyond_output, beyond_window
 from budgetkit.lab.explorers.budget.results import same_count
 from budgetkit.lab.explorers.truth import basis, short_name
@@ -48,7 +48,7 @@ def sure(buffer: Buffer) -> str:
     return f"95 % sure: {100 * buffer.low:.1f} to {100 * buffer.high:.1f} %"
 
 
-def status(results: Results) -> Data:
+def status(results: AccuracyResults) -> Data:
     """Return what the count costs and what to do about it."""
     overflow = float(results.costs["overflow"])
     beyond = beyond_window(results.budget, results.model)
@@ -58,7 +58,7 @@ def status(results: Results) -> Data:
     return {"level": level, "text": f"{_error(results)} {_held_back(results, overflow)}", "more": more}
 
 
-def _error(results: Results) -> str:
+def _error(results: AccuracyResults) -> str:
     error = results.errors["error"]
     if not error.any():
         return f"{called(results.counter)} counts every document as {short_name(results.exact)} does."
@@ -69,7 +69,7 @@ def _error(results: Results) -> str:
     return f"{called(results.counter)} is {as_percent(error.abs().mean())} off on average over {many}, {side}."
 
 
-def _held_back(results: Results, overflow: float) -> str:
+def _held_back(results: AccuracyResults, overflow: float) -> str:
     buffer, budget = results.buffer, results.budget
     name = budget.name or "this budget"
     now = results.costs["safety"]
@@ -93,7 +93,7 @@ def _often(chance: float) -> str:
     return "less than 1 of 10,000 windows" if chance < 0.5 else "nearly every window"
 
 
-def _pool(results: Results) -> str:
+def _pool(results: AccuracyResults) -> str:
     pool = results.safe.shared_pool
     if pool >= 0 or results.budget.shared_pool < 0:
         return ""
@@ -102,7 +102,7 @@ def _pool(results: Results) -> str:
     )
 
 
-def _other(results: Results) -> str:
+def _other(results: AccuracyResults) -> str:
     if same_count(results.counter, results.exact) and not results.exact.exact:
         return f"It is {truth(results)}; there is no better count to hold it against."
     if isinstance(results.counter, CalibratedCounter):
@@ -120,14 +120,14 @@ def _other(results: Results) -> str:
     return f"Held against {truth(results)}, itself an estimate{between}; so are all errors."
 
 
-def truth(results: Results) -> str:
+def truth(results: AccuracyResults) -> str:
     """Say what the cheap count is held against: a counter that was named, or the best that is known for the model."""
     if results.settings.exact is not None:
         return called(results.exact)
     return basis(results.exact, results.model).replace(", an estimate", "")
 
 
-def source(results: Results, library: Texts) -> str:
+def source(results: AccuracyResults, library: Texts) -> str:
     """Return what was counted, with what, and what was left out."""
     corpus = library.corpus(results.chosen)
     every, errors = results.every, results.errors

@@ -20,19 +20,19 @@ from budgetkit.lab.accuracy import Buffer, consequences, read_off
 from budgetkit.lab.accuracy.simulation import FilledWindows
 from budgetkit.lab.explorers.accuracy.chosen import CorpusSelection
 from budgetkit.lab.explorers.accuracy.library import Texts
-from budgetkit.lab.explorers.accuracy.settings import Settings
+from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
 from budgetkit.lab.explorers.budget.results import kept_deficit, known_model, typed_demand
-from budgetkit.lab.explorers.budget.settings import Settings as BudgetSettings
+from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.models import Model
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Results:
+class AccuracyResults:
     """What follows from the settings."""
 
-    settings: Settings
+    settings: AccuracySettings
     model: Model
     counter: Counter
     exact: Counter
@@ -52,7 +52,7 @@ class Results:
     note: str = ""
 
 
-def results(settings: Settings, library: Texts) -> Results:
+def results(settings: AccuracySettings, library: Texts) -> AccuracyResults:
     """Work out what follows from the settings."""
     model, note = known_model(settings.budget.model)
     count, exact = library.counter(settings.counter), reference(settings, model, library)
@@ -72,7 +72,9 @@ def results(settings: Settings, library: Texts) -> Results:
     counted = chosen, every, errors, filled, buffer
     budgets = budget, safe, kept_deficit(safe, settings.budget.base(model).deficit)
     demand, document = typical(settings.budget, budget), read(settings, errors)
-    return Results(settings, model, count, exact, *counted, *budgets, demand, costs, safe_costs, document, key, note)
+    return AccuracyResults(
+        settings, model, count, exact, *counted, *budgets, demand, costs, safe_costs, document, key, note
+    )
 
 
 def costs_of(
@@ -93,21 +95,21 @@ def typical(settings: BudgetSettings, budget: Budget) -> dict[str, int]:
     return typed if any(typed.values()) else {section: cap or 0 for section, cap in budget.caps.items()}
 
 
-def reference(settings: Settings, model: Model, library: Texts) -> Counter:
+def reference(settings: AccuracySettings, model: Model, library: Texts) -> Counter:
     """Return the counter that is right: the one that is named, or the best that is known for the model."""
     if settings.exact is not None:
         return library.counter(settings.exact)
     return library.counter(model.encoding if model.encoding_is_own else model)
 
 
-def selected(every: pd.DataFrame, settings: Settings) -> npt.NDArray[np.bool_]:
+def selected(every: pd.DataFrame, settings: AccuracySettings) -> npt.NDArray[np.bool_]:
     """Say which documents are looked at."""
     longest = np.inf if settings.longest is None else settings.longest
     is_chosen = every["characters"].between(settings.shortest or 0, longest)
     return (is_chosen if settings.classes is None else is_chosen & every["class"].isin(settings.classes)).to_numpy(bool)
 
 
-def _none_left(settings: Settings, every: pd.DataFrame) -> str:
+def _none_left(settings: AccuracySettings, every: pd.DataFrame) -> str:
     lengths = every["characters"]
     classes = "any class" if settings.classes is None else ", ".join(settings.classes)
     low, high = settings.shortest or 0, settings.longest or int(lengths.max())
@@ -117,7 +119,7 @@ def _none_left(settings: Settings, every: pd.DataFrame) -> str:
     )
 
 
-def read(settings: Settings, errors: pd.DataFrame) -> int:
+def read(settings: AccuracySettings, errors: pd.DataFrame) -> int:
     """Return which document is read: the one that was chosen while it is looked at, else the one counted worst."""
     if settings.document is not None and settings.document in errors.index:
         return settings.document

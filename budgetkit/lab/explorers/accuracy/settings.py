@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from budgetkit.lab.accuracy.corpora.opening import SHIPPED
-from budgetkit.lab.explorers.budget.settings import Settings as BudgetSettings
+from budgetkit.lab.explorers.budget.settings import BudgetSettings
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class AccuracySettings:
     """What is set in the explorer."""
 
     counter: str = "chars/4"
@@ -24,6 +24,6 @@ class Settings:
     document: int | None = None
     budget: BudgetSettings = field(default_factory=BudgetSettings)
 
-    def as_at(self, start: Settings) -> Settings:
+    def as_at(self, start: AccuracySettings) -> AccuracySettings:
         """Return how it all began, with the texts that are looked at now."""
         return replace(start, corpus=self.corpus)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from budgetkit.budget.amounts import Share
 from budgetkit.lab.explorers.accuracy.notices import as_percent, sure
-from budgetkit.lab.explorers.accuracy.results import Results, with_buffer
+from budgetkit.lab.explorers.accuracy.results import AccuracyResults, with_buffer
 from budgetkit.lab.explorers.budget.texts import python
 from budgetkit.state import to_json, to_yaml
 
 
-def texts(results: Results) -> dict[str, str]:
+def texts(results: AccuracyResults) -> dict[str, str]:
     """Return the budget with its measured buffer in every format."""
     heading = f"# {provenance(results)}\n"
     return {
@@ -19,7 +19,7 @@ def texts(results: Results) -> dict[str, str]:
     }
 
 
-def program(results: Results) -> str:
+def program(results: AccuracyResults) -> str:
     """Return a program that makes the budget."""
     settings, size = results.settings.budget, results.buffer.reserve.size
     base = settings.base(results.model)
@@ -40,7 +40,7 @@ def _opened(program: str) -> str:
     return program if program.startswith(line) else line + program
 
 
-def provenance(results: Results) -> str:
+def provenance(results: AccuracyResults) -> str:
     """Return on what the buffer rests, in one line."""
     sentence = (
         f"safety {as_percent(results.buffer.share)} ({sure(results.buffer)}): "

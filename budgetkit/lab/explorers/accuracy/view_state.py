@@ -8,14 +8,14 @@ from budgetkit.counters import CalibratedCounter, Counter
 from budgetkit.lab.accuracy.figures.documents import signed_percent
 from budgetkit.lab.explorers.accuracy.library import Texts
 from budgetkit.lab.explorers.accuracy.notices import as_percent, called, source, sure
-from budgetkit.lab.explorers.accuracy.results import Results
+from budgetkit.lab.explorers.accuracy.results import AccuracyResults
 from budgetkit.lab.explorers.drawing import Kpi
 
 Data = dict[str, Any]
 FIGURES = ("strip", "rooms", "lengths", "agreement", "buffers", "speeds", "tax")
 
 
-def scene(results: Results, library: Texts) -> Data:
+def scene(results: AccuracyResults, library: Texts) -> Data:
     """Return the state of the view."""
     kpis = [kpi.drawn for kpi in (*_errors(results), *_costs(results))]
     actions = {"reset_tip": "Back to the first settings; the texts stay"}
@@ -47,7 +47,7 @@ def shortened(name: str, longest: int) -> str:
     return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
-def _errors(results: Results) -> list[Kpi]:
+def _errors(results: AccuracyResults) -> list[Kpi]:
     error = results.errors["error"]
     size = error.abs()
     name = called(results.counter)
@@ -63,7 +63,7 @@ def _errors(results: Results) -> list[Kpi]:
     ]
 
 
-def _costs(results: Results) -> list[Kpi]:
+def _costs(results: AccuracyResults) -> list[Kpi]:
     now, buffer, costs, safe = results.settings, results.buffer, results.costs, results.safe_costs
     name = shortened(results.budget.name or "the budget", 20)
     overflow = float(costs["overflow"])

@@ -6,8 +6,8 @@ from typing import Any
 
 from budgetkit.budget import Budget
 from budgetkit.budget.colours import HATCHED, colour, ink
-from budgetkit.lab.explorers.budget.results import Results
-from budgetkit.lab.explorers.budget.settings import Settings
+from budgetkit.lab.explorers.budget.results import BudgetResults
+from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.words import explained
 from budgetkit.lab.figures.question import short, signed
 from budgetkit.lab.figures.window import Claim, claims, takes_the_rest
@@ -24,7 +24,7 @@ BESIDE = {
 BESIDE_SHORT = {"input": "on top", "usable": "beside it"}
 
 
-def bar(settings: Settings, results: Results) -> Data:
+def bar(settings: BudgetSettings, results: BudgetResults) -> Data:
     """Return the bar of the window."""
     plan = results.plan
     budget = plan.budget
@@ -66,7 +66,7 @@ def _pinned(plan: Plan) -> Data:
     return {"text": f"pinned: {name}, {plan.budget.window:,} tokens", "segments": segments}
 
 
-def _segment(settings: Settings, plan: Plan, claim: Claim, rest: str | None) -> Data:
+def _segment(settings: BudgetSettings, plan: Plan, claim: Claim, rest: str | None) -> Data:
     line, tokens = claim.line, max(0, claim.tokens)
     hatched = line in HATCHED
     name = line if claim.kind != "pool" else pool_name(plan, claim, rest)
@@ -128,7 +128,7 @@ def _cut(plan: Plan, claim: Claim) -> str:
     return f"{plan[claim.line].cut:,} cut"
 
 
-def _handle(settings: Settings, plan: Plan, claim: Claim) -> Data:
+def _handle(settings: BudgetSettings, plan: Plan, claim: Claim) -> Data:
     budget, line = plan.budget, claim.line
     window = max(1, budget.window)
     cap = budget.sizes[line] if claim.kind == "reserve" else budget.caps[line]

@@ -7,7 +7,7 @@ from typing import Any
 
 from budgetkit.budget.quoting import brief
 from budgetkit.lab import figures
-from budgetkit.lab.explorers.budget.results import Results
+from budgetkit.lab.explorers.budget.results import BudgetResults
 from budgetkit.lab.explorers.drawing import chart
 from budgetkit.lab.figures.question import Columns, Question, signed
 from budgetkit.lab.figures.turns import ALL
@@ -17,17 +17,17 @@ from budgetkit.plan.batch import RequestBatch
 Data = dict[str, Any]
 
 
-def charts(results: Results, shown: Collection[str], opened: Collection[str]) -> dict[str, Data]:
+def charts(results: BudgetResults, shown: Collection[str], opened: Collection[str]) -> dict[str, Data]:
     """Return what the page draws."""
     return {name: _chart(name, results, name in opened) for name in shown}
 
 
-def _chart(name: str, results: Results, opened: bool) -> Data:
+def _chart(name: str, results: BudgetResults, opened: bool) -> Data:
     question, table = _tables(name, results)
     return chart(question, table, NOTES[name](table, results), opened, "turn" if name == "turns" else None)
 
 
-def _tables(name: str, results: Results) -> tuple[Question[...], Columns]:
+def _tables(name: str, results: BudgetResults) -> tuple[Question[...], Columns]:
     budget = results.plan.budget
     if name == "waterfall":
         return figures.waterfall, figures.waterfall.answer(results.plan)
@@ -43,7 +43,7 @@ def _tables(name: str, results: Results) -> tuple[Question[...], Columns]:
     raise LookupError(f"no figure {brief(name)} for these settings; it needs a conversation")  # pragma: no cover
 
 
-def _waterfall_note(table: Columns, results: Results) -> str:
+def _waterfall_note(table: Columns, results: BudgetResults) -> str:
     left = table["tokens"][-1]
     rest = takes_the_rest(results.plan.budget)
     whose = f"{table['line'][-1]} may have" if rest else "the shared pool has"
@@ -51,7 +51,7 @@ def _waterfall_note(table: Columns, results: Results) -> str:
     return f"Window less reserves less {claim}: {whose} {signed(left)} tokens."
 
 
-def _sections_note(table: Columns, results: Results) -> str:
+def _sections_note(table: Columns, results: BudgetResults) -> str:
     demand, granted = sum(table["demand"]), sum(table["granted"])
     at = f" at turn {results.turn:,}" if results.turn else ""
     if not demand:
@@ -61,7 +61,7 @@ def _sections_note(table: Columns, results: Results) -> str:
     return f"{granted:,} of the {demand:,} tokens asked for are granted{at}."
 
 
-def _turns_note(table: Columns, results: Results) -> str:
+def _turns_note(table: Columns, results: BudgetResults) -> str:
     line, limit = table["line"][0], table["limit"][results.turn - 1]
     allowed = f"{line} may take {signed(limit)} tokens at turn {results.turn:,}"
     if results.first_cut is None:
@@ -78,7 +78,7 @@ def _cut_anywhere(requests: RequestBatch | None) -> str:
     return f" {len(requests.demand):,} turns are too much to plan message by message; here sections are cut anywhere."
 
 
-def _errors_note(table: Columns, results: Results) -> str:
+def _errors_note(table: Columns, results: BudgetResults) -> str:
     line, error, percent, shift = (
         table[name][results.turn - 1] for name in ("line", "error", "error_percent", "shift")
     )
@@ -91,7 +91,7 @@ def _errors_note(table: Columns, results: Results) -> str:
     return f"At turn {results.turn:,} {names[1]} is {size} against {names[0]}; the {line} budget {moved}."
 
 
-def _conversations_note(table: Columns, results: Results) -> str:
+def _conversations_note(table: Columns, results: BudgetResults) -> str:
     sentence = f"{table['cut'][0]:,} of {table['conversations'][0]:,} conversations lose something at some turn."
     return sentence + _cut_anywhere(results.conversations)
 

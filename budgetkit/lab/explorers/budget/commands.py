@@ -16,8 +16,8 @@ from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, budget_of
 from budgetkit.inputs.conversations import DEFAULT_MODEL, own_model
 from budgetkit.lab.explorers.budget.amount_edits import amounts_of, shortest_ratio
-from budgetkit.lab.explorers.budget.results import Results, known_model, same_count, typed_model
-from budgetkit.lab.explorers.budget.settings import OWN, Settings
+from budgetkit.lab.explorers.budget.results import BudgetResults, known_model, same_count, typed_model
+from budgetkit.lab.explorers.budget.settings import OWN, BudgetSettings
 from budgetkit.lab.explorers.library import Library
 from budgetkit.models.resolved import listed_name
 from budgetkit.presets import PRESETS, preset
@@ -26,13 +26,13 @@ from budgetkit.trace import Trace
 from budgetkit.trace.tables import UnknownColumns
 
 
-def choose_model(settings: Settings, results: Results, library: Library, name: str) -> Settings:
+def choose_model(settings: BudgetSettings, results: BudgetResults, library: Library, name: str) -> BudgetSettings:
     """Take another model; the lines stay, and so does a window that was chosen, where the model has it."""
     model = typed_model(name)
     return settings.with_model(name.strip(), model)
 
 
-def choose_preset(settings: Settings, results: Results, library: Library, name: str) -> Settings:
+def choose_preset(settings: BudgetSettings, results: BudgetResults, library: Library, name: str) -> BudgetSettings:
     """Start from a preset; the window and locked lines stay."""
     if name == OWN and settings.own is not None:
         return settings
@@ -40,12 +40,16 @@ def choose_preset(settings: Settings, results: Results, library: Library, name: 
     return replace(settings, preset=name, own=None, lines={}, demand={})
 
 
-def move_line(settings: Settings, results: Results, library: Library, line: str, tokens: int) -> Settings:
+def move_line(
+    settings: BudgetSettings, results: BudgetResults, library: Library, line: str, tokens: int
+) -> BudgetSettings:
     """Give the window or a line another size in tokens."""
     return settings.next_line(results.plan.budget, settings.base(results.model), line, int(tokens))
 
 
-def set_amount(settings: Settings, results: Results, library: Library, line: str, amount: Amount | None) -> Settings:
+def set_amount(
+    settings: BudgetSettings, results: BudgetResults, library: Library, line: str, amount: Amount | None
+) -> BudgetSettings:
     """Give a line another amount, such as a share; a section with a share of 100 % has no cap."""
     budget = results.plan.budget
     is_whole = isinstance(amount, Share) and line in budget.caps and amount.of(budget.window) >= budget.window
@@ -53,8 +57,8 @@ def set_amount(settings: Settings, results: Results, library: Library, line: str
 
 
 def set_limits(
-    settings: Settings, results: Results, library: Library, line: str, at_least: int, at_most: int
-) -> Settings:
+    settings: BudgetSettings, results: BudgetResults, library: Library, line: str, at_least: int, at_most: int
+) -> BudgetSettings:
     """Keep a line between two sizes; an upper one as large as the window is no limit."""
     budget = results.plan.budget
     amount = amounts_of(budget, settings.base(results.model)).get(line)
@@ -64,7 +68,7 @@ def set_limits(
     return settings.next_amount(line, Share(ratio, at_least, None if at_most >= budget.window else at_most))
 
 
-def lock(settings: Settings, results: Results, library: Library, line: str, on: bool) -> Settings:
+def lock(settings: BudgetSettings, results: BudgetResults, library: Library, line: str, on: bool) -> BudgetSettings:
     """Hold a line at its present size in tokens, or let it go and keep that size."""
     budget = results.plan.budget
     sizes: dict[str, int | None] = {**budget.sizes, **budget.caps}
@@ -77,23 +81,25 @@ def lock(settings: Settings, results: Results, library: Library, line: str, on: 
     return replace(settings, locks={**settings.locks, line: sizes[line]})
 
 
-def choose_counter(settings: Settings, results: Results, library: Library, name: str) -> Settings:
+def choose_counter(settings: BudgetSettings, results: BudgetResults, library: Library, name: str) -> BudgetSettings:
     """Count with another counter; an empty name is the model's own."""
     return with_counter(settings, library, name.strip() or None)
 
 
-def choose_trace(settings: Settings, results: Results, library: Library, name: str | None) -> Settings:
+def choose_trace(
+    settings: BudgetSettings, results: BudgetResults, library: Library, name: str | None
+) -> BudgetSettings:
     """Show another file of conversations, from its first conversation and last turn; None for typed-in sizes."""
     library.undecided = None
     return replace(settings, trace=name, path="", conversation=0, turn=None)
 
 
-def take_grown(settings: Settings, results: Results, library: Library, trace: Trace) -> Settings:
+def take_grown(settings: BudgetSettings, results: BudgetResults, library: Library, trace: Trace) -> BudgetSettings:
     """Show a conversation that has grown since it was shown last."""
     return choose_trace(settings, results, library, library.follow(trace))
 
 
-def open_path(settings: Settings, results: Results, library: Library, path: str) -> Settings:
+def open_path(settings: BudgetSettings, results: BudgetResults, library: Library, path: str) -> BudgetSettings:
     """Read a file by its path and show it."""
     try:
         name = library.open(path.strip())
@@ -102,7 +108,9 @@ def open_path(settings: Settings, results: Results, library: Library, path: str)
     return replace(choose_trace(settings, results, library, name), path=path.strip())
 
 
-def take_file(settings: Settings, results: Results, library: Library, name: str, content: bytes) -> Settings:
+def take_file(
+    settings: BudgetSettings, results: BudgetResults, library: Library, name: str, content: bytes
+) -> BudgetSettings:
     """Read a file that was sent, and show it."""
     try:
         own_name = library.read(name, content)
@@ -112,8 +120,8 @@ def take_file(settings: Settings, results: Results, library: Library, name: str,
 
 
 def choose_columns(
-    settings: Settings, results: Results, library: Library, role: str, content: str, conversation: str = ""
-) -> Settings:
+    settings: BudgetSettings, results: BudgetResults, library: Library, role: str, content: str, conversation: str = ""
+) -> BudgetSettings:
     """Read the table that waits by its columns: who speaks, what is said and, if any says so, in which conversation."""
     if role == content:
         raise ValueError(f"column {brief(role)} was chosen twice; who speaks and what is said are two; choose another")
@@ -123,14 +131,16 @@ def choose_columns(
     return choose_trace(settings, results, library, library.decide(columns))
 
 
-def choose_conversation(settings: Settings, results: Results, library: Library, number: int) -> Settings:
+def choose_conversation(
+    settings: BudgetSettings, results: BudgetResults, library: Library, number: int
+) -> BudgetSettings:
     """Show another conversation of the file, from 0, at its last turn."""
     if number == settings.conversation:
         return settings
     return replace(settings, conversation=int(number), turn=None)
 
 
-def choose_turn(settings: Settings, results: Results, library: Library, turn: int) -> Settings:
+def choose_turn(settings: BudgetSettings, results: BudgetResults, library: Library, turn: int) -> BudgetSettings:
     """Show another turn, from 1."""
     turns = 0 if results.demand is None else len(results.demand)
     if not 1 <= int(turn) <= turns:
@@ -140,25 +150,29 @@ def choose_turn(settings: Settings, results: Results, library: Library, turn: in
     return replace(settings, turn=int(turn))
 
 
-def type_demand(settings: Settings, results: Results, library: Library, section: str, tokens: int) -> Settings:
+def type_demand(
+    settings: BudgetSettings, results: BudgetResults, library: Library, section: str, tokens: int
+) -> BudgetSettings:
     """Let a section ask for a size that is typed in."""
     return replace(
         settings, demand={**settings.demand, section: check_tokens(f"demand of {brief(section)}", int(tokens))}
     )
 
 
-def pin(settings: Settings, results: Results, library: Library) -> Settings:
+def pin(settings: BudgetSettings, results: BudgetResults, library: Library) -> BudgetSettings:
     """Keep the budget to compare the next one with, or let it go."""
     return replace(settings, pinned=None if settings.pinned is not None else results.budget)
 
 
-def load(settings: Settings, results: Results, library: Library, text: str) -> Settings:
+def load(settings: BudgetSettings, results: BudgetResults, library: Library, text: str) -> BudgetSettings:
     """Take the budget of a saved state, JSON or YAML."""
     loaded = from_json(text) if text.lstrip().startswith("{") else from_yaml(text)
     return taken(settings, loaded if isinstance(loaded, Budget) else loaded.budget)
 
 
-def take_setup(settings: Settings, results: Results, library: Library, name: str, content: bytes) -> Settings:
+def take_setup(
+    settings: BudgetSettings, results: BudgetResults, library: Library, name: str, content: bytes
+) -> BudgetSettings:
     """Take the budget of a saved state that was sent as a file."""
     try:
         return load(settings, results, library, content.decode("utf-8"))
@@ -176,12 +190,12 @@ def begun(
     model: AnyModel | None,
     counter: AnyCounter | None,
     window: int | None,
-) -> Settings:
+) -> BudgetSettings:
     """Return the settings that an explorer begins with, from what it was called with."""
     model = None if model is None else listed_name(model)
     name = None if trace is None else library.take(trace)
     path = str(trace) if isinstance(trace, str | Path) else ""
-    plain = Settings(model=model or DEFAULT_MODEL, trace=name, path=path)
+    plain = BudgetSettings(model=model or DEFAULT_MODEL, trace=name, path=path)
     plain = plain if model else with_its_model(plain, library)
     plain = with_counter(plain, library, library.given(counter))
     if isinstance(budget, str) and budget in PRESETS:
@@ -191,7 +205,7 @@ def begun(
     return settings if window is None else replace(settings, window=window)
 
 
-def with_counter(settings: Settings, library: Library, name: str | None) -> Settings:
+def with_counter(settings: BudgetSettings, library: Library, name: str | None) -> BudgetSettings:
     """Count with another counter; one that is not the model's own becomes the cheap one, whose error is shown."""
     cheap = settings.cheap
     model, _ = known_model(settings.model)
@@ -200,7 +214,7 @@ def with_counter(settings: Settings, library: Library, name: str | None) -> Sett
     return replace(settings, counter=name, cheap=cheap)
 
 
-def with_its_model(settings: Settings, library: Library) -> Settings:
+def with_its_model(settings: BudgetSettings, library: Library) -> BudgetSettings:
     """Take the model that a session says it was held with, where that is one that is known, and that model's window."""
     own = None
     if settings.trace is not None:
@@ -210,7 +224,7 @@ def with_its_model(settings: Settings, library: Library) -> Settings:
     return settings.with_model(own.name, own.facts)
 
 
-def taken(settings: Settings, budget: Budget) -> Settings:
+def taken(settings: BudgetSettings, budget: Budget) -> BudgetSettings:
     """Return the settings that show a budget: as its preset where it is one, else as the user's own."""
     plain = replace(settings, lines={}, locks={}, demand={}, preset=OWN, own=budget, window=None)
     if budget.name not in PRESETS:
@@ -224,7 +238,7 @@ def taken(settings: Settings, budget: Budget) -> Settings:
         return plain
 
 
-COMMANDS: dict[str, Callable[..., Settings]] = {
+COMMANDS: dict[str, Callable[..., BudgetSettings]] = {
     "model": choose_model,
     "preset": choose_preset,
     "line": move_line,

@@ -9,9 +9,9 @@ import ipywidgets as widgets
 from budgetkit.counters import encoding_names
 from budgetkit.lab.explorers.boxes import AUTO, Do, NumberBox, breakable, fill, group, options, show
 from budgetkit.lab.explorers.budget.bar import BESIDE_SHORT
-from budgetkit.lab.explorers.budget.results import Results
+from budgetkit.lab.explorers.budget.results import BudgetResults
 from budgetkit.lab.explorers.budget.rows import Limits, Row
-from budgetkit.lab.explorers.budget.settings import Settings
+from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.budget.view_state import lines_of
 from budgetkit.lab.explorers.controls import RATIOS, ConversationControls
 from budgetkit.lab.explorers.library import Library
@@ -56,14 +56,14 @@ class Controls(ConversationControls):
         groups = [self.which, start, self._reserves, self._sections, self._place_row, self._asked, more]
         self.widget = widgets.VBox(groups).add_class("bk-controls")
 
-    def project(self, settings: Settings, results: Results) -> None:
+    def project(self, settings: BudgetSettings, results: BudgetResults) -> None:
         """Show what holds."""
         self._project_model(settings, results.model, results.plan.budget)
         self.counter.value = settings.counter or results.model.encoding
         self._project_lines(settings, results)
         self._project_conversation(settings, results)
 
-    def _project_lines(self, settings: Settings, results: Results) -> None:
+    def _project_lines(self, settings: BudgetSettings, results: BudgetResults) -> None:
         lines = lines_of(settings, results)
         budget = results.plan.budget
         shape = [(name, kind, name == LIMITED or is_share) for name, kind, _, is_share in lines]
@@ -104,7 +104,7 @@ class Controls(ConversationControls):
         self._boxes[section] = box.add_class("bk-wide")
         return box
 
-    def _project_conversation(self, settings: Settings, results: Results) -> None:
+    def _project_conversation(self, settings: BudgetSettings, results: BudgetResults) -> None:
         names = [(TYPED_IN, None), *((name, name) for name in self._library.names)]
         options(self.trace, tuple(names), settings.trace)
         if settings.trace is None:

@@ -15,8 +15,8 @@ from budgetkit.lab.explorers.budget.controls import Controls
 from budgetkit.lab.explorers.budget.film import film
 from budgetkit.lab.explorers.budget.notices import source, status
 from budgetkit.lab.explorers.budget.reader import reading
-from budgetkit.lab.explorers.budget.results import Results, results
-from budgetkit.lab.explorers.budget.settings import Settings
+from budgetkit.lab.explorers.budget.results import BudgetResults, results
+from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.budget.texts import texts
 from budgetkit.lab.explorers.budget.view_state import scene, shown_figures
 from budgetkit.lab.explorers.budget.why import sections_told
@@ -47,7 +47,7 @@ FOLDS = {
 BudgetView = view_of("BudgetView", ("waterfall", "sections", "turns", "errors", "conversations"), OPENS)
 
 
-class BudgetExplorer(Explorer[Settings, Results, Library]):
+class BudgetExplorer(Explorer[BudgetSettings, BudgetResults, Library]):
     """Explore a budget by hand.
 
     Parameters
@@ -127,24 +127,24 @@ class BudgetExplorer(Explorer[Settings, Results, Library]):
         """Keep the budget to compare the next one with; again, let it go."""
         self._do("pin")
 
-    def _follow(self, settings: Settings) -> Results:
+    def _follow(self, settings: BudgetSettings) -> BudgetResults:
         return results(settings, self._library)
 
-    def _scene(self, settings: Settings, results: Results) -> Data:
+    def _scene(self, settings: BudgetSettings, results: BudgetResults) -> Data:
         return scene(settings, results, source(settings, results, self._library))
 
-    def _door(self, settings: Settings) -> Data:
+    def _door(self, settings: BudgetSettings) -> Data:
         return door(self._library, settings.trace, settings.conversation, settings.model)
 
-    def _status(self, results: Results) -> Data:
+    def _status(self, results: BudgetResults) -> Data:
         notice = status(results)
         sentences = [notice["text"], *notice["more"]]
         return {**notice, "asks": sections_told(results.plan, sentences)} if "why" in self.folds else notice
 
-    def _charts(self, results: Results, opened: list[str]) -> dict[str, Data]:
+    def _charts(self, results: BudgetResults, opened: list[str]) -> dict[str, Data]:
         return charts(results, shown_figures(results), opened)
 
-    def _film(self, results: Results) -> tuple[Data, Sequence[Message]]:
+    def _film(self, results: BudgetResults) -> tuple[Data, Sequence[Message]]:
         """Too many turns to play are one still of the chosen turn, and messages that no turn shows are left out."""
         played = film(results)
         if not played["spans"] or results.trace is None:
@@ -157,10 +157,10 @@ class BudgetExplorer(Explorer[Settings, Results, Library]):
         whose = "" if now.trace is None or trace is None else f", {self.library.called(now.trace, trace)}"
         return f"{budget.name or 'A budget of your own'}: {budget.window:,} tokens of {now.model}{whose}"
 
-    def _texts(self, results: Results) -> dict[str, str]:
+    def _texts(self, results: BudgetResults) -> dict[str, str]:
         return texts(self._history.now, results.model, results.budget, results.counter.name)
 
-    def _reader(self, results: Results) -> Data:
+    def _reader(self, results: BudgetResults) -> Data:
         return reading(results)
 
     def __repr__(self) -> str:

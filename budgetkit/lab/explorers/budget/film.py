@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from budgetkit.budget.colours import colour
-from budgetkit.lab.explorers.budget.results import Results
+from budgetkit.lab.explorers.budget.results import BudgetResults
 from budgetkit.lab.figures.window import claims
 from budgetkit.plan.allocating import with_undeclared
 from budgetkit.plan.grant import Grant
@@ -15,7 +15,7 @@ Data = dict[str, Any]
 _MOST: Final = 5_000  # turns
 
 
-def film(results: Results) -> Data:
+def film(results: BudgetResults) -> Data:
     """Return what a page plays: one track, whose blocks are the lines of the budget; without turns it is a still."""
     plan = results.plan
     spans = []

@@ -8,8 +8,8 @@ from typing import Any
 from budgetkit.budget import Budget
 from budgetkit.budget.quoting import one_line
 from budgetkit.counters import Counter
-from budgetkit.lab.explorers.budget.results import Results, is_own
-from budgetkit.lab.explorers.budget.settings import Settings, longest_window
+from budgetkit.lab.explorers.budget.results import BudgetResults, is_own
+from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_window
 from budgetkit.lab.explorers.library import Library
 from budgetkit.models import Model
 from budgetkit.plan import Plan
@@ -19,7 +19,7 @@ from budgetkit.trace import Trace
 Data = dict[str, Any]
 
 
-def status(results: Results) -> Data:
+def status(results: BudgetResults) -> Data:
     """Return whether everything fits and, where it does not, how to mend it."""
     plan = results.plan
     budget = plan.budget
@@ -74,7 +74,7 @@ def beyond_output(budget: Budget, model: Model) -> list[str]:
     return [f"{finding}; {mend}." for finding, mend in unused_answers(budget, model.max_output)]
 
 
-def missing_window(results: Results) -> list[str]:
+def missing_window(results: BudgetResults) -> list[str]:
     """Say so where the model does not have the window that was chosen."""
     chosen = results.missing_window
     if chosen is None:
@@ -115,7 +115,7 @@ def _constrained(plan: Plan) -> str:
     )
 
 
-def _fits(results: Results) -> str:
+def _fits(results: BudgetResults) -> str:
     if results.demand is None:
         return "Everything fits."
     if results.first_cut is None:
@@ -145,7 +145,7 @@ def many(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def source(settings: Settings, results: Results, library: Library) -> str:
+def source(settings: BudgetSettings, results: BudgetResults, library: Library) -> str:
     """Return where the demands come from and how they were counted."""
     if settings.trace is None or results.demand is None:
         return "No conversation: the sections ask for the sizes typed in. Open one to see every turn."
@@ -156,7 +156,7 @@ def source(settings: Settings, results: Results, library: Library) -> str:
     return f"{called(settings, trace, len(traces))}: {turns}, {many(len(trace.messages), 'message')}, {counted}."
 
 
-def called(settings: Settings, trace: Trace, many: int) -> str:
+def called(settings: BudgetSettings, trace: Trace, many: int) -> str:
     """Return what a conversation is called, and which of a file's it is where that has many."""
     if many == 1:
         return Library.called(str(settings.trace), trace)

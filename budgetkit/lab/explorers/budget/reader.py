@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from budgetkit.budget.colours import colour
-from budgetkit.lab.explorers.budget.results import Results
+from budgetkit.lab.explorers.budget.results import BudgetResults
 from budgetkit.lab.explorers.reading import parted, speaker, whole, words
 from budgetkit.message import Message
 from budgetkit.plan import Plan
@@ -20,7 +20,7 @@ NEWEST, GONE, FIRST = 40, 15, 2  # of each section: items that stay, that do not
 _BECAME = {"kept": "kept whole", "cut": "cut", "dropped": "dropped"}
 
 
-def reading(results: Results) -> Data:
+def reading(results: BudgetResults) -> Data:
     """Return the reader: the items of the plan, in their order; nothing where sizes are typed in."""
     plan = results.plan
     if results.trace is None or not len(plan.decisions):

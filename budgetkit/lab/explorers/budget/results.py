@@ -13,7 +13,7 @@ from budgetkit.budget import Budget
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.counters import Counter
 from budgetkit.lab.explorers.budget.requests import Requests
-from budgetkit.lab.explorers.budget.settings import Settings
+from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.library import Library
 from budgetkit.lab.figures.turns import first_cut
 from budgetkit.models import Model, found_by, nearest
@@ -28,7 +28,7 @@ from budgetkit.trace import Trace
 
 
 @dataclass(frozen=True)
-class Results:
+class BudgetResults:
     """What follows from the settings."""
 
     model: Model
@@ -52,7 +52,7 @@ class Results:
         return None if self.turns is None else self.turns.demand
 
 
-def results(settings: Settings, library: Library) -> Results:
+def results(settings: BudgetSettings, library: Library) -> BudgetResults:
     """Work out what follows from the settings."""
     model, note = known_model(settings.model)
     counter = library.counter(settings.counter, model)
@@ -62,7 +62,7 @@ def results(settings: Settings, library: Library) -> Results:
     if not signed.roles and settings.trace is not None:
         signed = replace(signed, undeclared="pool")  # no role table: what the budget does not name is seen in its pool
     demand = typed_demand(settings, signed) if settings.trace is None else {}
-    bare = Results(
+    bare = BudgetResults(
         model=model,
         budget=kept_deficit(signed, settings.base(model).deficit),
         plan=allocate(signed, demand),
@@ -77,7 +77,7 @@ def results(settings: Settings, library: Library) -> Results:
     return replace(bare, pinned=allocate(shown(settings.pinned, signed), demand))
 
 
-def _with_trace(settings: Settings, library: Library, bare: Results) -> Results:
+def _with_trace(settings: BudgetSettings, library: Library, bare: BudgetResults) -> BudgetResults:
     """Add what every turn of the conversation asks for, and the plan of the chosen one."""
     name, which, budget = str(settings.trace), settings.conversation, bare.plan.budget
     trace = library.conversation(name, which)
@@ -163,7 +163,7 @@ def typed_model(name: str) -> Model:
     raise ValueError(f"no model {brief(name.strip())} is known, so all stays as it was{hint}")
 
 
-def typed_demand(settings: Settings, budget: Budget) -> dict[str, int]:
+def typed_demand(settings: BudgetSettings, budget: Budget) -> dict[str, int]:
     """Return the demands without a trace: the preset's typical sizes, with those that were typed in."""
     preset = PRESETS.get(settings.preset) or PRESETS.get(budget.name)
     typical = preset.demand if preset else {}

@@ -21,7 +21,7 @@ ROUGH = "chars/4"
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class BudgetSettings:
     """What is set in the explorer."""
 
     preset: str = "chat"
@@ -42,7 +42,7 @@ class Settings:
     demand: Mapping[str, int] = field(default_factory=dict)
     pinned: Budget | None = None
     #: Settings that stand side by side with the present ones.
-    pins: tuple[Settings, ...] = ()
+    pins: tuple[BudgetSettings, ...] = ()
 
     def base(self, model: Model) -> Budget:
         """Return the budget before any line was moved."""
@@ -57,7 +57,7 @@ class Settings:
         moved = {**self.lines, **self.locks}
         return with_reserves(base, moved).assign(**{n: a for n, a in moved.items() if n in names(base, moved)})
 
-    def as_at(self, start: Settings) -> Settings:
+    def as_at(self, start: BudgetSettings) -> BudgetSettings:
         """Return the first settings with the conversation, the locks and the pinned budgets of now."""
         return replace(
             start,
@@ -70,7 +70,7 @@ class Settings:
             pins=self.pins,
         )
 
-    def with_model(self, name: str, model: Model) -> Settings:
+    def with_model(self, name: str, model: Model) -> BudgetSettings:
         """Return the settings for another model; the window that was chosen stays where that model has it."""
         chosen = self.missing_window or self.window
         if chosen is None and self.own is not None:
@@ -81,7 +81,7 @@ class Settings:
         window = None if self.own is None else longest
         return replace(self, model=name, window=window, missing_window=chosen)
 
-    def next_line(self, budget: Budget, base: Budget, line: str, tokens: int) -> Settings:
+    def next_line(self, budget: Budget, base: Budget, line: str, tokens: int) -> BudgetSettings:
         """Return the settings with one line moved; a share stays a share."""
         tokens = check_tokens(line, tokens)
         if line == "window":
@@ -93,7 +93,7 @@ class Settings:
             )
         return self.next_amount(line, moved(amounts[line], tokens, budget.window, line in budget.caps))
 
-    def next_amount(self, line: str, amount: Amount | None) -> Settings:
+    def next_amount(self, line: str, amount: Amount | None) -> BudgetSettings:
         """Return the settings with one line of another amount."""
         if line in self.locks:
             locked = self.locks[line]

@@ -12,13 +12,13 @@ from budgetkit.budget.allocation import Allocation, Reserve
 from budgetkit.budget.amounts import Amount, Share
 from budgetkit.budget.quoting import one_line
 from budgetkit.lab.explorers.budget.amount_edits import names
-from budgetkit.lab.explorers.budget.settings import Settings
+from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.models import Model
 from budgetkit.state import to_json, to_yaml
 from budgetkit.trace import shipped_traces
 
 
-def texts(settings: Settings, model: Model, budget: Budget, counter: str = "") -> dict[str, str]:
+def texts(settings: BudgetSettings, model: Model, budget: Budget, counter: str = "") -> dict[str, str]:
     """Return the set-up in every format, with the model, the counter and the file where they are named."""
     program, written = python(settings, model, budget), to_yaml(budget)
     if counter:
@@ -27,7 +27,7 @@ def texts(settings: Settings, model: Model, budget: Budget, counter: str = "") -
     return {"python": program, "yaml": written, "json": to_json(budget)}
 
 
-def _beside(settings: Settings, counter: str) -> str:
+def _beside(settings: BudgetSettings, counter: str) -> str:
     """Return in one line what a budget is set up with; the file without its folders, for reports are shared."""
     which = f", conversation {settings.conversation + 1:,}" if settings.conversation else ""
     conversation = f"; {settings.trace}{which}" if settings.trace else ""
@@ -35,7 +35,7 @@ def _beside(settings: Settings, counter: str) -> str:
     return one_line(f"{settings.model}, counted with {tokenizer}{conversation}")
 
 
-def _counting(settings: Settings, counter: str) -> str:
+def _counting(settings: BudgetSettings, counter: str) -> str:
     """Return the lines that count, and that read the conversation."""
     lines = f"\ncount = {counter_of(settings)}"
     if settings.trace is None:
@@ -46,12 +46,12 @@ def _counting(settings: Settings, counter: str) -> str:
     return f"{lines}\n{read if is_known else f'# Write the path of the file here: {read}'}"
 
 
-def counter_of(settings: Settings) -> str:
+def counter_of(settings: BudgetSettings) -> str:
     """Return the call that makes the counter."""
     return f"bk.counter({repr(settings.counter) if settings.counter else f'bk.model({settings.model!r})'})"
 
 
-def python(settings: Settings, model: Model, budget: Budget) -> str:
+def python(settings: BudgetSettings, model: Model, budget: Budget) -> str:
     """Return a program that makes the budget.
 
     Examples
@@ -59,7 +59,7 @@ def python(settings: Settings, model: Model, budget: Budget) -> str:
     >>> import budgetkit as bk
     >>> model = bk.model("gpt-4o")
     >>> budget = bk.presets.chat(model).assign(conversation=2_000)
-    >>> print(python(Settings("chat", lines={"conversation": 2_000}), model, budget))
+    >>> print(python(BudgetSettings("chat", lines={"conversation": 2_000}), model, budget))
     import budgetkit as bk
     <BLANKLINE>
     budget = bk.presets.chat(bk.model('gpt-4o')).assign(conversation=2000)
@@ -75,7 +75,7 @@ def python(settings: Settings, model: Model, budget: Budget) -> str:
     return f"{opening}\n\nbudget = {first}{_assigned(moved)}"
 
 
-def _made(settings: Settings, model: Model) -> tuple[str, str]:
+def _made(settings: BudgetSettings, model: Model) -> tuple[str, str]:
     call = f"bk.presets.{settings.preset}"
     if settings.window is None:
         return f"{call}(bk.model({settings.model!r}))", "import budgetkit as bk"

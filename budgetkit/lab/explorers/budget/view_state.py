@@ -12,8 +12,8 @@ from typing import Any
 from budgetkit.budget.amounts import Amount, Share
 from budgetkit.lab.explorers.budget.amount_edits import amounts_of, usual, with_reserves
 from budgetkit.lab.explorers.budget.bar import BESIDE, WINDOWS, bar
-from budgetkit.lab.explorers.budget.results import Results
-from budgetkit.lab.explorers.budget.settings import Settings
+from budgetkit.lab.explorers.budget.results import BudgetResults
+from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.drawing import Kpi
 from budgetkit.lab.explorers.words import explained, meaning
 from budgetkit.lab.figures.question import short, signed
@@ -23,7 +23,7 @@ from budgetkit.plan import Plan
 Data = dict[str, Any]
 
 
-def scene(settings: Settings, results: Results, source: str) -> Data:
+def scene(settings: BudgetSettings, results: BudgetResults, source: str) -> Data:
     """Return the state of the view."""
     return {
         "source": source,
@@ -34,7 +34,7 @@ def scene(settings: Settings, results: Results, source: str) -> Data:
     }
 
 
-def shown_figures(results: Results) -> list[str]:
+def shown_figures(results: BudgetResults) -> list[str]:
     """Return which figures there is something to draw for."""
     names = ["waterfall", "sections"]
     if results.demand is not None:
@@ -44,7 +44,7 @@ def shown_figures(results: Results) -> list[str]:
     return names
 
 
-def kpis(results: Results) -> list[Kpi]:
+def kpis(results: BudgetResults) -> list[Kpi]:
     """Return the key figures."""
     kind = results.plan.budget.kind
     rows = [_kpi("window", WINDOWS[kind], results, lambda plan: plan.budget.window, BESIDE[kind])]
@@ -56,7 +56,7 @@ def kpis(results: Results) -> list[Kpi]:
     return rows + _first_cut(results)
 
 
-def _pool(results: Results) -> Kpi:
+def _pool(results: BudgetResults) -> Kpi:
     """Return the shared pool; where the remainder takes all that others leave, the pool is inside it."""
     budget = results.plan.budget
     kpi = _kpi("pool", "shared pool", results, lambda plan: plan.budget.shared_pool)
@@ -67,7 +67,7 @@ def _pool(results: Results) -> Kpi:
     return replace(kpi, change=change, tip=f"{kpi.tip} It is {inside}.")
 
 
-def _kpi(key: str, label: str, results: Results, number: Callable[[Plan], int], more: str = "") -> Kpi:
+def _kpi(key: str, label: str, results: BudgetResults, number: Callable[[Plan], int], more: str = "") -> Kpi:
     value, pinned = number(results.plan), results.pinned
     comparable = pinned is not None and (key != "remainder" or pinned.budget.remainder is not None)
     before = number(pinned) if pinned is not None and comparable else None
@@ -88,7 +88,7 @@ def signed_short(value: int) -> str:
     return short(value).replace("-", "−")
 
 
-def _first_cut(results: Results) -> list[Kpi]:
+def _first_cut(results: BudgetResults) -> list[Kpi]:
     if results.demand is None:
         return []
     tip = meaning("first cut")
@@ -98,7 +98,7 @@ def _first_cut(results: Results) -> list[Kpi]:
     return [Kpi("first", "first cut", f"turn {turn:,}", f"{tip} {section} loses most there", change=f"in {section}")]
 
 
-def lines_of(settings: Settings, results: Results) -> list[tuple[str, str, Amount | None, bool]]:
+def lines_of(settings: BudgetSettings, results: BudgetResults) -> list[tuple[str, str, Amount | None, bool]]:
     """Return the lines that have a slider: the budget's own, and the usual reserves."""
     budget = results.plan.budget
     amounts = amounts_of(budget, settings.base(results.model))

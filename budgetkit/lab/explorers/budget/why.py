@@ -11,8 +11,8 @@ from budgetkit.budget.quoting import brief, one_line
 from budgetkit.lab.explorers.budget.bar import bar
 from budgetkit.lab.explorers.budget.commands import move_line
 from budgetkit.lab.explorers.budget.requests import Requests
-from budgetkit.lab.explorers.budget.results import Results, kept_deficit, known_model, typed_demand
-from budgetkit.lab.explorers.budget.settings import OWN, Settings
+from budgetkit.lab.explorers.budget.results import BudgetResults, kept_deficit, known_model, typed_demand
+from budgetkit.lab.explorers.budget.settings import OWN, BudgetSettings
 from budgetkit.lab.explorers.folds import button, choice, text
 from budgetkit.lab.explorers.library import Library
 from budgetkit.lab.figures.question import signed
@@ -33,10 +33,10 @@ class WhyFold:
     def __init__(self, library: Library, again: Callable[[], None]) -> None:
         self._library = library
         self._of: str | int = ""
-        self._offers: dict[str, Settings] = {}
-        self._settings: Settings | None = None
+        self._offers: dict[str, BudgetSettings] = {}
+        self._settings: BudgetSettings | None = None
 
-    def parts(self, settings: Settings, results: Results) -> list[Data]:
+    def parts(self, settings: BudgetSettings, results: BudgetResults) -> list[Data]:
         """Say the reasons in order, and what would keep it."""
         self._settings, self._offers = settings, {}
         plan, lost = results.plan, lost_sections(results.plan)
@@ -54,7 +54,7 @@ class WhyFold:
         names = {section: f"{section}, {plan[section].cut:,} tokens" for section in lost}
         return [choice("Lost from", "of", names, why.section), *blocks]
 
-    def hear(self, settings: Settings, results: Results, event: Data) -> Settings | None:
+    def hear(self, settings: BudgetSettings, results: BudgetResults, event: Data) -> BudgetSettings | None:
         """Ask about another section or message, or take a change."""
         if "mend" not in event:
             self._of = event.get("of", "")
@@ -70,7 +70,7 @@ class WhyFold:
             return self._of
         return self._of if self._of in lost else lost[0]
 
-    def _row(self, settings: Settings, results: Results, mend: Mend, of: str | int) -> Data:
+    def _row(self, settings: BudgetSettings, results: BudgetResults, mend: Mend, of: str | int) -> Data:
         """Offer a change as the settings that make it, planned again before it is offered."""
         row = {"text": mend.sentence}
         if mend.budget is None:
@@ -97,7 +97,7 @@ def sections_told(plan: Plan, sentences: list[str]) -> list[str | None]:
     return [next((section for section in lost if section in said), None) for said in words]
 
 
-def planned(settings: Settings, results: Results, library: Library) -> Plan:
+def planned(settings: BudgetSettings, results: BudgetResults, library: Library) -> Plan:
     """Plan the chosen turn under other settings."""
     model, _ = known_model(settings.model)
     signed_budget = settings.budget(model)
@@ -122,7 +122,7 @@ def difference(before: Plan, after: Plan) -> str:
     return "; ".join([f"tokens cut: {', '.join(lost) or 'as before'}", *moved])
 
 
-def _ways(settings: Settings, results: Results, library: Library, mend: Mend) -> Iterator[Settings]:
+def _ways(settings: BudgetSettings, results: BudgetResults, library: Library, mend: Mend) -> Iterator[BudgetSettings]:
     """Give the settings that may make a change: its line moved, else the changed budget as one's own."""
     assert mend.budget is not None
     if mend.line not in ("importance", "limit_items"):

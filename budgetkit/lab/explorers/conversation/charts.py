@@ -10,7 +10,7 @@ import pandas as pd
 from budgetkit.budget.colours import GREY
 from budgetkit.budget.quoting import brief
 from budgetkit.lab import figures
-from budgetkit.lab.explorers.conversation.results import Results
+from budgetkit.lab.explorers.conversation.results import ConversationResults
 from budgetkit.lab.explorers.conversation.view_state import FIGURES
 from budgetkit.lab.explorers.drawing import listed
 from budgetkit.lab.figures.question import Question, dollars, short
@@ -23,12 +23,12 @@ QUESTIONS: Mapping[str, Question[...]] = {name: getattr(figures, name) for name 
 MOST_ROWS = 1_000  # of a table; the whole of it is a cell away
 
 
-def charts(results: Results, opened: Collection[str]) -> dict[str, Data]:
+def charts(results: ConversationResults, opened: Collection[str]) -> dict[str, Data]:
     """Return what the page draws."""
     return {name: _chart(name, results, name in opened) for name in FIGURES}
 
 
-def _chart(name: str, results: Results, opened: bool) -> Data:
+def _chart(name: str, results: ConversationResults, opened: bool) -> Data:
     table, spec = _drawn(name, results)
     by_request = name in BY_REQUEST
     note = NOTES[name](table, results)
@@ -43,7 +43,7 @@ def _chart(name: str, results: Results, opened: bool) -> Data:
     }
 
 
-def _drawn(name: str, results: Results) -> tuple[pd.DataFrame, Data]:
+def _drawn(name: str, results: ConversationResults) -> tuple[pd.DataFrame, Data]:
     if name == "fan":
         budget = results.bare.plan.budget
         limits = {"usable": budget.usable, "window": budget.window}
@@ -66,7 +66,7 @@ def marked(spec: Data, request: int) -> Data:
     return {**spec, "layout": {**layout, "shapes": [*layout.get("shapes", []), here]}}
 
 
-def _timeline_note(table: pd.DataFrame, results: Results) -> str:
+def _timeline_note(table: pd.DataFrame, results: ConversationResults) -> str:
     cuts = int((results.shown.frame["dropped"] > 0).sum())
     row = results.shown.frame.iloc[results.request - 1]
     sentence = f"{results.named(results.request).capitalize()} sends {int(row['sent']):,} tokens"
@@ -74,14 +74,14 @@ def _timeline_note(table: pd.DataFrame, results: Results) -> str:
     return f"{sentence}{cut}. Click to go to a {results.run.by}."
 
 
-def _caching_note(table: pd.DataFrame, results: Results) -> str:
+def _caching_note(table: pd.DataFrame, results: ConversationResults) -> str:
     row = table.iloc[results.request - 1]
     parts = [f"{int(row[kind]):,} {kind}" for kind in ("cached", "written", "fresh")]
     timed = "" if results.timed else " The messages carry no times, so every pause counts as short."
     return f"{results.named(results.request).capitalize()}: {', '.join(parts)} tokens.{timed}"
 
 
-def _spending_note(table: pd.DataFrame, results: Results) -> str:
+def _spending_note(table: pd.DataFrame, results: ConversationResults) -> str:
     ends = table.groupby("policy", sort=False)["spent"].last()
     if str(table["unit"].iloc[0]) != "US dollars":
         return "A price is not known, so tokens are weighed as the cache weighs them: one sent without a cache is 1."
@@ -94,7 +94,7 @@ def _spending_note(table: pd.DataFrame, results: Results) -> str:
     return f"In all {least} under {brief(low)}, {most} under {brief(high)}."
 
 
-def _ranking_note(table: pd.DataFrame, results: Results) -> str:
+def _ranking_note(table: pd.DataFrame, results: ConversationResults) -> str:
     first = table.sort_values("relative_cost", kind="stable").iloc[0]
     evidence = (
         "" if first["evidence"] != first["evidence"] else f", {first['evidence']:.0%} of the needed messages kept"
@@ -102,12 +102,12 @@ def _ranking_note(table: pd.DataFrame, results: Results) -> str:
     return f"1 is what the same input costs without a cache. {first['policy']} is first{evidence}."
 
 
-def _dropping_note(table: pd.DataFrame, results: Results) -> str:
+def _dropping_note(table: pd.DataFrame, results: ConversationResults) -> str:
     gone = int((table["until"] <= results.request).sum())
     return f"Each line is a message while it is in the window; by {results.named(results.request)} {gone:,} have left."
 
 
-def _fan_note(table: pd.DataFrame, results: Results) -> str:
+def _fan_note(table: pd.DataFrame, results: ConversationResults) -> str:
     parts = []
     for row in results.ahead.to_dict("records"):
         if pd.isna(row["median"]):

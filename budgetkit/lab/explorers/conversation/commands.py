@@ -16,20 +16,22 @@ from budgetkit.budget.quoting import brief
 from budgetkit.lab.explorers.budget import commands as budgets
 from budgetkit.lab.explorers.conversation.choices import number_of
 from budgetkit.lab.explorers.conversation.library import Replays
-from budgetkit.lab.explorers.conversation.results import Results
+from budgetkit.lab.explorers.conversation.results import ConversationResults
 from budgetkit.lab.explorers.conversation.rules import OWN
-from budgetkit.lab.explorers.conversation.settings import Settings
+from budgetkit.lab.explorers.conversation.settings import ConversationSettings
 from budgetkit.lab.replay.cost import PRICED
 from budgetkit.lab.replay.requests import requests_of
 from budgetkit.pruning.policies import Floor
 
-Command = Callable[..., Settings]
+Command = Callable[..., ConversationSettings]
 
 
 def _of_budget(command: Callable[..., Any], moves: bool = False) -> Command:
     """Use a command of the budget explorer on the budget's half of the settings; `moves` means another conversation."""
 
-    def changed(settings: Settings, results: Results, library: Replays, **values: Any) -> Settings:
+    def changed(
+        settings: ConversationSettings, results: ConversationResults, library: Replays, **values: Any
+    ) -> ConversationSettings:
         base = settings.base
         if moves and base.window == library.telling:
             base = replace(base, window=None)  # it was chosen for the conversation before
@@ -40,36 +42,46 @@ def _of_budget(command: Callable[..., Any], moves: bool = False) -> Command:
     return changed
 
 
-def choose_model(settings: Settings, results: Results, library: Replays, name: str) -> Settings:
+def choose_model(
+    settings: ConversationSettings, results: ConversationResults, library: Replays, name: str
+) -> ConversationSettings:
     """Take another model with its window and prices; prices that were typed in for the last model go."""
     return _of_budget(budgets.COMMANDS["model"])(settings, results, library, name=name)
 
 
-def choose_policy(settings: Settings, results: Results, library: Replays, policy: str, on: bool) -> Settings:
+def choose_policy(
+    settings: ConversationSettings, results: ConversationResults, library: Replays, policy: str, on: bool
+) -> ConversationSettings:
     """Put a policy side by side with the others, or take it away."""
     return settings.choose(policy, bool(on))
 
 
-def choose_main(settings: Settings, results: Results, library: Replays, name: str) -> Settings:
+def choose_main(
+    settings: ConversationSettings, results: ConversationResults, library: Replays, name: str
+) -> ConversationSettings:
     """Show a policy in detail; it is chosen with it."""
     chosen = settings.chosen if name in settings.chosen else (*settings.chosen, name)
     return replace(settings, main=name, chosen=chosen)
 
 
 def set_number(
-    settings: Settings, results: Results, library: Replays, policy: str, number: str, value: int
-) -> Settings:
+    settings: ConversationSettings, results: ConversationResults, library: Replays, policy: str, number: str, value: int
+) -> ConversationSettings:
     """Give a policy another number."""
     return settings.with_number(policy, number, number_of(policy, number, value))
 
 
-def set_floor(settings: Settings, results: Results, library: Replays, **fields: Any) -> Settings:
+def set_floor(
+    settings: ConversationSettings, results: ConversationResults, library: Replays, **fields: Any
+) -> ConversationSettings:
     """Say what stays of the history, in which unit, and what happens where it does not fit."""
     floor_fields = {name: getattr(settings.floor, name) for name in ("least", "unit", "conflict")}
     return replace(settings, floor=Floor(**{**floor_fields, **fields}))
 
 
-def choose_by(settings: Settings, results: Results, library: Replays, by: Any) -> Settings:
+def choose_by(
+    settings: ConversationSettings, results: ConversationResults, library: Replays, by: Any
+) -> ConversationSettings:
     """Make one request a turn, or one an answer; the request on show stays in its turn."""
     request = settings.request
     if request is not None:
@@ -78,22 +90,30 @@ def choose_by(settings: Settings, results: Results, library: Replays, by: Any) -
     return replace(settings, by=by, request=request)
 
 
-def prune_within(settings: Settings, results: Results, library: Replays, on: bool) -> Settings:
+def prune_within(
+    settings: ConversationSettings, results: ConversationResults, library: Replays, on: bool
+) -> ConversationSettings:
     """Let the running turn's own calls and results be pruned, or not before the turn has passed."""
     return replace(settings, within=bool(on))
 
 
-def choose_rules(settings: Settings, results: Results, library: Replays, name: str) -> Settings:
+def choose_rules(
+    settings: ConversationSettings, results: ConversationResults, library: Replays, name: str
+) -> ConversationSettings:
     """Take the prompt cache of another name; an empty one for that of the model's provider."""
     return replace(settings, rules=library.start.rules if name == OWN else name or None)
 
 
-def choose_lifetime(settings: Settings, results: Results, library: Replays, name: str) -> Settings:
+def choose_lifetime(
+    settings: ConversationSettings, results: ConversationResults, library: Replays, name: str
+) -> ConversationSettings:
     """Keep the prompt cache for another time; an empty one for what its rules say."""
     return replace(settings, lifetime=name or None)
 
 
-def set_day(settings: Settings, results: Results, library: Replays, text: str) -> Settings:
+def set_day(
+    settings: ConversationSettings, results: ConversationResults, library: Replays, text: str
+) -> ConversationSettings:
     """Take the listed prices of another day; an empty text is today."""
     try:
         day = date.fromisoformat(text.strip()) if text.strip() else None
@@ -102,7 +122,9 @@ def set_day(settings: Settings, results: Results, library: Replays, text: str) -
     return replace(settings, on=day, given_prices=None)
 
 
-def type_price(settings: Settings, results: Results, library: Replays, of: str, price: float | None) -> Settings:
+def type_price(
+    settings: ConversationSettings, results: ConversationResults, library: Replays, of: str, price: float | None
+) -> ConversationSettings:
     """Type in a price in dollars for a million tokens; None is the listed one."""
     if of not in PRICED:
         raise LookupError(f"no price {brief(of)}; there are {', '.join(PRICED)}; use one of them")
@@ -117,7 +139,9 @@ def type_price(settings: Settings, results: Results, library: Replays, of: str, 
     return replace(settings, prices={**others, of: float(price)})
 
 
-def choose_request(settings: Settings, results: Results, library: Replays, request: int) -> Settings:
+def choose_request(
+    settings: ConversationSettings, results: ConversationResults, library: Replays, request: int
+) -> ConversationSettings:
     """Read another request, from 1."""
     number = int(request)
     if not 1 <= number <= results.requests:
@@ -128,12 +152,16 @@ def choose_request(settings: Settings, results: Results, library: Replays, reque
     return replace(settings, request=number)
 
 
-def set_horizon(settings: Settings, results: Results, library: Replays, turns: int) -> Settings:
+def set_horizon(
+    settings: ConversationSettings, results: ConversationResults, library: Replays, turns: int
+) -> ConversationSettings:
     """Look another number of turns ahead."""
     return replace(settings, horizon=max(1, int(turns)))
 
 
-def set_money(settings: Settings, results: Results, library: Replays, money: float) -> Settings:
+def set_money(
+    settings: ConversationSettings, results: ConversationResults, library: Replays, money: float
+) -> ConversationSettings:
     """Say what may be spent, in US dollars; 0 for no limit."""
     if not (isinstance(money, int | float) and 0 <= money <= sys.float_info.max):
         raise ValueError(f"{brief(money)} was to be spent at most; that is US dollars, from 0; give such a number")

@@ -11,9 +11,9 @@ from budgetkit.lab.explorers.controls import RATIOS, ConversationControls, label
 from budgetkit.lab.explorers.conversation.choices import CHOICES, SAYS
 from budgetkit.lab.explorers.conversation.library import Replays
 from budgetkit.lab.explorers.conversation.numbers import Numbers
-from budgetkit.lab.explorers.conversation.results import Results
+from budgetkit.lab.explorers.conversation.results import ConversationResults
 from budgetkit.lab.explorers.conversation.rules import OWN as GIVEN
-from budgetkit.lab.explorers.conversation.settings import LIFETIMES, LONGEST, Settings
+from budgetkit.lab.explorers.conversation.settings import LIFETIMES, LONGEST, ConversationSettings
 from budgetkit.lab.replay.cost import PRICED
 from budgetkit.lab.replay.prompt_cache import CACHES, PromptCache
 
@@ -42,7 +42,7 @@ class Controls(ConversationControls):
         The output reserve, and the section that is pruned.
     """
 
-    def __init__(self, do: Do, library: Replays, start: Settings) -> None:
+    def __init__(self, do: Do, library: Replays, start: ConversationSettings) -> None:
         super().__init__(do, "request")
         self._library = library
         self.lines: dict[str, Row] = {}
@@ -68,7 +68,7 @@ class Controls(ConversationControls):
         self.unit = widgets.Dropdown(options=("messages", "turns", "tokens"), tooltip="Unit of the floor", **AUTO)
         self.conflict = labelled(widgets.Dropdown, "If it won't fit", options=CONFLICTS)
 
-    def _cache(self, do: Do, start: Settings) -> None:
+    def _cache(self, do: Do, start: ConversationSettings) -> None:
         """Make the widgets of the prompt cache, of prices, and of the look ahead."""
         own_rules = ((GIVEN, GIVEN),) if isinstance(start.rules, PromptCache) else ()
         names = [("as the model's provider", ""), *((name, name) for name in CACHES), *own_rules]
@@ -128,14 +128,14 @@ class Controls(ConversationControls):
         on(self.horizon_box, "horizon", "turns")
         on(self.money, "money", "money")
 
-    def project(self, settings: Settings, results: Results) -> None:
+    def project(self, settings: ConversationSettings, results: ConversationResults) -> None:
         """Show the settings as they are now."""
         self._project_conversation(settings, results)
         self._project_budget(settings, results)
         self._project_policies(settings)
         self._project_cache(settings, results)
 
-    def _project_conversation(self, settings: Settings, results: Results) -> None:
+    def _project_conversation(self, settings: ConversationSettings, results: ConversationResults) -> None:
         options(self.trace, tuple((name, name) for name in self._library.names), settings.base.trace)
         traces = self._library.conversations(str(settings.base.trace))
         self._project_place(traces, settings.base.conversation, results.requests, results.request)
@@ -143,14 +143,14 @@ class Controls(ConversationControls):
         self.request.description = "Turn" if results.run.by == "turn" else "Request"
         self.request_box.tooltip = f"{self.request.description}, by its number"
 
-    def _project_budget(self, settings: Settings, results: Results) -> None:
+    def _project_budget(self, settings: ConversationSettings, results: ConversationResults) -> None:
         base, budget = settings.base, results.bare.plan.budget
         self._project_model(base, results.bare.model, budget)
         self.counter.options = (results.bare.model.encoding, *RATIOS)
         self.counter.value = base.counter or results.bare.model.encoding
         self._project_lines(settings, results)
 
-    def _project_lines(self, settings: Settings, results: Results) -> None:
+    def _project_lines(self, settings: ConversationSettings, results: ConversationResults) -> None:
         wanted = [line for line in lines_of(settings.base, results.bare) if line[0] in ("output", results.section)]
         shape = [(name, name == "output" or is_share) for name, _, _, is_share in wanted]
         budget = results.bare.plan.budget
@@ -169,7 +169,7 @@ class Controls(ConversationControls):
                 amount, tokens, budget.window, budget.floors.get(name, 0), False, name in budget.caps
             )
 
-    def _project_policies(self, settings: Settings) -> None:
+    def _project_policies(self, settings: ConversationSettings) -> None:
         for name, box in self.policies.items():
             box.value = name in settings.chosen
         options(self.main, tuple((name, name) for name in settings.chosen), settings.main)
@@ -177,7 +177,7 @@ class Controls(ConversationControls):
         self.floor.value, self.unit.value = settings.floor.least, settings.floor.unit
         self.conflict.value = settings.floor.conflict
 
-    def _project_cache(self, settings: Settings, results: Results) -> None:
+    def _project_cache(self, settings: ConversationSettings, results: ConversationResults) -> None:
         self.rules.value = GIVEN if isinstance(settings.rules, PromptCache) else settings.rules or ""
         self.lifetime.value = settings.lifetime or ""
         self.day.value = "" if settings.on is None else settings.on.isoformat()

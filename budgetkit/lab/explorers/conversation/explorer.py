@@ -21,8 +21,8 @@ from budgetkit.lab.explorers.conversation.controls import Controls
 from budgetkit.lab.explorers.conversation.library import Replays
 from budgetkit.lab.explorers.conversation.notices import source, status
 from budgetkit.lab.explorers.conversation.reader import reading
-from budgetkit.lab.explorers.conversation.results import Results, results, telling_window
-from budgetkit.lab.explorers.conversation.settings import AT_FIRST, Settings
+from budgetkit.lab.explorers.conversation.results import ConversationResults, results, telling_window
+from budgetkit.lab.explorers.conversation.settings import AT_FIRST, ConversationSettings
 from budgetkit.lab.explorers.conversation.texts import texts
 from budgetkit.lab.explorers.conversation.view_state import FIGURES, scene
 from budgetkit.lab.explorers.door import door
@@ -57,7 +57,7 @@ OPENS: list[Data] = [
 ConversationView = view_of("ConversationView", FIGURES, OPENS)
 
 
-class ConversationExplorer(Explorer[Settings, Results, Replays]):
+class ConversationExplorer(Explorer[ConversationSettings, ConversationResults, Replays]):
     """Explore by hand what a conversation keeps, what is read again from the prompt cache, and what it costs.
 
     Parameters
@@ -129,7 +129,9 @@ class ConversationExplorer(Explorer[Settings, Results, Replays]):
         own_policies = (
             {name: policy_of(policy) for name, policy in policies.items()} if isinstance(policies, Mapping) else {}
         )
-        settings = Settings(base, chosen, chosen[0], given=own_policies, by=by, rules=cache, given_prices=prices)
+        settings = ConversationSettings(
+            base, chosen, chosen[0], given=own_policies, by=by, rules=cache, given_prices=prices
+        )
         library.start = settings
         super().__init__(settings, library, view, Controls(self._do, library, settings))
 
@@ -181,24 +183,24 @@ class ConversationExplorer(Explorer[Settings, Results, Replays]):
             **to_dict(results.budget),
         }
 
-    def _follow(self, settings: Settings) -> Results:
+    def _follow(self, settings: ConversationSettings) -> ConversationResults:
         return results(settings, self._library)
 
-    def _scene(self, settings: Settings, results: Results) -> Data:
+    def _scene(self, settings: ConversationSettings, results: ConversationResults) -> Data:
         return scene(results, source(settings.base, results))
 
-    def _door(self, settings: Settings) -> Data:
+    def _door(self, settings: ConversationSettings) -> Data:
         base = settings.base
         return door(self._library, base.trace, base.conversation, base.model)
 
-    def _status(self, results: Results) -> Data:
+    def _status(self, results: ConversationResults) -> Data:
         return status(results)
 
-    def _charts(self, results: Results, opened: list[str]) -> dict[str, Data]:
+    def _charts(self, results: ConversationResults, opened: list[str]) -> dict[str, Data]:
         drawn = charts(results, opened)
         return drawn | {"play": results.film} if "play" in opened else drawn
 
-    def _film(self, results: Results) -> tuple[Data, Sequence[Message]]:
+    def _film(self, results: ConversationResults) -> tuple[Data, Sequence[Message]]:
         return results.film | {"request": results.request}, results.trace.messages
 
     def _heading(self) -> str:
@@ -206,10 +208,10 @@ class ConversationExplorer(Explorer[Settings, Results, Replays]):
         whose = self.library.called(str(now.base.trace), self._results.trace)
         return f"{whose} in {self.budget.window:,} tokens of {now.base.model}: {', '.join(now.chosen)}"
 
-    def _texts(self, results: Results) -> dict[str, str]:
+    def _texts(self, results: ConversationResults) -> dict[str, str]:
         return texts(self._history.now, results)
 
-    def _reader(self, results: Results) -> Data:
+    def _reader(self, results: ConversationResults) -> Data:
         return reading(results)
 
     def __repr__(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from budgetkit.lab.explorers import billed, checked
-from budgetkit.lab.explorers.conversation.results import Results
+from budgetkit.lab.explorers.conversation.results import ConversationResults
 from budgetkit.message import Message
 from budgetkit.pruning.history import NEVER
 
@@ -16,7 +16,7 @@ class BilledFold(billed.BilledFold):
 
     stage = "what the policy has kept"
 
-    def sent(self, results: Results) -> tuple[str, Sequence[Message], list[str]]:
+    def sent(self, results: ConversationResults) -> tuple[str, Sequence[Message], list[str]]:
         """Return the model, the messages that stay as they were said, and what else the request holds."""
         retention, request = results.shown.outcome.kept, results.request
         there = results.shown.outcome.present(request)
@@ -31,7 +31,7 @@ class BilledFold(billed.BilledFold):
 class CheckFold(checked.CheckFold):
     """What is wrong with the budget and the policy, on the conversation that is shown."""
 
-    def case(self, results: Results) -> dict[str, Any]:
+    def case(self, results: ConversationResults) -> dict[str, Any]:
         """Return what the checks look at beside the budget."""
         run = results.run
         return {

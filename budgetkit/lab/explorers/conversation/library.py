@@ -15,7 +15,7 @@ from budgetkit.counters import Counter
 from budgetkit.counters.memory import Memo
 from budgetkit.lab import figures
 from budgetkit.lab.explorers.conversation.replayed import Compared, Replayed
-from budgetkit.lab.explorers.conversation.settings import Settings
+from budgetkit.lab.explorers.conversation.settings import ConversationSettings
 from budgetkit.lab.explorers.library import Library, Report
 from budgetkit.lab.replay import cost, replay, spent
 from budgetkit.lab.replay.cost import Prices
@@ -68,7 +68,7 @@ class Replays(Library):
     #: The window that was chosen for a conversation, so that its policies differ.
     telling: int | None = None
 
-    def __init__(self, report: Report, start: Settings | None = None) -> None:
+    def __init__(self, report: Report, start: ConversationSettings | None = None) -> None:
         super().__init__(report, start)
         self._keep = Memo(MOST_REPLAYS).once
         self._counted_with: set[Hashable] = set()

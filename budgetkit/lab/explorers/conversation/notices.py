@@ -14,13 +14,13 @@ from budgetkit.lab.explorers.budget.notices import (
     missing_window,
     silent,
 )
-from budgetkit.lab.explorers.budget.settings import Settings as BudgetSettings
-from budgetkit.lab.explorers.conversation.results import Results
+from budgetkit.lab.explorers.budget.settings import BudgetSettings
+from budgetkit.lab.explorers.conversation.results import ConversationResults
 
 Data = dict[str, Any]
 
 
-def status(results: Results) -> Data:
+def status(results: ConversationResults) -> Data:
     """Return what the shown policy does to the conversation, and what to beware of."""
     if results.trace.is_silent:
         return silent(results.trace)
@@ -32,7 +32,7 @@ def status(results: Results) -> Data:
     return {"level": level, "text": _lost(results), "more": more}
 
 
-def _lost(results: Results) -> str:
+def _lost(results: ConversationResults) -> str:
     under = f"under {brief(results.main)}"
     if results.shown.first_loss is None:
         requests = "its one request holds" if results.requests == 1 else f"all {results.requests:,} requests hold"
@@ -46,7 +46,7 @@ def _lost(results: Results) -> str:
     return f"From {results.named(results.shown.first_loss)} on something is missing {under}: {lost} by the end."
 
 
-def _floors(results: Results) -> list[str]:
+def _floors(results: ConversationResults) -> list[str]:
     sentences = []
     for name, replayed in results.replays.items():
         requests, most = replayed.over
@@ -58,13 +58,13 @@ def _floors(results: Results) -> list[str]:
     return sentences
 
 
-def _floor(results: Results, name: str) -> str:
+def _floor(results: ConversationResults, name: str) -> str:
     floor = results.policies[name].floor
     unit = floor.unit.removesuffix("s") if floor.least == 1 else floor.unit
     return f"{floor.least:,} {unit}"
 
 
-def _too_large(results: Results) -> list[str]:
+def _too_large(results: ConversationResults) -> list[str]:
     requests, most = results.shown.too_large
     if not requests or results.shown.over[0]:
         return []
@@ -74,7 +74,7 @@ def _too_large(results: Results) -> list[str]:
     ]
 
 
-def _money(results: Results) -> list[str]:
+def _money(results: ConversationResults) -> list[str]:
     prices = results.run.prices
     if results.shown.totals["cost"] == results.shown.totals["cost"]:
         return []
@@ -86,7 +86,7 @@ def _money(results: Results) -> list[str]:
     ]
 
 
-def _pauses(results: Results) -> list[str]:
+def _pauses(results: ConversationResults) -> list[str]:
     lifetime = results.run.cache.lifetime
     if lifetime is None or results.run.cache.breakpoints == ():
         return []
@@ -96,7 +96,7 @@ def _pauses(results: Results) -> list[str]:
     return [f"The cache is gone at {late:,} requests, which come more than {lifetime:,.0f} s after the one before."]
 
 
-def source(base: BudgetSettings, results: Results) -> str:
+def source(base: BudgetSettings, results: ConversationResults) -> str:
     """Return what the numbers are made of."""
     which = called(base, results.trace, len(results.conversations))
     sizes = {"message": len(results.trace.messages), "turn": len(results.trace.turns), "request": results.requests}
@@ -109,7 +109,7 @@ def source(base: BudgetSettings, results: Results) -> str:
     return f"{which}: {size}, {counted}{within}. Cache: {results.rules}{_kept(results)}. {money}".strip()
 
 
-def _kept(results: Results) -> str:
+def _kept(results: ConversationResults) -> str:
     cache = results.run.cache
     if cache.breakpoints == ():
         return ""

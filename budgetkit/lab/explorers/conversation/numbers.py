@@ -9,7 +9,7 @@ import ipywidgets as widgets
 
 from budgetkit.lab.explorers.boxes import AUTO, Do, NumberBox, row, sends
 from budgetkit.lab.explorers.conversation.choices import CHOICES
-from budgetkit.lab.explorers.conversation.settings import Settings
+from budgetkit.lab.explorers.conversation.settings import ConversationSettings
 
 
 class Numbers:
@@ -30,7 +30,7 @@ class Numbers:
         self.boxes: dict[str, Any] = {}
         self.widget = widgets.VBox([]).add_class("bk-group")
 
-    def project(self, settings: Settings) -> None:
+    def project(self, settings: ConversationSettings) -> None:
         """Show the settings as they are now."""
         if self._policy != settings.main:
             self._rebuild(settings.main)

@@ -9,7 +9,7 @@ from typing import Any
 
 from budgetkit.budget.quoting import brief
 from budgetkit.lab.explorers.budget.notices import many
-from budgetkit.lab.explorers.conversation.results import Results
+from budgetkit.lab.explorers.conversation.results import ConversationResults
 from budgetkit.lab.explorers.reading import speaker, whole, words
 from budgetkit.pruning.history import NEVER
 
@@ -27,7 +27,7 @@ class Standing:
     summaries: dict[int, tuple[int, int, int]]
 
 
-def reading(results: Results) -> Data:
+def reading(results: ConversationResults) -> Data:
     """Return the reader: what the chosen request sends, and what is missing from it."""
     standing = standing_at(results)
     shown = _chosen(standing)
@@ -39,7 +39,7 @@ def reading(results: Results) -> Data:
     }
 
 
-def standing_at(results: Results) -> Standing:
+def standing_at(results: ConversationResults) -> Standing:
     """Return how messages stand at the chosen request."""
     outcome, request = results.shown.outcome, results.request
     summaries: dict[int, tuple[int, int, int]] = {}
@@ -62,7 +62,7 @@ def _chosen(standing: Standing) -> set[int]:
     return {*standing.there[:FIRST], *standing.there[-NEWEST:], *gone}
 
 
-def _note(results: Results, standing: Standing, shown: set[int]) -> str:
+def _note(results: ConversationResults, standing: Standing, shown: set[int]) -> str:
     row = results.shown.frame.iloc[results.request - 1]
     there = f"{many(len(standing.there), 'message')}, {int(row['sent']):,} tokens"
     gone = f"{len(standing.absent):,} have left before" if standing.absent else "nothing has left before"
@@ -71,7 +71,7 @@ def _note(results: Results, standing: Standing, shown: set[int]) -> str:
     return f"{there}; {gone}, under {brief(results.main)}.{cut}"
 
 
-def _blocks(results: Results, standing: Standing, shown: set[int]) -> Iterator[Data]:
+def _blocks(results: ConversationResults, standing: Standing, shown: set[int]) -> Iterator[Data]:
     """Give blocks in the order of the conversation; a run of messages that are not shown is one block."""
     absent = set(standing.absent)
     for is_shown, slots in groupby(sorted({*standing.there, *absent}), lambda slot: slot in shown):
@@ -84,7 +84,7 @@ def _blocks(results: Results, standing: Standing, shown: set[int]) -> Iterator[D
             yield _block(results, slot, slot in absent)
 
 
-def _gap(results: Results, hidden: list[int], absent: set[int]) -> Data:
+def _gap(results: ConversationResults, hidden: list[int], absent: set[int]) -> Data:
     tokens = sum(int(results.shown.outcome.placed.ledger.past[slot].tokens) for slot in hidden)
     gone = sum(slot in absent for slot in hidden)
     which = f"#{hidden[0]:,}" if len(hidden) == 1 else f"#{hidden[0]:,} to #{hidden[-1]:,}"
@@ -93,12 +93,12 @@ def _gap(results: Results, hidden: list[int], absent: set[int]) -> Data:
     return {"label": label, "mark": f"{tokens:,} tokens, {state}", "level": "gap", "pieces": []}
 
 
-def _summary(results: Results, request: int, replaced: int, tokens: int) -> Data:
+def _summary(results: ConversationResults, request: int, replaced: int, tokens: int) -> Data:
     words = f"A summary of {replaced:,} messages, written at {results.named(request)}."
     return {"label": "summary", "mark": f"{tokens:,} tokens", "level": "note", "pieces": [{"text": words}]}
 
 
-def _block(results: Results, slot: int, is_absent: bool) -> Data:
+def _block(results: ConversationResults, slot: int, is_absent: bool) -> Data:
     message = results.trace.messages[slot]
     tokens = int(results.shown.outcome.placed.ledger.past[slot].tokens)
     fate, level, why = _fate(results, slot, is_absent)
@@ -113,7 +113,7 @@ def _block(results: Results, slot: int, is_absent: bool) -> Data:
     }
 
 
-def _fate(results: Results, slot: int, is_absent: bool) -> tuple[str, str, str]:
+def _fate(results: ConversationResults, slot: int, is_absent: bool) -> tuple[str, str, str]:
     """Say what became of a message, when, and why; the reason is read off the history's size at that request."""
     retention = results.shown.outcome.kept
     if is_absent:
@@ -125,7 +125,7 @@ def _fate(results: Results, slot: int, is_absent: bool) -> tuple[str, str, str]:
     return "", "", f"It is sent with {results.named(results.request)}, whole."
 
 
-def _why(results: Results, at: int) -> str:
+def _why(results: ConversationResults, at: int) -> str:
     row = results.shown.frame.iloc[at]
     size = int(row["history"] + row["dropped"] + row["summary_input"] - row["summary_output"])
     limit = int(row["limit"])

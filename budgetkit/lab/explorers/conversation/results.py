@@ -13,16 +13,14 @@ from typing import Any, Final
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.lab.explorers.budget.results import Results as BudgetResults
-from budgetkit.lab.explorers.budget.results import known_model
+from budgetkit.lab.explorers.budget.results import BudgetResults, known_model
 from budgetkit.lab.explorers.budget.results import results as budget_results
-from budgetkit.lab.explorers.budget.settings import WINDOWS
-from budgetkit.lab.explorers.budget.settings import Settings as BudgetSettings
+from budgetkit.lab.explorers.budget.settings import WINDOWS, BudgetSettings
 from budgetkit.lab.explorers.conversation.choices import chosen_policy
 from budgetkit.lab.explorers.conversation.library import Replays, Run
 from budgetkit.lab.explorers.conversation.replayed import Compared, Replayed
 from budgetkit.lab.explorers.conversation.rules import prompt_cache
-from budgetkit.lab.explorers.conversation.settings import LONGEST, Settings
+from budgetkit.lab.explorers.conversation.settings import LONGEST, ConversationSettings
 from budgetkit.lab.replay import turn_sizes
 from budgetkit.lab.replay.cost import Price, Prices
 from budgetkit.lab.replay.forecast import Pace
@@ -37,7 +35,7 @@ _MOST_CHARACTERS: Final = 6  # of a token
 
 
 @dataclass(frozen=True)
-class Results:
+class ConversationResults:
     """What follows from the settings."""
 
     bare: BudgetResults
@@ -120,7 +118,7 @@ class Results:
         return self.run.cache.lifetime is None or bool((self.pauses == self.pauses).any())
 
 
-def results(settings: Settings, library: Replays) -> Results:
+def results(settings: ConversationSettings, library: Replays) -> ConversationResults:
     """Work out what follows from the settings."""
     bare = budget_results(replace(settings.base, trace=None), library)
     name = str(settings.base.trace)
@@ -139,7 +137,7 @@ def results(settings: Settings, library: Replays) -> Results:
     place = settings.main, min(settings.request or requests, requests)
     ahead = settings.horizon or _horizon(run), settings.money
     notes = tuple(filter(None, (bare.note, note)))
-    return Results(bare, run, rules, *replayed, *place, *ahead, library.conversations(name), library, notes)
+    return ConversationResults(bare, run, rules, *replayed, *place, *ahead, library.conversations(name), library, notes)
 
 
 def _by(trace: Trace) -> By:
@@ -156,7 +154,7 @@ def telling_window(base: BudgetSettings, library: Replays) -> int | None:
     return max((size for size in WINDOWS if size <= _TELLING * whole < _TELLING * model.window), default=None)
 
 
-def _roles(settings: Settings, budget: Budget) -> dict[str, str]:
+def _roles(settings: ConversationSettings, budget: Budget) -> dict[str, str]:
     """Return the role table; if pruning works within a turn, it has no "step", so running calls are history."""
     roles = dict(budget.roles or DEFAULT_ROLES)
     if settings.within:
@@ -171,7 +169,7 @@ def _horizon(run: Run) -> int:
     return int(min(LONGEST, max(20, -(-turns // 10) * 10)))
 
 
-def _prices(settings: Settings, model: str, rules: str, library: Replays) -> Prices:
+def _prices(settings: ConversationSettings, model: str, rules: str, library: Replays) -> Prices:
     results = settings.given_prices or library.prices(model, settings.on, rules == "anthropic-1h")
     if not settings.prices:
         return results

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from budgetkit.budget.quoting import brief, quoted
-from budgetkit.lab.explorers.conversation.settings import LIFETIMES, Settings
+from budgetkit.lab.explorers.conversation.settings import LIFETIMES, ConversationSettings
 from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache, provider_rules
 from budgetkit.models import Model
 
 OWN = "given in code"
 
 
-def prompt_cache(settings: Settings, model: Model) -> tuple[str, PromptCache, str]:
+def prompt_cache(settings: ConversationSettings, model: Model) -> tuple[str, PromptCache, str]:
     """Return the name of the cache rules in use, the cache, and a note where a provider's is not known."""
     rules = provider_rules(model) if settings.rules is None else settings.rules
     note = ""

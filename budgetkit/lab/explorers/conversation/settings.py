@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from budgetkit.budget.quoting import one_line
-from budgetkit.lab.explorers.budget.settings import Settings as BudgetSettings
+from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.replay.cost import Prices
 from budgetkit.lab.replay.prompt_cache import PromptCache
 from budgetkit.lab.replay.requests import By
@@ -24,7 +24,7 @@ AT_FIRST: Final = ("oldest first", "down to a mark", "tool results first")
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ConversationSettings:
     """What is set in the explorer."""
 
     base: BudgetSettings
@@ -44,19 +44,19 @@ class Settings:
     horizon: int | None = None
     money: float = 1.0
 
-    def choose(self, name: str, on: bool) -> Settings:
+    def choose(self, name: str, on: bool) -> ConversationSettings:
         """Return the settings with one policy more, or less."""
         chosen_names = tuple(other for other in self.chosen if other != name) + ((name,) if on else ())
         if not chosen_names:
             raise ValueError(f"{one_line(name)} was to go, the last policy that is chosen; choose another one first")
         return replace(self, chosen=chosen_names, main=self.main if self.main in chosen_names else chosen_names[0])
 
-    def with_number(self, policy: str, name: str, value: int) -> Settings:
+    def with_number(self, policy: str, name: str, value: int) -> ConversationSettings:
         """Return the settings with another number of a policy."""
         numbers = {**self.parameters.get(policy, {}), name: value}
         return replace(self, parameters={**self.parameters, policy: numbers})
 
-    def as_at(self, start: Settings) -> Settings:
+    def as_at(self, start: ConversationSettings) -> ConversationSettings:
         """Return how it all began, of the conversation that is shown now."""
         shown = replace(start.base, trace=self.base.trace, conversation=self.base.conversation)
         return replace(start, base=shown, request=self.request)

@@ -11,8 +11,8 @@ import numpy as np
 from budgetkit.budget.quoting import brief
 from budgetkit.lab import figures
 from budgetkit.lab.explorers.conversation.library import Replays
-from budgetkit.lab.explorers.conversation.results import Results
-from budgetkit.lab.explorers.conversation.settings import Settings
+from budgetkit.lab.explorers.conversation.results import ConversationResults
+from budgetkit.lab.explorers.conversation.settings import ConversationSettings
 from budgetkit.lab.explorers.drawing import listed
 from budgetkit.lab.explorers.folds import choice, text
 from budgetkit.lab.figures.question import dollars, rows
@@ -32,7 +32,7 @@ class SystemsFold:
         self._library = library
         self._followed: int | None = None
 
-    def parts(self, settings: Settings, results: Results) -> list[Data]:
+    def parts(self, settings: ConversationSettings, results: ConversationResults) -> list[Data]:
         """Put the systems side by side, and follow a message through them."""
         session = self._library.session(results.run)
         # A window that the explorer chose so that policies differ is no window of a system's.
@@ -68,7 +68,9 @@ class SystemsFold:
             parts.append({"is": "rows", "rows": fates(compared, self._followed)})
         return parts
 
-    def hear(self, settings: Settings, results: Results, event: Data) -> Settings | None:
+    def hear(
+        self, settings: ConversationSettings, results: ConversationResults, event: Data
+    ) -> ConversationSettings | None:
         """Follow another message, or go to a request."""
         if "follow" in event:
             name = str(event["follow"])
@@ -85,7 +87,7 @@ class ReadsFold:
     def __init__(self, library: Replays, again: Callable[[], None]) -> None:
         self._library = library
 
-    def parts(self, settings: Settings, results: Results) -> list[Data]:
+    def parts(self, settings: ConversationSettings, results: ConversationResults) -> list[Data]:
         """Say why requests missed, and what that cost."""
         session = self._library.session(results.run)
         if session is None:
@@ -105,7 +107,7 @@ class ReadsFold:
         parts = [text(session.sentence), {"is": "figure", "name": "cache", "figure": drawn}]
         return [*parts, {"is": "rows", "rows": misses}] if misses else parts
 
-    def hear(self, settings: Settings, results: Results, event: Data) -> None:
+    def hear(self, settings: ConversationSettings, results: ConversationResults, event: Data) -> None:
         """Take nothing: there is nothing to press."""
 
 

@@ -8,23 +8,23 @@ from typing import Any
 
 from budgetkit.lab.explorers.budget.texts import counter_of
 from budgetkit.lab.explorers.budget.texts import texts as budget_texts
-from budgetkit.lab.explorers.conversation.results import Results
+from budgetkit.lab.explorers.conversation.results import ConversationResults
 from budgetkit.lab.explorers.conversation.rules import OWN
-from budgetkit.lab.explorers.conversation.settings import Settings
+from budgetkit.lab.explorers.conversation.settings import ConversationSettings
 from budgetkit.lab.replay.cost import PRICED, Prices
 from budgetkit.lab.replay.prompt_cache import CACHES
 from budgetkit.pruning.policies import NAMED, Policy, System
 from budgetkit.trace import DEFAULT_ROLES
 
 
-def texts(settings: Settings, results: Results) -> dict[str, str]:
+def texts(settings: ConversationSettings, results: ConversationResults) -> dict[str, str]:
     """Return the set-up in every format."""
     parts = settings.base, results.bare.model, results.budget
     program = python(settings, results, budget_texts(*parts)["python"])
     return {**budget_texts(*parts, results.run.count.name), "python": program}
 
 
-def python(settings: Settings, results: Results, budget: str) -> str:
+def python(settings: ConversationSettings, results: ConversationResults, budget: str) -> str:
     """Return a program that replays the conversation under the policy shown."""
     policy = results.policies[results.main]
     lines = [_trace(settings, results), f"policy = {_policy(policy)}", "", *_replay(settings, results)]
@@ -54,17 +54,17 @@ def _policy(policy: Policy) -> str:
     return re.sub(r"\bShare\(", "bk.Share(", repr(policy))
 
 
-def _trace(settings: Settings, results: Results) -> str:
+def _trace(settings: ConversationSettings, results: ConversationResults) -> str:
     name = str(results.trace.source).split(", line")[0] or str(settings.base.trace)
     number = f", conversation={settings.base.conversation}" if settings.base.conversation else ""
     return f"trace = bk.load_trace({_source(settings, name)!r}{number})"
 
 
-def _source(settings: Settings, name: str) -> str:
+def _source(settings: ConversationSettings, name: str) -> str:
     return str(settings.base.trace) if not name or "/" not in name and "\\" not in name else name
 
 
-def _replay(settings: Settings, results: Results) -> list[str]:
+def _replay(settings: ConversationSettings, results: ConversationResults) -> list[str]:
     run, model = results.run, results.bare.model
     arguments = [f"counter={counter_of(settings.base)}", f"framing=framing_for({model.name!r})"]
     if dict(run.roles) != dict(results.budget.roles or DEFAULT_ROLES):
@@ -74,13 +74,13 @@ def _replay(settings: Settings, results: Results) -> list[str]:
     return ["outcome = bk.replay(", "    trace,", "    budget,", "    policy,", *(f"    {a}," for a in arguments), ")"]
 
 
-def _cache(results: Results) -> str:
+def _cache(results: ConversationResults) -> str:
     if results.rules != OWN and results.run.cache == CACHES[results.rules]:
         return f"bk.prompt_cache.CACHES[{results.rules!r}]"
     return _call("bk.prompt_cache.PromptCache", results.run.cache)
 
 
-def _prices(settings: Settings, prices: Prices) -> str:
+def _prices(settings: ConversationSettings, prices: Prices) -> str:
     if settings.given_prices is not None:
         results = {name: getattr(prices, name) for name in PRICED}
         rest = [f"{name}=bk.cost.{price!r}" for name, price in results.items() if price is not None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from budgetkit.budget.quoting import brief
-from budgetkit.lab.explorers.conversation.results import Results
+from budgetkit.lab.explorers.conversation.results import ConversationResults
 from budgetkit.lab.explorers.drawing import Kpi
 from budgetkit.lab.figures.question import dollars, short
 
@@ -18,13 +18,13 @@ _GUESS = (
 FIGURES = ("timeline", "caching", "dropping", "fan", "spending", "ranking")
 
 
-def scene(results: Results, source: str) -> Data:
+def scene(results: ConversationResults, source: str) -> Data:
     """Return the state of the view, with the key figures of the policy that is shown."""
     kpis = [_first(results), *_totals(results), _evidence(results), _now(results)]
     return {"source": source, "kpis": [kpi.drawn for kpi in kpis], "figures": [*FIGURES], "plays": True}
 
 
-def _first(results: Results) -> Kpi:
+def _first(results: ConversationResults) -> Kpi:
     first = results.shown.first_loss
     value = "none" if first is None else f"turn {results.turn_of(first):,}"
     change = f"request {first:,}" if first is not None and results.run.by == "request" else ""
@@ -32,7 +32,7 @@ def _first(results: Results) -> Kpi:
     return Kpi("first", "first loss", value, tip, change)
 
 
-def _totals(results: Results) -> list[Kpi]:
+def _totals(results: ConversationResults) -> list[Kpi]:
     totals = results.shown.totals
     sent, cached, cost = int(totals["sent"]), int(totals["cached"]), totals["cost"]
     is_known = cost == cost
@@ -45,7 +45,7 @@ def _totals(results: Results) -> list[Kpi]:
     ]
 
 
-def _evidence(results: Results) -> Kpi:
+def _evidence(results: ConversationResults) -> Kpi:
     needed, present = results.shown.evidence
     guessed = not needed or str(results.shown.pairs["source"].iloc[0]) != "marked"
     label, how = ("needed kept (a guess)", _GUESS) if guessed else ("needed messages kept", _MARKS)
@@ -55,7 +55,7 @@ def _evidence(results: Results) -> Kpi:
     return Kpi("evidence", label, f"{present / needed:.0%}", tip)
 
 
-def _now(results: Results) -> Kpi:
+def _now(results: ConversationResults) -> Kpi:
     row = results.shown.frame.iloc[results.request - 1]
     change = f"{int(row['cached']):,} cached"
     tip = f"{results.named(results.request)}: {int(row['sent']):,} tokens sent, {change}"
