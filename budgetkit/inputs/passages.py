@@ -95,8 +95,10 @@ def _of_object(value: Any, role: str, where: str) -> Piece:
     if isinstance(text, str):
         about = getattr(inner, "metadata", None)
         score = getattr(value, "score", None)
-        found = {"score": score} if score is not None else about
-        return Piece(Message({"role": role, "content": text}), _score(found if isinstance(found, Mapping) else {}))
+        score_fields = {"score": score} if score is not None else about
+        return Piece(
+            Message({"role": role, "content": text}), _score(score_fields if isinstance(score_fields, Mapping) else {})
+        )
     try:
         (message,) = messages_of([value])
     except (TypeError, ValueError):
@@ -116,5 +118,5 @@ def _score(fields: Mapping[str, Any]) -> float:
 
 
 def _refused(value: Any, where: str) -> ValueError:
-    held = brief(dict(value)) if isinstance(value, Mapping) else f"a value of type {type(value).__name__}"
-    return ValueError(f"{where} was given {held}; known are {_KNOWN}; give one of these")
+    shown = brief(dict(value)) if isinstance(value, Mapping) else f"a value of type {type(value).__name__}"
+    return ValueError(f"{where} was given {shown}; known are {_KNOWN}; give one of these")

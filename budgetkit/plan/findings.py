@@ -150,7 +150,7 @@ def findings(
         price_step=price_step,
         today=today,
     )
-    return tuple(Finding(code, *told) for code, check in _CHECKS.items() for told in check(case))
+    return tuple(Finding(code, *notice) for code, check in _CHECKS.items() for notice in check(case))
 
 
 def _above_output(case: _Case) -> Iterator[tuple[str, str]]:
@@ -160,8 +160,8 @@ def _above_output(case: _Case) -> Iterator[tuple[str, str]]:
 def _nothing_usable(case: _Case) -> Iterator[tuple[str, str]]:
     budget = case.budget
     if budget.usable < max(1, LEAST_USABLE.of(budget.window)):
-        told = f"the reserves ({budget.reserved:,}) leave {budget.usable:,} of {budget.window:,} tokens"
-        yield told, "lower a reserve, or choose a larger window"
+        notice = f"the reserves ({budget.reserved:,}) leave {budget.usable:,} of {budget.window:,} tokens"
+        yield notice, "lower a reserve, or choose a larger window"
 
 
 def _unreachable(case: _Case) -> Iterator[tuple[str, str]]:
@@ -169,8 +169,8 @@ def _unreachable(case: _Case) -> Iterator[tuple[str, str]]:
         if hasattr(stage, "trigger"):
             mark, most = case.mark(stage.trigger, stage.of)
             if mark > most:
-                told = f"{type(stage).__name__} waits for {mark:,} tokens, and there are never more than {most:,}"
-                yield told, f"lower its trigger below {most:,}, or a reserve"
+                notice = f"{type(stage).__name__} waits for {mark:,} tokens, and there are never more than {most:,}"
+                yield notice, f"lower its trigger below {most:,}, or a reserve"
 
 
 def _low_target(case: _Case) -> Iterator[tuple[str, str]]:
@@ -180,8 +180,8 @@ def _low_target(case: _Case) -> Iterator[tuple[str, str]]:
             mark, _ = case.mark(target, stage.of)
             stays = 1 if stage.of == "limit" else fixed
             if mark <= stays:
-                told = f"{type(stage).__name__} cuts down to {mark:,} tokens, of which {stays:,} are never cut"
-                yield f"{told}: every cut empties the history", "raise its target, or shorten what is fixed"
+                notice = f"{type(stage).__name__} cuts down to {mark:,} tokens, of which {stays:,} are never cut"
+                yield f"{notice}: every cut empties the history", "raise its target, or shorten what is fixed"
 
 
 def _fixed(case: _Case) -> int:
@@ -199,8 +199,8 @@ def _thrash(case: _Case) -> Iterator[tuple[str, str]]:
         run = run + 1 if lost else 0
         longest = max(longest, run)
     if longest >= LONGEST_RUN:
-        told = f"{longest:,} requests one after the other each lose messages, so no prompt cache holds"
-        yield told, "prune to a lower mark at once, as TriggerTarget or Step do"
+        notice = f"{longest:,} requests one after the other each lose messages, so no prompt cache holds"
+        yield notice, "prune to a lower mark at once, as TriggerTarget or Step do"
 
 
 def _order(case: _Case) -> Iterator[tuple[str, str]]:
@@ -211,10 +211,10 @@ def _order(case: _Case) -> Iterator[tuple[str, str]]:
         column = case.demand[section].to_numpy() if section in case.demand else np.zeros(1)
         if (changes := int((np.diff(column) != 0).sum())) * 2 > len(case.demand):
             where = f"{one_line(section)} stands before {one_line(remainder)}"
-            told = (
+            notice = (
                 f"{where} and changes at {changes:,} of {len(case.demand):,} requests, so no cache holds what follows"
             )
-            yield told, f"let it stand after {one_line(remainder)}"
+            yield notice, f"let it stand after {one_line(remainder)}"
 
 
 def _wide_caps(case: _Case) -> Iterator[tuple[str, str]]:
@@ -222,8 +222,8 @@ def _wide_caps(case: _Case) -> Iterator[tuple[str, str]]:
     for section, cap in budget.caps.items():
         most = max(0, budget.usable) + budget.held.get(section, 0)
         if cap is not None and cap > most:
-            told = f"the cap of {one_line(section)} ({cap:,}) is above all that the window has for it ({most:,})"
-            yield told, f"lower it to {most:,}, or lower a reserve"
+            notice = f"the cap of {one_line(section)} ({cap:,}) is above all that the window has for it ({most:,})"
+            yield notice, f"lower it to {most:,}, or lower a reserve"
 
 
 def _overcommitted(case: _Case) -> Iterator[tuple[str, str]]:
@@ -278,37 +278,37 @@ def _price_step(case: _Case) -> Iterator[tuple[str, str]]:
 
 def _heavy_tools(case: _Case) -> Iterator[tuple[str, str]]:
     if case.tools > (most := MOST_TOOLS.of(case.budget.window)):
-        told = f"the tool schemas have {case.tools:,} tokens, above a quarter of the window ({most:,})"
-        yield told, "send fewer tools, shorten their descriptions, or load them when they are needed"
+        notice = f"the tool schemas have {case.tools:,} tokens, above a quarter of the window ({most:,})"
+        yield notice, "send fewer tools, shorten their descriptions, or load them when they are needed"
 
 
 def _thinking(case: _Case) -> Iterator[tuple[str, str]]:
     most = min(filter(None, (case.answer, case.longest)), default=0)
     if case.thinking and most and case.thinking >= most:
-        told = f"thinking may take {case.thinking:,} tokens, and thinking and answer together have {most:,}"
-        yield told, f"lower thinking well below {most:,}, or raise the answer's reserve"
+        notice = f"thinking may take {case.thinking:,} tokens, and thinking and answer together have {most:,}"
+        yield notice, f"lower thinking well below {most:,}, or raise the answer's reserve"
 
 
 def _below_minimum(case: _Case) -> Iterator[tuple[str, str]]:
-    asked = int(case.demand.sum(axis=1).max()) if len(case.demand) else case.budget.usable
-    if (most := max(0, min(asked, case.budget.usable))) < case.cache_minimum:
-        told = f"the longest prompt has {most:,} tokens, and the cache keeps none below {case.cache_minimum:,}"
-        yield told, "count on no cached price, or put what every request needs into the prompt"
+    largest_demand = int(case.demand.sum(axis=1).max()) if len(case.demand) else case.budget.usable
+    if (most := max(0, min(largest_demand, case.budget.usable))) < case.cache_minimum:
+        notice = f"the longest prompt has {most:,} tokens, and the cache keeps none below {case.cache_minimum:,}"
+        yield notice, "count on no cached price, or put what every request needs into the prompt"
 
 
 def _old_facts(case: _Case) -> Iterator[tuple[str, str]]:
     read = getattr(case.model, "date", "")
     if read and case.today and (days := (case.today - date.fromisoformat(read)).days) > MOST_DAYS:
-        told = f"what is known of {one_line(case.model.name)} was read on {read}, {days:,} days ago"
-        yield told, "look its window up again, and bring budgetkit up to date"
+        notice = f"what is known of {one_line(case.model.name)} was read on {read}, {days:,} days ago"
+        yield notice, "look its window up again, and bring budgetkit up to date"
 
 
 def _no_buffer(case: _Case) -> Iterator[tuple[str, str]]:
     if case.model is not None and not case.model.encoding_is_own and not has_buffer(case.budget):
-        told = (
+        notice = (
             f"{one_line(case.model.name)} is counted with a stand-in, {case.model.encoding}, and no reserve is a buffer"
         )
-        yield told, ADD_BUFFER
+        yield notice, ADD_BUFFER
 
 
 def has_buffer(budget: Budget) -> bool:
