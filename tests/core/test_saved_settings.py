@@ -64,7 +64,7 @@ def test_a_conversation_that_is_loaded_goes_on_as_it_was_set(settings: dict[str,
 @pytest.mark.parametrize(
     ("other", "notice"),
     [
-        ({"policy": "octopus"}, r"the policy SlidingWindow\(turns=2\), and goes on with OldestFirst\(unit='turn'"),
+        ({"policy": "in blocks"}, r"the policy SlidingWindow\(turns=2\), and goes on with Step\(step=2000\)"),
         ({"budget": bk.presets.working_memory(700, output=100)}, "the budget Budget.*, and goes on with Budget"),
         ({"window": 8_000}, "the budget Budget.*, and goes on with Budget"),
         ({"shorten": False}, "the shorten True, and goes on with False"),
