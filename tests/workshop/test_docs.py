@@ -127,3 +127,12 @@ def test_examples_and_notebooks_use_models_that_had_not_ended_when_the_table_was
         code[path] = [line for cell in cells if cell["cell_type"] == "code" for line in cell["source"]]
     used = {path.name: set(re.findall(r'"([\w.-]+)"', "\n".join(lines))) & ended for path, lines in code.items()}
     assert {name: found for name, found in used.items() if found} == {}
+
+
+@pytest.mark.parametrize(
+    ("page", "extra"), [("watch", "endpoints,lab"), ("share", "lab"), ("notebook-to-production", "lab")]
+)
+def test_a_page_that_needs_an_extra_says_how_to_install_it(page: str, extra: str) -> None:
+    """In 0.2.0 these three named none."""
+    text = (CHECKOUT / "docs" / "how-to" / f"{page}.md").read_text(encoding="utf-8")
+    assert f'pip install "budgetkit[{extra}]"' in text.split("```")[0], "before its first code"
