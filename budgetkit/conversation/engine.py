@@ -76,7 +76,9 @@ class Engine:
         before, standing = history.saved(), dict(self.standing)
         history.begin(self.requests)
         try:
-            texts = yield from self._summarised(prune(history, self.policy, room, entering, start_on=self.start_on))
+            texts = yield from self._summarised(
+                prune(history, self.policy, room, entering, start_on=self.start_on, shortens=self.shorten)
+            )
         except BaseException:
             history.go_back(before)
             self.standing = standing

@@ -159,15 +159,17 @@ def prune(
     entering: Sequence[int],
     leaving: Sequence[int] = (),
     start_on: StartOn = "any",
+    shortens: bool = True,
 ) -> Steps:
     """Visit a history at one request: the one step of a replay and of a running conversation.
 
     A generator: it gives the messages to be summarised, and is sent the tokens of their summary, or None where its
     length goes by the rule. What it returns is the request's summaries.
 
-    A floor of one message, which every policy has, gives way where the request would exceed the window; another floor
-    was asked for, and stands. With `start_on` "user" the history begins with a message of the user or with a summary,
-    whatever the policy's floor says: a provider that asks for it refuses any other request.
+    A floor of one message, which every policy has, gives way where the request would exceed the window, its tool
+    results cut inside where the caller `shortens` them; another floor was asked for, and stands. With `start_on`
+    "user" the history begins with a message of the user or with a summary, whatever the policy's floor says: a
+    provider that asks for it refuses any other request.
 
     Examples
     --------
@@ -189,7 +191,10 @@ def prune(
             room = _now(room, history)
     yield from _carry_out(policy.last_resort(room), history, policy, summaries)
     left = room.usable - room.others
-    if room.window and history.tokens > left and policy.floor == Floor():
+    is_over = room.window > 0 and history.tokens > left
+    if is_over and shortens:
+        is_over = _least(history) > left
+    if is_over and policy.floor == Floor():
         _drop_all_that_exceeds(left, history)
     if start_on != "any":
         history.begin_with(start_on, room.turn)
@@ -244,6 +249,11 @@ def _drop(cut: Cut, history: History, policy: Policy) -> None:
         if not history.may_leave(unit, policy.floor):
             return
         history.drop(unit, DROPPED)
+
+
+def _least(history: History) -> int:
+    """Return what the history holds where every tool result in it is cut inside as far as may be, in tokens."""
+    return history.tokens - sum(max(0, history.size[slot] - LEAST_RESULT) for slot in history.whole_results)
 
 
 def _drop_all_that_exceeds(most: int, history: History) -> None:

@@ -476,6 +476,19 @@ def test_trim_reads_any_format_and_leaves_no_message_unread() -> None:
         bk.trim((each for each in [hello]), 20)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("most", [100, 300, 1_000])
+def test_trim_cuts_a_result_inside_rather_than_drop_what_was_just_found(most: int) -> None:
+    """The call and its result left once the floor of one message gave way, though the result can be cut."""
+    count = bk.counter("o200k_base")
+    call = {"id": "a", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+    question = {"role": "user", "content": "What is in the file?"}
+    result = {"role": "tool", "tool_call_id": "a", "content": "line of text " * 400}
+    kept = bk.trim([question, {"role": "assistant", "content": None, "tool_calls": [call]}, result], most)
+    assert [message["role"] for message in kept] == ["user", "assistant", "tool"]
+    assert kept[-1]["content"].startswith("line of text")
+    assert 0.7 * most <= bk.FRAMINGS["openai"].request(kept, count) <= most
+
+
 def test_trim_drops_what_cannot_be_cut_inside() -> None:
     said = [{"role": "user", "content": "x " * 900}, {"role": "assistant", "content": "y " * 900}]
     assert [each["content"] for each in bk.trim([*said, {"role": "user", "content": "And?"}], 60)] == ["And?"]
