@@ -20,7 +20,8 @@ from typing import Any
 def data_folder() -> Path:
     """Return the folder that holds the shipped data."""
     package = Path(__file__).resolve().parent
-    inside, beside = package / "data", package.parent / "data"
+    inside = package / "data"
+    beside = package.parent / "data"
     for folder in (inside, beside):
         if (folder / "README.md").is_file():
             return folder

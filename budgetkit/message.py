@@ -16,7 +16,8 @@ from typing import Any
 from budgetkit.budget.amounts import MOST_TOKENS
 from budgetkit.budget.quoting import brief, quoted
 
-SYSTEM_ROLES, RESULT_ROLES = ("system", "developer"), ("tool", "function")
+SYSTEM_ROLES = ("system", "developer")
+RESULT_ROLES = ("tool", "function")
 ROLES = (*SYSTEM_ROLES, "user", "assistant", *RESULT_ROLES)
 #: Where a message keeps the record of a provider that it was read from, see :mod:`budgetkit.requests.forms`.
 ORIGIN = "origin"
@@ -67,7 +68,8 @@ class Passage:
     @property
     def text(self) -> str:
         """The passage as it would stand in a prompt: its title on a line of its own, where it has one."""
-        title, text = self.raw.get("title"), str(self.raw["text"])
+        title = self.raw.get("title")
+        text = str(self.raw["text"])
         return f"{title}\n{text}" if isinstance(title, str) and not text.startswith(title) else text
 
     @property
@@ -117,7 +119,8 @@ class Message:
         self._check_content(f"{'an' if role[0] in 'aeio' else 'a'} {role} message")
 
     def _check_content(self, what: str) -> None:
-        content, calls = self.raw.get("content"), self.raw.get("tool_calls")
+        content = self.raw.get("content")
+        calls = self.raw.get("tool_calls")
         if content is not None and not isinstance(content, str | list | tuple):
             hint = "content is text, a list of parts or null; write it as one of these"
             raise ValueError(f"{what} whose content is of type {type(content).__name__}; {hint}")
@@ -146,7 +149,8 @@ class Message:
     @property
     def texts(self) -> tuple[str, ...]:
         """The text of each part that has any, and of a refusal; empty for null content."""
-        content, refusal = self.raw.get("content"), self.raw.get("refusal")
+        content = self.raw.get("content")
+        refusal = self.raw.get("refusal")
         refused = (refusal,) if isinstance(refusal, str) else ()
         if isinstance(content, str):
             return (content, *refused)

@@ -25,7 +25,9 @@ from budgetkit.budget.quoting import brief
 MOST_TOKENS: Final = 2**40
 Rounding = Literal["floor", "nearest", "largest_remainder"]
 ROUNDINGS: tuple[str, ...] = get_args(Rounding)
-_DIGITS, _EXPONENT = 400, 400  # every float is within; 1e-99999999 is a short text and 33 million bytes of a fraction
+# every float is within; 1e-99999999 is a short text and 33 million bytes of a fraction
+_DIGITS = 400
+_EXPONENT = 400
 
 
 def whole_number(value: object) -> int | None:

@@ -200,7 +200,9 @@ class Budget:
     @once
     def walked(self) -> tuple[tuple[Allocation, int | None, int, int], ...]:
         """What the walk asks about, in its order: each allocation, its cap, its floor, and what is held for it."""
-        caps, floors, held_tokens = self.caps, self.floors, self.held
+        caps = self.caps
+        floors = self.floors
+        held_tokens = self.held
         return tuple((a, caps[a.section], floors[a.section], held_tokens.get(a.section, 0)) for a in self.asked)
 
     def cap(self, section: str) -> int:
@@ -273,7 +275,9 @@ class Budget:
                 "name one of them, or add an Allocation"
             )
         # What no line changes was checked when this budget was made.
-        changed, sections, attributes = object.__new__(type(self)), self.allocations, self.__dict__
+        changed = object.__new__(type(self))
+        sections = self.allocations
+        attributes = self.__dict__
         changed.__dict__.update(
             {name: attributes[name] for name in _FIELDS},
             window=check_tokens("window", lines.get("window", self.window)),

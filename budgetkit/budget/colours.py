@@ -10,15 +10,26 @@ from __future__ import annotations
 
 import zlib
 
-BLUE, ORANGE, GREEN, SKY = "#0072B2", "#E69F00", "#009E73", "#56B4E9"
-PURPLE, YELLOW, VERMILLION = "#CC79A7", "#F0E442", "#D55E00"
-WINE, OLIVE = "#882255", "#999933"  # Tol's
-SLATE, GREY, PALE = "#5b6770", "#8b8b8b", "#b9c0c9"
+BLUE = "#0072B2"
+ORANGE = "#E69F00"
+GREEN = "#009E73"
+SKY = "#56B4E9"
+PURPLE = "#CC79A7"
+YELLOW = "#F0E442"
+VERMILLION = "#D55E00"
+# Tol's
+WINE = "#882255"
+OLIVE = "#999933"
+SLATE = "#5b6770"
+GREY = "#8b8b8b"
+PALE = "#b9c0c9"
 
-POOL, WINDOW = "shared pool", "window"
+POOL = "shared pool"
+WINDOW = "window"
 HATCHED = frozenset({"safety"})
 ALARM = VERMILLION
-BLACK, WHITE = "#111111", "#ffffff"
+BLACK = "#111111"
+WHITE = "#ffffff"
 
 _SECTIONS = {
     BLUE: ("system", "system_prompt", "directive"),
@@ -72,7 +83,8 @@ def ink(background: str) -> str:
     ('#ffffff', '#111111')
     """
     ground = luminance(background) + 0.05
-    white, black = 1.05 / ground, ground / (luminance(BLACK) + 0.05)
+    white = 1.05 / ground
+    black = ground / (luminance(BLACK) + 0.05)
     return WHITE if white > black else BLACK
 
 

@@ -28,7 +28,8 @@ ORDERS: dict[str, tuple[bool, Pool, bool]] = {
     "open by item": (True, "open", True),
 }
 # What 0.1.0 wrote as order, pool and compete; items that compete were asked last in either order.
-_FIRST, _SAME = {"importance": False, "pool": True}, {"section": False, "item": True}
+_FIRST = {"importance": False, "pool": True}
+_SAME = {"section": False, "item": True}
 
 
 def with_order(data: Any) -> Any:

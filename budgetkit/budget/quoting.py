@@ -20,7 +20,9 @@ class _Short(Repr):
 
     def __init__(self) -> None:
         super().__init__()
-        self.maxlevel, self.maxstring, self.maxother = 3, 100, 80
+        self.maxlevel = 3
+        self.maxstring = 100
+        self.maxother = 80
 
     def repr1(self, x: object, level: int) -> str:
         if isinstance(x, int) and x.bit_length() > _WRITTEN_OUT:

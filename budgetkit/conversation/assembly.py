@@ -197,7 +197,9 @@ def describe(
     - system: 450/500
     - memory: 780/800 (near its limit)
     """
-    count, used, text = count_of(counter), plan.used, ""
+    count = count_of(counter)
+    used = plan.used
+    text = ""
     for _ in range(len(str(plan.budget.window)) + 8):  # it settles when the number's width does
         text = _text(plan, used, title or wording.title, wording)
         needed = plan.used + _sent(text, count, framing)
@@ -212,7 +214,8 @@ def _sent(text: str, count: Callable[[str], int], framing: Framing | None) -> in
 
 
 def _text(plan: Plan, used: int, title: str, wording: Wording) -> str:
-    window, number = plan.budget.window, f"{{:{wording.thousands}}}".format
+    window = plan.budget.window
+    number = f"{{:{wording.thousands}}}".format
     share = round(100 * used / max(1, window))
     lines = [f"## {title}", f"Using {number(used)}/{number(window)} tokens ({share}%)"]
     for grant in plan.grants:

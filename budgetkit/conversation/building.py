@@ -138,7 +138,9 @@ def build(
     """
     check_choice("start_on", start_on, get_args(StartOn))
     setup = setup_of(budget, counter, framing, model, window)
-    budget, count, framing = setup.budget, setup.counter, setup.framing
+    budget = setup.budget
+    count = setup.counter
+    framing = setup.framing
     policy = None if policy is None else policy_of(policy)
     roles = dict(budget.roles or DEFAULT_ROLES)
     question_section = _question_section(budget, roles)
@@ -330,7 +332,8 @@ def _pruned(items: list[Item], room: int, policy: Policy, count: Count, framing:
     """Prune a history to the room that the others leave, by the engine of a running conversation at its next turn."""
     if not items:
         return []
-    section, turn = items[0].section, Message({"role": "user", "content": ""})
+    section = items[0].section
+    turn = Message({"role": "user", "content": ""})
     window = max(0, room) + framing.priming + framing.message(turn, count)
     roles = dict.fromkeys((*DEFAULT_ROLES, "current", "step"), section)
     alone = Budget(window, (), [Allocation(section)], deficit="signed")

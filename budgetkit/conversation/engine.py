@@ -55,7 +55,9 @@ class Engine:
 
     def next(self) -> Asks:
         """Give the next request; asks for the texts of summaries on the way."""
-        ledger, history, section = self.ledger, self.ledger.history, self.ledger.rules.section
+        ledger = self.ledger
+        history = self.ledger.history
+        section = self.ledger.rules.section
         demand = ledger.demand()
         self.open = with_undeclared(self.open, demand)
         plan = allocate(self.open, demand)
@@ -73,7 +75,8 @@ class Engine:
             window=self.open.window,
             turn=ledger.turn,
         )
-        before, standing = history.saved(), dict(self.standing)
+        before = history.saved()
+        standing = dict(self.standing)
         history.begin(self.requests)
         try:
             texts = yield from self._summarised(
@@ -105,7 +108,8 @@ class Engine:
 
     def _summarised(self, steps: Steps) -> Generator[list[Message], str, list[str]]:
         """Put a summary wherever one is asked for; returns those that are shorter than what they replace."""
-        rules, lines = self.ledger.rules, self.ledger.lines
+        rules = self.ledger.rules
+        lines = self.ledger.lines
         texts: list[tuple[int, int, str]] = []
         try:
             replaced = next(steps)
@@ -123,7 +127,8 @@ class Engine:
 
     def _settled(self) -> Generator[Left, None, None]:
         """Forget what left, and write placeholders."""
-        ledger, history = self.ledger, self.ledger.history
+        ledger = self.ledger
+        history = self.ledger.history
         self.standing = {place: line for place, line in self.standing.items() if place in history.summaries}
         for slot in sorted({*history.changed}):
             was = ledger.lines[slot].message.raw
@@ -137,7 +142,8 @@ class Engine:
 
     def _capped(self, entering: list[int]) -> Generator[Left, None, None]:
         """Cut tool results inside that arrived larger than the policy lets them be."""
-        ledger, tokens = self.ledger, self.ledger.history.slots.tokens
+        ledger = self.ledger
+        tokens = self.ledger.history.slots.tokens
         for slot in entering:
             line = ledger.lines.get(slot)
             if line is None or tokens[slot] >= line.tokens or ledger.history.state[slot] != WHOLE:
@@ -150,7 +156,8 @@ class Engine:
 
     def _fitted(self, plan: Plan, demand: Counter[str], pinned: int, left: list[Left], texts: list[str]) -> Request:
         """Plan what is left, and cut inside what the window still has no room for."""
-        ledger, section = self.ledger, self.ledger.rules.section
+        ledger = self.ledger
+        section = self.ledger.rules.section
         pinned += sum(line.tokens for line in self.back)
 
         def again() -> Plan:
@@ -185,7 +192,8 @@ class Engine:
 
     def _brought(self, limit: int) -> list[Line]:
         """Bring back for this request what its question asks for, as it was."""
-        ledger, policy = self.ledger, self.policy
+        ledger = self.ledger
+        policy = self.policy
         if ledger.archive is None or not isinstance(policy, BringBack):
             return []
         messages = ledger.archive.messages
@@ -196,7 +204,8 @@ class Engine:
         ]
 
     def _planned(self, demand: Counter[str], pinned: int) -> Plan:
-        section, history = self.ledger.rules.section, self.ledger.history
+        section = self.ledger.rules.section
+        history = self.ledger.history
         demand_now = dict(demand) | {section: max(0, history.tokens + pinned)}
         plan = allocate(self.open, demand_now)
         if self.policy.floor.conflict == "shrink" and plan[section].cut:

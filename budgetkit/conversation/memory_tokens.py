@@ -80,7 +80,8 @@ def memory_tokens(model: str | Model, messages: Sequence[Any] = (), directive: s
     known = model if isinstance(model, Model) else model_of(model)
     count = counter(known, unknown=DEFAULT_ENCODING)
     budget = memory_engine(known)
-    spoken, told = FRAMINGS["memory-engine"].request(read([list(messages)]), count), count(directive)
+    spoken = FRAMINGS["memory-engine"].request(read([list(messages)]), count)
+    told = count(directive)
     plan = allocate(budget, {"messages": spoken, "directive": told})
     reserves = budget.sizes["output"], budget.sizes["safety"]
     return MemoryTokens(known.name, known.window, spoken, told, *reserves, plan["memory"].limit, plan.is_constrained)

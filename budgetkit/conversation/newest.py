@@ -64,7 +64,8 @@ def newest(
         return None  # what a message costs may depend on those beside it
     if (units := _units(said)) is None:
         return None
-    raws, size = units.raws, _sizing(units, count, framing)
+    raws = units.raws
+    size = _sizing(units, count, framing)
     first = next((raws[i] for i in units.stay if units.roles[i] in SYSTEM_ROLES), None)
     room = most - framing.priming - sum(size(units.stay))
     room -= framing.schemas(tools, count, [first] if first else []) if tools else 0
@@ -72,7 +73,8 @@ def newest(
     for start, tokens in _counted(units.leave, size):
         if tokens > room:
             break
-        room, oldest = room - tokens, start
+        room = room - tokens
+        oldest = start
     fits = room >= 0 and (oldest < len(raws) or not units.leave)
     oldest = oldest if fits or not units.leave else units.leave[-1]
     if start_on != "any" and fits:
@@ -99,7 +101,10 @@ def _units(said: Sequence[Any]) -> _Units | None:
     ]
     asked = len(raws) - 1 - roles[::-1].index("user") if "user" in roles else -1
     units = _Units(raws, roles, texts, [], [], {}, set())
-    leave, stay, waiting, known = units.leave, units.stay, set[str](), set[str]()
+    leave = units.leave
+    stay = units.stay
+    waiting = set[str]()
+    known = set[str]()
     for i, (role, text) in enumerate(zip(roles, texts, strict=True)):
         if text is not None and not waiting:
             (stay if i == asked or role in SYSTEM_ROLES else leave).append(i)
@@ -132,18 +137,22 @@ def _is_stray(result: Raw, known: set[str]) -> bool:
 
 def _counted(units: Sequence[int], size: Callable[[Sequence[int]], list[int]]) -> Iterator[tuple[int, int]]:
     """Give units and their tokens from the newest on, counted a block at a time."""
-    end, block = len(units), _BLOCK
+    end = len(units)
+    block = _BLOCK
     while end > 0:
         here = units[max(0, end - block) : end]
         yield from zip(reversed(here), reversed(size(here)), strict=True)
-        end, block = end - block, 2 * block
+        end = end - block
+        block = 2 * block
 
 
 def _sizing(units: _Units, count: Count, framing: Framing) -> Callable[[Sequence[int]], list[int]]:
     """Return what counts units: a plain one is its text and what a message of its speaker costs beyond it."""
     counter = checked(count)
     beyond = {role: fixed + sum(map(counter, texts)) for role, (fixed, texts) in _beyond(framing).items()}
-    raws, roles, ends = units.raws, units.roles, units.ends
+    raws = units.raws
+    roles = units.roles
+    ends = units.ends
     texts = units.texts if beyond else [None] * len(raws)
     many = counter.many
 

@@ -51,7 +51,8 @@ def is_plain(value: Any) -> bool:
     """Say whether a message is in OpenAI's own form, with nothing in it that another format could mean."""
     if not isinstance(value, Mapping) or not value.keys() <= _OWN or value.get("role") not in ROLES:
         return isinstance(value, Message)
-    content, calls = value.get("content"), value.get("tool_calls") or ()
+    content = value.get("content")
+    calls = value.get("tool_calls") or ()
     return (content is None or isinstance(content, str)) and all(
         isinstance(call, Mapping) and "function" in call for call in calls
     )

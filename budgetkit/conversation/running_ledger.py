@@ -174,7 +174,8 @@ class RunningLedger:
         self.lines[slot] = Line(message, tokens, line.past, line.present, self.stamps, line.sent)
 
     def _place(self, message: Message, tokens: int) -> None:
-        rules, slots = self.rules, self.history.slots
+        rules = self.rules
+        slots = self.history.slots
         slot = len(slots)
         caller = self._pair(slot, message)
         unit = self.start if rules.by_turn and self.turn else slot

@@ -332,7 +332,8 @@ _READERS: Final[Mapping[str, Callable[[Any, str], Any]]] = {
 
 def _refuse_strangers(ledger: RunningLedger, standing: Standing, state: SavedState) -> None:
     """Refuse parts that name messages which the other parts do not have: a request would fail on them, or hang."""
-    history, lines = ledger.history, ledger.lines
+    history = ledger.history
+    lines = ledger.lines
     slots = range(len(history.slots))
     inside = [slot for slot in slots if history.state[slot] in (WHOLE, SHRUNK)]
     waits = [slot for slot in slots if history.state[slot] == WAITING]
@@ -364,7 +365,8 @@ def _sections(ledger: RunningLedger, standing: Standing) -> list[str]:
 
 def packed(ledger: RunningLedger, standing: Standing) -> SavedState:
     """Return what is still there as rows with names, its messages numbered from 0 on."""
-    history, slots = ledger.history, ledger.history.slots
+    history = ledger.history
+    slots = ledger.history.slots
 
     # what is still there: everything where it may come back, else what is sent and what that goes with
     kept = {*ledger.lines, *standing, *ledger.this_turn, *([ledger.start] if ledger.start < len(slots) else [])}
@@ -462,7 +464,8 @@ def unpack(ledger: RunningLedger, state: SavedState) -> Standing:
 
 def _forgotten(ledger: RunningLedger) -> list[Mapping[str, Any]]:
     """Stand in for what another policy forgot: it has no words to be found by."""
-    lines, slots = ledger.lines, range(len(ledger.history.slots))
+    lines = ledger.lines
+    slots = range(len(ledger.history.slots))
     return [lines[slot].message.raw if slot in lines else {"role": "assistant", "content": ""} for slot in slots]
 
 

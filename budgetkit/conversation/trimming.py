@@ -92,7 +92,8 @@ def trim(
     """
     most = budget if type(budget) is int else None
     setup = setup_of(budget_of(budget), counter, framing, model, window)
-    count, framing = setup.counter, setup.framing
+    count = setup.counter
+    framing = setup.framing
     policy = None if policy is None else policy_of(policy)
     said: Any = messages
     if policy is None and most is not None:

@@ -44,7 +44,9 @@ LEAST: Final = 8_192
 _FRESH_AFTER: Final = 100_000_000  # code points; it keeps every word that it saw, so it is made anew
 _PACKAGE: Final = "gigatoken"
 _PATTERNS: Final = {"cl100k_base": "gpt4", "o200k_base": "o200k", "o200k_harmony": "o200k"}
-_SEPARATOR, _SEPARATES = "\uffff|\uffff", 1_000_000  # U+FFFF is no character: who writes it is counted by tiktoken
+# U+FFFF is no character: who writes it is counted by tiktoken
+_SEPARATOR = "\uffff|\uffff"
+_SEPARATES = 1_000_000
 
 CountMany = Callable[[Sequence[str]], list[int]]
 _is_usable = True
@@ -79,7 +81,8 @@ def accelerated(name: str) -> CountMany | None:
     spent = _spent(name)
     with spent.lock:
         if not spent.is_loaded:
-            spent.faster, spent.is_loaded = _tested(name), True
+            spent.faster = _tested(name)
+            spent.is_loaded = True
         return spent.faster
 
 
@@ -88,7 +91,8 @@ class _Spent:
 
     def __init__(self) -> None:
         self.lock = ForkSafeLock()
-        self.counted, self.is_loaded = 0, False
+        self.counted = 0
+        self.is_loaded = False
         self.faster: CountMany | None = None
 
 

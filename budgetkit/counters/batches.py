@@ -32,9 +32,11 @@ def counting_many(name: str) -> Callable[[Sequence[str]], list[int]]:
     >>> counting_many("cl100k_base")(["Hello world", "", "<|endoftext|>"])
     [2, 0, 7]
     """
-    built, count = encodings.encoding(name), encodings.counting(name)
+    built = encodings.encoding(name)
+    count = encodings.counting(name)
     to_buffer = getattr(built._core_bpe, "encode_to_tiktoken_buffer", None)
-    separator, allowed = built._special_tokens[_SEPARATOR], frozenset({_SEPARATOR})
+    separator = built._special_tokens[_SEPARATOR]
+    allowed = frozenset({_SEPARATOR})
 
     def count_call(texts: Sequence[str]) -> list[int]:
         # Few texts are not worth joining; one that holds a special token as text, or that tiktoken refuses, cannot be.
@@ -55,7 +57,8 @@ def in_calls(texts: Sequence[str]) -> Iterator[Sequence[str]]:
         length += len(text)
         if length >= _CALL or end == len(texts):
             yield texts[start:end]
-            start, length = end, 0
+            start = end
+            length = 0
 
 
 def sizes_between(separator: int, buffer: Any) -> list[int]:
@@ -65,8 +68,10 @@ def sizes_between(separator: int, buffer: Any) -> list[int]:
     >>> sizes_between(9, array("I", [1, 9, 9, 2, 3]))
     [1, 0, 2]
     """
-    written, sought = bytes(buffer), separator.to_bytes(_WIDTH, sys.byteorder)
-    places, place = [-_WIDTH], written.find(sought)
+    written = bytes(buffer)
+    sought = separator.to_bytes(_WIDTH, sys.byteorder)
+    places = [-_WIDTH]
+    place = written.find(sought)
     while place >= 0:
         if place % _WIDTH:  # it is made of the ends of two others
             place = written.find(sought, place + 1)

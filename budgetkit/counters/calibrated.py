@@ -206,7 +206,8 @@ def calibrate(
 def _weighted_median(pairs: Sequence[tuple[float, int, Hashable]]) -> float:
     """Return the slope that half of all tokens lie below."""
     ordered = sorted(pairs, key=lambda pair: pair[0])
-    half, passed = sum(weight for _, weight, _ in ordered) / 2, 0
+    half = sum(weight for _, weight, _ in ordered) / 2
+    passed = 0
     for slope, weight, _ in ordered:
         passed += weight
         if passed >= half:
@@ -274,7 +275,8 @@ def published(model: str) -> CalibratedCounter:
 def _counter(model: str, row: dict[str, str]) -> CalibratedCounter:
     recorded = f"{row['calls']} recorded calls of {row['projects']} public projects"
     source = f"{recorded if int(row['calls']) else row['source']}, read {row['date']}"
-    low, high = float(row["text_low"]), float(row["text_high"])
+    low = float(row["text_low"])
+    high = float(row["text_high"])
     return CalibratedCounter(
         model=model,
         counter=ExactCounter(row["counter"]),

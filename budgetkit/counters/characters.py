@@ -158,7 +158,8 @@ class CharacterCounter:
 
 def _exact_ratio(ratio: object) -> Fraction:
     above, slash, below = str(ratio).partition("/") if isinstance(ratio, str | Fraction) else (ratio, "", "")
-    top, bottom = exact_number(above), exact_number(below if slash else 1)
+    top = exact_number(above)
+    bottom = exact_number(below if slash else 1)
     exact = Fraction(top, bottom) if top is not None and bottom else Fraction(0)
     if not 0 < exact <= MOST_TOKENS:
         raise ValueError(f"a ratio of {brief(ratio)} units a token; a ratio is a number above 0; English has about 4")

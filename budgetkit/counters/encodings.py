@@ -212,7 +212,8 @@ def _ranks(**definition: Any) -> dict[bytes, int]:
     # Token and rank alternate. Whole columns at once take half the time of tiktoken's line by line. Ranks rise (a test
     # reads them all), so where the last is the number of its line none is left out, and none need be read.
     columns = _vocabulary(**definition).split()
-    tokens, ranks = columns[0::2], columns[1::2]
+    tokens = columns[0::2]
+    ranks = columns[1::2]
     rising = range(len(ranks)) if int(ranks[-1]) == len(ranks) - 1 else map(int, ranks)
     return dict(zip(map(a2b_base64, tokens), rising, strict=True))
 

@@ -83,7 +83,8 @@ class CountMemory:
         self, missing: Mapping[str | bytes, str], counting: Callable[[Sequence[str]], list[int]]
     ) -> dict[str | bytes, int]:
         """Recall what is old, count what is new, and remember both as young."""
-        young, old = self._young, self._old
+        young = self._young
+        old = self._old
         known = {key: size for key in missing if (size := young.get(key, old.get(key))) is not None} if old else {}
         new = {key: text for key, text in missing.items() if key not in known} if known else missing
         if new:
@@ -111,8 +112,10 @@ class CountMemory:
     def _remember_one(self, key: str | bytes, known: int) -> None:
         size = sys.getsizeof(key) + _ENTRY
         if self._young_bytes + size > self.limit // 2:
-            self._old, self._old_bytes = self._young, self._young_bytes
-            self._young, self._young_bytes = {}, 0
+            self._old = self._young
+            self._old_bytes = self._young_bytes
+            self._young = {}
+            self._young_bytes = 0
         self._young[key] = known
         self._young_bytes += size
 

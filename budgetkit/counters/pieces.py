@@ -69,7 +69,8 @@ def settled(written: str, text: str) -> int:
     >>> settled(words, "two words"), settled(words, "two words and mo"), settled(words, "words")
     (4, 10, 0)
     """
-    backwards, last = text[::-1], 0
+    backwards = text[::-1]
+    last = 0
     longest = max(run.match(backwards, skipped).end() for run in _runs(written) for skipped in range(_SLACK))  # type: ignore[union-attr]
     for piece in pattern(written).finditer(text):
         if piece.start() >= len(text) - longest - 1 or piece.end() > len(text) - _SLACK:

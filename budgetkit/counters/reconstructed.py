@@ -46,7 +46,9 @@ _PLAIN_WORD: Final = re.compile(r"([A-Z]?)([a-z]+)([,.?!:;]?)")
 _WORD_ENDS: Final = re.compile(r"(?<=[A-Za-z])(?=[0-9!-&(-/:-@\[-`{-~])")
 
 # What stands to the left of a chunk.
-_OTHER, _BLANK, _MESSAGE = 0, 1, 2
+_OTHER = 0
+_BLANK = 1
+_MESSAGE = 2
 
 # A text that meets many of ctok's rules; chunk by chunk it must count as ctok's public function does.
 _PROBE: Final = (

@@ -25,7 +25,9 @@ __all__ = ["LARGE", "first_seam", "is_seam", "last_seam", "next_seam", "parts", 
 
 #: A longer text is counted in parts, in code points.
 LARGE: Final = 65_536
-_SHORTEST, _LONGEST = 16_384, 65_536  # code points a part
+# code points a part
+_SHORTEST = 16_384
+_LONGEST = 65_536
 _LETTER = (  # Latin to Arabic, the scripts of India, Thai to Khmer, those of East Asia
     "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u01c4\u0386\u0388-\u038a\u038e-\u03a1\u03a3-\u03ce"
     "\u0400-\u0481\u048a-\u04ce\u0531-\u0556\u0561-\u0587\u05d0-\u05ea\u0621-\u063a\u0641-\u064a\u0671-\u06d3"
@@ -95,12 +97,14 @@ def last_seam(text: str, start: int, stop: int) -> int:
     >>> last_seam("three short words", 0, 11)
     5
     """
-    width, end = _WINDOW, stop
+    width = _WINDOW
+    end = stop
     while end > start:
         begin = max(start + 1, end - width)
         for place in reversed([found.start() for found in _SEAM.finditer(text, begin, end)]):
             return place
-        end, width = begin if begin > start + 1 else start, width * 4
+        end = begin if begin > start + 1 else start
+        width = width * 4
     return start
 
 

@@ -76,7 +76,8 @@ def _pool() -> ThreadPoolExecutor:
 def _forget() -> None:
     """Start anew in a forked process, where the threads of its parent do not run."""
     global _threads, _making
-    _threads, _making = None, threading.Lock()
+    _threads = None
+    _making = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):

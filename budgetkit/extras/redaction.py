@@ -188,7 +188,8 @@ class _Redaction:
         if not isinstance(call, Mapping):
             return None
         redacted: dict[str, Any] = {}
-        name, arguments = call.get("name"), call.get("arguments")
+        name = call.get("name")
+        arguments = call.get("arguments")
         if name is not None:
             redacted["name"] = self.filler.name(name) if isinstance(name, str) else self.value(name)
         if arguments is not None:

@@ -101,7 +101,8 @@ def spellings(name: str) -> Iterator[str]:
     'claude-sonnet-4-6'
     """
     asked = bare(name)
-    made, is_bedrock = _TAG.sub("", asked), _BEDROCK.match(asked)
+    made = _TAG.sub("", asked)
+    is_bedrock = _BEDROCK.match(asked)
     if is_bedrock:
         made = _COPY.sub("", made[is_bedrock.end() :])
     apart = re.sub(r"^([a-z]+)(?=\d)", r"\1-", made.replace(":", "-"))
@@ -150,7 +151,8 @@ def nearest_names(name: str, names: Iterable[str], most: int = 4) -> list[str]:
     ['claude-opus-5', 'claude-haiku-4-5']
     """
     name = name[:200]  # what is longer is like none, and takes long to compare
-    asked, known = plain(name), {each: plain(each) for each in names}
+    asked = plain(name)
+    known = {each: plain(each) for each in names}
     first = sorted((each for each, own in known.items() if asked and asked in own), key=lambda each: len(known[each]))
     like = get_close_matches(bare(name), known, most, 0.3) if len(first) < most else []
     same = [each for each in known if SequenceMatcher(None, asked, known[each]).find_longest_match().size >= 4]

@@ -91,7 +91,8 @@ class RequestBatch:
         return columns
 
     def _by_items(self, budget: Budget) -> Columns:
-        stacks, whole = self._stacks, with_undeclared(budget, self.demands, [self.demand.attrs.get("roles")])
+        stacks = self._stacks
+        whole = with_undeclared(budget, self.demands, [self.demand.attrs.get("roles")])
         nothing = np.zeros(len(self.demand), dtype=np.int64)
         demands = {section: self.demands.get(section, nothing).astype(np.int64) for section in whole.sections}
         columns: Columns = {}

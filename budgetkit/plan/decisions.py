@@ -105,7 +105,8 @@ class Decisions:
     @property
     def items(self) -> list[Item]:
         """The items that stay, whole or cut, in their order."""
-        whole, stays = self.columns.items, self.reasons == FITS
+        whole = self.columns.items
+        stays = self.reasons == FITS
         stays[list(self.cuts)] = True
         places = np.flatnonzero(stays).tolist()
         return [self.cuts.get(i, whole[i]) for i in places] if self.cuts else [whole[i] for i in places]

@@ -186,7 +186,8 @@ def _low_target(case: _Case) -> Iterator[tuple[str, str]]:
 
 def _fixed(case: _Case) -> int:
     """Return what the sections that nobody prunes hold at least: what they ask for, else their floors."""
-    budget, rest = case.budget, [s for s in case.budget.sections if s != case.budget.remainder]
+    budget = case.budget
+    rest = [s for s in case.budget.sections if s != case.budget.remainder]
     if not len(case.demand):
         return sum(budget.floors[s] for s in rest)
     required = {a.section for a in budget.allocations if a.required}
@@ -204,7 +205,8 @@ def _thrash(case: _Case) -> Iterator[tuple[str, str]]:
 
 
 def _order(case: _Case) -> Iterator[tuple[str, str]]:
-    sections, remainder = list(case.budget.sections), case.budget.remainder
+    sections = list(case.budget.sections)
+    remainder = case.budget.remainder
     if remainder is None or len(case.demand) < 3:
         return
     for section in sections[: sections.index(remainder)]:

@@ -129,7 +129,8 @@ class Items:
         self, sections: tuple[str, ...], keep: Keep, importance: tuple[int, ...], with_scores: bool
     ) -> Units:
         if len(sections) == 1:
-            section_items, tokens = self._own.get(sections[0], []), self._tokens.get(sections[0], [])
+            section_items = self._own.get(sections[0], [])
+            tokens = self._tokens.get(sections[0], [])
         else:
             section_items = [item for item in self.items if item.section in sections]
             tokens = [item.tokens for item in section_items]

@@ -82,9 +82,14 @@ class _Left:
     """
 
     def __init__(self, budget: Budget, demand: Mapping[str, Any], floor_of: Any, least: Any, most: Any) -> None:
-        self.caps, self.demand, self.least, self.most = budget.caps, demand, least, most
-        pool, lines = budget.pool, budget.walked
-        self.shares_pool, self.together = pool != "open", pool == "together"
+        self.caps = budget.caps
+        self.demand = demand
+        self.least = least
+        self.most = most
+        pool = budget.pool
+        lines = budget.walked
+        self.shares_pool = pool != "open"
+        self.together = pool == "together"
         self.room: Any = budget.window - budget.reserved
         self.pool: Any = max(0, budget.unclaimed)
         self.promised: dict[str, Any] = {
@@ -142,7 +147,8 @@ def by_weight(room: Any, weight: int, others: Sequence[tuple[int, Any]]) -> Any:
     >>> by_weight(100, 1, [(1, 10)]), by_weight(100, 1, [(1, 100)])
     (90, 50)
     """
-    left, parts = room, weight + sum(share_weight for share_weight, _ in others)
+    left = room
+    parts = weight + sum(share_weight for share_weight, _ in others)
     for _ in others:  # whoever wants less than its part takes that, which raises the level for the rest
         satisfied = [1 * (wanted * parts <= share_weight * left) for share_weight, wanted in others]
         left = room - sum(wanted * yes for (_, wanted), yes in zip(others, satisfied, strict=True))

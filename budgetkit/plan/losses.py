@@ -66,7 +66,8 @@ def _of_numbers(allocation: Allocation, grant: Grant, cap: int | None, full: int
 
 def _of_items(allocation: Allocation, grant: Grant, decisions: Decisions) -> Iterator[Loss]:
     rows = decisions.columns.rows(allocation.section)
-    reasons, lost = decisions.reasons[rows], decisions.columns.tokens[rows] - decisions.kept[rows]
+    reasons = decisions.reasons[rows]
+    lost = decisions.columns.tokens[rows] - decisions.kept[rows]
     is_cut = np.isin(rows, list(decisions.cuts))
     for reason in np.unique(reasons[reasons != 0]).tolist():
         mine = reasons == reason
@@ -76,7 +77,8 @@ def _of_items(allocation: Allocation, grant: Grant, decisions: Decisions) -> Ite
 
 def sentence(loss: Loss, budget: Budget, grants: Iterable[Grant]) -> str:
     """Say what is lost, why, and what would mend it."""
-    allocation, cap = loss.allocation, budget.caps[loss.allocation.section]
+    allocation = loss.allocation
+    cap = budget.caps[loss.allocation.section]
     rules = {OVER_CAP: allocation.overflow, WINDOW_FULL: allocation.when_full, POOL_FULL: allocation.when_full}
     if loss.reason == OVER_CAP and cap == 0:
         why = f"it is switched off by its cap of 0; give it a cap of {loss.demand:,}"

@@ -40,7 +40,8 @@ def remainder(
         raise ValueError(
             f"this budget names no remainder; its sections are {quoted(budget.sections)}; pass remainder=... to Budget"
         )
-    held_tokens, floors = budget.held, budget.floors
+    held_tokens = budget.held
+    floors = budget.floors
     sections = [allocation.section for allocation in budget.asked]
     place = sections.index(remainder_section)
     room: Any = budget.window - budget.reserved + held_tokens.get(remainder_section, 0)

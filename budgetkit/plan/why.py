@@ -157,7 +157,9 @@ def _of_item(plan: Plan, row: int, replan: Replan) -> Why:
 
 def _limits(plan: Plan, section: str) -> Iterator[str]:
     """Say what a section asked for, which limit held, and who took the room before it."""
-    budget, grant, name = plan.budget, plan[section], one_line(section)
+    budget = plan.budget
+    grant = plan[section]
+    name = one_line(section)
     yield f"{name} asked for {grant.demand:,} tokens and got {grant.granted:,} of a limit of {grant.limit:,}."
     cap = budget.caps[section]
     if cap is not None and cap <= grant.limit:
@@ -185,7 +187,10 @@ class _Lost:
     """What was lost, and the single changes that may keep it."""
 
     def __init__(self, plan: Plan, section: str, replan: Replan, what: Any, keeps: Callable[[Plan], bool]) -> None:
-        self.plan, self.section, self.what, self.keeps = plan, section, what, keeps
+        self.plan = plan
+        self.section = section
+        self.what = what
+        self.keeps = keeps
         self._replan = replan
         needs = {grant.section: grant.demand for grant in plan.grants}
         self._settled = max(settled_window(plan.budget, needs), plan.budget.window)

@@ -143,7 +143,8 @@ def _check_switch(what: str, value: object) -> None:
 
 
 def _allocation(section: str, rule: Mapping[str, Any], drops: bool, enabled: bool) -> Allocation:
-    priority, shown = rule.get("priority", "medium"), rule.get("enabled", True)
+    priority = rule.get("priority", "medium")
+    shown = rule.get("enabled", True)
     check_choice(f"priority of {brief(section)}", priority, tuple(PRIORITIES))
     _check_switch(f"enabled of section {brief(section)}", shown)
     keep = _TABLE["keeps"].get(section)

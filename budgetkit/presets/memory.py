@@ -141,7 +141,8 @@ def memory_engine(
     >>> bk.allocate(memory_engine(128_000), {"messages": 3})["memory"].limit
     117501
     """
-    output, safety = amount_of("output", output), amount_of("safety", safety)
+    output = amount_of("output", output)
+    safety = amount_of("safety", safety)
     return Budget(
         reserves=[Reserve("output", output, serves="output"), Reserve("safety", safety)],
         deficit="clamp",

@@ -83,7 +83,8 @@ def _rule(row: Mapping[str, Any]) -> Allocation:
     if unknown or not {"source", "max_tokens"} <= set(row):
         hint = "it has a source and max_tokens, and may have priority and overflow_strategy; write these"
         raise ValueError(f"an allocation is {brief(row)}; {hint}")
-    source, strategy = row["source"], row.get("overflow_strategy", "truncate")
+    source = row["source"]
+    strategy = row.get("overflow_strategy", "truncate")
     check_choice("source", source, tuple(SECTIONS))
     check_choice(f"overflow_strategy of {source}", strategy, STRATEGIES)
     return Allocation(

@@ -158,7 +158,8 @@ def _differences(ours: Budget, theirs: Budget) -> Iterator[str]:
     for what in fields(Budget):
         if what.compare and what.name not in _OURS:
             yield from _differing(what.name, getattr(ours, what.name), getattr(theirs, what.name))
-    here, there = _lines(ours), _lines(theirs)
+    here = _lines(ours)
+    there = _lines(theirs)
     for name in here | there:
         if name in here and name in there:
             for what in fields(here[name]):

@@ -98,7 +98,8 @@ def retain(
     >>> kept.tokens, kept.gone
     ([5, 12, 6], [2, 2, -1])
     """
-    history, rows = History(slots), []
+    history = History(slots)
+    rows = []
     written: list[tuple[int, int, int, tuple[int, ...]]] = []
     for request, visit in enumerate(visits):
         history.begin(request)

@@ -74,7 +74,8 @@ class History:
         self.tokens = self.messages = 0
         self.size = [0] * count
         self.state = [WAITING] * count
-        self.shrunk, self.gone = [NEVER] * count, [NEVER] * count
+        self.shrunk = [NEVER] * count
+        self.gone = [NEVER] * count
         self.members: dict[int, list[int]] = {}  # of each unit still in the history
         self.summaries: dict[int, int] = {}  # slot -> the last turn that the summary standing there covers
         self.in_turn: dict[int, int] = {}  # messages of each turn
@@ -85,7 +86,8 @@ class History:
         self.whole_results: set[int] = set()
         self.whole_tokens = 0  # what the whole results hold together
         self.closed: set[int] = set()
-        self._small, self._large = [0] * ((count >> 6) + 1), [0] * ((count >> 12) + 1)
+        self._small = [0] * ((count >> 6) + 1)
+        self._large = [0] * ((count >> 12) + 1)
         self.dropped_summaries: list[tuple[int, int]] = []  # the request, and the slot where the summary stood
         self._looked_at = 0  # below here, messages of other sections were looked for
         self._outside: list[int] = []  # those that were found, of the role that a request begins with
@@ -111,7 +113,9 @@ class History:
     def enter(self, slot: int) -> None:
         """Let a message in; what it belongs to may have left already, and then it leaves at once."""
         slots = self.slots
-        unit, turn, importance = slots.unit[slot], slots.turn[slot], slots.importance[slot]
+        unit = slots.unit[slot]
+        turn = slots.turn[slot]
+        importance = slots.importance[slot]
         self.resize(slot, slots.tokens[slot])
         self.state[slot] = WHOLE
         self.messages += 1
@@ -161,7 +165,8 @@ class History:
 
     def before(self, slot: int) -> int:
         """Return the tokens in all slots below one."""
-        small, large = slot >> 6, slot >> 12
+        small = slot >> 6
+        large = slot >> 12
         return sum(self._large[:large]) + sum(self._small[large << 6 : small]) + sum(self.size[small << 6 : slot])
 
     def next_unit(self, by_importance: bool = False) -> int | None:
@@ -179,7 +184,8 @@ class History:
 
     def oldest_message(self) -> tuple[int | None, int]:
         """Return the oldest unit that is no summary, and the tokens of the summaries before it."""
-        aside, tokens = [], 0
+        aside = []
+        tokens = 0
         while (unit := self.next_unit()) is not None and unit in self.summaries:
             aside.append(heappop(self.oldest))
             tokens += self.size[unit]

@@ -25,7 +25,8 @@ Floats = npt.NDArray[np.float64]
 _WORD: Final = regex.compile(
     r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]|[\p{L}\p{M}\p{N}_]+", regex.V1
 )
-_K, _B = 1.5, 0.75
+_K = 1.5
+_B = 0.75
 
 
 def words_of(text: str) -> list[str]:
@@ -74,7 +75,8 @@ class Index:
         for word in set(words_of(question)) & self._found.keys():
             places, times = self._found[word]
             known = bisect_left(places, first)
-            at, often = np.array(places[:known]), np.array(times[:known])
+            at = np.array(places[:known])
+            often = np.array(times[:known])
             rare = np.log(1 + (first - known + 0.5) / (known + 0.5))
             total[at] += rare * often * (_K + 1) / (often + long[at])
         return total

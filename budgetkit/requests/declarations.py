@@ -22,7 +22,8 @@ from budgetkit.requests.charges import Charge
 from budgetkit.requests.request import as_object
 from budgetkit.requests.tools import Schema, function_name, parameters_of, properties_of, unwrapped
 
-_AROUND, _OWN_MESSAGE = 5, 4
+_AROUND = 5
+_OWN_MESSAGE = 4
 _DEEPEST = 40  # objects nested deeper than this are declared as "any"; nobody writes them, somebody may send them
 
 
@@ -104,7 +105,8 @@ def json_charge(tools: Sequence[Schema]) -> Charge:
 def _declared(tool: Schema) -> Iterator[str]:
     if description := unwrapped(tool).get("description"):
         yield f"// {description}"
-    name, parameters = function_name(tool), parameters_of(tool)
+    name = function_name(tool)
+    parameters = parameters_of(tool)
     takes = "\n".join(["_: {", *_members(parameters, 0), "}"]) if properties_of(parameters) else ""
     yield f"type {name} = ({takes}) => any;"
     yield ""
@@ -136,7 +138,8 @@ def _named_type(kind: str, schema: Schema, depth: int) -> str:
     if kind == "array":
         brackets = 0
         while schema.get("type") == "array" and brackets < _DEEPEST:
-            schema, brackets = as_object(schema.get("items")), brackets + 1
+            schema = as_object(schema.get("items"))
+            brackets = brackets + 1
         return _type(schema, depth) + "[]" * max(1, brackets)
     if kind == "object" and properties_of(schema):
         return "\n".join(["{", *_members(schema, depth + 1), "}"])

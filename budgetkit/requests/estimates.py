@@ -119,7 +119,8 @@ class EstimatedRules:
             texts = (*texts, *_thoughts(message, request.shape))
             yield Charge("message", message.role, texts, fixed, message=index)
             for call in message.tool_calls:
-                texts, fixed = (call.name, self._data(call.arguments)), self.estimate.constants["call"]
+                texts = (call.name, self._data(call.arguments))
+                fixed = self.estimate.constants["call"]
                 yield Charge("message", f"call {call.name}", texts, fixed, message=index)
 
     def _data(self, text: str) -> str:

@@ -78,12 +78,15 @@ def patch_tokens(width: int, height: int, cap: int | None = 1536, multiplier: fl
     >>> [patch_tokens(4032, 3024, cap, 1.2) for cap in (None, 2_500, 10_000)]
     [14364, 2942, 11868]
     """
-    columns, rows = ceil(width / 32), ceil(height / 32)
+    columns = ceil(width / 32)
+    rows = ceil(height / 32)
     if cap is not None and columns * rows > cap:
         shrink = sqrt(cap * 32 * 32 / (width * height))
-        wide, high = width * shrink / 32, height * shrink / 32
+        wide = width * shrink / 32
+        high = height * shrink / 32
         shrink *= min(floor(wide) / wide, floor(high) / high)
-        columns, rows = ceil(round(width * shrink / 32, 6)), ceil(round(height * shrink / 32, 6))
+        columns = ceil(round(width * shrink / 32, 6))
+        rows = ceil(round(height * shrink / 32, 6))
     return ceil(columns * rows * float(multiplier))  # the provider rounds floats: 300 patches at 1.62 are 487
 
 
@@ -152,7 +155,9 @@ def sized(image: Image) -> tuple[int, int] | None:
 
 
 _LOOKED_AT = 1_000_000  # characters: a camera's JPEG may hold a preview before it states its size
-_PNG, _GIF, _JPEG = b"\x89PNG\r\n\x1a\n", (b"GIF87a", b"GIF89a"), b"\xff\xd8"
+_PNG = b"\x89PNG\r\n\x1a\n"
+_GIF = (b"GIF87a", b"GIF89a")
+_JPEG = b"\xff\xd8"
 _FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # the JPEG segments that state a size
 _BARE = {0x01, 0xFF, *range(0xD0, 0xD9)}  # the JPEG markers that have no length
 

@@ -9,7 +9,8 @@ class LocatedMessage:
     """Hold a message together with its line in the file, for error messages."""
 
     def __init__(self, line: int, value: Any) -> None:
-        self.line, self.value = line, value
+        self.line = line
+        self.value = value
 
 
 def placed(record: Any) -> tuple[int | None, Any]:

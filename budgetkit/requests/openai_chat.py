@@ -74,7 +74,8 @@ def _spoken(message: Message, index: int, request: Request, family: OpenAIFamily
     elif message.role == "assistant":
         fixed += family.per_answer
         if request.schema and message.text:
-            fixed, texts = fixed + 2, [*texts, str(request.schema.get("name") or "")]
+            fixed = fixed + 2
+            texts = [*texts, str(request.schema.get("name") or "")]
     return Charge("message", message.role, tuple(texts), fixed, message=index)
 
 
@@ -118,7 +119,9 @@ def _blocks(request: Request, family: OpenAIFamily) -> Iterator[Charge]:
     if tools:
         block = f"{before}# Tools\n\n## functions\n\n{namespace(tools, family.plain_unions)}"
         yield from tool_charges(tools, family, block, fixed + family.tools, without)
-        before, fixed, without = f"{block}\n\n", 0, (block,)
+        before = f"{block}\n\n"
+        fixed = 0
+        without = (block,)
     if request.schema:
         name = str(request.schema.get("name") or "")
         yield Charge("answer schema", name, (before + schema_block(request.schema),), fixed, without)

@@ -46,7 +46,8 @@ def namespace(tools: Sequence[Schema], plain: bool = False) -> str:
 
 def written_function(tool: Schema, plain: bool = False) -> str:
     """Write one function: its description as comment lines, its type, a blank line."""
-    function, parameters = unwrapped(tool), parameters_of(tool)
+    function = unwrapped(tool)
+    parameters = parameters_of(tool)
     root = _Root(parameters, plain)
     schema = root.resolved(parameters)
     takes = "_: " + "\n".join([*_comments(schema), root.object(schema, 0)])
@@ -130,7 +131,8 @@ class _Root:
     def array(self, schema: Schema, depth: int) -> str:
         """Write an array as ``T[]``; items with comments stand on lines of their own."""
         items = self.resolved(as_object(schema.get("items")))
-        typed, comments = self.type(items, depth + 1), [*_comments(items)]
+        typed = self.type(items, depth + 1)
+        comments = [*_comments(items)]
         if comments or "\n" in typed:
             return "\n".join(["Array<", *comments, typed, ">"])
         return f"{typed}[]"

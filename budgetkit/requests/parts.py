@@ -108,7 +108,8 @@ def _is_content(output: Any) -> bool:
 def _content_part(part: Raw) -> dict[str, Any]:
     if isinstance(wrapped := part.get("message_content"), Mapping):  # OpenInference wraps each part
         return _content_part(wrapped)
-    kind, mime = part.get("type", part.get("content_type")), found(part, table("paths")["mime"])
+    kind = part.get("type", part.get("content_type"))
+    mime = found(part, table("paths")["mime"])
     picture = kind in table("marks")["image"] or part.get("modality") == "image" or str(mime).startswith("image/")
     if picture or (not kind and isinstance(part.get("image"), Mapping | str)):
         return {**part, "type": kind} if kind in ("image_url", "input_image") else _image_part(part)

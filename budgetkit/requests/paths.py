@@ -98,7 +98,8 @@ def nested(attributes: Any) -> Any:
     """
     root: dict[str, Any] = {}
     for key, value in _pairs(attributes):
-        at, steps = root, key.split(".", _DEEPEST_KEY)
+        at = root
+        steps = key.split(".", _DEEPEST_KEY)
         for step in steps[:-1]:
             below = at.setdefault(step, {})
             if not isinstance(below, dict):

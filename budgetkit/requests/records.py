@@ -34,7 +34,9 @@ def read_records(
     records: Iterable[Any], row: Format | None = None, model: Any = None, read: Records | None = None
 ) -> Records:
     """Read records in order and add them to those read before; records in OpenAI's own form stay as they are."""
-    read, skipped, last = Records() if read is None else read, 0, row
+    read = Records() if read is None else read
+    skipped = 0
+    last = row
     for record in records:
         line, raw = placed(record)
         spelling = _spelling(raw, last) or (_NEW_ITEM if row is not None and row.items and _is_roleless(raw) else None)
@@ -43,7 +45,8 @@ def read_records(
             if not _joins(read.messages, message, is_piece=spelling is not None and is_item(raw)):
                 read.messages.append(located(line, message))
         if spelling is not None:
-            last, skipped = spelling, skipped + (not made)
+            last = spelling
+            skipped = skipped + (not made)
             read.formats += [spelling.name] if spelling.name else []
         if made and found(made[-1], "role") == "assistant" and (told := _usage(raw, len(read.messages) - 1, model)):
             read.usage.append(told)
@@ -99,7 +102,9 @@ def _is_plain(raw: Raw) -> bool:
 
 def _is_odd(raw: Raw) -> bool:
     """Say whether a message has something that OpenAI's form does not have."""
-    role, content, calls = raw.get("role"), raw.get("content"), raw.get("tool_calls")
+    role = raw.get("role")
+    content = raw.get("content")
+    calls = raw.get("tool_calls")
     if not isinstance(role, str):
         return False
     parts = [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
@@ -186,7 +191,8 @@ def _step(role: Any, step: list[Sorted]) -> list[dict[str, Any]]:
 
 
 def _result(raw: Raw, row: Format, role: str, parts: list[Sorted]) -> dict[str, Any]:
-    id, name = found(raw, row.result), found(raw, "name|message.author.name|tool_call_metadata.function_name")
+    id = found(raw, row.result)
+    name = found(raw, "name|message.author.name|tool_call_metadata.function_name")
     content = content_of([value for kind, value in parts if kind == "text"])
     named = filled(name=name if isinstance(name, str) else "")
     return {"role": role, "tool_call_id": "" if id is None else str(id), **named, "content": content}

@@ -194,7 +194,8 @@ def shape_of(kind: type, make: Callable[..., Any] | None = None, **overrides: An
 
     `given` is the type of a field by its name, where it is not what the dataclass says; None is a field no file has.
     """
-    hints, types = get_type_hints(kind), _types()
+    hints = get_type_hints(kind)
+    types = _types()
     init = [f for f in fields(kind) if f.init and overrides.get(f.name, f) is not None]
     keys = {f.name: overrides.get(f.name, types.get(hints[f.name], hints[f.name])) for f in init}
     optional = {f.name for f in init if f.default is not MISSING or f.default_factory is not MISSING}
@@ -270,7 +271,8 @@ def _told(problem: ValidationError) -> str:
     for part in first["loc"]:
         tag = isinstance(part, str) and part.startswith("(")
         where += f"[{part}]" if isinstance(part, int) else "" if tag else f".{one_line(part)}"
-    where, context = where.lstrip("."), first.get("ctx", {})
+    where = where.lstrip(".")
+    context = first.get("ctx", {})
     if "error" in context:
         return f"{where}: {context['error']}" if len(first["loc"]) > 1 else str(context["error"])
     if first["type"] == "literal_error":

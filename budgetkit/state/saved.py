@@ -30,7 +30,8 @@ VERSION = 1
 def plan_parts(plan: Plan, texts: bool) -> dict[str, Any]:
     """Return what is saved of a plan."""
     decisions = plan.decisions
-    whole, cut = decisions.columns.items, [decisions.cuts[i] for i in sorted(decisions.cuts)]
+    whole = decisions.columns.items
+    cut = [decisions.cuts[i] for i in sorted(decisions.cuts)]
     parts: dict[str, Any] = {
         "budget": changed(plan.budget),
         "grants": changed(plan.grants),
@@ -127,7 +128,8 @@ def with_roles(items: list[Item], roles: Mapping[str, Any] | None) -> list[Item]
     """Give items the tables that they were made with."""
     if roles is None:
         return items
-    tables, places = roles["tables"], roles["items"]
+    tables = roles["tables"]
+    places = roles["items"]
     if len(places) != len(items) or any(place is not None and not 0 <= place < len(tables) for place in places):
         raise ValueError(
             f"roles have {len(tables)} tables and {len(places)} items; the plan has {len(items)} items, each with the "

@@ -110,7 +110,8 @@ def _near(texts: Sequence[str], at_least: float) -> Iterator[list[int]]:
         # The pieces that most texts hold are taken as shared, as long as enough must be shared beside them.
         least = share * 2 * sizes[place] / (1 + apart) - length
         common = np.searchsorted(np.cumsum(times[order]), 0.5 * least)
-        taken, rare = int(times[order[:common]].sum()), order[common:]
+        taken = int(times[order[:common]].sum())
+        rare = order[common:]
         many = spread[own[rare]]
         at = np.repeat(starts[own[rare]] - np.cumsum(many) + many, many) + np.arange(many.sum())
         shared = np.bincount(holders[at], np.repeat(times[rare], many), len(texts))[:place]

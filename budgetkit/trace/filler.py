@@ -78,8 +78,10 @@ class Filler:
         if word in _STAYS or _is_escape(word):
             return word
         if (known := self.names.get((before, word))) is None:
-            contexts, used = (before,) if before else _BEFORE_NAMES, self.used[before]
-            wanted, like = self._counts(word, contexts), alike(word)
+            contexts = (before,) if before else _BEFORE_NAMES
+            used = self.used[before]
+            wanted = self._counts(word, contexts)
+            like = alike(word)
             kind = before, like, word[0] == "\\", *wanted
             if (free := self.free.get(kind)) is None:
                 near = islice(_variants(like), _TRIED)
@@ -113,7 +115,8 @@ class Filler:
 
     def _mended(self, made: list[str], text: str) -> str:
         """Change one word of filler so that the whole counts like the text, in all three ways or as it stands."""
-        sizes, whole = self._sizes(text), "".join(made)
+        sizes = self._sizes(text)
+        whole = "".join(made)
         if text.count("\n") > 1 and not _is_json(text):  # in each line by itself, which is quicker in long texts
             lines = [self.text(f"\n{line}") for line in text.split("\n")]
             if all(line[:1] == "\n" for line in lines) and self._sizes(apart := "".join(lines)[1:]) == sizes:
@@ -143,7 +146,8 @@ class Filler:
 
 def _replaced(text: str, replace: Callable[[str, str], str], is_json: bool) -> list[str]:
     """List the pieces of a text with each word replaced; `replace` gets the word and the characters before it."""
-    made, end = [], 0
+    made = []
+    end = 0
     for found in (_JSON_PIECE if is_json else _WORD).finditer(text):
         before = text[max(0, found.start() - 2) : found.start()]
         if len(before) == 2 and before[0] == "\\":

@@ -66,7 +66,8 @@ def values(stream: BinaryIO, name: str, progress: Progress | None = None) -> Ite
     >>> list(values(BytesIO(b'{"role": "user"}\n\n[1]\n'), "toy.jsonl"))
     [(1, {'role': 'user'}), (3, [1])]
     """
-    first, blank = True, 0
+    first = True
+    blank = 0
     lines = iter(lambda: stream.readline(LONGEST_LINE + 1), b"")
     for number, line in enumerate(_reported(lines, stream, progress), start=1):
         line = _refuse_long(line, name, number).removeprefix(_BYTE_ORDER_MARK if number == 1 else b"")
@@ -109,7 +110,9 @@ def _reported(lines: Iterator[bytes], stream: BinaryIO, progress: Progress | Non
         yield from lines
         return
     here = stream.tell()
-    total, read, told = stream.seek(0, os.SEEK_END), 0, 0
+    total = stream.seek(0, os.SEEK_END)
+    read = 0
+    told = 0
     stream.seek(here)
     for line in lines:
         yield line

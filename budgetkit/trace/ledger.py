@@ -109,7 +109,8 @@ class Ledger:
             One row a turn (index ``turn``), one int64 column a section, in tokens.
         """
         starts, sents = (np.array([getattr(turn, edge) for turn in turns]) for edge in ("start", "sent"))
-        left, lasting = _running(self.past), _running(self.present)
+        left = _running(self.past)
+        lasting = _running(self.present)
         extras = [(row, item) for row, turn in enumerate(turns) for item in (*self.schemas, *self._found(turn))]
         columns = dict.fromkeys([*sections, *left, *lasting, *(item.section for _, item in extras)])
         table = {section: np.zeros(len(turns), dtype=np.int64) for section in columns}

@@ -159,7 +159,8 @@ def list_traces(source: Source, columns: Mapping[str, str] | None = None) -> pd.
     rows: list[tuple[str, str, str, int, int]] = []
     for id, value, _ in _named(source, None, columns):
         said = value["messages"] if isinstance(value["messages"], list) else []
-        name, known = str(id if value.get("id") is None else value["id"]), str(value.get("format") or "openai-chat")
+        name = str(id if value.get("id") is None else value["id"])
+        known = str(value.get("format") or "openai-chat")
         rows.append((name, _title(value), label(known), len(said), sum(map(_length, said))))
     return pd.DataFrame(rows, columns=["id", "title", "format", "messages", "characters"])
 
@@ -240,7 +241,8 @@ def _opened(source: Source) -> Any:
         return nullcontext(source)
     if isinstance(source, str) and source in shipped_traces():
         return data_path(f"traces/{source}.jsonl").open("rb")
-    path, shipped = Path(source).expanduser(), ", ".join(shipped_traces())
+    path = Path(source).expanduser()
+    shipped = ", ".join(shipped_traces())
     if path.is_file():
         return path.open("rb")
     if len(path.parts) == 1 and not path.suffix:

@@ -66,7 +66,8 @@ def _is_reading(row: Any, messages: int) -> bool:
     """Say whether a usage record gives a prompt's size, for a message of this conversation or for one that was left."""
     if not isinstance(row, Mapping):
         return False
-    index, context = row.get("message_index"), row.get("context_tokens")
+    index = row.get("message_index")
+    context = row.get("context_tokens")
     is_placed = index is None or (type(index) is int and 0 <= index < messages)
     return is_placed and type(context) is int and 0 <= context < _MOST
 

@@ -289,12 +289,15 @@ def _weight(array: Any, pa: Any) -> tuple[int, int]:
     """Return how many values an arrow array becomes in Python, and how many bytes of text."""
     from pyarrow import compute  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-    kinds, kind, length = pa.types, array.type, len(array)
+    kinds = pa.types
+    kind = array.type
+    length = len(array)
     if kinds.is_struct(kind):
         inside = [_weight(field, pa) for field in array.flatten()]
         return length + sum(values for values, _ in inside), sum(size for _, size in inside)
     if kinds.is_map(kind):
-        first, last = array.offsets[0].as_py(), array.offsets[-1].as_py()
+        first = array.offsets[0].as_py()
+        last = array.offsets[-1].as_py()
         inside = [_weight(part.slice(first, last - first), pa) for part in (array.keys, array.items)]
         return length + sum(values for values, _ in inside), sum(size for _, size in inside)
     if kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind):

@@ -45,7 +45,8 @@ def read(text: str, name: str) -> list[Numbered] | None:
     if (copied := _copied_from_copilot(text)) is not None:
         return [(1, copied)]
 
-    speaker, heading = _SPEAKER.search(text), _HEADING.search(text)
+    speaker = _SPEAKER.search(text)
+    heading = _HEADING.search(text)
     if heading is not None and (speaker is None or heading.start() <= speaker.start()):
         conversation = _said(text, _HEADING, "transcript")
         roles = {message["role"] for message in conversation["messages"]}

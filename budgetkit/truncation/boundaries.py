@@ -23,7 +23,10 @@ _CLUSTER = regex.compile(r"\X")
 # Where two clusters meet for certain, told by the two characters that do. Before a character of the scripts named
 # here a cluster ends whatever stands before it; one of another may belong to a letter before, by a joiner between.
 _FREE = r"\x20-\x7e\p{Latin}\p{Greek}\p{Cyrillic}\p{Han}\p{Hiragana}\p{Katakana}\p{Arabic}\p{Hebrew}\p{Thai}"
-_OPENS, _JOINS, _FLAG, _JAMO = r"\p{GCB=Prepend}", r"\p{GCB=Extend}\p{GCB=ZWJ}", r"\p{GCB=RI}", r"\p{GCB=L}"
+_OPENS = r"\p{GCB=Prepend}"
+_JOINS = r"\p{GCB=Extend}\p{GCB=ZWJ}"
+_FLAG = r"\p{GCB=RI}"
+_JAMO = r"\p{GCB=L}"
 _CERTAIN = (
     rf"(?<=[^{_OPENS}{_JOINS}])(?=\p{{GCB=Other}})",
     rf"(?<=[^{_OPENS}])(?=[{_FREE}])(?=\p{{GCB=Other}})",
@@ -139,7 +142,8 @@ class Boundaries:
         while chunk > 0:
             chunk -= 1
             if chunk not in self._ends:
-                begin, end = max(0, chunk * _CHUNK - _LOOK_BACK), (chunk + 1) * _CHUNK
+                begin = max(0, chunk * _CHUNK - _LOOK_BACK)
+                end = (chunk + 1) * _CHUNK
                 match = _SENTENCE_END.search(self.text, begin, end)
                 self._ends[chunk] = match.end() if match else 0
             if self._ends[chunk]:
@@ -148,7 +152,8 @@ class Boundaries:
 
     def _sentence_start(self, place: int) -> int:
         """Return the first begin of a sentence from a place on, or the text's end."""
-        at, end = max(0, place - _LOOK_BACK), 0
+        at = max(0, place - _LOOK_BACK)
+        end = 0
         while at < len(self.text) and end < place:
             at = end = self._gap(at)
         return end if end >= place else len(self.text)

@@ -95,7 +95,8 @@ def truncate(
     measure = measured(text, count)
     if measure.fits(limit, keep != "tail", keep != "head"):
         return text
-    marker, boundaries = MARKERS[keep] if marker is None else marker, Boundaries(text)
+    marker = MARKERS[keep] if marker is None else marker
+    boundaries = Boundaries(text)
     if not marker_inside:
         return _Cut(measure, boundaries, limit, keep, by, "").longest + marker
     if marker_at == "end" and keep != "head":
@@ -174,7 +175,9 @@ class _Cut(NamedTuple):
         tokens over or under the limit are worth in characters. Steps on the same side double, so that a bad aim
         costs a logarithm. Sizes that come to the same cut are never counted twice.
         """
-        rate, stride, last = self.measure.rate, 1, True
+        rate = self.measure.rate
+        stride = 1
+        last = True
         edges = {True: self._edges(fits), False: None}
         while over - fits > 1:
             step = max(1, round((spare if not excess or spare <= excess else excess) * rate)) * stride
@@ -191,7 +194,8 @@ class _Cut(NamedTuple):
                 spare, excess = (self.limit - cost, excess) if inside else (spare, cost - self.limit)
             edges[inside] = here
             fits, over = (place, over) if inside else (fits, place)
-            stride, last = (stride * 2 if inside == last else 1), inside
+            stride = stride * 2 if inside == last else 1
+            last = inside
         return fits
 
 

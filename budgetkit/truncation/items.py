@@ -88,7 +88,8 @@ def cutter(
             return None
         text, cost, count_so_far = holder
         by: By = "line" if allocation.granularity == "line" else "token"
-        keep, marker = _STAYS[allocation.keep], markers[allocation.keep]
+        keep = _STAYS[allocation.keep]
+        marker = markers[allocation.keep]
         text_left = _truncated(text, limit, count, cost, keep, by, marker, marker_at)
         at_start = keep == "tail" and marker_at == "cut"
         if not text_left or not (

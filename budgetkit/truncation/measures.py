@@ -20,13 +20,16 @@ Count = Callable[[str], int]
 
 CHARACTERS_A_TOKEN: Final = 4.0
 # A text may cost less than its own beginning by the few tokens that close up at the cut, never by half.
-_NEVER_HALF, _CHUNK = 2, 16
+_NEVER_HALF = 2
+_CHUNK = 16
 _NEAR: Final = 64  # code points beyond a cut that fits in which every other cut is tried
 _ASIDE: Final = 24  # code points to either side of a place that is guessed
 _SEAMLESS: Final = 4_096  # code points at most to look for a seam
 # Each step towards a limit goes most of the way that its tokens are worth, and the last a little beyond it; code points
 # a token as found so far, but no more than this, for blanks say little of what follows.
-_MOST_OF_THE_WAY, _FIRST_RATE, _MOST_RATE = 0.85, 2.5, 8.0
+_MOST_OF_THE_WAY = 0.85
+_FIRST_RATE = 2.5
+_MOST_RATE = 8.0
 _FEW: Final = 256  # code points, which are not worth another step
 _GUESSES: Final = 8
 
@@ -40,7 +43,8 @@ class Measure:
     rate = CHARACTERS_A_TOKEN
 
     def __init__(self, text: str, count: Count) -> None:
-        self.text, self.count = text, count
+        self.text = text
+        self.count = count
 
     def cost(self, head: int, marker: str, tail: int) -> int:
         """Count the text with a marker in place of what lies from `head` to `tail`, in tokens."""
@@ -78,7 +82,8 @@ class SeamMeasure(Measure):
         sides = [side for side, is_read in zip(self.sides, (front, back), strict=True) if is_read]
         for side in sides:
             side.go_beyond(limit // len(sides))
-        read, tokens = sum(side.places[-1] for side in sides), sum(side.tokens[-1] for side in sides)
+        read = sum(side.places[-1] for side in sides)
+        tokens = sum(side.tokens[-1] for side in sides)
         self.rate = read / max(1, tokens) or CHARACTERS_A_TOKEN
         if tokens > limit and read <= len(self.text):
             return False
@@ -113,7 +118,8 @@ class SeamMeasure(Measure):
         for _ in range(_GUESSES):
             sides_known = [side.known(half) for side in self.sides if half]
             tokens = sum(tokens + (half - place) / self.rate for place, tokens in sides_known)
-            aimed, half = half, min(len(self.text) // 2, half + int((room - tokens) * self.rate / 2))
+            aimed = half
+            half = min(len(self.text) // 2, half + int((room - tokens) * self.rate / 2))
             if abs(half - aimed) < _ASIDE:
                 break
         return 2 * max(0, half)
@@ -123,8 +129,11 @@ class _Side:
     """Tokens up to seams, from one end of a text inwards; places are code points from that end."""
 
     def __init__(self, text: str, count: Count, backwards: bool) -> None:
-        self.text, self.count, self.backwards = text, count, backwards
-        self.places, self.tokens = [0], [0]
+        self.text = text
+        self.count = count
+        self.backwards = backwards
+        self.places = [0]
+        self.tokens = [0]
 
     def known(self, tokens: int) -> tuple[int, int]:
         """Return a seam little before the inner end of what is kept, and the tokens up to it."""
@@ -148,10 +157,12 @@ class _Side:
     def know_around(self, low: int, high: int) -> None:
         """Know all seams from the last with at most `low` tokens to the first with more than `high`."""
         for _ in range(_GUESSES):
-            first, last = max(0, bisect_right(self.tokens, low) - 1), bisect_right(self.tokens, high)
+            first = max(0, bisect_right(self.tokens, low) - 1)
+            last = bisect_right(self.tokens, high)
             if last == len(self.places):
                 return
-            start, end = self.places[first], self.places[last]
+            start = self.places[first]
+            end = self.places[last]
             rate = (end - start) / (self.tokens[last] - self.tokens[first])
             ahead = int((low - self.tokens[first]) * rate) - _ASIDE
             behind = int((self.tokens[last] - high) * rate) - _ASIDE
@@ -168,13 +179,15 @@ class _Side:
         places = [low, *seams_between(self.text, low, high), high]
         counts = [self.count(self.text[before:after]) for before, after in pairwise(places)]
         if self.backwards:
-            places, counts = [size - place for place in reversed(places)], counts[::-1]
+            places = [size - place for place in reversed(places)]
+            counts = counts[::-1]
         self.places[first : last + 1] = places
         self.tokens[first : last + 1] = accumulate(counts, initial=self.tokens[first])
 
     def _insert(self, before: int, place: int) -> int:
         """Know a seam after a known one; return where it stands."""
-        start, after = self.places[before], before + 1
+        start = self.places[before]
+        after = before + 1
         if place == start:
             return before
         if after < len(self.places) and (end := self.places[after]) - place < place - start:

@@ -32,9 +32,12 @@ MIDDLE: Final = 3 * SCALE
 _FOLDER = "estimates"
 _NOTHING = np.uint32(LEAST)
 
-_BITS, _KEY = np.uint32(26), np.uint32(32)
+_BITS = np.uint32(26)
+_KEY = np.uint32(32)
 _PLACE_BITS = {2**bits: np.uint32(bits) for bits in range(33)}
-_CHECKED, _VALUE, _EMPTY = np.uint32(0xFC000000), np.uint32(0xFFFF), np.uint32(0x03FF0000)
+_CHECKED = np.uint32(0xFC000000)
+_VALUE = np.uint32(0xFFFF)
+_EMPTY = np.uint32(0x03FF0000)
 
 Values = npt.NDArray[np.int16]
 Entries = npt.NDArray[np.uint32]

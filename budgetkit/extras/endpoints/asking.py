@@ -127,7 +127,9 @@ class ProviderCounter:
         """Ask about requests by name, and keep each count as it comes: it stays if a later answer fails."""
         if not requests:
             return {}
-        key, counts, refused = self._key(), dict[bytes, int](), list[str]()
+        key = self._key()
+        counts = dict[bytes, int]()
+        refused = list[str]()
 
         def answered(name: bytes, answer: Answer | str) -> bool:
             counted = answer if isinstance(answer, str) else tokens_in(answer, self.endpoint, key)

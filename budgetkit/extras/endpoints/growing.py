@@ -63,9 +63,11 @@ class Grown(list[Growing]):
 
     def grow(self, which: int, messages: Sequence[Message], answer: object) -> None:
         """Add messages to a conversation, and know it by its new end and its answer."""
-        keys, growing = list(map(_key, messages)), self[which]
+        keys = list(map(_key, messages))
+        growing = self[which]
         self.ends.get(tuple(growing.keys[-_TAIL:]), set()).discard(which)
-        growing.messages, growing.keys = [*growing.messages, *messages], [*growing.keys, *keys]
+        growing.messages = [*growing.messages, *messages]
+        growing.keys = [*growing.keys, *keys]
         self.ends.setdefault(tuple(growing.keys[-_TAIL:]), set()).add(which)
         self.answers[str(answer.get("id")) if isinstance(answer, Mapping) else ""] = which
 
@@ -84,10 +86,8 @@ def added(conversations: Grown, request: Mapping[str, Any], answer: Any) -> Grow
     (1, 4, [1, 3])
     """
     after = request.get("previous_response_id")
-    call, request_messages = (
-        load_trace({"request": request, "response": answer}),
-        load_trace({"request": request}).messages,
-    )
+    call = load_trace({"request": request, "response": answer})
+    request_messages = load_trace({"request": request}).messages
     which, new = conversations.found(request_messages, after)
     if which == len(conversations):
         conversations.append(Growing(f"watched-{len(conversations) + 1}"))

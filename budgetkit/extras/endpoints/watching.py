@@ -97,7 +97,8 @@ class Watched:
 
     def __init__(self, clients: Iterable[Any], explorer: Any = None) -> None:
         self.calls, self.refused, self.unshown = 0, list[str](), list[str]()
-        self._clients, self._explorer = list(clients), explorer
+        self._clients = list(clients)
+        self._explorer = explorer
         self._wrapped: list[tuple[Any, str, Any]] = []
         self._keys = frozenset[str]()
         self._grown = Grown()
@@ -224,7 +225,8 @@ class Watched:
         fields, before = request
         with self._lock:
             self.calls += 1
-            told, keys = self.refused, before
+            told = self.refused
+            keys = before
             try:
                 keys = self._known({}, before)  # a client may have taken another key for this call
                 if isinstance(fields, Exception):

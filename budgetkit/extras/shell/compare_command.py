@@ -36,7 +36,8 @@ def command(
     **_: Any,
 ) -> None:
     """Put pruning policies and named systems side by side on one conversation, the cheapest first."""
-    lines, rules = replace(budget, undeclared="pool"), policies_named(policies).items()
+    lines = replace(budget, undeclared="pool")
+    rules = policies_named(policies).items()
     named = price or model or trace.model
     replays = {name: replay(trace, lines, rule, counter=count, by=by, prices=named) for name, rule in rules}
     table = rank_policies(replays)

@@ -212,7 +212,8 @@ def check(
     failures = [f for each in demands for f in failures_in("prompts and tools", each, _columns(lines, each), {*sent})]
     failing = {*spoken, *(failure.section for failure in failures)}
     fixed = {*schemas, *(a.section for a in lines.allocations if a.required)} - failing
-    cut, lost = list[bool](), [0]
+    cut = list[bool]()
+    lost = [0]
     for trace in traces:
         if not isinstance(trace, Trace):
             raise TypeError(f"a conversation is {brief(trace)}; known is a Trace; give those of budgetkit.load_traces")

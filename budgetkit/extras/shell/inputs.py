@@ -47,7 +47,8 @@ def trace_of(given: str, conversation: str) -> Trace:
     """Load one conversation, by its number from 1 on, else its id or its title."""
     if not conversation.isdecimal():
         return load_trace(_source(given), conversation)
-    many, named = 0, None
+    many = 0
+    named = None
     traces = iter_traces(_source(given))
     for many, trace in enumerate(traces, 1):
         if conversation == str(many):

@@ -38,7 +38,8 @@ def command(
     ((name, rule),) = policies_named([policy]).items()
     named = price or model or trace.model
     outcome = replay(trace, replace(budget, undeclared="pool"), rule, counter=count, by=by, prices=named)
-    frame, totals = outcome.frame(), outcome.totals()
+    frame = outcome.frame()
+    totals = outcome.totals()
     if as_json:
         return show_json({"totals": totals, "requests": frame.to_dict("records")})
     show_table(f"{trace.id}, {name}, in tokens", _SHOWN, frame[_SHOWN].to_numpy().tolist())

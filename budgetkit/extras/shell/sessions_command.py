@@ -142,7 +142,9 @@ def _totals(path: str) -> dict[str, Any]:
 
 def _answer(session: Session, window: int | None, with_text: bool, as_json: bool) -> None:
     """Answer the three questions for one session, on one screen."""
-    totals, missed, filled = session.totals(), session.misses(), session.filled_by()
+    totals = session.totals()
+    missed = session.misses()
+    filled = session.filled_by()
     table = compare(session, window=window, prices=session.prices)
     if as_json:
         rows = {"misses": missed, "filled": filled, "compactions": session.compactions(), "rules": table}

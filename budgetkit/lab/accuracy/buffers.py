@@ -327,7 +327,8 @@ def consequences(
 
 
 def _outcome(budget: Budget, ratio: Floats) -> dict[str, float]:
-    usable, safety = max(budget.usable, 0), budget.sizes.get("safety", 0)
+    usable = max(budget.usable, 0)
+    safety = budget.sizes.get("safety", 0)
     used = usable * ratio
     over = used - usable - safety
     sizes = {"window": budget.window, "usable": usable, "safety": safety, "filled": used.mean()}

@@ -99,7 +99,8 @@ def _characters_a_token(errors: pd.DataFrame) -> float:
 
 def _measured(claim: Claim, random: np.random.Generator) -> dict[str, object]:
     name, document, said, unit, errors, statistic = claim
-    low, high = float("nan"), float("nan")
+    low = float("nan")
+    high = float("nan")
     if statistic not in (_most, _least):  # of an extreme, resampling says nothing
         sources = places_by_source(errors)
         repeated = np.array([statistic(errors.iloc[_drawn(sources, random)]) for _ in range(_REPEATS)])

@@ -110,7 +110,8 @@ def fit_bill(counted: Numbers, billed: Numbers, projects: Sequence[Hashable] | N
     >>> fit_bill([100, 200, 300], [230, 360, 490])
     Bill(constant=100.0, slope=1.3, low=0.0, high=0.0, readings=3)
     """
-    x, y = np.asarray(counted, dtype=np.float64), np.asarray(billed, dtype=np.float64)
+    x = np.asarray(counted, dtype=np.float64)
+    y = np.asarray(billed, dtype=np.float64)
     if len(x) != len(y) or len(x) < 3 or np.ptp(x) == 0:
         readings = f"{len(x)} readings of {len(set(x.tolist()))} different sizes, {len(y)} bills"
         raise ValueError(f"{readings}; a constant and a slope need three of different sizes; give more readings")
@@ -129,7 +130,8 @@ def theil_sen(x: Floats, y: Floats) -> tuple[float, float]:
     """
     chosen = np.argsort(x, kind="stable")[np.unique(np.linspace(0, len(x) - 1, min(len(x), _MOST)).astype(int))]
     first, second = np.triu_indices(len(chosen), 1)
-    run, rise = x[chosen][second] - x[chosen][first], y[chosen][second] - y[chosen][first]
+    run = x[chosen][second] - x[chosen][first]
+    rise = y[chosen][second] - y[chosen][first]
     slope = float(np.median(rise[run > 0] / run[run > 0])) if (run > 0).any() else 0.0
     return float(np.median(y - slope * x)), slope
 

@@ -28,7 +28,9 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 _WINDOWS = 40  # drawn of each source in each kind
-_PRIOR_SOURCES, _PRIOR_KINDS = 5, 3  # of all classes, that a class's own variances are drawn toward
+# of all classes, that a class's own variances are drawn toward
+_PRIOR_SOURCES = 5
+_PRIOR_KINDS = 3
 _LEAST_VARIANCE = 1e-8
 _SIZES_BETWEEN_DOUBLES = 4  # a size is rounded to one of these, as windows of nearly one size spread alike
 
@@ -148,7 +150,8 @@ def predicted(groups: Sources, middle: Floats, variances: Variances, kind: int, 
     """Return what the next source of a kind comes to, and its variance, by the groups that are not left out."""
     number = int(groups.classes[groups.kinds == kind][0])
     seen = (groups.classes == number) & ~without
-    within, between = float(variances.sources[number]), float(variances.kinds[number])
+    within = float(variances.sources[number])
+    between = float(variances.kinds[number])
     if not seen.any():
         return float(middle[~without].mean()) if (~without).any() else 0.0, within + 2 * between + float(middle.var())
 

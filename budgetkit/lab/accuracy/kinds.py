@@ -18,7 +18,8 @@ import pandas as pd
 
 from budgetkit.lab.accuracy.paragraphs import CODE, by_kind
 
-CLASS, LANGUAGE = "class", "language"
+CLASS = "class"
+LANGUAGE = "language"
 _HEAD = 4_000  # characters of a text that are read
 _TEXTS = 200  # texts that are read, evenly from all
 _LEAST = 0.1  # of the characters, for a kind to be at hand

@@ -70,12 +70,14 @@ class Resampled:
         return _within(self.documents, groups, random), self.documents[groups]
 
     def _filled(self, size: float, drawn: Ints, many: Ints, random: np.random.Generator) -> Floats:
-        exact, estimate = self.exact[drawn], self.estimate[drawn]
+        exact = self.exact[drawn]
+        estimate = self.estimate[drawn]
         starts = np.cumsum(many) - many
         sums = np.add.reduceat(estimate, starts)
         documents = np.maximum(1, np.rint(size * many / sums)).astype("int64")  # in a window
         fill = np.minimum(documents, DRAWN)
-        mean, narrower = np.add.reduceat(exact, starts) / sums, np.sqrt(fill / documents)
+        mean = np.add.reduceat(exact, starts) / sums
+        narrower = np.sqrt(fill / documents)
         chosen = np.repeat(np.arange(len(many)), many)[random.integers(0, len(drawn), EACH)]
         ratios = []
         for part in _parts(chosen, fill[chosen]):

@@ -93,7 +93,8 @@ class FilledWindows:
     def _found(self, mix: int, risk: float) -> float:
         """Fill less and less, until what is filled holds no more than the window."""
         allowed = self.corpora[mix].allowed(risk)
-        share, before = 0.0, -1.0
+        share = 0.0
+        before = -1.0
         for _ in range(_STEPS):
             if share - before < _NEAR:
                 break

@@ -232,6 +232,7 @@ def _batches(documents: Iterable[Document], characters: int) -> Iterator[list[Do
         length += len(document.text)
         if length >= characters:
             yield batch
-            batch, length = [], 0
+            batch = []
+            length = 0
     if batch:
         yield batch

@@ -98,7 +98,8 @@ class App:
         self._limit(self.card)
         self._library = self.card.library
         self.tabs: tuple[Explored | None, ...] = (self.card, *[None] * (len(TABS) - 1))
-        self._shown, self._shared = 0, self.card.settings
+        self._shown = 0
+        self._shared = self.card.settings
         places = [widgets.Box([self.card.widget]), *(widgets.Box() for _ in TABS[1:])]
         self.widget = widgets.Tab([place.add_class("bk-place") for place in places])
         self.widget.titles = tuple(tab.title for tab in TABS)
@@ -181,7 +182,8 @@ def _texts(shared: BudgetSettings, library: Library) -> Corpus:
 
 def _with_budget(explorer: AccuracyExplorer, shared: BudgetSettings, library: Library) -> Any:
     """Feel the error in the shared budget; another conversation brings its texts."""
-    own, corpus = explorer.settings, _texts(shared, library)
+    own = explorer.settings
+    corpus = _texts(shared, library)
     if (own.budget.trace, own.budget.conversation) == (shared.trace, shared.conversation) or not len(corpus):
         return replace(own, budget=shared)
     name = explorer.library.add(OWN_TEXTS, corpus)

@@ -164,7 +164,8 @@ class DesignCard(BudgetExplorer):
     def _receipt(self, *, texts: bool) -> tuple[str, str]:
         """Return the receipt's page and its picture."""
         with self._lock:
-            now, results = self._history.now, self._results
+            now = self._history.now
+            results = self._results
             answers = sendable(receipt(now, self._library))
             film, messages = self._film(results) if texts else ({}, ())
             budget = results.plan.budget

@@ -25,7 +25,8 @@ from budgetkit.models import Model
 from budgetkit.plan.items import Ints
 from budgetkit.trace import Trace
 
-SHIPPED, OWN = "shipped texts", "conversation"
+SHIPPED = "shipped texts"
+OWN = "conversation"
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,9 @@ def _cost(side: Side) -> Data:
 
 def picture(answer: Data) -> str:
     """Return the answer as a picture: a file of SVG with the window, the key figures and the errors."""
-    width, left, bar_width = 860, 24, 812
+    width = 860
+    left = 24
+    bar_width = 812
     parts = [
         xml_element("rect", width=width, height="100%", fill="#ffffff"),
         _words(left, 34, answer["title"], size=21, weight=650),
@@ -165,7 +167,8 @@ def _reach(row: Data, strip_data: Data, x: int, y: int, width: int) -> list[Mark
     if not row["bar"]:
         return []
     scale = width / 100
-    bar, line = float(row["bar"]), float(strip_data["line"])
+    bar = float(row["bar"])
+    line = float(strip_data["line"])
     low, high = row["interval"]
     beyond = "#d55e00" if row["level"] == "over" else "#e69f00"
     return [

@@ -87,7 +87,8 @@ class Side:
     def cost(self) -> str:
         """What the prompt costs, with nothing read from a cache."""
         known = prices(self.results.model)
-        prompt, nothing = np.array([self.results.plan.used]), np.array([0])
+        prompt = np.array([self.results.plan.used])
+        nothing = np.array([0])
         dollars = float(known.cost(prompt, nothing, nothing, nothing)[0])
         return "no price known" if np.isnan(dollars) else f"${dollars:.4f}"
 

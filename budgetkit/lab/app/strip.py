@@ -218,7 +218,8 @@ def _row(kind: str, where: str, misjudged: Misjudgement | None, room: Room, coun
     }
     if misjudged is None:
         return row
-    low, high = signed_percent(misjudged.low, 0), signed_percent(misjudged.high, 0)
+    low = signed_percent(misjudged.low, 0)
+    high = signed_percent(misjudged.high, 0)
     counts = f"{misjudged.cheap:,} counted, {misjudged.best:,} by the best count"
     row |= {
         "error": signed_percent(misjudged.error, 0),

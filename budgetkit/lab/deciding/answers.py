@@ -283,7 +283,8 @@ def _least_that_holds(numbers: Sequence[Ints], risk: float) -> tuple[int, int]:
         return largest, largest
 
     # Fewer are above a larger number, so the least that will do is found by halving.
-    low, high = 0, len(sizes) - 1
+    low = 0
+    high = len(sizes) - 1
     while low < high:
         middle = (low + high) // 2
         if is_controlled([float((of > sizes[middle]).mean()) for of in numbers], risk):

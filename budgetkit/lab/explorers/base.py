@@ -50,7 +50,9 @@ class Explorer(Kind[S, F, L]):
         #: Which files are opened by their path; any where it is None.
         self.reach: Reach | None = None
         self.still = Still()
-        self.view, self.controls, self._library = view, controls, library
+        self.view = view
+        self.controls = controls
+        self._library = library
         self._history = UndoStack(settings)
         self._results = self._follow(settings)
         self._folds = Folds(self.folds, library, self._again)
@@ -83,7 +85,8 @@ class Explorer(Kind[S, F, L]):
             state = sendable({**self.view.state, "door": self.view.door, "status": self._status(results)})
             self._unfold()
             drawn = self._charts(results, list(state["figures"])) | self._folds.figures(self.view.opened)
-            charts, texts = sendable(drawn), self._texts(results)
+            charts = sendable(drawn)
+            texts = self._texts(results)
             film, messages = self._film(results)
             html = page(self._heading(), state, charts, film, messages, texts.get("yaml", ""))
         write_whole(path, html.encode())
@@ -198,7 +201,8 @@ class Explorer(Kind[S, F, L]):
         results = self._follow(history.now)
         state = self._pictured(history, results)
         before = self._history, self._results
-        self._history, self._results = history, results
+        self._history = history
+        self._results = results
         try:
             self._show(state, ack)
             self._draw(is_moving)
@@ -224,7 +228,8 @@ class Explorer(Kind[S, F, L]):
     def _unfold(self) -> None:
         """Work out the folds that are open, and show them."""
         with self._lock:
-            now, opened = self._history.now, self.view.opened
+            now = self._history.now
+            opened = self.view.opened
             self._folds.refresh(now, self._results, opened)
             self.view.folds = self._folds.shown(now, opened)
 
@@ -278,12 +283,14 @@ class Explorer(Kind[S, F, L]):
 
     def _draw(self, is_moving: bool = False) -> None:
         with self._lock:
-            drawn, reader = self._charts(self._results, self.view.opened), self._reader(self._results)
+            drawn = self._charts(self._results, self.view.opened)
+            reader = self._reader(self._results)
             # nobody reads or copies a text while the hand is on a slider; when it lets go, the text is written
             texts = self.view.texts if is_moving else self._texts(self._results)
             with self.view.hold_sync():  # all is made by now: a failure above leaves the page as it was
                 self.view.draw(drawn, self._serial)
-                self.view.texts, self.view.reader = texts, reader
+                self.view.texts = texts
+                self.view.reader = reader
                 self.view.folds = self._folds.shown(self._history.now, self.view.opened)
 
     def _hold(self, on: bool, move: str = "") -> None:

@@ -47,7 +47,8 @@ class NumberBox(widgets.Text):  # type: ignore[misc]
     value = t.Union([t.Int(), t.Float()], allow_none=True, default_value=0).tag(
         sync=True, to_json=lambda value, box: box.written(value), from_json=lambda text, box: box.read(text)
     )
-    min, max = t.Any(0), t.Any(100_000_000)
+    min = t.Any(0)
+    max = t.Any(100_000_000)
     #: What 100 % is, in tokens; None where percent means nothing.
     whole: Any = t.Int(None, allow_none=True)
     is_whole = t.Bool(True)
@@ -122,13 +123,17 @@ def options(widget: Any, choices: tuple[Any, ...], value: object) -> None:
 def bound(widget: Any, low: int, high: int, value: int | None) -> None:
     """Set a bounded widget's limits and value in an order that no check refuses."""
     if isinstance(widget, NumberBox):
-        widget.min, widget.max, widget.value = low, high, value
+        widget.min = low
+        widget.max = high
+        widget.value = value
         return
     assert value is not None, "only a box can be empty"
-    low, high = min(low, value), max(high, value)
+    low = min(low, value)
+    high = max(high, value)
     widget.min, widget.max = min(widget.min, low), max(widget.max, high)
     widget.value = value
-    widget.min, widget.max = low, high
+    widget.min = low
+    widget.max = high
 
 
 def breakable(name: str) -> str:

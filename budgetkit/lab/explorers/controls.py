@@ -90,10 +90,12 @@ class ConversationControls(ModelControls):
         show(self.find, len(traces) > FEW)
         # Every move of a slider comes here, and an export may have thousands of titles.
         if len(traces) != len(self._traces) or not all(map(is_, traces, self._traces)):
-            self._traces, self._listed = (*traces,), None
+            self._traces = (*traces,)
+            self._listed = None
             titles = tuple(trace.title for trace in traces)
             if titles != self._titles:
-                self._titles, self.find.value = titles, ""
+                self._titles = titles
+                self.find.value = ""
         if self._listed != (conversation, self.find.value):
             self._listed = conversation, self.find.value
             shown = sorted({conversation, *self._having(self.find.value)})
@@ -108,7 +110,8 @@ class ConversationControls(ModelControls):
 
     def _sought(self, change: dict[str, Any]) -> None:
         """Leave the conversations of such titles in the list, and show the first of them unless one is shown."""
-        results, shown = self._having(change["new"]), self.conversation.value
+        results = self._having(change["new"])
+        shown = self.conversation.value
         if results:
             self._do("conversation", number=shown if shown in results else results[0])
             return

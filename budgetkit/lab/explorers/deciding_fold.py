@@ -92,8 +92,10 @@ class DecideFold:
     """Objective and risk, the front, what matters, and the sentence to take to a meeting."""
 
     def __init__(self, library: Library, again: Callable[[], None]) -> None:
-        self._library, self._again = library, again
-        self._objective, self._risk = "", "0.05"
+        self._library = library
+        self._again = again
+        self._objective = ""
+        self._risk = "0.05"
         self._run = Run()
         self._row: int | None = None
 
@@ -141,7 +143,8 @@ class DecideFold:
                 base = replace(base, preset=str(event["preset"]), own=None, lines={}, locks={})
             return with_base(settings, replace(base, window=int(event["window"])))
         elif "point" in event and self._run.found is not None:
-            decided, row = self._run.found, int(event["point"])
+            decided = self._run.found
+            row = int(event["point"])
             if not 0 <= row < len(decided.tuned.table):
                 return None  # the present setting
             self._row = row
@@ -186,7 +189,8 @@ class DecideFold:
         run = Run()
         aim = objective, float(self._risk)
         run.thread = threading.Thread(target=self._work, args=(run, case, *aim), daemon=True, name="budgetkit tuning")
-        self._run, self._row = run, None
+        self._run = run
+        self._row = None
         run.thread.start()
 
     def _work(self, run: Run, case: Case, objective: str, risk: float) -> None:
@@ -201,7 +205,8 @@ class DecideFold:
     def _tell(self, run: Run, sentence: str, done: float) -> None:
         if run.stopped.is_set():
             raise Stopped("stopped by hand")
-        run.said, run.done = sentence, done
+        run.said = sentence
+        run.done = done
         if time.monotonic() - run.told > SELDOM:
             run.told = time.monotonic()
             self._again()

@@ -45,7 +45,9 @@ class Folds:
     """The folds of one explorer."""
 
     def __init__(self, folds: Mapping[str, Fold], library: Any, again: Callable[[str], None]) -> None:
-        self._known, self._library, self._again = folds, library, again
+        self._known = folds
+        self._library = library
+        self._again = again
         self._made: dict[str, Content] = {}
         self._parts: dict[str, list[Data]] = {}
         self._of: dict[str, Any] = {}

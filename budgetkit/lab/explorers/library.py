@@ -43,7 +43,8 @@ class Library:
     """Conversations by name, and their counts."""
 
     def __init__(self, report: Report, start: Any = None) -> None:
-        self.report, self.start = report, start
+        self.report = report
+        self.start = start
         self.undecided: Undecided | None = None
         self._traces: dict[str, list[Trace]] = {}
         self._counters: dict[Hashable, Counter] = {}
@@ -187,9 +188,11 @@ class Library:
 
     def _free(self, name: str, traces: list[Trace]) -> str:
         """Find the name that these conversations go by already, or the first that no others go by."""
-        free_name, number = name, 1
+        free_name = name
+        number = 1
         while free_name in self.names and (self._traces.get(free_name) or load_traces(free_name)) != traces:
-            free_name, number = f"{name} ({number + 1})", number + 1
+            free_name = f"{name} ({number + 1})"
+            number = number + 1
         return free_name
 
     def _count(

@@ -34,7 +34,8 @@ def decimal(text: str) -> tuple[Decimal, bool]:
         raise ValueError(f"{brief(text.strip())} is no number")
     digits = re.sub(r"\D", "", results["digits"] or "0")
     number = Decimal(f"{digits}{results['fraction'] or ''}") * Decimal(10) ** int((results["power"] or "e0")[1:])
-    is_percent, unit = results["unit"] == "%", results["unit"].lower().replace("%", "")
+    is_percent = results["unit"] == "%"
+    unit = results["unit"].lower().replace("%", "")
     size = number * _UNITS[unit]
     return (-size if results["sign"] in ("-", "\u2212") else size), is_percent
 

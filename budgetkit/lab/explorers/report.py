@@ -226,7 +226,8 @@ def strip_card(strip: Data) -> Markup:
 def _strip_row(row: Data, strip: Data, is_first: bool) -> Markup:
     """Return one kind of text, with its bar."""
     low, high = row["interval"]
-    line, bar = float(strip["line"]), float(row["bar"])
+    line = float(strip["line"])
+    bar = float(row["bar"])
     safety, pool = strip["bands"]
     places = [
         ("safety", safety["x"], safety["width"], 0, 14),

@@ -30,7 +30,8 @@ class Still:
         """Publish the picture for the first time, or anew in another cell."""
         from IPython.display import display
 
-        self._name, self._last = f"budgetkit-{uuid4().hex}", drawn
+        self._name = f"budgetkit-{uuid4().hex}"
+        self._last = drawn
         display({"text/html": drawn}, raw=True, display_id=self._name)  # type: ignore[no-untyped-call]
 
     def change(self, state: Data, title: str) -> None:

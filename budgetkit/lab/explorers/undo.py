@@ -57,13 +57,16 @@ class Gesture:
 
     def __init__(self) -> None:
         self.held = False
-        self._last, self._when, self._count = "", 0.0, 0
+        self._last = ""
+        self._when = 0.0
+        self._count = 0
 
     def hold(self, on: bool) -> None:
         """Begin a move of a control, or end it: until the next one begins, all of it is one step."""
         self.held = on
         if on:
-            self._last, self._when = "", 0.0
+            self._last = ""
+            self._when = 0.0
 
     def step(self, name: str) -> str:
         """Name the step that a move belongs to; no name for what is a step of its own."""
@@ -72,5 +75,6 @@ class Gesture:
         now = time.monotonic()
         is_held = self.held or name.startswith("drag ")  # a hand may rest in the middle of a move
         self._count += name != self._last or (now - self._when > ONE_MOVE and not is_held)
-        self._last, self._when = name, now
+        self._last = name
+        self._when = now
         return f"{name} {self._count}"

@@ -16,7 +16,8 @@ class Uploads:
     """Files on their way in."""
 
     def __init__(self, view: View, do: Callable[..., None]) -> None:
-        self._view, self._do = view, do
+        self._view = view
+        self._do = do
         self._parts: dict[str, bytearray] = {}
 
     def piece(self, content: dict[str, Any], data: bytes) -> None:

@@ -128,7 +128,8 @@ class View(anywidget.AnyWidget):
     def draw(self, charts: Mapping[str, dict[str, Any]], serial: int) -> None:
         """Show figures; those that are as they were are not sent again."""
         for name in self.figures:
-            drawn, new = getattr(self, f"figure_{name}"), charts.get(name, {})
+            drawn = getattr(self, f"figure_{name}")
+            new = charts.get(name, {})
             if {**drawn, "serial": 0} != {**new, "serial": 0}:
                 setattr(self, f"figure_{name}", {**new, "serial": serial})
         self.play = charts.get("play", {})

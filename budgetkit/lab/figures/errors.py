@@ -32,7 +32,8 @@ def _answer(budget: Budget, exact: pd.DataFrame | RequestBatch, rough: pd.DataFr
         "rough_limit": limits[1],
         "shift": limits[1] - limits[0],
     }
-    turns, columns = both[0].demand.index.tolist(), {name: column.tolist() for name, column in rows.items()}
+    turns = both[0].demand.index.tolist()
+    columns = {name: column.tolist() for name, column in rows.items()}
     return {"turn": turns, "line": [budget.remainder or ALL] * len(turns), **columns}
 
 
@@ -47,7 +48,8 @@ def _draw(table: Columns) -> Spec:
     if section == ALL:  # what is usable does not depend on any count
         del names["shift"]
     lines = [_line(table, name, ALARM if name == "error" else section_colour, texts[name]) for name in names]
-    low, high = min(0, *(min(table[name]) for name in names)), max(0, *(max(table[name]) for name in names))
+    low = min(0, *(min(table[name]) for name in names))
+    high = max(0, *(max(table[name]) for name in names))
     height = max(1, high - low)
     ends = {name: f"{text} {signed(table[name][-1], always=True)}" for name, text in names.items()}
     notes = end_labels(table, ends, height * 0.09)

@@ -44,7 +44,8 @@ def _draw(table: pd.DataFrame) -> Spec:
     marker = {"color": [_COLOURS.get(kind, SLATE) for kind in table["kind"]]}
     bar = written(bars(tokens, customdata=table["kind"].tolist(), marker=marker), texts)
     bar |= {"hovertext": hover, "hoverinfo": "text"}
-    low, high = min([0, *tokens]), max([1, *tokens])
+    low = min([0, *tokens])
+    high = max([1, *tokens])
     x = {"range": [low * 1.1, low + (high - low) * 1.75], "tickformat": "~s", "nticks": 6}
     y = {"range": [len(table) - 0.4, -0.6], "visible": False}
     place = {"xref": "paper", "yref": "paper", "xanchor": "right", "yanchor": "bottom"}

@@ -258,7 +258,8 @@ def end_labels(table: pd.DataFrame | Columns, texts: dict[str, str], gap: float,
     tail = max(1, len(places) // 3)  # a label is about as wide as a third of the figure
     spans = {name: (min(line[-tail:]), max(line[-tail:])) for name, line in lines.items()}
     ends = {name: line[-1] for name, line in lines.items()}
-    floor, least = min(0.0, *map(min, lines.values())), -float("inf")
+    floor = min(0.0, *map(min, lines.values()))
+    least = -float("inf")
     labels: list[Spec] = []
     for name in sorted(texts, key=lambda name: (ends[name], spans[name])):
         y = max(least, _free(name, spans, ends[name], gap, max(least, floor)))

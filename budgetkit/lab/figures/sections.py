@@ -22,7 +22,8 @@ def _answer(plan: Plan) -> Columns:
 
 
 def _draw(table: Columns) -> Spec:
-    sections, every = list(table["section"]), rows(table)
+    sections = list(table["section"])
+    every = rows(table)
     hover = [f"{plain(row['section'])}: {_sentence(row)}" for row in every]
     colours = [colour(section) for section in sections]
     common = {"customdata": sections, "hovertext": hover, "hoverinfo": "text", "width": 0.32}
@@ -51,7 +52,9 @@ def _draw(table: Columns) -> Spec:
 
 
 def _sentence(row: dict[str, Any]) -> str:
-    granted, demand, items = row["granted"], row["demand"], row["items_cut"]
+    granted = row["granted"]
+    demand = row["demand"]
+    items = row["items_cut"]
     if granted == demand:
         return f"{demand:,}"
     lost = f", {items} {'item' if items == 1 else 'items'} cut" if items else ", cut"
@@ -59,7 +62,8 @@ def _sentence(row: dict[str, Any]) -> str:
 
 
 def _few_letters(row: dict[str, Any]) -> str:
-    granted, demand = short(row["granted"]), short(row["demand"])
+    granted = short(row["granted"])
+    demand = short(row["demand"])
     return demand if row["granted"] == row["demand"] else f"{granted} of {demand}"
 
 

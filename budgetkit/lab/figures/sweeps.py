@@ -55,7 +55,8 @@ def _draw_line(table: pd.DataFrame) -> Spec:
     shown = [s for s in dict.fromkeys(table["section"]) if table.loc[table["section"] == s, "demand"].any()]
     lines = [_granted(table[table["section"] == section], by, section) for section in shown]
     whole = table.groupby(by, as_index=False)["cut"].sum()
-    dots, hover = {"color": ALARM, "dash": "dot", "width": 2}, "%{y:,} cut<extra></extra>"
+    dots = {"color": ALARM, "dash": "dot", "width": 2}
+    hover = "%{y:,} cut<extra></extra>"
     total = line(whole[by], whole["cut"], name=CUT, line=dots, hovertemplate=hover, mode="lines")
     x = {"title": {"text": f"{plain(by)}, in tokens"}, "tickformat": "~s", "showgrid": False, "nticks": 8}
     y = {"rangemode": "tozero", "tickformat": "~s", "nticks": 6, "title": {"text": _unit(table)}}
@@ -66,7 +67,8 @@ def _draw_line(table: pd.DataFrame) -> Spec:
 
 
 def _granted(rows: pd.DataFrame, by: str, section: str) -> Spec:
-    line_style, hover = {"color": colour(section), "width": 2.5}, "%{y:,} " + plain(section) + "<extra></extra>"
+    line_style = {"color": colour(section), "width": 2.5}
+    hover = "%{y:,} " + plain(section) + "<extra></extra>"
     return line(rows[by], rows["granted"], name=plain(section), line=line_style, hovertemplate=hover, mode="lines")
 
 
@@ -88,7 +90,8 @@ def _demand_names(swept: pd.DataFrame, moved: list[str]) -> list[str]:
 
 
 def _draw_map(table: pd.DataFrame) -> Spec:
-    across, up = str(table.columns[0]), str(table.columns[1])
+    across = str(table.columns[0])
+    up = str(table.columns[1])
     grid = table.pivot(index=up, columns=across, values="cut")
     common: dict[str, Any] = {"x": grid.columns.tolist(), "y": grid.index.tolist(), "z": grid.to_numpy().tolist()}
     hover = f"{plain(across)} %{{x:,}}<br>{plain(up)} %{{y:,}}<br>%{{z:,}} {_unit(table)}, cut<extra></extra>"

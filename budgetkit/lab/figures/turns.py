@@ -56,7 +56,8 @@ def _answer(
 ) -> Columns:
     batch = batch_of(demand)
     columns = batch.columns(budget)
-    shown, first = followed(budget, columns), first_cut(columns)
+    shown = followed(budget, columns)
+    first = first_cut(columns)
     places = batch.demand.index.tolist()
     table: dict[str, list[Any]] = {
         "turn": places,
@@ -75,7 +76,8 @@ def _answer(
 
 
 def _draw(table: Columns) -> Spec:
-    section, turns = str(table["line"][0]), table["turn"]
+    section = str(table["line"][0])
+    turns = table["turn"]
     section_colour = SLATE if section == ALL else colour(section)
     lines = [
         _line(table, "granted", section_colour, fill="tozeroy", fillcolor=translucent(section_colour, 0.22), width=2.5),

@@ -69,7 +69,8 @@ def _window_answer(plan: Plan | Budget) -> Columns:
 
 def _draw_window(table: Columns) -> Spec:
     sizes = [max(0, tokens) for tokens in table["tokens"]]
-    total, window = sum(sizes), sum(table["tokens"])
+    total = sum(sizes)
+    window = sum(table["tokens"])
     bars = [_segment(line, size, total) for line, size in zip(table["line"], sizes, strict=True)]
     mark = {"type": "line", "x0": window, "x1": window, "y0": -0.5, "y1": 0.5, "line": {"color": ALARM, "width": 3}}
     end = note(f"window ends: {window:,}", window, 0.5, yanchor="bottom", xanchor="right")
@@ -90,13 +91,15 @@ def _segment(line: str, tokens: int, total: int) -> Spec:
 
 def _waterfall_answer(plan: Plan | Budget) -> Columns:
     plan = _planned(plan)
-    budget, rest = plan.budget, plan.budget.remainder if takes_the_rest(plan.budget) else None
+    budget = plan.budget
+    rest = plan.budget.remainder if takes_the_rest(plan.budget) else None
     lines = claims(plan)
     reserves = [c for c in lines if c.kind == "reserve" and c.tokens]
     sections = [
         c for c in lines if c.kind == "section" and c.line != rest and (rest or budget.caps[c.line] is not None)
     ]
-    steps, left = [(WINDOW, "window", budget.window, 0, budget.window)], budget.window
+    steps = [(WINDOW, "window", budget.window, 0, budget.window)]
+    left = budget.window
     for claim in (*reserves, *sections):
         steps.append((claim.line, claim.kind, -claim.tokens, left, left - claim.tokens))
         left -= claim.tokens
@@ -106,7 +109,8 @@ def _waterfall_answer(plan: Plan | Budget) -> Columns:
 
 
 def _draw_waterfall(table: Columns) -> Spec:
-    lines, ends = table["line"], [sorted(pair) for pair in zip(table["start"], table["end"], strict=True)]
+    lines = table["line"]
+    ends = [sorted(pair) for pair in zip(table["start"], table["end"], strict=True)]
     names = [plain(line) for line in lines]
     negative = [kind == "remainder" and size < 0 for kind, size in zip(table["kind"], table["tokens"], strict=True)]
     texts = [signed(tokens) for tokens in table["tokens"]]

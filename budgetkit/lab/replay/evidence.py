@@ -99,10 +99,8 @@ def _named(trace: Trace) -> Iterator[tuple[int, int, str]]:
     """Give each pair once, with the word that tells most: in fewest messages, then a name, then the longest."""
     words = [_words(message) for message in trace.messages]
     vocabulary = {word for message_words in words for word in message_words}
-    lower, folded = (
-        {word for word in vocabulary if word.islower() and word.isalpha()},
-        {w: w.casefold() for w in vocabulary},
-    )
+    lower = {word for word in vocabulary if word.islower() and word.isalpha()}
+    folded = {w: w.casefold() for w in vocabulary}
     often = Counter(word for message_words in words for word in {folded[word] for word in message_words})
     turns = np.searchsorted([turn.start for turn in trace.turns], np.arange(len(words)), "right").tolist()
     introduced: dict[str, int] = {}

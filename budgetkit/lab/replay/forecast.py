@@ -34,13 +34,22 @@ from budgetkit.promise import upper
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _DROP = 0.25
-_PACE, _FEW = 0.36, 1.2  # variance of the logarithm of the pace: of conversations, and of few turns seen
-_OWN, _PRIOR_TURNS, _PRIOR = 8.0, 2, 0.6  # of the turns seen: see above
+# variance of the logarithm of the pace: of conversations, and of few turns seen
+_PACE = 0.36
+_FEW = 1.2
+# of the turns seen: see above
+_OWN = 8.0
+_PRIOR_TURNS = 2
+_PRIOR = 0.6
 _UNLIKE = 3.0  # standard deviations between the mean turn seen and those of others
-_BURST, _LEAST_TURNS = 1.0, 6  # standard deviation of turns over their mean, of so many turns at least
+# standard deviation of turns over their mean, of so many turns at least
+_BURST = 1.0
+_LEAST_TURNS = 6
 _CHANGE = 0.16  # the same of a conversation whose mean turn is known
 _ENOUGH = 5  # other conversations of the kind
-_BAND, _NORMAL = 0.1, 1.645  # of the normal distribution, so many in 100 lie beyond so many standard deviations
+# of the normal distribution, so many in 100 lie beyond so many standard deviations
+_BAND = 0.1
+_NORMAL = 1.645
 
 
 class Pace(NamedTuple):
@@ -176,7 +185,8 @@ def pace_beside(sizes: Sequence[int] | Ints, others: Sequence[Sequence[int] | In
     >>> pace_beside([100], alike[:4])
     """
     known = [np.maximum(other, 1) for other in others if len(other) > 1]
-    seen, own = len(sizes), float(np.mean(sizes)) if len(sizes) else 0.0
+    seen = len(sizes)
+    own = float(np.mean(sizes)) if len(sizes) else 0.0
     if len(known) < _ENOUGH or not own or not resembles(sizes, known):
         return None
     within, between = _variances([np.log(other) for other in known])

@@ -119,7 +119,8 @@ def outlook(
     frames = []
     for name in several:
         model = resolve(name).facts
-        budget, count = make(model), counter(model)
+        budget = make(model)
+        count = counter(model)
         pace = pace_of(trace, count, others)
         drawn = contexts(trace, count, turns, samples, seed, pace=pace)
         found = [first_cut(trace, budget, count, turns, samples, seed, pace=pace)]

@@ -94,7 +94,9 @@ class PrefixLayout:
     @cached_property
     def edges(self) -> Ints:
         """The message before which each request can be equal to the last one, whatever the budget."""
-        starts, sents, passages = self.starts, self.sents, self.passages
+        starts = self.starts
+        sents = self.sents
+        passages = self.passages
         edges = np.full(len(starts), -1, dtype=np.int64)
         if len(starts) < 2:
             return edges
@@ -139,7 +141,9 @@ def boundaries(placed: PrefixLayout, columns: Mapping[str, Mapping[str, Ints]]) 
 
 def equal_prefix(placed: PrefixLayout, limits: Ints, equal_to: Ints, pruned: Ints, sent: Ints) -> Ints:
     """Return the longest prefix that each request shares with the last one."""
-    starts, running, passages = placed.starts, placed.running, placed.passages
+    starts = placed.starts
+    running = placed.running
+    passages = placed.passages
     edge = np.maximum(equal_to, starts)
     equal = pruned + placed.earlier[np.minimum(equal_to, starts)] + running[edge] - running[starts]
     equal += np.where(equal_to >= placed.ledger.opening, placed.schemas, 0)
@@ -153,7 +157,8 @@ def equal_prefix(placed: PrefixLayout, limits: Ints, equal_to: Ints, pruned: Int
 
 def _without(ledger: Ledger, unsent: Sequence[int]) -> Ledger:
     """Take messages out of all requests; they keep their places."""
-    past, present = list(ledger.past), list(ledger.present)
+    past = list(ledger.past)
+    present = list(ledger.present)
     for slot in unsent:
         past[slot] = present[slot] = Item(UNSENT, 0, payload=past[slot].payload)
     return replace(ledger, past=past, present=present) if unsent else ledger
@@ -200,7 +205,8 @@ def _starting(placed: PrefixLayout, section: str) -> Ints:
     if section in in_head:
         return np.full(len(placed.requests) - 1, -1, dtype=np.int64)
     first = next((i for i, item in enumerate(ledger.past) if item.section == section), len(ledger.past))
-    starts, now = placed.starts[:-1], _sums(_in(ledger.present, section).astype(np.int64))
+    starts = placed.starts[:-1]
+    now = _sums(_in(ledger.present, section).astype(np.int64))
     of_this_turn = now[placed.sents[:-1]] > now[starts]
     return np.where(of_this_turn, np.minimum(first, starts), first)
 

@@ -152,18 +152,24 @@ class PromptCache:
         found = np.zeros_like(sent)
         times = np.zeros(len(sent)) if pauses is None else np.cumsum(np.nan_to_num(pauses))
         used = times.tolist()
-        ends, shares = sent.tolist(), equal.tolist()
+        ends = sent.tolist()
+        shares = equal.tolist()
         blocks = [0] * len(ends) if new_blocks is None or self.lookback is None else new_blocks.tolist()
         for now in range(1, len(ends)):
-            shared, passed, best, whose = ends[now], 0, 0, -1
+            shared = ends[now]
+            passed = 0
+            best = 0
+            whose = -1
             least = -1 if self.considered is None else now - 1 - self.considered
             for earlier in range(now - 1, max(-1, least), -1):
-                shared, passed = min(shared, shares[earlier + 1]), passed + blocks[earlier + 1]
+                shared = min(shared, shares[earlier + 1])
+                passed = passed + blocks[earlier + 1]
                 if shared <= best or shared < self.minimum or passed > (self.lookback or passed):
                     break
                 alive = self.lifetime is None or times[now] - used[earlier] <= self.lifetime
                 if alive and best < ends[earlier] <= shared:
-                    best, whose = ends[earlier], earlier
+                    best = ends[earlier]
+                    whose = earlier
             if best:
                 found[now], used[whose] = best, times[now]
         return found

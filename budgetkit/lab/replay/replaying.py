@@ -144,7 +144,9 @@ def replay(
         counter = DEFAULT_COUNTER if counter is None else counter
         framing = trace.framing_of(counter, framing)
     setup = setup_of(budget, counter, framing, model or trace.model, window)
-    budget, count, framing = setup.budget, setup.counter, setup.framing
+    budget = setup.budget
+    count = setup.counter
+    framing = setup.framing
     policy = policy_of(policy)
     roles = (budget.roles or DEFAULT_ROLES) if roles is None else roles
 
@@ -319,7 +321,8 @@ def _units(ledger: Ledger, turns: list[int], by_turn: bool) -> list[int]:
     for slot, item in enumerate(ledger.past):
         of_turn = ("turn", turns[slot]) if by_turn and turns[slot] else None
         for key in filter(None, (item.group, of_turn)):
-            one, other = lead(slot), lead(first.setdefault(key, slot))
+            one = lead(slot)
+            other = lead(first.setdefault(key, slot))
             leader[max(one, other)] = min(one, other)
     return [lead(slot) for slot in range(len(turns))]
 
@@ -340,7 +343,8 @@ def _measure(trace: Trace, policy: Policy, count: Count, framing: Framing, start
 
 def _outcome(trace: Trace, pruned: _Pruned, policy: Policy, cache: PromptCache, prices: Prices | None) -> Replay:
     asked, sizes, kept, slots, back = pruned
-    placed, section = asked.placed, asked.section
+    placed = asked.placed
+    section = asked.section
     history = np.array(kept.tokens, dtype=np.int64) + asked.pinned + sizes_of(back, slots)
     over = np.array(kept.over, dtype=np.int64)
     columns = allocate_columns(sizes.budget, {**asked.demands, section: history}, len(history))
@@ -354,7 +358,8 @@ def _outcome(trace: Trace, pruned: _Pruned, policy: Policy, cache: PromptCache, 
         equal = np.minimum(equal, shared_at_most(back, slots, placed, sent))
     # The priming begins the answer: it is no part of what is kept, and the next request goes on before it.
     kept_at_most = np.maximum(sent - placed.ledger.priming, 0)
-    head, equal = np.minimum(placed.head(), kept_at_most), np.minimum(equal, kept_at_most)
+    head = np.minimum(placed.head(), kept_at_most)
+    equal = np.minimum(equal, kept_at_most)
     cached, written = cache.split(kept_at_most, head, equal, asked.pauses, asked.new_blocks)
     cache = _at_prices(cache, prices)
     found = placed, kept, columns, granted, over, equal, cached, written, asked.output

@@ -141,7 +141,8 @@ class Replay:
             summary_output, over, output (int64) and cost (float64). ``sent = history + others = cached +
             written + fresh``.
         """
-        kept, sent = self.kept, self.sent
+        kept = self.kept
+        sent = self.sent
         history = self.granted[self.section]
         return pd.DataFrame(
             {
@@ -203,7 +204,9 @@ class Replay:
             holds it), shrunk and gone (the request at which it became a placeholder, and from which on it is
             missing; Int64, missing for never), and fate: "kept", "shrunk", "summarised", "dropped" or "not sent".
         """
-        kept, past, sents = self.kept, self.placed.ledger.past, self.placed.sents
+        kept = self.kept
+        past = self.placed.ledger.past
+        sents = self.placed.sents
         slots = np.arange(len(past))
         first = np.searchsorted(sents, slots, "right") + 1
         first = np.where(self.placed.unsent, len(sents) + 1, first)

@@ -73,7 +73,8 @@ def misses(trace: Trace, usage: pd.DataFrame, happened: pd.DataFrame) -> pd.Data
     at_heads &= (happened["pause"] <= happened["life"]).to_numpy(dtype=np.bool_) & ~_flags(happened, "compacted")
     is_habit = int(at_heads.sum()) >= _HABIT
     compacted, new_model, left = (_flags(happened, name) for name in ("compacted", "new_model", "left"))
-    new_setting, new_turn = _flags(happened, "new_setting"), _flags(happened, "new_turn")
+    new_setting = _flags(happened, "new_setting")
+    new_turn = _flags(happened, "new_turn")
     pause, life = (happened[name].to_numpy(dtype=np.float64) for name in ("pause", "life"))
     blocks = happened["blocks"].to_numpy(dtype=np.int64)
     models = [str(name) for name in usage["model"]]

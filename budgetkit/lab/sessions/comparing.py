@@ -278,12 +278,14 @@ def setup_of(
     scaled = Scaled(count if callable(count) else counter_named(count or "chars/4"))
     is_long = False
     if isinstance(source, Session):
-        trace, name = source.trace, source.model
+        trace = source.trace
+        name = source.model
         scaled = replace(scaled, scale=source.counted[1], unlogged=max(0, source.unlogged))
         for_an_hour = int(source.usage["cache_write_1h_tokens"].fillna(0).sum())
         is_long = 2 * for_an_hour > int(source.usage["cache_write_tokens"].sum())
     else:
-        trace, name = source, source.model
+        trace = source
+        name = source.model
     known = prices_of(given)
     if known is None and name is not None:
         known = look_up(name, hour=is_long)
@@ -386,12 +388,15 @@ def _outcome(name: str, policy: Policy, setup: Setup, window: int | None = None)
 
 def _row(outcome: RuleOutcome, setup: Setup, pairs: pd.DataFrame) -> dict[str, Any]:
     """Compare one rule: at the shortest and at the longest summaries, and with what was lost read again."""
-    policy, least, most = outcome.policy, outcome.least, outcome.most
+    policy = outcome.policy
+    least = outcome.least
+    most = outcome.most
     _, needs, there = needed_there(most, pairs)
     lost = np.unique(needs[~there])
     again = 0.0
     if setup.prices is not None:
-        tokens, none = np.array([int(most.placed.tokens[lost].sum())]), np.array([0])
+        tokens = np.array([int(most.placed.tokens[lost].sum())])
+        none = np.array([0])
         again = float(setup.prices.cost(tokens, none, none, np.array([_CALL * len(lost)]))[0])
     costs = [float(np.sum(least.cost)), float(np.sum(most.cost))]
     kept = most.kept

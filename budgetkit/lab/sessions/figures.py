@@ -224,7 +224,8 @@ def _draw_turning(table: pd.DataFrame) -> Spec:
             for read, window in here
         ]
         mark = {"symbol": "square", "size": 26, "color": shades[name]}
-        x, y = [reads.index(read) for read, _ in here], [windows.index(window) for _, window in here]
+        x = [reads.index(read) for read, _ in here]
+        y = [windows.index(window) for _, window in here]
         traces.append(points(x, y, name=plain(name), marker=mark, text=texts, hoverinfo="text"))
     notes = [
         note(f"{row['change']:+.0%}".replace("-", "\u2212"), reads.index(read), windows.index(window), yshift=-22)

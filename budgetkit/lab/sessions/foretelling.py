@@ -23,7 +23,8 @@ from budgetkit.trace import Trace
 LEAST_MISS: Final = 1_024
 #: How long a provider keeps what it does not say, in seconds.
 UNTOLD_LIFE: Final = 3_600.0
-_FIVE_MINUTES, _HOUR = 300.0, 3_600.0
+_FIVE_MINUTES = 300.0
+_HOUR = 3_600.0
 _LAST_TURNS = 3  # beginnings of turns that show whether a user's message breaks the prefix
 
 

@@ -27,7 +27,9 @@ from budgetkit.plan.items import Floats, Ints
 from budgetkit.trace import Trace, readings, usage_frame
 
 Count = Callable[[str], int]
-_LEAST_GROWTH, _MOST_GROWTH = 0.5, 3.0  # beyond these a scale is no scale
+# beyond these a scale is no scale
+_LEAST_GROWTH = 0.5
+_MOST_GROWTH = 3.0
 _KINDS_OF_TOKENS = ("fresh", "read", "written", "answered")
 _JUMP = 0.1  # of a prompt: a difference that is larger is said
 
@@ -278,7 +280,8 @@ class Session:
         if not 1 <= request <= len(frame) or places[request - 1] < 0:
             known = f"prompts are known of 1 to {len(frame):,}, but for those on branches that were left"
             raise ValueError(f"request {request} was asked for; {known}; take one of them")
-        place, prompt = int(places[request - 1]), int(prompts[request - 1])
+        place = int(places[request - 1])
+        prompt = int(prompts[request - 1])
         sizes = self.trace.counts(self.count)
         calls = {call.id: call.name for message in self.trace.messages for call in message.tool_calls}
         tokens: dict[str, float] = {"not in the log: instructions, tools": float(self.unlogged)}
@@ -305,7 +308,8 @@ class Session:
             model's price) and steps_cost (what they cost because of it), misses (their number), missed (tokens),
             missed_cost, unexplained (share of the missed tokens) and compactions.
         """
-        frame, missed = self.requests(), self._misses
+        frame = self.requests()
+        missed = self._misses
         names = ("prompt", "read", "written", "fresh", "answered")
         strange = missed.loc[missed["cause"] == UNEXPLAINED, "missed"].sum()
         return {
@@ -340,7 +344,8 @@ class Session:
 
     def _repr_html_(self) -> str:
         filled = self.filled_by()
-        names, tokens = filled["what"].tolist(), filled["tokens"].tolist()
+        names = filled["what"].tolist()
+        tokens = filled["tokens"].tolist()
         rows = [(name, size, f"{part:.0%}") for name, size, part in zip(names, tokens, filled["share"], strict=True)]
         parts = [(name, max(0, size)) for name, size, _ in rows[:-1]]
         title = f"{self.trace.id}: {len(self.usage):,} requests, the largest prompt"
@@ -362,7 +367,8 @@ class Session:
         short, long = self._prices(row["model"])
         if short is None or long is None:
             return float("nan")
-        tokens, none = np.array([missed]), np.array([0])
+        tokens = np.array([missed])
+        none = np.array([0])
         is_long = int(row["cache_write_1h_tokens"]) > 0 if not pd.isna(row["cache_write_1h_tokens"]) else False
         known = long if is_long else short
         sent = np.array([int(row["context_tokens"])])
@@ -378,7 +384,8 @@ _KINDS: Mapping[str, str] = {"user": "user", "assistant": "answers and calls", "
 
 def _scale(counted: Ints, billed: Ints) -> float:
     """Return how many of the provider's tokens one token counted here makes, from how the prompts grew."""
-    grown, paid = np.diff(counted), np.diff(billed)
+    grown = np.diff(counted)
+    paid = np.diff(billed)
     usual = (grown > 0) & (paid > 0)
     usual &= (paid < _MOST_GROWTH * grown + 200) & (paid > _LEAST_GROWTH * grown - 200)
     if not usual.any():

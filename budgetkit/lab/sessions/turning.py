@@ -158,7 +158,8 @@ def _input_cost(outcome: Replay, setup: Setup, read: float) -> float:
     # Where reading costs what input costs there is no cache, and nothing is written to one.
     write = 1.0 if read >= 1 else setup.cache.write
     cache: PromptCache = replace(setup.cache, read=read, write=write)
-    cached, written = int(outcome.cached.sum()), int(outcome.written.sum())
+    cached = int(outcome.cached.sum())
+    written = int(outcome.written.sum())
     fresh = int(outcome.sent.sum()) - cached - written
     paid = cached * cache.read + written * cache.write + fresh
 

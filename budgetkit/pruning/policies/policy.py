@@ -397,7 +397,8 @@ class Policy:
     def __repr__(self) -> str:
         shown = []
         for place, (name, known) in enumerate(sorted(self.__dataclass_fields__.items(), key=_own_first)):
-            value, default = getattr(self, name), known.default
+            value = getattr(self, name)
+            default = known.default
             if value != (known.default_factory() if known.default_factory is not MISSING else default):
                 shown.append(repr(value) if place == 0 and not known.kw_only else f"{name}={value!r}")
         return f"{type(self).__name__}({', '.join(shown)})"

@@ -54,7 +54,8 @@ class DropToolResults(Policy):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("of", self.of, get_args(Base))
-        low, high = self.target, self.trigger
+        low = self.target
+        high = self.trigger
         if type(low) is type(high) and ratio(low) > ratio(high):
             raise ValueError(
                 f"results replaced down to {brief(self.target)} once above {brief(self.trigger)}; the target is at "

@@ -84,7 +84,8 @@ class _Run:
 
 def _request(data: Raw) -> tuple[list[Any], list[Any]] | None:
     """Return what a span sent and what came back; None where it does not hold both."""
-    question, answer = data.get("input"), data.get("output")
+    question = data.get("input")
+    answer = data.get("output")
     if data.get("type") == "response":
         answer = found(data, "response.output")
         instructions = found(data, "response.instructions")

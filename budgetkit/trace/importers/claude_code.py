@@ -170,7 +170,8 @@ def _answer_id(record: Raw) -> Hashable | None:
     message = record.get("message")
     if not isinstance(message, Mapping) or message.get("role") != "assistant":
         return None
-    id, request = message.get("id"), record.get("requestId")
+    id = message.get("id")
+    request = record.get("requestId")
     return (id, request if isinstance(request, str) else None) if isinstance(id, str) else None
 
 
@@ -228,7 +229,8 @@ def _compaction(
 ) -> dict[str, Any]:
     """Say where a summary stands, what it keeps, and how large the prompt was before it."""
     first_kept = start
-    entry_id, entry_number = record.get("firstKeptEntryId"), record.get("firstKeptEntryIndex")
+    entry_id = record.get("firstKeptEntryId")
+    entry_number = record.get("firstKeptEntryIndex")
     if isinstance(entry_id, str):
         first_kept = places.get(entry_id, start)
     if isinstance(entry_number, int):

@@ -38,7 +38,8 @@ def conversation(messages: list[Any]) -> dict[str, Any]:
         line, raw = placed(record)
         if not isinstance(raw, Mapping):
             continue
-        kind, text = raw.get("say", raw.get("ask")), raw.get("text")
+        kind = raw.get("say", raw.get("ask"))
+        text = raw.get("text")
         if not isinstance(text, str) or not text:
             continue
         if kind == "api_req_started":

@@ -63,7 +63,9 @@ def _replayed(lines: Iterable[Any]) -> dict[str, Any]:
     """Carry out a journal, line by line, and return the document that it leads to."""
     document: Any = {}
     for line in objects_in(list(lines)):
-        kind, path, value = line.get("kind"), line.get("k"), line.get("v")
+        kind = line.get("kind")
+        path = line.get("k")
+        value = line.get("v")
         if kind == _WHOLE:
             document = deepcopy(value)
             continue

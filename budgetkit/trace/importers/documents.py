@@ -152,7 +152,9 @@ def _plainly(value: Mapping[str, Any], pairing: Pairing | None) -> list[Conversa
 def _by_row(value: Mapping[str, Any], row: Format, depth: int, pairing: Pairing | None = None) -> list[Conversation]:
     """Read a document whose messages, system text and answers stand where its row says."""
     notes: list[str] = []
-    model, system, body = _at(value, row.model), system_messages(value, row), _body(value, row, depth, notes)
+    model = _at(value, row.model)
+    system = system_messages(value, row)
+    body = _body(value, row, depth, notes)
     messages = [*system, *body["messages"]]
     usage = [{**told, "message_index": told["message_index"] + len(system)} for told in _told(body.get("usage"))]
     answers = [(path, answer) for path in row.answers if (answer := _at(value, path)) is not None]

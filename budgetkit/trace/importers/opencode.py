@@ -33,7 +33,8 @@ def conversation(value: Raw) -> dict[str, Any]:
     unknown: dict[str, int] = {}
     left_out = 0
     for record in value["messages"]:
-        info, parts = found(record, "info"), found(record, "parts")
+        info = found(record, "info")
+        parts = found(record, "parts")
         if not isinstance(info, Mapping) or not isinstance(parts, list) or not isinstance(info.get("role"), str):
             left_out += 1
             continue
@@ -70,7 +71,8 @@ def _messages(info: Raw, parts: list[Raw], unknown: dict[str, int]) -> list[dict
     calls: list[dict[str, Any]] = []
     results: list[dict[str, Any]] = []
     for part in parts:
-        kind, text = part.get("type"), part.get("text")
+        kind = part.get("type")
+        text = part.get("text")
         if kind == "text" and isinstance(text, str):
             texts.append({"type": "text", "text": text})
         elif kind == "reasoning":
@@ -127,7 +129,8 @@ def _usage(counts: Any, info: Raw, place: int | None) -> dict[str, Any] | None:
     if counted is None or not counted["context_tokens"]:
         return None
     # Where a total is told, it says whether the thoughts are part of the answer; older files count them beside it.
-    thoughts, total = counts.get("reasoning"), counts.get("total")
+    thoughts = counts.get("reasoning")
+    total = counts.get("total")
     if type(thoughts) is int and total != counted["context_tokens"] + counted["output_tokens"]:
         counted["output_tokens"] += thoughts
     return counted | filled(time=found(info, "time.completed"), started=found(info, "time.created"))

@@ -163,7 +163,8 @@ def _pieces(document: Document, shortest: int, longest: int, most: int, seed: in
     while room >= shortest and len(lengths) < most:
         lengths.append(min(random.randint(shortest, longest), room))
         room -= lengths[-1]
-    gap, start = room // max(len(lengths), 1), 0
+    gap = room // max(len(lengths), 1)
+    start = 0
     for number, length in enumerate(lengths, 1):
         yield replace(document, text=document.text[start : start + length], name=f"{document.name} [{number}]")
         start += length + gap

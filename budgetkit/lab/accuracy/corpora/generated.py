@@ -69,7 +69,8 @@ def _base64(random: Random, characters: int) -> Iterator[str]:
 def _hexadecimal(random: Random, characters: int) -> Iterator[str]:
     digits = random.randbytes(characters).hex()
     width = random.choice((characters, 40, 64, 8, 2))
-    between, upper = random.choice(("\n", " ", "  ", "\n")), random.random() < 0.25
+    between = random.choice(("\n", " ", "  ", "\n"))
+    upper = random.random() < 0.25
     lines = between.join(digits[i : i + width] for i in range(0, len(digits), width))
     yield lines.upper() if upper else lines
 
@@ -81,11 +82,9 @@ def _uuid(random: Random, characters: int) -> Iterator[str]:
 
 
 def _numbers(random: Random, characters: int) -> Iterator[str]:
-    between, digits, decimals = (
-        random.choice((" ", ", ", "\n", "\t", ",", ";")),
-        random.randint(1, 9),
-        random.randint(0, 6),
-    )
+    between = random.choice((" ", ", ", "\n", "\t", ",", ";"))
+    digits = random.randint(1, 9)
+    decimals = random.randint(0, 6)
     while True:
         yield f"{random.uniform(-(10**digits) / 3, 10**digits):.{decimals}f}{between}"
 
@@ -102,7 +101,8 @@ def _emoji(random: Random, characters: int) -> Iterator[str]:
 
 
 def _whitespace(random: Random, characters: int) -> Iterator[str]:
-    blanks, longest = random.choice((" \n", " \t", " \n\t", "\n\t", "\r\n ", " \u3000\xa0")), random.choice((2, 8, 40))
+    blanks = random.choice((" \n", " \t", " \n\t", "\n\t", "\r\n ", " \u3000\xa0"))
+    longest = random.choice((2, 8, 40))
     while True:
         yield random.choice(blanks) * random.randint(1, longest)
 

@@ -155,7 +155,8 @@ def read(path: str) -> Corpus:
 def _nothing(corpus: Corpus) -> str:
     if not corpus.problems:
         return "no text is there"
-    first, many = corpus.problems[0], len(corpus.problems)
+    first = corpus.problems[0]
+    many = len(corpus.problems)
     name = one_line(Path(first.name).name)
     return f"none of its {many:,} files or rows is text, the first: {name}, {one_line(first.reason)}"
 

@@ -61,7 +61,8 @@ def _by_length(errors: pd.DataFrame, steps: int = 8) -> pd.DataFrame:
 
 
 def _draw_by_length(table: pd.DataFrame) -> Spec:
-    hover, lines = "%{y:.1f} % from %{x:,} characters on<extra></extra>", []
+    hover = "%{y:.1f} % from %{x:,} characters on<extra></extra>"
+    lines = []
     for number, (name, rows) in enumerate(table.groupby("counter", sort=False)):
         style = {"color": _OKABE_ITO[number % len(_OKABE_ITO)], "width": 2}
         ends = [(100 * (rows[end] - rows["mape"]).abs()).fillna(0).round(2) for end in ("mape_high", "mape_low")]
@@ -96,7 +97,8 @@ def _buffers(
 
 
 def _draw_buffers(table: pd.DataFrame) -> Spec:
-    hover, lines = "%{y:.1f} %, %{customdata:,} tokens, at a risk of %{x} %<extra></extra>", []
+    hover = "%{y:.1f} %, %{customdata:,} tokens, at a risk of %{x} %<extra></extra>"
+    lines = []
     for number, (name, rows) in enumerate(table.groupby("counter", sort=False)):
         style = {"color": _OKABE_ITO[number % len(_OKABE_ITO)]}
         ends = [100 * (rows["high"] - rows["buffer"]), 100 * (rows["buffer"] - rows["low"])]

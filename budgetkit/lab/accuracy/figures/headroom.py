@@ -40,7 +40,9 @@ def _rooms(budget: Budget, demand: Mapping[str, int], ratio: float, case: str) -
 
 
 def _draw(table: pd.DataFrame) -> Spec:
-    names, colours, texts = list[str](), list[str](), list[str]()
+    names = list[str]()
+    colours = list[str]()
+    texts = list[str]()
     sizes = list[int | None]()
     for line, rows in table.groupby("line", sort=False):
         title = str(line) if line == POOL else f"{line} budget"
@@ -55,7 +57,8 @@ def _draw(table: pd.DataFrame) -> Spec:
             colours.append(colour(str(line)))
     bar = bars(sizes, marker={"color": colours}, hovertemplate="%{x:,} tokens<extra></extra>")
     bar = written(bar, texts) | {"y": names}
-    low, high = min(0, *table["tokens"]), max(0, *table["tokens"])
+    low = min(0, *table["tokens"])
+    high = max(0, *table["tokens"])
     reach = max(1, high - low)
     x = {"title": {"text": "tokens", "standoff": 4}, "tickformat": "~s", "nticks": 6, "zerolinewidth": 2}
     x |= {"range": [low - 0.42 * reach if low else 0, high + 0.28 * reach]}

@@ -26,13 +26,15 @@ def _table(errors: Mapping[str, float], speeds: Mapping[str, float], kinds: Mapp
 
 
 def _draw(table: pd.DataFrame) -> Spec:
-    x, y = table["megabytes_a_second"].tolist(), (100 * table["error"]).round(2).tolist()
+    x = table["megabytes_a_second"].tolist()
+    y = (100 * table["error"]).round(2).tolist()
     colours = [_KINDS[kind] for kind in table["kind"]]
     names = [_called(str(name)) for name in table["counter"]]
     marker = {"size": 11, "color": colours, "line": {"color": INK, "width": 1}}
     hover = "<b>%{text}</b><br>%{x:,.3~g} MB a second<br>%{y:.1f} % off on average<extra></extra>"
     dots = points(x, y, text=names, cliponaxis=False, marker=marker, hovertemplate=hover)
-    low, high = float(np.log10(min(x))), float(np.log10(max(x)))
+    low = float(np.log10(min(x)))
+    high = float(np.log10(max(x)))
     reach = [low - 0.25 * max(1.0, high - low), high + 0.1 * max(1.0, high - low)]
     top = max(5.0, 1.12 * max(y))
     title = {"text": "MB a second, on this machine", "standoff": 4}

@@ -40,7 +40,8 @@ def _chart(name: str, results: AccuracyResults, library: Texts, opened: bool) ->
 
 def _depends(name: str, results: AccuracyResults) -> tuple[Hashable, ...]:
     """Return what a figure depends on beside the errors."""
-    now, document = results.settings, results.document
+    now = results.settings
+    document = results.document
     if name in ("rooms", "buffers"):
         return (now.budget.preset, now.budget.model, now.budget.window, id(now.budget.own), now.risk, now.window_mix)
     return {"speeds": (), "tax": (results.budget.window,)}.get(name, (document,))
@@ -75,7 +76,8 @@ def ratios(results: AccuracyResults) -> dict[str, float]:
 
 def risks(results: AccuracyResults) -> pd.DataFrame:
     """Return the buffer of several risks, the accepted one among them, read off the same windows."""
-    window, rows = results.buffer.window, []
+    window = results.buffer.window
+    rows = []
     for risk in sorted({*RISKS, results.settings.risk}, reverse=True):
         buffer = read_off(results.filled, results.errors, window, risk, results.settings.window_mix)
         row = {"counter": buffer.counter, "risk": risk, "buffer": buffer.share, "low": buffer.low, "high": buffer.high}
@@ -99,7 +101,9 @@ def speeds(results: AccuracyResults, library: Texts) -> pd.DataFrame:
     """Return error and speed of every counter of the core, and of the chosen and the exact one."""
     chosen_rows = selected(results.every, results.settings)
     right = results.errors["exact"].to_numpy(float)
-    error, speed, kind = dict[str, float](), dict[str, float](), dict[str, str]()
+    error = dict[str, float]()
+    speed = dict[str, float]()
+    kind = dict[str, str]()
     for name, count in _counters(results, library).items():
         counts = library.counts(results.chosen, count)[chosen_rows]
         error[name] = float(np.abs(counts / right - 1).mean())
@@ -173,7 +177,8 @@ def _speeds_note(table: pd.DataFrame, results: AccuracyResults) -> str:
 
 def _tax_note(table: pd.DataFrame, results: AccuracyResults) -> str:
     dearest = table.iloc[0]
-    window, size = results.budget.window, dearest["characters_in_window"]
+    window = results.budget.window
+    size = dearest["characters_in_window"]
     sentence = f"{dearest['language']} fills {window:,} tokens with {size:,} characters"
     share = f"{100 * dearest['of_base']:.0f} % of what {_base(table)} has"
     return f"{sentence}, {share}; counted with {truth(results)}."

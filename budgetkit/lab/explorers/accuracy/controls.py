@@ -23,7 +23,9 @@ CHEAP = ("chars/4", "chars/3.5", "bytes/4", "utf16/4", "words/0.75", *RULES)
 ESTIMATES = ("estimate:o200k_base", "estimate:cl100k_base")
 RISKS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 PIECES = (100, 200, 500, 1_000, 2_000, 5_000, 10_000)
-WHOLE, ONE_KIND = 0, ""  # ipywidgets takes None for nothing chosen
+# ipywidgets takes None for nothing chosen
+WHOLE = 0
+ONE_KIND = ""
 WINDOW_MIXES = (
     ("texts of one kind", ONE_KIND),
     ("texts of all kinds", MIXED),
@@ -78,7 +80,8 @@ class Controls(ModelControls):
         self.widget = widgets.VBox(groups).add_class("bk-controls")
 
     def _listen(self) -> None:
-        do, on = self._do, self._on
+        do = self._do
+        on = self._on
         on(self.counter, "counter", "name")
         on(self.exact, "exact", "name")
         on(self.corpus, "corpus", "name")
@@ -126,7 +129,8 @@ class Controls(ModelControls):
 
     def _project_lengths(self, settings: AccuracySettings, results: AccuracyResults) -> None:
         lengths = results.every["characters"]
-        low, high = int(lengths.min()), int(lengths.max())
+        low = int(lengths.min())
+        high = int(lengths.max())
         ends = {settings.shortest or low, settings.longest or high}
         sizes = sorted({low, high, max(high, low + 1), *round_sizes(low, high), *ends})
         options(self.length, tuple((f"{n:,}", n) for n in sizes), (settings.shortest or low, settings.longest or high))

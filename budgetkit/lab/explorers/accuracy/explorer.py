@@ -166,6 +166,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults, Texts]):
         return f"{self._results.counter.name} against {short_name(self._results.exact)} on {self._history.now.corpus}"
 
     def __repr__(self) -> str:
-        results, corpus = self._results, self._history.now.corpus
+        results = self._results
+        corpus = self._history.now.corpus
         many = f"{len(results.errors):,} documents"
         return f"AccuracyExplorer({results.counter.name} against {short_name(results.exact)}, {corpus}, {many})"

@@ -26,14 +26,17 @@ from budgetkit.models import Model
 
 Report = Callable[[str, float], None]
 Ints = npt.NDArray[np.int64]
-MOST_COUNTED, MOST_DRAWN = 4_000, 200  # what is slow to make stays longer than figures and filled windows
+# what is slow to make stays longer than figures and filled windows
+MOST_COUNTED = 4_000
+MOST_DRAWN = 200
 
 
 class Texts:
     """Corpora by name, and their counts."""
 
     def __init__(self, report: Report, start: AccuracySettings) -> None:
-        self.report, self.start = report, start
+        self.report = report
+        self.start = start
         self._corpora: dict[str, Corpus] = {}
         self._counters: dict[str, Counter] = {}
         self._once, self.remember = Memo(MOST_COUNTED).once, Memo(MOST_DRAWN).once
@@ -109,7 +112,8 @@ class Texts:
 
     def _free(self, name: str, corpus: Corpus) -> str:
         """Return a name that no other texts have; the same texts keep theirs."""
-        number, free_name = 1, name
+        number = 1
+        free_name = name
         while free_name in self.names and self._corpora.get(free_name) != corpus:
             number += 1
             free_name = f"{name} ({number})"
@@ -147,7 +151,8 @@ class Texts:
         return np.array(results, "int64")
 
     def _compared(self, chosen: CorpusSelection, count: Counter, exact: Counter) -> pd.DataFrame:
-        right, estimate = self.counts(chosen, exact), self.counts(chosen, count)
+        right = self.counts(chosen, exact)
+        estimate = self.counts(chosen, count)
         frame = self._once((chosen, "frame"), self.corpus(chosen).frame)
         results: pd.DataFrame = frame.assign(counter=count.name, exact=right, estimate=estimate)
         return results.assign(error=results["estimate"] / results["exact"] - 1)

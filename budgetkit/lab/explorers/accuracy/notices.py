@@ -70,7 +70,8 @@ def _error(results: AccuracyResults) -> str:
 
 
 def _held_back(results: AccuracyResults, overflow: float) -> str:
-    buffer, budget = results.buffer, results.budget
+    buffer = results.buffer
+    budget = results.budget
     name = budget.name or "this budget"
     now = results.costs["safety"]
     keeps = f"{now:,} tokens held back" if now else "nothing held back"
@@ -130,7 +131,8 @@ def truth(results: AccuracyResults) -> str:
 def source(results: AccuracyResults, library: Texts) -> str:
     """Return what was counted, with what, and what was left out."""
     corpus = library.corpus(results.chosen)
-    every, errors = results.every, results.errors
+    every = results.every
+    errors = results.errors
     cut = "" if results.settings.pieces is None else f" cut to pieces of about {results.settings.pieces:,} characters"
     many = f"{len(every):,} document{'s' * (len(every) != 1)}{cut}, {corpus.characters:,} characters"
     part = "" if len(errors) == len(every) else f", {len(errors):,} of them looked at"

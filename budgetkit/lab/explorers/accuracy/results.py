@@ -55,7 +55,8 @@ class AccuracyResults:
 def results(settings: AccuracySettings, library: Texts) -> AccuracyResults:
     """Work out what follows from the settings."""
     model, note = known_model(settings.budget.model)
-    count, exact = library.counter(settings.counter), reference(settings, model, library)
+    count = library.counter(settings.counter)
+    exact = reference(settings, model, library)
     chosen = CorpusSelection(settings.corpus, settings.pieces)
     every = library.errors(chosen, count, exact)
     errors = every[selected(every, settings)]
@@ -71,7 +72,8 @@ def results(settings: AccuracySettings, library: Texts) -> AccuracyResults:
     )
     counted = chosen, every, errors, filled, buffer
     budgets = budget, safe, kept_deficit(safe, settings.budget.base(model).deficit)
-    demand, document = typical(settings.budget, budget), read(settings, errors)
+    demand = typical(settings.budget, budget)
+    document = read(settings, errors)
     return AccuracyResults(
         settings, model, count, exact, *counted, *budgets, demand, costs, safe_costs, document, key, note
     )
@@ -112,7 +114,8 @@ def selected(every: pd.DataFrame, settings: AccuracySettings) -> npt.NDArray[np.
 def _none_left(settings: AccuracySettings, every: pd.DataFrame) -> str:
     lengths = every["characters"]
     classes = "any class" if settings.classes is None else ", ".join(settings.classes)
-    low, high = settings.shortest or 0, settings.longest or int(lengths.max())
+    low = settings.shortest or 0
+    high = settings.longest or int(lengths.max())
     return (
         f"documents of {classes} with {low:,} to {high:,} characters were asked for; none of the {len(every):,} is "
         f"one, they have {lengths.min():,} to {lengths.max():,}; choose more classes or other lengths"

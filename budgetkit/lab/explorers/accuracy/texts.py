@@ -21,7 +21,8 @@ def texts(results: AccuracyResults) -> dict[str, str]:
 
 def program(results: AccuracyResults) -> str:
     """Return a program that makes the budget."""
-    settings, size = results.settings.budget, results.buffer.reserve.size
+    settings = results.settings.budget
+    size = results.buffer.reserve.size
     base = settings.base(results.model)
     if settings.own is not None or not isinstance(size, Share):
         return python(with_buffer(settings, results.buffer), results.model, results.result)

@@ -41,14 +41,17 @@ def tokens_of(text: str, exact: ExactCounter) -> list[Token]:
     >>> [(token.text, token.shared) for token in tokens_of("Hi 🌵", ExactCounter("o200k_base"))]
     [('Hi', 1), (' 🌵', 2), ('', 2)]
     """
-    results, waiting, characters = list[Token](), list[tuple[int, bytes]](), ""
+    results = list[Token]()
+    waiting = list[tuple[int, bytes]]()
+    characters = ""
     decoder = getincrementaldecoder("utf-8")("replace")
     for number, data in zip(exact.tokens(text), exact.pieces(text), strict=True):
         waiting.append((number, data))
         characters += decoder.decode(data)
         if not decoder.getstate()[0]:  # no character is begun and not ended
             results += _shared(waiting, characters)
-            waiting, characters = [], ""
+            waiting = []
+            characters = ""
     return results + _shared(waiting, characters + decoder.decode(b"", final=True))
 
 
@@ -91,14 +94,16 @@ def lines(tokens: list[Token]) -> Iterator[tuple[int, int, list[tuple[int, Token
     >>> [(first, last, [token.text for _, token in line]) for first, last, line in lines(found)]
     [(1, 2, ['one', '\n\n']), (3, 3, ['two'])]
     """
-    first, line_tokens = 1, list[tuple[int, Token]]()
+    first = 1
+    line_tokens = list[tuple[int, Token]]()
     for place, token in enumerate(tokens):
         line_tokens.append((place, token))
         ends = token.text.count("\n")
         is_split = place + 1 < len(tokens) and not tokens[place + 1].text  # the character goes on
         if ends and not is_split:
             yield first, first + ends - 1, line_tokens
-            first, line_tokens = first + ends, []
+            first = first + ends
+            line_tokens = []
     if line_tokens:
         yield first, first, line_tokens
 

@@ -53,7 +53,8 @@ def _errors(results: AccuracyResults) -> list[Kpi]:
     name = called(results.counter)
     worst = f"worst {signed_percent(float(error.iloc[int(size.to_numpy().argmax())]))}"
     side = "counts too few" if error.mean() < 0 else "counts too many" if error.mean() > 0 else ""
-    shown, tip = named(results.counter), "95th percentile of the error's size"
+    shown = named(results.counter)
+    tip = "95th percentile of the error's size"
     return [
         _kpi(
             "mape", "mean error", as_percent(size.mean()), f"Mean absolute error of {name}, over all documents", shown
@@ -64,7 +65,10 @@ def _errors(results: AccuracyResults) -> list[Kpi]:
 
 
 def _costs(results: AccuracyResults) -> list[Kpi]:
-    now, buffer, costs, safe = results.settings, results.buffer, results.costs, results.safe_costs
+    now = results.settings
+    buffer = results.buffer
+    costs = results.costs
+    safe = results.safe_costs
     name = shortened(results.budget.name or "the budget", 20)
     overflow = float(costs["overflow"])
     idle = max(0.0, safe["usable"] + safe["safety"] - safe["filled"])
@@ -73,7 +77,8 @@ def _costs(results: AccuracyResults) -> list[Kpi]:
     waste = f"Usable tokens that stay empty, on average, of {costs['usable']:,.0f}; an idle buffer is wasted, too"
     tokens = f"{results.safe.sizes['safety']:,} tokens at {risk} % risk"
     often = f"with the buffer {as_percent(safe['overflow'])}"
-    level, all_windows = "alarm" if overflow > now.risk else "", "Windows that overflow as the budget is"
+    level = "alarm" if overflow > now.risk else ""
+    all_windows = "Windows that overflow as the budget is"
     return [
         _kpi("buffer", "honest buffer", as_percent(buffer.share), tip, tokens),
         _kpi("wasted", f"wasted in {name}", f"{costs['wasted']:,.0f}", waste, f"with the buffer {idle:,.0f}"),

@@ -67,7 +67,8 @@ def _pinned(plan: Plan) -> Data:
 
 
 def _segment(settings: BudgetSettings, plan: Plan, claim: Claim, rest: str | None) -> Data:
-    line, tokens = claim.line, max(0, claim.tokens)
+    line = claim.line
+    tokens = max(0, claim.tokens)
     hatched = line in HATCHED
     name = line if claim.kind != "pool" else pool_name(plan, claim, rest)
     gauge = None if claim.kind != "section" or rest is not None else claim.granted / max(1, tokens)
@@ -129,7 +130,8 @@ def _cut(plan: Plan, claim: Claim) -> str:
 
 
 def _handle(settings: BudgetSettings, plan: Plan, claim: Claim) -> Data:
-    budget, line = plan.budget, claim.line
+    budget = plan.budget
+    line = claim.line
     window = max(1, budget.window)
     cap = budget.sizes[line] if claim.kind == "reserve" else budget.caps[line]
     value = window if cap is None else cap
@@ -157,7 +159,8 @@ def nice_step(window: int) -> int:
     >>> nice_step(128_000), nice_step(8_192), nice_step(100)
     (500, 20, 1)
     """
-    step, goal = 1, window / 200
+    step = 1
+    goal = window / 200
     for factor in (2, 2.5, 2) * 12:
         if step * factor > goal:
             break

@@ -52,7 +52,8 @@ def _waterfall_note(table: Columns, results: BudgetResults) -> str:
 
 
 def _sections_note(table: Columns, results: BudgetResults) -> str:
-    demand, granted = sum(table["demand"]), sum(table["granted"])
+    demand = sum(table["demand"])
+    granted = sum(table["granted"])
     at = f" at turn {results.turn:,}" if results.turn else ""
     if not demand:
         return "Nothing is asked for; type sizes in, or open a conversation."
@@ -62,7 +63,8 @@ def _sections_note(table: Columns, results: BudgetResults) -> str:
 
 
 def _turns_note(table: Columns, results: BudgetResults) -> str:
-    line, limit = table["line"][0], table["limit"][results.turn - 1]
+    line = table["line"][0]
+    limit = table["limit"][results.turn - 1]
     allowed = f"{line} may take {signed(limit)} tokens at turn {results.turn:,}"
     if results.first_cut is None:
         return f"{allowed}; nothing is ever cut.{_cut_anywhere(results.turns)}"

@@ -46,7 +46,8 @@ class Controls(ConversationControls):
         self.limits = Limits(LIMITED, do)
         self.counter.options = (*encoding_names(), *RATIOS)
         self.trace.options = [(TYPED_IN, None)]
-        self.turn, self.turn_box = self._place, self._place_box
+        self.turn = self._place
+        self.turn_box = self._place_box
         self._build()
 
     def _build(self) -> None:

@@ -152,7 +152,8 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults, Library]):
         return played | {"request": results.turn or 1}, results.trace.messages
 
     def _heading(self) -> str:
-        now, budget = self._history.now, self.budget
+        now = self._history.now
+        budget = self.budget
         trace = self._results.trace
         whose = "" if now.trace is None or trace is None else f", {self.library.called(now.trace, trace)}"
         return f"{budget.name or 'A budget of your own'}: {budget.window:,} tokens of {now.model}{whose}"

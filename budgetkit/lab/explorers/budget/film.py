@@ -20,9 +20,11 @@ def film(results: BudgetResults) -> Data:
     plan = results.plan
     spans = []
     if results.turns is None or len(results.turns.demand) > _MOST:
-        turns, plans = [0], [plan]
+        turns = [0]
+        plans = [plan]
     else:
-        turns, columns = results.turns.demand.index.tolist(), results.turns.columns(plan.budget)
+        turns = results.turns.demand.index.tolist()
+        columns = results.turns.columns(plan.budget)
         plan = replace(plan, budget=with_undeclared(plan.budget, columns))
         names = ("demand", "limit", "granted")
         rows = {section: [column[name].tolist() for name in names] for section, column in columns.items()}

@@ -16,7 +16,10 @@ from budgetkit.plan.decisions import FITS, Decision
 from budgetkit.truncation.items import MARKERS
 
 Data = dict[str, Any]
-NEWEST, GONE, FIRST = 40, 15, 2  # of each section: items that stay, that do not, and of the opening
+# of each section: items that stay, that do not, and of the opening
+NEWEST = 40
+GONE = 15
+FIRST = 2
 _BECAME = {"kept": "kept whole", "cut": "cut", "dropped": "dropped"}
 
 
@@ -26,7 +29,8 @@ def reading(results: BudgetResults) -> Data:
     if results.trace is None or not len(plan.decisions):
         return {}
     reasons = plan.decisions.reasons
-    kept_items, cut = int((reasons == FITS).sum()), len(plan.decisions.cuts)
+    kept_items = int((reasons == FITS).sum())
+    cut = len(plan.decisions.cuts)
     gone = len(reasons) - kept_items - cut
     fates = ", ".join(
         f"{many:,} {word}" for many, word in ((kept_items, "kept"), (cut, "cut"), (gone, "dropped")) if many
@@ -37,7 +41,8 @@ def reading(results: BudgetResults) -> Data:
 
 def _blocks(plan: Plan) -> Iterator[Data]:
     """Give a block for each item that is shown; a run of those that are not is one block."""
-    shown, last = _shown(plan), -1
+    shown = _shown(plan)
+    last = -1
     for row in (*shown, len(plan.decisions)):
         if row > last + 1:
             yield _gap(plan, last + 1, row)
@@ -48,7 +53,8 @@ def _blocks(plan: Plan) -> Iterator[Data]:
 
 def _shown(plan: Plan) -> list[int]:
     """Choose what is shown: of each section its opening, its newest, what went last, and every cut."""
-    decisions, chosen = plan.decisions, set(plan.decisions.cuts)
+    decisions = plan.decisions
+    chosen = set(plan.decisions.cuts)
     for section in decisions.columns.sections:
         rows = np.asarray(decisions.columns.rows(section))
         stays = decisions.reasons[rows] == FITS
@@ -57,7 +63,8 @@ def _shown(plan: Plan) -> list[int]:
 
 
 def _gap(plan: Plan, start: int, stop: int) -> Data:
-    many, tokens = stop - start, int(plan.decisions.columns.tokens[start:stop].sum())
+    many = stop - start
+    tokens = int(plan.decisions.columns.tokens[start:stop].sum())
     gone = int((plan.decisions.reasons[start:stop] != FITS).sum())
     state = "all kept" if not gone else "all dropped" if gone == many else f"{gone:,} dropped"
     label = f"{many:,} message{'s' * (many != 1)} not shown here"

@@ -26,7 +26,8 @@ from budgetkit.truncation import cutter
 
 #: Turns that are planned item by item on every move, and items of all of them together: each turn has all of its
 #: conversation so far, and an item takes about 150 bytes. Of more the sections are cut anywhere.
-MOST_TURNS, MOST_ITEMS = 5_000, 1_000_000
+MOST_TURNS = 5_000
+MOST_ITEMS = 1_000_000
 _MOST_CUTS = 20_000
 T = TypeVar("T")
 

@@ -79,7 +79,9 @@ def results(settings: BudgetSettings, library: Library) -> BudgetResults:
 
 def _with_trace(settings: BudgetSettings, library: Library, bare: BudgetResults) -> BudgetResults:
     """Add what every turn of the conversation asks for, and the plan of the chosen one."""
-    name, which, budget = str(settings.trace), settings.conversation, bare.plan.budget
+    name = str(settings.trace)
+    which = settings.conversation
+    budget = bare.plan.budget
     trace = library.conversation(name, which)
     requests = Requests(library, name, budget, bare.counter, framing_for(bare.model))
     turns = requests.turns(which)

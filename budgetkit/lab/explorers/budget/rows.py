@@ -21,7 +21,9 @@ class Row:
     """
 
     def __init__(self, line: str, is_share: bool, do: Do) -> None:
-        self.line, self.is_share, self._do = line, is_share, do
+        self.line = line
+        self.is_share = is_share
+        self._do = do
         self._limits: tuple[int, int | None] = (0, None)
         self._window = 1
         tip = f"{line}, in percent of the window"
@@ -63,7 +65,8 @@ class Row:
         ratio = float(amount.ratio) if isinstance(amount, Share) else size / max(1, window)
         self.slider.value = min(100.0, round(100 * ratio / STEP) * STEP)
         self.share.value = "pool" if tokens is None else f"{100 * size / max(1, window):.3g} %"
-        self.box.whole, self.box.may_be_empty = window, is_section
+        self.box.whole = window
+        self.box.may_be_empty = is_section
         if is_section:
             self.box.placeholder = "no cap"
             self.box.tooltip = f"{self.line}, in tokens; empty: it draws on the shared pool"
@@ -90,7 +93,8 @@ class Limits:
     """The smallest and the largest size of a share, such as the output reserve's."""
 
     def __init__(self, line: str, do: Do) -> None:
-        self.line, self._do = line, do
+        self.line = line
+        self._do = do
         text = {"at_least": f"Smallest {line} reserve, in tokens", "at_most": f"Largest {line} reserve, in tokens"}
         self.at_least, self.at_most = (
             NumberBox(do, description=name.replace("_", " "), tooltip=text[name], **AUTO)

@@ -20,7 +20,8 @@ from budgetkit.trace import shipped_traces
 
 def texts(settings: BudgetSettings, model: Model, budget: Budget, counter: str = "") -> dict[str, str]:
     """Return the set-up in every format, with the model, the counter and the file where they are named."""
-    program, written = python(settings, model, budget), to_yaml(budget)
+    program = python(settings, model, budget)
+    written = to_yaml(budget)
     if counter:
         program += _counting(settings, counter)
         written = f"# {_beside(settings, counter)}\n{written}"

@@ -68,12 +68,14 @@ def _pool(results: BudgetResults) -> Kpi:
 
 
 def _kpi(key: str, label: str, results: BudgetResults, number: Callable[[Plan], int], more: str = "") -> Kpi:
-    value, pinned = number(results.plan), results.pinned
+    value = number(results.plan)
+    pinned = results.pinned
     comparable = pinned is not None and (key != "remainder" or pinned.budget.remainder is not None)
     before = number(pinned) if pinned is not None and comparable else None
     moved = "as pinned" if value == before else f"{signed(value - (before or 0), always=True)} to pinned"
     tip = f"{label}: {signed(value)} tokens{f'; {more}' if more else ''}"
-    change, level = "" if before is None else moved, "alarm" if value < 0 else ""
+    change = "" if before is None else moved
+    level = "alarm" if value < 0 else ""
     return Kpi(key, label, signed(value), explained(tip, label), change, level, signed_short(value))
 
 

@@ -38,8 +38,10 @@ class WhyFold:
 
     def parts(self, settings: BudgetSettings, results: BudgetResults) -> list[Data]:
         """Say the reasons in order, and what would keep it."""
-        self._settings, self._offers = settings, {}
-        plan, lost = results.plan, lost_sections(results.plan)
+        self._settings = settings
+        self._offers = {}
+        plan = results.plan
+        lost = lost_sections(results.plan)
         if not lost:
             return [text("Nothing is lost, so there is nothing to mend.")]
         of = self._asked(plan, lost)

@@ -87,8 +87,10 @@ def _spending_note(table: pd.DataFrame, results: ConversationResults) -> str:
         return "A price is not known, so tokens are weighed as the cache weighs them: one sent without a cache is 1."
     if len(ends) == 1:
         return f"{ends.index[0]} costs {dollars(float(ends.iloc[0]))} in all."
-    low, high = str(ends.idxmin()), str(ends.idxmax())
-    least, most = dollars(float(ends[low])), dollars(float(ends[high]))
+    low = str(ends.idxmin())
+    high = str(ends.idxmax())
+    least = dollars(float(ends[low]))
+    most = dollars(float(ends[high]))
     if least == most:
         return f"In all {least}, whichever policy prunes."
     return f"In all {least} under {brief(low)}, {most} under {brief(high)}."

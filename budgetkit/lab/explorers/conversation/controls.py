@@ -47,7 +47,8 @@ class Controls(ConversationControls):
         self._library = library
         self.lines: dict[str, Row] = {}
         self._shape: object = None
-        self.request, self.request_box = self._place, self._place_box
+        self.request = self._place
+        self.request_box = self._place_box
         self.by = labelled(widgets.Dropdown, "A request for", options=BY)
         tip = "Whether the calls and results of the turn that is being answered can be pruned"
         self.within = widgets.Checkbox(description="prune within a turn", indent=False, tooltip=tip, **AUTO)
@@ -139,12 +140,14 @@ class Controls(ConversationControls):
         options(self.trace, tuple((name, name) for name in self._library.names), settings.base.trace)
         traces = self._library.conversations(str(settings.base.trace))
         self._project_place(traces, settings.base.conversation, results.requests, results.request)
-        self.by.value, self.within.value = results.run.by, settings.within
+        self.by.value = results.run.by
+        self.within.value = settings.within
         self.request.description = "Turn" if results.run.by == "turn" else "Request"
         self.request_box.tooltip = f"{self.request.description}, by its number"
 
     def _project_budget(self, settings: ConversationSettings, results: ConversationResults) -> None:
-        base, budget = settings.base, results.bare.plan.budget
+        base = settings.base
+        budget = results.bare.plan.budget
         self._project_model(base, results.bare.model, budget)
         self.counter.options = (results.bare.model.encoding, *RATIOS)
         self.counter.value = base.counter or results.bare.model.encoding
@@ -155,7 +158,8 @@ class Controls(ConversationControls):
         shape = [(name, name == "output" or is_share) for name, _, _, is_share in wanted]
         budget = results.bare.plan.budget
         if shape != self._shape:
-            gone, self._shape = self.lines.values(), shape
+            gone = self.lines.values()
+            self._shape = shape
             self.lines = {name: Row(name, is_share, self._do) for name, is_share in shape}
             rows = [each.widget for each in self.lines.values()]
             fill(self._budget, self.model, self.preset, self._window_row, *rows, self.counter)
@@ -174,7 +178,8 @@ class Controls(ConversationControls):
             box.value = name in settings.chosen
         options(self.main, tuple((name, name) for name in settings.chosen), settings.main)
         self.numbers.project(settings)
-        self.floor.value, self.unit.value = settings.floor.least, settings.floor.unit
+        self.floor.value = settings.floor.least
+        self.unit.value = settings.floor.unit
         self.conflict.value = settings.floor.conflict
 
     def _project_cache(self, settings: ConversationSettings, results: ConversationResults) -> None:

@@ -163,7 +163,8 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults, R
     @property
     def config(self) -> dict[str, Any]:
         """All that is set, as plain data."""
-        now, results = self._history.now, self._results
+        now = self._history.now
+        results = self._results
         return {
             "trace": now.base.trace,
             "conversation": now.base.conversation,

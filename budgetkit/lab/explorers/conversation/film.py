@@ -73,7 +73,8 @@ def track(name: str, outcome: Replay, places: Mapping[str, int], is_shown: bool)
     ]
     whole = _whole(outcome) if is_shown else np.zeros_like(outcome.sent)
     rest = outcome.granted[outcome.section] - whole
-    left, sent = outcome.kept, outcome.sent
+    left = outcome.kept
+    sent = outcome.sent
     has_shrunk = any(at != NEVER for at in left.shrunk)
     others.insert(head, (places["placeholders" if has_shrunk else "other history"], np.maximum(rest, 0).tolist()))
     cost = outcome.cost
@@ -131,7 +132,8 @@ def cold(outcome: Replay, waited: Floats) -> list[int]:
 
 def _whole(outcome: Replay) -> Ints:
     """Sum up what is shown block by block of the history: whole messages, summaries, and what came back."""
-    tokens, requests = outcome.placed.tokens.tolist(), len(outcome.over)
+    tokens = outcome.placed.tokens.tolist()
+    requests = len(outcome.over)
     change = np.zeros(requests + 1, dtype=np.int64)
     for slot, begins in enumerate(outcome.placed.entry.tolist()):
         ends = [at for at in (outcome.kept.gone[slot], outcome.kept.shrunk[slot]) if at != NEVER]

@@ -18,7 +18,8 @@ class BilledFold(billed.BilledFold):
 
     def sent(self, results: ConversationResults) -> tuple[str, Sequence[Message], list[str]]:
         """Return the model, the messages that stay as they were said, and what else the request holds."""
-        retention, request = results.shown.outcome.kept, results.request
+        retention = results.shown.outcome.kept
+        request = results.request
         there = results.shown.outcome.present(request)
         whole = [slot for slot in there if not NEVER < retention.shrunk[slot] < request]
         placeholders = len(there) - len(whole)

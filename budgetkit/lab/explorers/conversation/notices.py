@@ -24,7 +24,8 @@ def status(results: ConversationResults) -> Data:
     """Return what the shown policy does to the conversation, and what to beware of."""
     if results.trace.is_silent:
         return silent(results.trace)
-    budget, model = results.bare.plan.budget, results.bare.model
+    budget = results.bare.plan.budget
+    model = results.bare.model
     over = [*beyond_window(budget, model), *_floors(results), *_too_large(results)]
     beside = [*beyond_output(budget, model), *missing_window(results.bare)]
     more = [*over, *beside, *_money(results), *_pauses(results), *results.notes]
@@ -104,7 +105,8 @@ def source(base: BudgetSettings, results: ConversationResults) -> str:
     counted = counted_with(results.run.count, results.bare.model, results.trace)
     day = f" of {results.run.prices.date}" if results.run.prices.date else ""
     money = f"Prices{day}: {results.run.prices.source}." if results.run.prices.source else ""
-    room, most = results.budget.window, results.bare.model.window
+    room = results.budget.window
+    most = results.bare.model.window
     within = f", in a window of {room:,} tokens ({results.bare.model.name} takes {most:,})" if room < most else ""
     return f"{which}: {size}, {counted}{within}. Cache: {results.rules}{_kept(results)}. {money}".strip()
 

@@ -42,7 +42,9 @@ class Numbers:
     def _rebuild(self, policy: str) -> None:
         gone = [*self.widget.children, *self.sliders.values(), *self.boxes.values()]
         parameters = CHOICES[policy].parameters if policy in CHOICES else {}
-        self._policy, self.sliders, self.boxes = policy, {}, {}
+        self._policy = policy
+        self.sliders = {}
+        self.boxes = {}
         on = partial(sends, self._do)
         for name, number in parameters.items():
             unit = "%" if number.unit == "percent" else number.unit

@@ -14,7 +14,10 @@ from budgetkit.lab.explorers.reading import speaker, whole, words
 from budgetkit.pruning.history import NEVER
 
 Data = dict[str, Any]
-NEWEST, GONE, FIRST = 40, 15, 2  # messages that are there, that have gone, and of the opening
+# messages that are there, that have gone, and of the opening
+NEWEST = 40
+GONE = 15
+FIRST = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,8 @@ def reading(results: ConversationResults) -> Data:
 
 def standing_at(results: ConversationResults) -> Standing:
     """Return how messages stand at the chosen request."""
-    outcome, request = results.shown.outcome, results.request
+    outcome = results.shown.outcome
+    request = results.request
     summaries: dict[int, tuple[int, int, int]] = {}
     for at, slot, tokens, slots in outcome.kept.written:
         if at >= request:

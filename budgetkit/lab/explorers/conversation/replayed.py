@@ -26,7 +26,8 @@ class Replayed:
     """One replay, and what is shown of it."""
 
     def __init__(self, outcome: Replay, pairs: pd.DataFrame) -> None:
-        self.outcome, self.pairs = outcome, pairs
+        self.outcome = outcome
+        self.pairs = pairs
         self._drawn: dict[str, Drawn] = {}
 
     @cached_property

@@ -125,7 +125,8 @@ def results(settings: ConversationSettings, library: Replays) -> ConversationRes
     trace = library.conversation(name, settings.base.conversation)
     rules, cache, note = prompt_cache(settings, bare.model)
     budget = bare.plan.budget if bare.plan.budget.roles else replace(bare.plan.budget, undeclared="pool")
-    by, prices = settings.by or _by(trace), _prices(settings, bare.model.name, rules, library)
+    by = settings.by or _by(trace)
+    prices = _prices(settings, bare.model.name, rules, library)
     counted = trace, bare.counter, framing_for(bare.model)
     run = Run(*counted, budget, _roles(settings, budget), by, cache, prices)
     policies = {
@@ -146,7 +147,8 @@ def _by(trace: Trace) -> By:
 
 def telling_window(base: BudgetSettings, library: Replays) -> int | None:
     """Return the largest usual window in which a conversation must lose something; None where the model's own does."""
-    trace, model = library.conversations(str(base.trace))[0], known_model(base.model)[0]
+    trace = library.conversations(str(base.trace))[0]
+    model = known_model(base.model)[0]
     if trace.is_silent or sum(len(message.text) for message in trace.messages) > _MOST_CHARACTERS * model.window:
         return None  # the window is full anyway
     count = library.counter(base.counter, model)

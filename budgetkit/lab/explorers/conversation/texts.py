@@ -65,7 +65,8 @@ def _source(settings: ConversationSettings, name: str) -> str:
 
 
 def _replay(settings: ConversationSettings, results: ConversationResults) -> list[str]:
-    run, model = results.run, results.bare.model
+    run = results.run
+    model = results.bare.model
     arguments = [f"counter={counter_of(settings.base)}", f"framing=framing_for({model.name!r})"]
     if dict(run.roles) != dict(results.budget.roles or DEFAULT_ROLES):
         roles = "budget.roles" if results.budget.roles else "DEFAULT_ROLES"

@@ -34,7 +34,9 @@ def _first(results: ConversationResults) -> Kpi:
 
 def _totals(results: ConversationResults) -> list[Kpi]:
     totals = results.shown.totals
-    sent, cached, cost = int(totals["sent"]), int(totals["cached"]), totals["cost"]
+    sent = int(totals["sent"])
+    cached = int(totals["cached"])
+    cost = totals["cost"]
     is_known = cost == cost
     money = dollars(cost) if is_known else "unknown"
     what = "All requests with their answers and summaries" if is_known else "A price that is needed is not known"
@@ -59,5 +61,6 @@ def _now(results: ConversationResults) -> Kpi:
     row = results.shown.frame.iloc[results.request - 1]
     change = f"{int(row['cached']):,} cached"
     tip = f"{results.named(results.request)}: {int(row['sent']):,} tokens sent, {change}"
-    label, sent = f"sent at {results.run.by} {results.request:,}", int(row["sent"])
+    label = f"sent at {results.run.by} {results.request:,}"
+    sent = int(row["sent"])
     return Kpi("now", label, f"{sent:,}", tip, change, short=short(sent))

@@ -20,7 +20,9 @@ Spec = dict[str, Any]
 WIDTH: Final = 640  # pixels
 _HERE: Final = "here"  # the name of the line that stands at the chosen turn or request
 _ANCHORS: Final = {"left": "start", "center": "middle", "right": "end"}
-_TITLE, _LEGEND = 30, 22  # pixels above and below
+# pixels above and below
+_TITLE = 30
+_LEGEND = 22
 
 
 def svg(spec: Spec, title: str, width: int = WIDTH, heading: bool = True) -> str:
@@ -70,7 +72,9 @@ def svg(spec: Spec, title: str, width: int = WIDTH, heading: bool = True) -> str
 def _plot(spec: Spec, width: int, top: float, bottom: float) -> tuple[Plot, tuple[float, float, float, float]]:
     """Return where the data stand: margins make room for the numbers beside the axes."""
     layout = spec["layout"]
-    x_axis, y_axis, margin = layout["xaxis"], layout["yaxis"], layout["margin"]
+    x_axis = layout["xaxis"]
+    y_axis = layout["yaxis"]
+    margin = layout["margin"]
     is_titled = [bool(axis.get("title", {}).get("text")) for axis in (x_axis, y_axis)]
     has_texts = x_axis.get("visible", True) and x_axis.get("showticklabels", True)
     low = bottom - margin["b"] - 18 * has_texts - 17 * is_titled[0]
@@ -92,7 +96,8 @@ def _plot(spec: Spec, width: int, top: float, bottom: float) -> tuple[Plot, tupl
 
 def _with_room(layout: Spec, inside: float) -> Spec:
     """Return the axis along the bars, with room for the texts beside them."""
-    meta, axis = layout.get("meta", {}), layout["xaxis"]
+    meta = layout.get("meta", {})
+    axis = layout["xaxis"]
     if not meta.get("beside"):
         return dict(axis)
     texts = min(inside * 0.6, meta["beside"] * LETTER + 12)
@@ -189,16 +194,20 @@ def _shapes(plot: Plot, box: tuple[float, float, float, float], layer: str) -> I
 def _notes(plot: Plot, box: tuple[float, float, float, float], width: int) -> Iterator[str]:
     left, top, right, low = box
     for note in plot.layout.get("annotations", []):
-        x, y = _placed(note, "x", plot.x, left, right), _placed(note, "y", plot.y, low, top)
+        x = _placed(note, "x", plot.x, left, right)
+        y = _placed(note, "y", plot.y, low, top)
         if note.get("showarrow"):
             to_x = plot.x.placed(note["ax"]) if note.get("axref") == "x" else x + note.get("ax", 0)
             to_y = plot.y.placed(note["ay"]) if note.get("ayref") == "y" else y + note.get("ay", 0)
             yield tag("line", x1=x, y1=y, x2=to_x, y2=to_y, class_="grid", stroke=note.get("arrowcolor", INK))
-            x, y = to_x, to_y
-        x, y = x + note.get("xshift", 0), y - note.get("yshift", 0)
+            x = to_x
+            y = to_y
+        x = x + note.get("xshift", 0)
+        y = y - note.get("yshift", 0)
         words = note["text"]
         anchor = _ANCHORS.get(note.get("xanchor", ""), "middle")
-        wide, lines = width_of(words), words.count("<br>") + 1
+        wide = width_of(words)
+        lines = words.count("<br>") + 1
         x -= {"start": 0, "middle": wide / 2, "end": wide}[anchor]
         up = {"top": 12.0, "bottom": -3.0 - LINE * (lines - 1)}.get(note.get("yanchor", ""), 4 - LINE * (lines - 1) / 2)
         yield label(words, min(max(x, 2), max(2, width - wide - 2)), y + up)

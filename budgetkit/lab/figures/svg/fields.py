@@ -16,8 +16,10 @@ Corner = tuple[float, float, float]
 def heatmap(trace: Spec, plot: Plot) -> Iterator[str]:
     """Draw a cell for each number, in a colour between those of the scale."""
     values = [value for row in trace["z"] for value in row if value is not None] or [0]
-    low, high = trace.get("zmin", min(values)), max(values)
-    across, up = _edges([plot.x.at(x) for x in trace["x"]]), _edges([plot.y.at(y) for y in trace["y"]])
+    low = trace.get("zmin", min(values))
+    high = max(values)
+    across = _edges([plot.x.at(x) for x in trace["x"]])
+    up = _edges([plot.y.at(y) for y in trace["y"]])
     for (y0, y1), row in zip(pairwise(up), trace["z"], strict=True):
         for (x0, x1), value in zip(pairwise(across), row, strict=True):
             if value is None:
@@ -29,7 +31,9 @@ def heatmap(trace: Spec, plot: Plot) -> Iterator[str]:
 
 def contour(trace: Spec, plot: Plot) -> Iterator[str]:
     """Draw the line where the numbers pass a bound, cell by cell."""
-    bound, xs, ys = trace["contours"]["start"], trace["x"], trace["y"]
+    bound = trace["contours"]["start"]
+    xs = trace["x"]
+    ys = trace["y"]
     ways = []
     for j in range(len(ys) - 1):
         for i in range(len(xs) - 1):

@@ -41,7 +41,8 @@ def bars(trace: Spec, plot: Plot) -> Iterator[str]:
         low, high = sorted((plot.x.at(begins), plot.x.at(begins + size)))
         height = thick * (_each(trace.get("width"), i) or 1 - plot.layout.get("bargap", 0.2))
         place = {"x": low, "y": plot.y.at(at) - height / 2, "width": max(high - low, 0), "height": height}
-        marker, hover_text = trace.get("marker", {}), _each(trace.get("hovertext"), i)
+        marker = trace.get("marker", {})
+        hover_text = _each(trace.get("hovertext"), i)
         edge = marker.get("line", {})
         stroke = {"stroke": _each(edge.get("color"), i), "stroke_width": _each(edge.get("width"), i)}
         inside = [tag("title", text(plain_text(hover_text)))] if hover_text else []
@@ -60,7 +61,8 @@ def _beside(trace: Spec, words: str, low: float, high: float, middle: float, is_
 
 def scatter(trace: Spec, plot: Plot) -> Iterator[str]:
     """Draw a line with its area, its points and their texts, as far as its mode asks for them."""
-    mode, line = trace.get("mode", "lines"), trace.get("line", {})
+    mode = trace.get("mode", "lines")
+    line = trace.get("line", {})
     runs = [_stepped(run, line) for run in _runs(trace, plot)]
     if "stackgroup" in trace:
         yield _area(trace, [*runs[0], *_floor(trace, plot)])
@@ -138,7 +140,8 @@ def _area(trace: Spec, outline: list[Point]) -> str:
 
 
 def _spreads(trace: Spec, plot: Plot) -> str:
-    spread, ways = trace["error_y"], []
+    spread = trace["error_y"]
+    ways = []
     columns = (trace["x"], trace["y"], spread["array"], spread.get("arrayminus", spread["array"]))
     for x, y, up, down in zip(*columns, strict=True):
         if None not in (x, y, up, down):
@@ -147,12 +150,14 @@ def _spreads(trace: Spec, plot: Plot) -> str:
 
 
 def _points(trace: Spec, plot: Plot) -> Iterator[str]:
-    marker, texts = trace.get("marker", {}), trace.get("text")
+    marker = trace.get("marker", {})
+    texts = trace.get("text")
     default = trace.get("line", {}).get("color", INK)
     for i, (x, y) in enumerate(zip(trace["x"], trace["y"], strict=True)):
         if x is None or y is None:
             continue
-        colour, hover_text = _each(marker.get("color"), i) or default, _each(texts, i)
+        colour = _each(marker.get("color"), i) or default
+        hover_text = _each(texts, i)
         shape = _each(marker.get("symbol"), i) or "circle"
         inside = [tag("title", text(plain_text(hover_text)))] if hover_text else []
         size = (_each(marker.get("size"), i) or 6) / 2

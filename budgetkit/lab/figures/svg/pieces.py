@@ -67,7 +67,10 @@ def label(words: str, x: float, y: float, anchor: str = "start", **attributes: A
     >>> label("<b>&lt;i&gt;</b> 3<br>more", 5, 10, font_size=12)
     '<text x="5" y="10" text-anchor="start" class="ink" fill="#797979" font-size="12"><tspan font-weight="600">&lt;i&gt;</tspan><tspan> 3</tspan><tspan x="5" dy="15">more</tspan></text>'
     """  # noqa: E501
-    inside, is_bold, colour, is_new = [], False, None, False
+    inside = []
+    is_bold = False
+    colour = None
+    is_new = False
     for piece in _MARK.split(words):
         if piece in ("<b>", "</b>"):
             is_bold = piece == "<b>"

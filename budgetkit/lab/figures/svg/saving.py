@@ -43,10 +43,12 @@ def chromium() -> str:
 
 def png(drawn: str) -> bytes:
     """Return a picture of an SVG, in two pixels for one; it is drawn in a folder of its own, without a network."""
-    program, size = chromium(), re.search(r'width="(\d+)" height="(\d+)"', drawn)
+    program = chromium()
+    size = re.search(r'width="(\d+)" height="(\d+)"', drawn)
     assert size is not None, "an SVG of budgetkit.lab.figures.svg has a size"
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        page, picture = Path(folder, "figure.html"), Path(folder, "figure.png")
+        page = Path(folder, "figure.html")
+        picture = Path(folder, "figure.png")
         body = element("body", Markup(drawn), style="margin:0")
         page.write_text(f"{DOCTYPE}{element('meta', charset='utf-8')}{body}", encoding="utf-8")
         options = [*_ALONE, f"--user-data-dir={folder}/profile", f"--screenshot={picture}", "--hide-scrollbars"]

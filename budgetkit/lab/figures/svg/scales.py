@@ -51,15 +51,18 @@ def scale_of(
     names = tuple(dict.fromkeys(value for value in known if isinstance(value, str)))
     is_log = axis.get("type") == "log"
     if names:
-        low, high = -0.5, len(names) - 0.5
+        low = -0.5
+        high = len(names) - 0.5
     elif "range" in axis:
         low, high = axis["range"]
     else:
         numbers = [math.log10(max(value, 1e-9)) if is_log else float(value) for value in known] or [0.0, 1.0]
-        low, high = min(numbers), max(numbers)
+        low = min(numbers)
+        high = max(numbers)
         around = room * ((high - low) or 1)
         at_zero = from_zero or axis.get("rangemode") == "tozero"
-        low, high = min(0.0, low) if at_zero else low - around, high + around
+        low = min(0.0, low) if at_zero else low - around
+        high = high + around
     if axis.get("autorange") == "reversed":
         low, high = high, low
     return Scale(low, high if high != low else low + 1, start, end, is_log, names)

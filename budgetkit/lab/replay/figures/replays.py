@@ -48,9 +48,13 @@ def _draw_timeline(table: pd.DataFrame) -> Spec:
 
 
 def _layer(table: pd.DataFrame, column: str, name: str, fill: str) -> Spec:
-    x, y = table["request"].tolist(), table[column].tolist()
-    x, y = [*x, *(at + 1 for at in x[-1:])], [*y, *y[-1:]]  # the last request is as wide as the others
-    hover, edge = "%{y:,} " + plain(name) + "<extra></extra>", {"width": 0.5, "color": fill, "shape": "hv"}
+    x = table["request"].tolist()
+    y = table[column].tolist()
+    # the last request is as wide as the others
+    x = [*x, *(at + 1 for at in x[-1:])]
+    y = [*y, *y[-1:]]
+    hover = "%{y:,} " + plain(name) + "<extra></extra>"
+    edge = {"width": 0.5, "color": fill, "shape": "hv"}
     more = {"stackgroup": "one", "line": edge, "fillcolor": fill, "hovertemplate": hover}
     return line(x, y, mode="lines", name=plain(name), **more)
 
@@ -141,7 +145,8 @@ def _draw_dropping(table: pd.DataFrame) -> Spec:
     fates = [fate for fate in _FATES if (table["fate"] == fate).any()]
     traces = [_lives(table[table["fate"] == fate], fate, width) for fate in fates]
     traces += [_entry(fate, _FATES[fate]) for fate in fates]
-    last, every_turn = int(max(table["first"], default=1)), bool((table["first"] <= table["turn"] + 1).all())
+    last = int(max(table["first"], default=1))
+    every_turn = bool((table["first"] <= table["turn"] + 1).all())
     y_axis = {"title": {"text": "message"}, "autorange": "reversed", **counted(len(table))}
     return {"data": traces, "layout": layout(340, _requests(last, every_turn), y_axis, **_LEGEND)}
 
