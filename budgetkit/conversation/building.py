@@ -21,6 +21,7 @@ from budgetkit.budget.quoting import brief
 from budgetkit.budget.validation import unknown_section
 from budgetkit.conversation.assembly import SPOKEN, messages
 from budgetkit.conversation.conversation import Conversation
+from budgetkit.conversation.engine import thinking_notices
 from budgetkit.conversation.reading import provider_form, read
 from budgetkit.conversation.running_ledger import Count
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
@@ -31,7 +32,7 @@ from budgetkit.plan import Item, Plan, fit
 from budgetkit.pruning.dropping import StartOn
 from budgetkit.pruning.policies import Policy
 from budgetkit.requests import Framing
-from budgetkit.requests.forms import Form, follows, form_of_all, origin_of
+from budgetkit.requests.forms import Form, follows, form_of_all, forms_of
 from budgetkit.requests.writing import system_text, written
 from budgetkit.trace import DEFAULT_ROLES
 from budgetkit.truncation import cutter
@@ -54,11 +55,14 @@ class Built:
         What each section was granted, what was cut or dropped, and why.
     system : str, list, dict or None
         The system text, where the provider takes it beside the messages, as in :class:`budgetkit.conversation.Request`.
+    warnings : tuple of str
+        What was left out though there was room for it, and what goes out that nobody can count, in words.
     """
 
     messages: list[dict[str, Any]]
     plan: Plan
     system: Any = None
+    warnings: tuple[str, ...] = ()
 
 
 @renamed(count="counter")
@@ -98,7 +102,7 @@ def build(
         The provider's form in which the messages go out; that in which they came when left out.
     start_on : {"user", "any"}, default "user"
         Whose message the conversation in the request begins with. What stands before the first of a user's that fits is
-        left out, and is no part of the plan.
+        left out, and is no part of the plan; the warnings say so.
     **sections
         By section: a text, a message, a passage (an object with text, content or page_content, a Document of
         LangChain, an Item), a pair of one of these and its score, or a list of them; None for nothing. Texts of
@@ -185,13 +189,31 @@ def build(
 
     items = [item for section in order for item in parts[section]] + question
     plan = fit(budget, items, cut)
+    unsaid: list[Item] = []
     while start_on == "user" and (early := _before_user(plan)):
+        unsaid += [items[place] for place in sorted(early) if plan.decisions[place].outcome != "dropped"]
         items = [item for place, item in enumerate(items) if place not in early]
         plan = fit(budget, items, cut)
     raws = messages(plan, context_role, question_last=bool(question))
-    forms = {origin["form"] for raw in raws if (origin := origin_of(raw)) is not None}
-    request = written(raws, form or form_of_all(forms))
-    return Built(request.messages, plan, system_text(raws[: request.head], request.form))
+    request = written(raws, form or form_of_all(forms_of(raws)))
+    return Built(
+        messages=request.messages,
+        plan=plan,
+        system=system_text(raws[: request.head], request.form),
+        warnings=(*_left_out(unsaid), *thinking_notices(raws, request)),
+    )
+
+
+def _left_out(items: list[Item]) -> tuple[str, ...]:
+    """Say what was left out though there was room for it."""
+    if not items:
+        return ()
+    tokens = sum(item.tokens for item in items)
+    messages = f"{len(items):,} message{'s' if len(items) > 1 else ''}"
+    return (
+        f"{messages} of {tokens:,} tokens before the first of the user's left out, since a request begins with the "
+        'user\'s; start_on="any" sends them',
+    )
 
 
 def _before_user(plan: Plan) -> set[int]:

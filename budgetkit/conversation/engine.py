@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from zlib import crc32
@@ -24,7 +24,8 @@ from budgetkit.pruning.dropping import StartOn, Steps, prune, room_for_history, 
 from budgetkit.pruning.history import SHRUNK, SUMMARISED, WHOLE
 from budgetkit.pruning.policies import BringBack, Policy
 from budgetkit.requests.forms import Form
-from budgetkit.requests.writing import as_it_came, system_text, written
+from budgetkit.requests.request import uncounted_reasoning
+from budgetkit.requests.writing import Written, as_it_came, system_text, written
 
 Overrun = Literal["warn", "raise", "tell"]
 Asks = Generator[list[Message], str, Request]
@@ -104,6 +105,7 @@ class Engine:
             system=system_text(request.messages[: messages.head], form),
             left=tuple(replace(left, message=as_it_came(left.message)) for left in request.left),
             stable=messages.unchanged(request.stable),
+            warnings=(*request.warnings, *thinking_notices(request.messages, messages)),
         )
 
     def _summarised(self, steps: Steps) -> Generator[list[Message], str, list[str]]:
@@ -277,6 +279,14 @@ class Engine:
             edge = sum(slot < ledger.start for slot in slots)
             found[edge:edge] = [*self.back, *(_passage(item, ledger.turn) for item in ledger.passages)]
         return found
+
+
+def thinking_notices(raws: Sequence[Mapping[str, Any]], messages: Written) -> tuple[str, ...]:
+    """Say of messages, and of the same as they are written, which of their thinking is billed and was not counted."""
+    names = uncounted_reasoning(messages.messages, messages.form, list(map(Message, raws)))
+    return tuple(
+        f"{name} goes out as it came, and only its provider can say what it bills; leave room for it" for name in names
+    )
 
 
 def with_promise(budget: Budget, section: str, floor: int) -> Budget:

@@ -57,7 +57,7 @@ class Request:
     stable : int
         How many messages at the beginning are those of the last request, so that a prompt cache holds them.
     warnings : tuple of str
-        What does not fit, in words.
+        What does not fit, and which thinking is sent that nobody can count, in words.
     system : str, list, dict or None
         The system text, where the provider takes it beside the messages: ``system`` of Anthropic and Converse,
         ``systemInstruction`` of Gemini. None where it stands among the messages, or there is none.

@@ -19,7 +19,7 @@ from budgetkit.presets.translation import trimmed
 from budgetkit.pruning.dropping import StartOn
 from budgetkit.pruning.policies import Policy
 from budgetkit.requests import Framing
-from budgetkit.requests.forms import Form, form_of_all, origin_of
+from budgetkit.requests.forms import Form, form_of_all, forms_of
 from budgetkit.requests.writing import written
 
 _TRIES = 4
@@ -102,7 +102,7 @@ def trim(
         if newer is None:
             said = read([said])
             # what is a part of a record leaves with it, which only the engine knows
-            newer = None if _forms(said) else newest(said, *more)
+            newer = None if forms_of(message.raw for message in said) else newest(said, *more)
         if newer is not None and newer[1]:
             return _written(newer[0], form)
         said = said if newer is None else [*map(Message, newer[0])]
@@ -118,12 +118,7 @@ def trim(
             f"system messages, the last question and tool schemas exceed what the window has for them by {over:,} "
             "tokens; shorten them, or allow more"
         )
-    return _written(found, form or form_of_all(_forms(said)))
-
-
-def _forms(messages: Sequence[Message]) -> set[str]:
-    """Return the forms of providers in which messages came."""
-    return {origin["form"] for message in messages if (origin := origin_of(message.raw)) is not None}
+    return _written(found, form or form_of_all(forms_of(message.raw for message in said)))
 
 
 def _written(raws: list[dict[str, Any]], form: str | None) -> list[dict[str, Any]]:

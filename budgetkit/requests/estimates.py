@@ -24,6 +24,7 @@ from budgetkit.requests.charges import Charge
 from budgetkit.requests.images import image_charges
 from budgetkit.requests.openai_chat import is_system, parsed
 from budgetkit.requests.request import Request, as_object
+from budgetkit.requests.thinking import thoughts_sent
 from budgetkit.requests.tools import function_name, parameters_of, unwrapped
 
 #: The constants of a family, each a column of the table; README.md of data/ says what each is.
@@ -116,7 +117,7 @@ class EstimatedRules:
             yield from image_charges(message, index, self.model or request.model)
             fixed = self.estimate.constants["turn"] if index in turns else 0
             texts = tuple(map(self._data, message.texts)) if message.role == "tool" else message.texts
-            texts = (*texts, *_thoughts(message, request.shape))
+            texts = (*texts, *thoughts_sent(message, request.shape))
             yield Charge("message", message.role, texts, fixed, message=index)
             for call in message.tool_calls:
                 texts = (call.name, self._data(call.arguments))
@@ -157,13 +158,6 @@ def _written(tool: Mapping[str, Any], estimate: Estimate) -> str:
         return _json({**described, "input_schema": parameters_of(tool)})
     words = [name for schema in _schemas(parameters_of(tool)) for name in _words(schema)]
     return " ".join(map(str, [*described.values(), *words]))
-
-
-def _thoughts(message: Message, shape: str) -> tuple[str, ...]:
-    """List what was thought before a call, which Anthropic bills again; thinking that led to no call is left out."""
-    thought = message.raw.get("reasoning_content")
-    is_sent = shape in ("anthropic", "converse") and message.tool_calls
-    return (thought,) if is_sent and isinstance(thought, str) else ()
 
 
 def _turns(request: Request) -> set[int]:

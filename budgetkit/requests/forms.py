@@ -21,7 +21,7 @@ message that is cut inside is marked as rewritten.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -194,6 +194,15 @@ def origin_of(raw: Raw) -> Raw | None:
         return origin if records else None
     numbers = [origin.get("part"), origin["parts"], *(origin.get("places") or ())]
     return origin if all(type(number) is int for number in numbers) else None
+
+
+def forms_of(raws: Iterable[Raw]) -> set[str]:
+    """Return the forms of providers in which messages came.
+
+    >>> forms_of([{"role": "user", "content": "Hello"}])
+    set()
+    """
+    return {origin["form"] for raw in raws if (origin := origin_of(raw)) is not None}
 
 
 def follows(raw: Raw) -> bool:

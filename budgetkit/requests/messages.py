@@ -19,6 +19,7 @@ from budgetkit.requests.charges import Charge, Count, sizes
 from budgetkit.requests.declarations import ToolConstants, declaration_charge, json_charge
 from budgetkit.requests.images import priced
 from budgetkit.requests.request import Request
+from budgetkit.requests.thinking import thinking_charges
 from budgetkit.requests.tools import read_tools
 
 AnyMessage = Message | Mapping[str, Any]
@@ -220,12 +221,14 @@ class Framing:
     def charges(self, request: Request) -> list[Charge]:
         """List what a request bills, each charge still to be counted: its own, its messages', its tools'."""
         if self.rules is not None:
-            return self.rules.charges(request)
-        return [
-            Charge("framing", "request", fixed=self.priming),
-            *(charge for index, each in enumerate(request.messages) for charge in self._charged(each, index)),
-            *self._tools(request),
-        ]
+            charges = self.rules.charges(request)
+        else:
+            charges = [
+                Charge("framing", "request", fixed=self.priming),
+                *(charge for index, each in enumerate(request.messages) for charge in self._charged(each, index)),
+                *self._tools(request),
+            ]
+        return [*charges, *thinking_charges(request, charges)]
 
     def image(self, image: Image) -> int:
         """Price one image.

@@ -99,7 +99,8 @@ def read_request(body: Raw | str | bytes) -> Request:
         *(f"server state ({field})" for field in _SERVER_STATE.get(shape, ()) if raw.get(field)),
         *(["built-in tool web_search"] if "web_search_options" in raw else []),
         *(name for toolset in toolsets for name in toolset.uncounted),
-        *_reasoning(raw, shape, messages),
+        *uncounted_reasoning(_listed(raw, shape), shape, messages),
+        *_task_budget(raw, shape),
         *_content(raw, shape, messages),
     ]
     settings = asked(raw, shape)
@@ -191,23 +192,35 @@ def _content(raw: Raw, shape: str, messages: Sequence[Message]) -> Iterator[str]
     yield from (kind for message in messages for kind in message.uncounted if kind not in kinds)
 
 
-def _reasoning(raw: Raw, shape: str, messages: Sequence[Message]) -> list[str]:
-    """Name reasoning that is billed again and that nobody can count, since only the provider can read it."""
+def uncounted_reasoning(records: Sequence[Any], shape: str, messages: Sequence[Message]) -> list[str]:
+    """Name reasoning that is billed again and that nobody can count, since only the provider can read it.
+
+    `records` are as the shape has them, `messages` the same in OpenAI's chat format.
+    """
     if shape == "chat":
         shown = any("native" in message.raw and "reasoning_content" in message.raw for message in messages)
         return ["thinking"] if shown else []
     if shape == "responses":
         return ["reasoning before a call"] if _thinks_before_a_call(messages) else []
     if shape == "gemini":
-        parts = [part for content in objects(raw["contents"]) for part in objects(content.get("parts"))]
+        parts = [part for content in objects(records) for part in objects(content.get("parts"))]
         signed = any(_SIGNATURES & part.keys() for part in parts if "text" not in part)
-        return ["reasoning before a call"] if signed else []
+        thinks = any(part.get("thought") is True for part in parts)
+        signs = ["reasoning before a call"] if signed else []
+        return [*signs, *(["thinking in the history"] if thinks else [])]
     if shape == "anthropic":
-        blocks = [block for message in objects(raw["messages"]) for block in objects(message.get("content"))]
+        blocks = [block for message in objects(records) for block in objects(message.get("content"))]
         thinks = any(block.get("type") in _THINKING_BLOCKS for block in blocks)
-        budget = as_object(raw.get("output_config")).get("task_budget") or raw.get("task_budget")
-        return [*(["thinking in the history"] if thinks else []), *(["a task budget"] if budget else [])]
+        return ["thinking in the history"] if thinks else []
     return []
+
+
+def _task_budget(raw: Raw, shape: str) -> list[str]:
+    """Name the budget of a task, of which Anthropic tells the model."""
+    if shape != "anthropic":
+        return []
+    budget = as_object(raw.get("output_config")).get("task_budget") or raw.get("task_budget")
+    return ["a task budget"] if budget else []
 
 
 def _thinks_before_a_call(messages: Sequence[Message]) -> bool:

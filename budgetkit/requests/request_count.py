@@ -21,6 +21,7 @@ from budgetkit.requests.frames import FrameRules, hidden_prompt
 from budgetkit.requests.images import image_price, priced, sized
 from budgetkit.requests.providers import OpenAIRules, counter_for, rules_for
 from budgetkit.requests.request import Request, read_request
+from budgetkit.requests.thinking import thinking_charges
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -197,6 +198,7 @@ def count_request(
     rules = rules_for(known)
     count = counter_for(known)
     charges = rules.charges(replace(read, model=name))
+    charges += thinking_charges(read, charges)
     ledger = tuple(
         LedgerRow(charge.kind, charge.part, charge.message, tokens)
         for charge, tokens in zip(charges, sizes(charges, count), strict=True)

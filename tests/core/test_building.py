@@ -279,3 +279,16 @@ def test_texts_of_no_tokens_differ_by_nothing_known() -> None:
         warnings.simplefilter("error")
         assert ways([""])["off"].isna().all()
         assert ways([""], lambda text: 1, "o200k_base")["off"].isna().all()
+
+
+def test_a_greeting_that_is_left_out_though_all_fits_is_said() -> None:
+    """It left in silence, and was no part of the plan."""
+    given: dict[str, Any] = {
+        "conversation": [{"role": "assistant", "content": "I am Ann."}],
+        "question": "Where is it?",
+    }
+    built = bk.build(bk.presets.chat(4_000), COUNT, **given)
+    assert [message["role"] for message in built.messages] == ["user"]
+    assert "1 message of " in built.warnings[0]
+    assert 'start_on="any" sends them' in built.warnings[0]
+    assert bk.build(bk.presets.chat(4_000), COUNT, start_on="any", **given).warnings == ()

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import budgetkit as bk
 from budgetkit import policies
 from budgetkit.pruning.policies import Policy
+from budgetkit.requests import Framing
 from tests.conftest import examples
 from tests.provider_rules import RULES
 
@@ -358,3 +359,55 @@ def test_tools_go_out_in_the_wrapping_of_their_provider() -> None:
     answer = {"tools": [{"name": "search", "inputSchema": {"type": "object"}}]}
     (function,) = conversation(100_000, tools=answer).request().tools
     assert function["function"]["name"] == "search"
+
+
+def thinking_before_a_call(thought: str) -> list[Raw]:
+    thinks = {"type": "thinking", "thinking": thought, "signature": "signed"}
+    call = {"type": "tool_use", "id": "a", "name": "look", "input": {"at": "the sea"}}
+    result = {"type": "tool_result", "tool_use_id": "a", "content": "Lisbon"}
+    return [
+        {"role": "user", "content": "Where?"},
+        {"role": "assistant", "content": [thinks, call]},
+        {"role": "user", "content": [result]},
+    ]
+
+
+@pytest.mark.parametrize("model", ["claude-sonnet-4-5", "claude-3-5-sonnet"])
+def test_thinking_that_goes_out_counts_as_a_request_counts_it(model: str) -> None:
+    """3,000 words went out with a call, and the request said 69 tokens."""
+    said = thinking_before_a_call("word " * 3_000)
+    talk = bk.Conversation(bk.presets.chat(200_000), model=model)
+    talk.add(said)
+    request = talk.request()
+    body = {"model": model, "messages": request.messages}
+    assert request.messages == said
+    assert abs(request.tokens - bk.count_request(body).tokens) <= 10
+    assert request.tokens > 3_000
+    assert "thinking in the history goes out as it came" in request.warnings[0]
+
+
+@pytest.mark.parametrize("framing", [Framing(), None])
+def test_thinking_that_exceeds_the_window_is_over_or_leaves(framing: Framing | None) -> None:
+    said = thinking_before_a_call("t" * 5_000)
+    talk = bk.Conversation(window(1_000), counter=len, framing=framing, overrun="tell")
+    talk.add(said)
+    request = talk.request()
+    assert request.over > 0 or "t" * 5_000 not in json.dumps(request.messages)
+    assert request.over > 0 or request.left
+
+    talk.add({"role": "assistant", "content": "In Lisbon."}, {"role": "user", "content": "Thanks."})
+    later = talk.request()
+    assert not later.over
+    assert "t" * 5_000 not in json.dumps(later.messages)
+    assert not any("thinking" in warning for warning in later.warnings)
+    assert "t" * 5_000 not in json.dumps(bk.trim([*said, {"role": "user", "content": "Thanks."}], 1_000, len))
+
+
+@pytest.mark.parametrize("form", ["anthropic", "gemini", "responses"])
+def test_thinking_that_nobody_can_count_is_named(form: str) -> None:
+    said = WRITERS[form]([Turn("Where?", (Step(thought="Hm.", results=("Lisbon",)),))])
+    talk = conversation(100_000)
+    talk.add(said)
+    built = bk.build(bk.presets.working_memory(100_000, output=500), len, question=said)
+    assert any("only its provider can say what it bills" in warning for warning in talk.request().warnings)
+    assert talk.request().warnings == built.warnings
