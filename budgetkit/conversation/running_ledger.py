@@ -143,8 +143,8 @@ class RunningLedger:
 
     def enter(self, slots: Sequence[int], tokens: int) -> None:
         """Note that the history has taken these messages in, which came with so many tokens."""
-        gone = set(slots)
-        self.waiting = [slot for slot in self.waiting if slot not in gone]
+        entered = set(slots)
+        self.waiting = [slot for slot in self.waiting if slot not in entered]
         self.entered += tokens
 
     def _resize(self, slot: int, tokens: int) -> None:
@@ -189,9 +189,11 @@ class RunningLedger:
         slots.add(arriving, unit, self.turn, is_result, rules.importance(message), message.role)
         sections = past_section(message, rules.roles), present_section(message, rules.roles)
         if caller is not None and (call := self.lines.get(caller)):  # a result is pruned where its call is
-            own = zip((call.past, call.present), sections, strict=True)
-            past, present = (at if at == rules.section else own for at, own in own)
-            sections = past, present
+            past, present = sections
+            sections = (
+                call.past if call.past == rules.section else past,
+                call.present if call.present == rules.section else present,
+            )
         self.stamps += 1
         self.lines[slot] = Line(_sent(message), tokens, *sections, self.stamps, False)
         if self.archive is not None:

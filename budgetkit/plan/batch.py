@@ -116,7 +116,7 @@ class RequestBatch:
         return {section: columns[section] for section in whole.sections}
 
     def _differ(self, budget: Budget, columns: Columns, parted: Flags, special: list[Allocation]) -> Flags:
-        """Tell which requests one search a section does not answer."""
+        """Tell which requests must be planned one by one."""
         pooled = [a for a in budget.allocations if a.cap is None and not a.required]
         if budget.competes and len(pooled) > 1:
             return np.ones(len(self.demand), dtype=np.bool_)

@@ -1,6 +1,6 @@
 """findings(): what is wrong with a budget before any request is planned, each with a code, a sentence and the mend.
 
-    trigger reached   <=>  mark(trigger) < most that the base can hold
+    trigger reached   <=>  mark(trigger) <= most that the base can hold
     target holds      <=>  mark(target) > what stands there whatever is cut
 
 What one plan loses is said by its warnings; what is found here is wrong with the numbers themselves, or with a whole

@@ -1,6 +1,7 @@
 """What a request costs beyond its text: this is counted here, message by message.
 
-- `tools.py` counts tool schemas, `messages.py` messages and their names, `images.py` images.
+- `tools.py` reads tool schemas; `openai_tools.py`, `frames.py` and `estimates.py` count them.
+- `messages.py` counts messages and their names, `images.py` images.
 - `request_count.py` adds all of it up, as the provider bills it.
 - `registry.py` and `providers.py` say which rules a model goes by.
 """

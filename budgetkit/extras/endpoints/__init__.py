@@ -2,8 +2,10 @@
 
 Counting by asking is exact, over the network, and only for those who ask for it by name.
 
-The one door to the network. Nothing else in budgetkit imports this module, and `budgetkit.counter` never makes a
-counter of it. Keys come from the environment and are never stored; answers are kept on disk, so that the same
+The one door to the network. It opens where a provider is named: in `bk.provider_counter`, in this module, or in
+`budgetkit count --ask`; `budgetkit.counter` never makes a counter of it.
+
+Keys come from the environment and are never stored; answers are kept on disk, so that the same
 request is asked about once. A text is counted as the only message of a request, less what the request costs
 without it, which is what it costs with the one letter "a" less one token.
 """

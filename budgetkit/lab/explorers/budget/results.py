@@ -158,8 +158,8 @@ def known_model(name: str) -> tuple[Model, str]:
 
 def typed_model(name: str) -> Model:
     """Return the model of a typed name; an unknown name is refused, with the nearest known ones."""
-    if results := found_by(name.strip()):
-        return results  # one that has ended too
+    if model := found_by(name.strip()):
+        return model  # one that has ended too
     near = nearest(name)
     hint = f"; nearest are {quoted(near)}" if near else "; type a part of its name to search"
     raise ValueError(f"no model {brief(name.strip())} is known, so all stays as it was{hint}")

@@ -142,4 +142,4 @@ def _made(name: str, sized: Model) -> Budget:
 
 def known_presets() -> tuple[tuple[str, str], ...]:
     """Return the titles and names of the presets."""
-    return tuple((results.title, name) for name, results in PRESETS.items())
+    return tuple((shipped.title, name) for name, shipped in PRESETS.items())
