@@ -16,8 +16,8 @@ from budgetkit.counters.accelerated import LEAST, for_work
 from budgetkit.counters.basis import Basis
 from budgetkit.counters.memory import CountMemory
 from budgetkit.counters.protocol import check_text
-from budgetkit.counters.seamless import count_seamless
 from budgetkit.counters.seams import LARGE, parts
+from budgetkit.counters.stretches import count_seamless
 from budgetkit.counters.threads import counted_in_threads
 
 __all__ = ["MEMORY_BYTES", "ExactCounter", "counted", "memory"]

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from budgetkit import streaming
-from budgetkit.counters import ExactCounter, seamless
+from budgetkit.counters import ExactCounter, stretches
 from budgetkit.counters.exact import memory
 from budgetkit.counters.seams import is_seam
 from budgetkit.lab.accuracy import compare
@@ -78,10 +78,10 @@ SCRIPTS = {
 def test_every_script_counts_in_blocks_as_whole_with_lines_and_without(
     tmp_path: Path, text: str, encoding: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each block is read in windows, and what has no seam for long is counted up to a settled place."""
+    """Each block is read in windows, and from what has no seam for long the pieces are searched."""
     monkeypatch.setattr(streaming, "BLOCK", 3_000)
     monkeypatch.setattr(streaming, "_WINDOW", 512)
-    monkeypatch.setattr(seamless, "_WINDOW", 1_024)
+    monkeypatch.setattr(stretches, "_WINDOW", 1_024)
     path = tmp_path / "text"
     for lines in ("", "\n"):
         written = (text + lines) * (30_000 // len(text + lines))

@@ -2,7 +2,7 @@
 
 A file is read in blocks that begin and end at seams (:mod:`budgetkit.counters.seams`), so their exact counts add up
 to the file's. Where no seam comes for long, the block is longer and is counted in windows
-(:mod:`budgetkit.counters.seamless`). Nothing is remembered of what was counted, for it does not come again.
+(:mod:`budgetkit.counters.stretches`). Nothing is remembered of what was counted, for it does not come again.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import pandas as pd
 from budgetkit.budget.old_names import renamed
 from budgetkit.counters import ExactCounter, counter
 from budgetkit.counters.exact import counted
-from budgetkit.counters.seamless import Read, count_bytes, text_at
 from budgetkit.counters.seams import last_seam, next_seam, parts
+from budgetkit.counters.stretches import Read, count_stretch, text_at
 from budgetkit.lab.accuracy import compare
 from budgetkit.lab.accuracy.corpora import Corpus, Document
 from budgetkit.lab.accuracy.corpora.opening import document_of
@@ -112,7 +112,7 @@ def count_block(block: Block, encoding: str, ahead: int = 0) -> tuple[Block, int
             there_is_more = block.start + at + len(text.encode()) < block.stop
             end = last_seam(text, 0, len(text)) if there_is_more else len(text)
             if end == 0:
-                return block, tokens + count_bytes(encoding, _reading(stream, block.start + at, block.stop))
+                return block, tokens + count_stretch(encoding, _reading(stream, block.start + at, block.stop))
             tokens += sum(counted(encoding, [*parts(text[:end])], ahead=ahead))
             at += len(text[:end].encode())
     return block, tokens

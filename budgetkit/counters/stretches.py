@@ -1,0 +1,217 @@
+r"""Long text without a seam, counted in bounded memory: a file that is one word, or a billion blanks.
+
+Such text is read in windows. A window is counted up to the last place where the pattern divides it, whatever comes
+after the window. If one run of letters, marks or blanks fills a window, the end of its piece is found by reading on.
+A piece that is larger than a window is encoded window by window. This is exact, because of one fact about byte-pair
+encodings:
+
+    A row of tokens is what the encoding makes of its bytes, if each two neighbours are what it makes of theirs.
+
+The reason: the first merge across the border of two tokens would also happen if these two stood alone. So the windows
+overlap by some tokens. Where both windows have the same token at the same place, the rows are joined there; then any
+two neighbours stand together in one of the two windows.
+"""
+
+from __future__ import annotations
+
+import codecs
+from array import array
+from collections.abc import Callable, Iterator
+from functools import cache, lru_cache
+from typing import Final
+
+from budgetkit.counters import encodings
+from budgetkit.counters.memory import Memo, digest
+from budgetkit.counters.pieces import pattern, settled
+
+__all__ = ["Read", "count_seamless", "count_stretch", "piece_end", "text_at"]
+
+#: From an offset and a size to the bytes there, fewer at the end.
+Read = Callable[[int, int], bytes]
+_Step = Callable[[Read, int], int | None]  # from the begin of a piece's part to its end, None where there is none
+
+_WINDOW: Final = 1 << 16  # bytes
+_FEW: Final = 1 << 12  # bytes of a piece; an encoding takes longer for each byte of a larger one
+_OVERLAP: Final = 64  # tokens
+_LONGEST: Final = 4  # bytes of a character
+_KNOWN: Final = Memo(1_024)  # where a run ends in a window
+_NO_WORD: Final = r"^\r\n\p{L}\p{N}"
+_MARK: Final = r"^\s\p{L}\p{N}"
+
+
+def count_seamless(name: str, text: str) -> int:
+    """Count a long text without a seam, such as a row of flags, window by window; windows that come again are known.
+
+    >>> count_seamless("cl100k_base", "ab" * 200_000 + "!")
+    200001
+    """
+    data = encodings.replace_surrogates(text).encode()
+    return count_stretch(name, lambda at, size: data[at : at + size])
+
+
+def count_stretch(name: str, read: Read) -> int:
+    """Count the valid UTF-8 that `read` reads, from offset 0 to the end.
+
+    >>> text = ("ab" * 200_000 + "!").encode()
+    >>> count_stretch("cl100k_base", lambda at, size: text[at : at + size])
+    200001
+    """
+    at = found = 0
+    while text := text_at(read, at):
+        size = len(text.encode())
+        cut, counted = _window(name, text, not read(at + size, 1))
+        end = at + cut if cut else piece_end(encodings.pattern_of(name), read, at)
+        found += counted if cut else _count_piece(name, read, at, end)
+        at = end
+    return found
+
+
+@lru_cache(maxsize=64)
+def _window(name: str, text: str, is_last: bool) -> tuple[int, int]:
+    """Return how many bytes of a window are certainly whole pieces, and their tokens."""
+    cut = len(text) if is_last else settled(encodings.pattern_of(name), text)
+    return len(text[:cut].encode()), encodings.counting(name)(text[:cut])
+
+
+def piece_end(written: str, read: Read, at: int) -> int:
+    """Return where a pattern ends the piece that begins at an offset.
+
+    >>> text = "Hello  world".encode()
+    >>> piece_end(encodings.pattern_of("o200k_base"), lambda at, size: text[at : at + size], 5)
+    6
+    """
+    for alternative in _alternatives(written):
+        end: int | None = at
+        for step in alternative:
+            end = None if end is None else step(read, end)
+        if end is not None and end > at:
+            return end
+    raise AssertionError(f"no piece begins at byte {at}, and every character is in one")
+
+
+def _count_piece(name: str, read: Read, start: int, stop: int) -> int:
+    """Count a piece that may be larger than memory."""
+    at, found, window, overlap = start, 0, _FEW, _OVERLAP
+    while at + window < stop:
+        tokens = _tokens(name, read(at, window))
+        if overlap >= len(tokens):
+            window, overlap = 2 * window, _OVERLAP
+            continue
+        next_at = at + len(encodings.encoding(name).decode_bytes(tokens[:-overlap].tolist()))
+        if _tokens(name, read(next_at, min(window, stop - next_at)))[0] == tokens[-overlap]:
+            found, at, overlap = found + len(tokens) - overlap, next_at, _OVERLAP
+        else:
+            overlap *= 2
+    return found + len(_tokens(name, read(at, stop - at)))
+
+
+@lru_cache(maxsize=1_024)
+def _tokens(name: str, piece: bytes) -> array[int]:
+    # Whoever looks for a place to cut counts the same text up to many places; what they have in common is known.
+    return array("I", encodings.encoding(name)._core_bpe.encode_single_piece(piece))
+
+
+@cache
+def _alternatives(written: str) -> tuple[tuple[_Step, ...], ...]:
+    """Give the alternatives of a shipped pattern: of o200k_base, cl100k_base, or r50k_base and its kin."""
+    if r"\p{Lu}" in written:
+        numbers, marks = (_run(r"\p{N}", 1, 3),), (_run(" ", 0, 1), _run(_MARK, 1), _run(r"\r\n/"))
+        return (*_words_by_case(), numbers, marks, (_last(r"\s", r"\r\n"),), (_all_but_one,), (_run(r"\s", 1, 1),))
+    if r"\p{N}{1,3}" in written:
+        word, numbers = (_run(_NO_WORD, 0, 1), _run(r"\p{L}", 1)), (_run(r"\p{N}", 1, 3),)
+        marks, lines = (_run(" ", 0, 1), _run(_MARK, 1), _run(r"\r\n")), (_last(r"\s", r"\r\n"),)
+        short = (_here("'(?i:[sdmt]|ll|ve|re)"),)
+        return (short, word, numbers, marks, (_to_the_end,), lines, (_all_but_one,), (_run(r"\s", 1, 1),))
+    runs = [(_run(" ", 0, 1), _run(members, 1)) for members in (r"\p{L}", r"\p{N}", _MARK)]
+    return ((_here("'(?:[sdmt]|ll|ve|re)"),), *runs, (_all_but_one,), (_run(r"\s", 1, 1),))
+
+
+def _words_by_case() -> Iterator[tuple[_Step, ...]]:
+    """Yield o200k_base's patterns of a word: capitals, then small letters; letters without case count as both."""
+    capitals, small, both = r"\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}", r"\p{Ll}\p{Lm}\p{Lo}\p{M}", r"\p{Lm}\p{Lo}\p{M}"
+    short = _here("(?i:'s|'t|'re|'ve|'m|'ll|'d)?")
+    openings: tuple[tuple[_Step, ...], ...] = ((_run(_NO_WORD, 1, 1),), ())
+    for opening in openings:
+        yield *opening, _run(capitals), _run(r"\p{Ll}", 1, 1), _run(small), short
+        yield *opening, _last(capitals, both), short
+    for opening in openings:
+        yield *opening, _run(capitals, 1), _run(small), short
+
+
+def _run(members: str, least: int = 0, most: int | None = None) -> _Step:
+    """Go through characters of a class, as many as there are."""
+
+    def step(read: Read, at: int) -> int | None:
+        end = at
+        while text := text_at(read, end, None if most is None else _LONGEST * most):
+            length, size = _inside(f"[{members}]{{0,{'' if most is None else most}}}+", text)
+            end += size
+            if most is not None or length < len(text):
+                break
+        return end if least == 0 or end > at else None
+
+    return step
+
+
+def _inside(run: str, text: str) -> tuple[int, int]:
+    """Return the characters and the bytes of a run at the beginning; windows that come again are known by a digest."""
+
+    def make() -> tuple[int, int]:
+        found = pattern(run).match(text)
+        assert found is not None, "a run may be empty"
+        return found.end(), len(found[0].encode())
+
+    return make() if len(text) < _FEW else _KNOWN.once((run, digest(text)), make)
+
+
+def _last(members: str, last: str) -> _Step:
+    """Go through characters of a class up to the last that is of another class too."""
+
+    def step(read: Read, at: int) -> int | None:
+        end = _run(members)(read, at) or at
+        while end > at:
+            begin = max(at, end - _WINDOW)
+            whole = (
+                read(begin, end - begin).lstrip(bytes(range(0x80, 0xC0))) if begin > at else read(begin, end - begin)
+            )
+            if found := pattern(f"(?s:.*)[{last}]").match(whole.decode()):
+                return end - len(whole) + len(found[0].encode())
+            end -= len(whole)
+        return None
+
+    return step
+
+
+def _here(short: str) -> _Step:
+    """Match a few characters."""
+
+    def step(read: Read, at: int) -> int | None:
+        found = pattern(short).match(text_at(read, at, 4 * _LONGEST))
+        return None if found is None else at + len(found[0].encode())
+
+    return step
+
+
+def _to_the_end(read: Read, at: int) -> int | None:
+    end = _run(r"\s")(read, at)
+    return None if end is None or read(end, 1) else end
+
+
+def _all_but_one(read: Read, at: int) -> int | None:
+    """Go through blanks up to the last one, which belongs to what follows, if anything does."""
+    end = _run(r"\s")(read, at) or at
+    if not read(end, 1):
+        return end
+    before = read(max(at, end - _LONGEST), min(_LONGEST, end - at)).decode("utf-8", "ignore")
+    return end - len(before[-1:].encode())
+
+
+def text_at(read: Read, at: int, size: int | None = None) -> str:
+    """Read whole characters from an offset on; what is no UTF-8 raises with its offset."""
+    size = _WINDOW if size is None else size
+    data = read(at, size)
+    try:
+        return codecs.getincrementaldecoder("utf-8")().decode(data, final=len(data) < size)
+    except UnicodeDecodeError as error:
+        error.start += at
+        raise
