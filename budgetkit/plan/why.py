@@ -78,7 +78,7 @@ class Why:
     >>> plan = bk.fit(budget, [bk.Item("history", 300), bk.Item("history", 400)])
     >>> why = plan.why(0)
     >>> [(mend.line, mend.before, mend.after) for mend in why.mends]
-    [('history', 500, 700), ('tokens', 300, 100)]
+    [('history', 500, 700), ('importance', 5, 6), ('tokens', 300, 100)]
     >>> print(why.mends[0].sentence)
     Raise the cap of history from 500 to 700 tokens.
     """

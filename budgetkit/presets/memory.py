@@ -23,7 +23,7 @@ def working_memory(
     incoming: int = 500,
     knowledge: Amount | float = 3_000,
     episodes: Amount | float = 1_000,
-    history_floor: int | None = None,
+    history_floor: int = HISTORY_FLOOR,
     best: int | None = 3,
     kind: WindowKind | None = None,
 ) -> Budget:
@@ -48,9 +48,9 @@ def working_memory(
         What "fixed" and "larger" hold back, in tokens.
     knowledge, episodes : int, float or Share
         Caps of the retrieved sections.
-    history_floor : int, optional
-        Promised to the history, in tokens, even where the window is overrun: 4,000 as in the documents, but no more
-        than half of what the reserves leave, unless you say how many.
+    history_floor : int, default 4,000
+        Promised to the history by a plan, in tokens, even where the window is overrun. A running conversation lets the
+        promise give way rather than send more than the window.
     best : int, optional
         How many passages and episodes at most; 3.
     kind : {"shared", "input", "usable"}, optional
@@ -86,7 +86,7 @@ def working_memory(
     if current not in ("actual", "fixed", "larger"):
         raise ValueError(f"current is {brief(current)}; known are actual, fixed, larger; choose one of them")
     incoming_reserves = [] if current == "actual" else [Reserve("incoming", incoming, serves="current")]
-    budget = Budget(
+    return Budget(
         reserves=[Reserve("output", amount_of("output", output), serves="output"), *incoming_reserves],
         deficit="signed",
         remainder="history",
@@ -94,13 +94,11 @@ def working_memory(
             "working_memory",
             knowledge={"cap": amount_of("knowledge", knowledge), "limit_items": best},
             episodes={"cap": amount_of("episodes", episodes), "limit_items": best},
+            history={"floor": min(history_floor, size["window"])},
             current={"cap": incoming if current == "fixed" else None},
         ),
         **size,
     )
-    if history_floor is None:
-        history_floor = min(HISTORY_FLOOR, max(0, budget.usable) // 2)
-    return budget.assign(history={"floor": min(history_floor, budget.window)})
 
 
 def memory_engine(

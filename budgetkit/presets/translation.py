@@ -18,7 +18,7 @@ from budgetkit.budget.quoting import brief, quoted
 from budgetkit.files import Table, read_toml
 from budgetkit.presets.agent_prompt import POLICIES, PRIORITIES, agent_prompt
 from budgetkit.presets.application import SECTIONS
-from budgetkit.presets.memory import HISTORY_FLOOR, working_memory
+from budgetkit.presets.memory import working_memory
 from budgetkit.presets.token_budget import token_budget
 
 #: The steps of an agent's turn go like what was said before; the question that they serve stays.
@@ -218,7 +218,7 @@ def _from_octopus(config: Mapping[str, Any]) -> tuple[Budget, dict[str, Any]]:
     named = {name.lower(): name for name in _OCTOPUS}  # JSON may write them in camel case
     settings, others = _parted({named.get(str(key).lower(), key): config[key] for key in config}, set(_OCTOPUS))
     sizes: dict[str, Any] = {_OCTOPUS[name]: check_tokens(name, value) for name, value in settings.items()}
-    return working_memory(**{"history_floor": HISTORY_FLOOR} | sizes), others
+    return working_memory(**sizes), others
 
 
 def _to_plan_195(budget: Budget) -> dict[str, Any]:

@@ -91,7 +91,9 @@ def truncate(
     '[...]\nsecond line\nthird line'
     """
     _check(limit, keep, by, marker_at)
-    count = checked(count_of(counter))
+    count = count_of(counter)
+    if not hasattr(count, "fresh"):  # what counts without remembering is a counter, not a function
+        count = checked(count)
     measure = measured(text, count)
     if measure.fits(limit, keep != "tail", keep != "head"):
         return text

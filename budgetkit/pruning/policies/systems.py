@@ -115,7 +115,7 @@ def prompt_poet(step: int = 1_000) -> Policy:
 
 #: The policies of systems by name.
 POLICIES: Final[Mapping[str, Callable[[], Policy]]] = MappingProxyType(
-    {name: partial(system, name) for name in ("octopus", "agent-framework", "haystack", "prompt-poet")}
+    {"octopus": octopus, "agent-framework": agent_framework, "haystack": haystack, "prompt-poet": prompt_poet}
 )
 
 #: Every policy that goes by a name: those of this kit at usual numbers, those of systems, the rows of systems.toml.
@@ -129,6 +129,7 @@ NAMED: Final[Mapping[str, Callable[[], Policy]]] = Table(
         "tool results first": DropToolResults,
         "bring back": BringBack,
         **makers(),
+        **POLICIES,
     }
 )
 
