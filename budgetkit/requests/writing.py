@@ -167,7 +167,7 @@ def _rewritten(record: Raw, raw: Raw, form: str) -> dict[str, Any]:
     text = Message(raw).text
     if form == "responses":
         if "output" in record:
-            return {**record, "output": text}
+            return {**record, "output": _with_others({"type": "input_text", "text": text}, _others(record["output"]))}
         if "content" not in record:
             return dict(record)
     field = blocks_field(form)
@@ -195,9 +195,21 @@ def _result_with(block: Raw, text: str) -> dict[str, Any]:
     for name in ("toolResult", "functionResponse", "function_response"):
         inner = block.get(name)
         if isinstance(inner, Mapping):
-            content = {"content": [{"text": text}]} if name == "toolResult" else {"response": {"result": text}}
-            return {**block, name: {**inner, **content}}
-    return {**block, "content": text}
+            if name != "toolResult":  # with Gemini pictures stand beside the response
+                return {**block, name: {**inner, "response": {"result": text}}}
+            return {**block, name: {**inner, "content": [{"text": text}, *_others(inner.get("content"))]}}
+    return {**block, "content": _with_others({"type": "text", "text": text}, _others(block.get("content")))}
+
+
+def _others(content: Any) -> list[Raw]:
+    """List the parts of a content, in whatever form, that hold no text: pictures, files."""
+    parts = objects_in(list(content) if isinstance(content, tuple) else content)
+    return [part for part in parts if not any("text" in value for kind, value in sorted_part(part) if kind == "text")]
+
+
+def _with_others(text: dict[str, Any], others: Sequence[Raw]) -> Any:
+    """Return a text by itself, or in front of the parts that stand with it."""
+    return [text, *others] if others else text["text"]
 
 
 def _from_chat(raw: Raw, form: str, names: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -213,21 +225,30 @@ def _from_chat(raw: Raw, form: str, names: Mapping[str, str]) -> list[dict[str, 
     elif form == "anthropic" and not message.tool_calls and isinstance(raw.get("content"), str):
         return [{"role": speaker, "content": raw["content"]}]
     else:
-        blocks = [_block(part, form) for part in message.parts]
+        blocks = [_block(part, form) for part in _said(message)]
         blocks += [_call_block(call.id, call.name, call.arguments, form) for call in message.tool_calls]
     return [{"role": speaker, blocks_field(form): blocks}]
+
+
+def _said(message: Message) -> list[Raw]:
+    """List the parts of a message; providers refuse an empty text, which often stands beside calls."""
+    if not message.tool_calls:
+        return list(message.parts)
+    return [part for part in message.parts if not isinstance(part.get("text"), str) or part["text"].strip()]
 
 
 def _items(message: Message) -> list[dict[str, Any]]:
     """Write a message as items of OpenAI Responses; a call is an item of its own."""
     if message.role in RESULT_ROLES and message.tool_call_id:
-        return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": message.text}]
+        pictures = [_item_part(part, "input_text") for part in _others(message.raw.get("content"))]
+        output = _with_others({"type": "input_text", "text": message.text}, pictures)
+        return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": output}]
     items: list[dict[str, Any]] = []
-    if message.raw.get("content") is not None or not message.tool_calls:
+    if _said(message) or not message.tool_calls:
         content = message.raw.get("content")
         kind = "output_text" if message.role == "assistant" else "input_text"
         if isinstance(content, list | tuple):
-            content = [_item_part(part, kind) for part in message.parts]
+            content = [_item_part(part, kind) for part in _said(message)]
         role = "user" if message.role in RESULT_ROLES else message.role
         items.append({"role": role, "content": content or ""})
     for call in message.tool_calls:
@@ -281,13 +302,17 @@ def _call_block(id: str, name: str, arguments: str, form: str) -> dict[str, Any]
 
 
 def _result_block(message: Message, form: str, names: Mapping[str, str]) -> dict[str, Any]:
+    """Write a tool's result, its pictures in it."""
     id = message.tool_call_id or ""
+    others = [_block(part, form) for part in _others(message.raw.get("content"))]
     if form == "gemini":
         name = message.name or names.get(id, "")
-        return {"functionResponse": {"name": name, "response": {"result": message.text}}}
+        response = {"name": name, "response": {"result": message.text}}
+        return {"functionResponse": {**response, "parts": others} if others else response}
     if form == "converse":
-        return {"toolResult": {"toolUseId": id, "content": [{"text": message.text}]}}
-    return {"type": "tool_result", "tool_use_id": id, "content": message.text}
+        return {"toolResult": {"toolUseId": id, "content": [{"text": message.text}, *others]}}
+    content = _with_others({"type": "text", "text": message.text}, others)
+    return {"type": "tool_result", "tool_use_id": id, "content": content}
 
 
 def _joins(before: Raw, record: Raw, form: str) -> bool:

@@ -411,3 +411,56 @@ def test_thinking_that_nobody_can_count_is_named(form: str) -> None:
     built = bk.build(bk.presets.working_memory(100_000, output=500), len, question=said)
     assert any("only its provider can say what it bills" in warning for warning in talk.request().warnings)
     assert talk.request().warnings == built.warnings
+
+
+#: A picture as each form has it in a tool's result.
+PICTURES: dict[str, Raw] = {
+    "anthropic": {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "QUJD"}},
+    "converse": {"image": {"format": "png", "source": {"bytes": "QUJD"}}},
+    "gemini": {"inlineData": {"mimeType": "image/png", "data": "QUJD"}},
+    "responses": {"type": "input_image", "image_url": "data:image/png;base64,QUJD"},
+}
+
+
+def with_a_picture(text: str) -> list[Raw]:
+    """A question, a call without a text, and its result with a picture, in the chat format."""
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}}
+    call = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    result = {"role": "tool", "tool_call_id": "a", "content": [{"type": "text", "text": text}, picture]}
+    return [{"role": "user", "content": "Where?"}, {"role": "assistant", "content": "", "tool_calls": [call]}, result]
+
+
+def result_parts(message: Raw, form: str) -> list[Raw]:
+    """List what stands in the result that a message of a form begins with."""
+    if form == "responses":
+        return list(message["output"])
+    if form == "gemini":
+        return list(message["parts"][0]["functionResponse"].get("parts", []))
+    result = message["content"][0]
+    return list(result["content"] if form == "anthropic" else result["toolResult"]["content"])
+
+
+@pytest.mark.parametrize("form", sorted(PICTURES))
+def test_an_empty_text_beside_calls_is_no_block(form: str) -> None:
+    """Anthropic and Converse refuse an empty text, which chat answers with calls often have."""
+    request = conversation(100_000, form=form)
+    request.add(with_a_picture("Lisbon"))
+    sent = request.request().messages
+    assert list(RULES[form](sent)) == []
+    assert '"text": ""' not in json.dumps(sent)
+    assert '"content": ""' not in json.dumps(sent)
+
+
+@pytest.mark.parametrize("form", sorted(PICTURES))
+def test_the_picture_of_a_result_stays_when_it_is_written_in_a_form_and_when_its_text_is_cut(form: str) -> None:
+    """It was left out in silence, though its tokens were counted."""
+    whole = conversation(100_000, form=form)
+    whole.add(with_a_picture("Lisbon " * 600))
+    written = whole.request().messages
+    assert PICTURES[form] in result_parts(written[-1], form)
+
+    cut = conversation(3_000, framing=Framing(per_image=100))
+    cut.add(written)
+    shorter = cut.request().messages
+    assert len(json.dumps(shorter)) < len(json.dumps(written))
+    assert PICTURES[form] in result_parts(shorter[-1], form)
