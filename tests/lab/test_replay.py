@@ -398,6 +398,17 @@ def test_an_unknown_price_stays_unknown() -> None:
     assert np.isnan(replayed(TOY, window(100), policies.OldestFirst()).totals()["cost"])
 
 
+@pytest.mark.parametrize(
+    "name", ["gpt-oss:20b", "ollama/gpt-oss:20b", "ollama_chat/mistral:7b", "deepseek-r1:latest", "ollama/gpt-4o"]
+)
+def test_what_ollama_runs_has_no_price_of_a_host(name: str) -> None:
+    """By its spelling, gpt-oss:20b is a model that hosts sell; on one's own machine nobody does."""
+    local = bk.cost.prices(name, date(2026, 11, 21))
+    assert (local.input, local.output) == (None, None)
+    assert f"knows no '{name}'" in local.source
+    assert bk.cost.prices("gpt-oss-20b", date(2026, 11, 21)).input is not None
+
+
 def test_a_price_may_be_given_and_says_so() -> None:
     given = bk.cost.prices("gpt-4o", date(2026, 11, 21), input=7)
     assert given.input == Price(7.0)

@@ -19,7 +19,7 @@ import numpy as np
 from budgetkit.budget.quoting import brief
 from budgetkit.files import extra
 from budgetkit.models import Model
-from budgetkit.models.names import spellings
+from budgetkit.models.names import host_of, spellings
 from budgetkit.models.resolved import ResolvedModel
 from budgetkit.plan.items import Floats, Ints
 
@@ -261,7 +261,11 @@ def _listed(model: str, on: date | None, provider: str | None, hour: bool) -> Pr
     # A fine-tuned model has a price of its own, and so has one that a router gives away.
     name = model.rpartition("/")[2]
     others = () if name.startswith("ft:") or name.endswith(":free") else spellings(model)
-    for spelling in (name, *others):
+    spelled = (name, *others)
+    # Ollama runs a model on the user's own machine, which no list prices.
+    if provider is None and "ollama" in (host_of(model), host_of(name)):
+        spelled = ()
+    for spelling in spelled:
         try:
             seller, entry = get_snapshot().find_provider_model(spelling, None, provider, None)
             break
