@@ -208,6 +208,37 @@ def test_the_kinds_of_texts_are_told_from_the_texts(text: str, kinds: tuple[str,
     assert accuracy.kinds_of([text] * 3) == kinds
 
 
+NEIGHBOURS = {
+    "da": "Hvor er min ordre, og hvornår bliver den sendt? Jeg har ventet i en uge og har ikke fået noget svar.",
+    "no": "Hvor er bestillingen min, og når blir den sendt? Jeg har ventet i en uke og har ikke fått noe svar.",
+    "sv": "Var är min beställning, och när skickas den? Jag har väntat i en vecka och har inte fått något svar.",
+    "sk": "Kde je moja objednávka? Čakám už týždeň a nedostal som od vás odpoveď, ktorú by som mohol čítať.",
+    "cs": "Kde je moje objednávka? Čekám už týden a nedostal jsem od vás odpověď, kterou bych mohl číst.",
+    "bg": "Къде е моята поръчка и кога ще бъде изпратена? Чакам от една седмица и не съм получил отговор от вас.",
+    "ru": "Я живу в городе Рівне и жду заказ уже неделю, он так и не пришёл, но для меня это важно.",
+    "uk": "Де моє замовлення і коли його відправлять? Я чекаю вже тиждень і не отримав від вас відповіді.",
+    "mr": "माझी ऑर्डर कुठे आहे आणि ती कधी पाठवली जाईल? मी वाट पाहत आहे आणि मला उत्तर मिळाले नाही.",
+    "hi": "मेरा ऑर्डर कहाँ है और यह कब भेजा जाएगा? मैं इंतज़ार कर रहा हूँ और मुझे कोई जवाब नहीं मिला है।",
+    "fa": "سفارش من کجاست و چه زمانی ارسال می‌شود؟ یک هفته است که منتظرم و پاسخی از شما دریافت نکرده‌ام.",
+    "ur": "میرا آرڈر کہاں ہے اور یہ کب بھیجا جائے گا؟ میں ایک ہفتے سے انتظار کر رہا ہوں۔",
+    "": "Менің тапсырысым қайда және ол қашан жіберіледі? Мен бір апта күттім және жауап алмадым.",
+}
+
+
+@pytest.mark.parametrize("language", NEIGHBOURS)
+def test_a_language_is_not_taken_for_its_neighbour(language: str) -> None:
+    """Danish once had the buffer of Swedish, Marathi that of Hindi; what nothing tells has that of all languages."""
+    assert accuracy.kinds_of([NEIGHBOURS[language]]) == ("prose", language)[: 2 if language else 1]
+
+
+def test_a_language_without_documents_is_named_in_a_warning() -> None:
+    """A neighbour's documents would say nothing of it, and nobody would know."""
+    errors = drawn(0, kinds=2, sources=12).replace({"class": {"kind 0": "prose"}})
+    errors = errors.assign(language=errors["class"].map({"prose": "sv"}).fillna(""))
+    assert "da" in accuracy.buffer_for(errors, 4_096, kinds=accuracy.kinds_of([NEIGHBOURS["da"]])).warning
+    assert accuracy.buffer_for(errors, 4_096, kinds=accuracy.kinds_of([NEIGHBOURS["sv"]])).warning == ""
+
+
 def test_what_is_a_small_part_of_the_texts_is_not_at_hand() -> None:
     english = "The answer to that is in the book that you have on the table. " * 20
     assert accuracy.kinds_of([english, "print(i)"]) == ("prose", "en")
