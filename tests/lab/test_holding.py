@@ -17,14 +17,16 @@ from budgetkit.trace import Trace
 NEAR = 0.01
 
 
-def session_of(tools: list[dict[str, Any]] | None = None) -> bk.Session:
+CALLS = [("Read", {"file_path": "a"}), ("mcp__hub__list", {}), ("Read", {"file_path": "a"})]
+
+
+def session_of(tools: list[dict[str, Any]] | None = None, calls: list[tuple[str, Any]] = CALLS) -> bk.Session:
     """A conversation of four requests, each token a character: one file is read twice, a server is called once.
 
     user 10 | call, file a 100,000 | call, server 40,000 | call, file a again 100,000 | answer
 
     Calls themselves count a little, and the provider of this one bills none of it: hence the tolerance.
     """
-    calls = [("Read", {"file_path": "a"}), ("mcp__hub__list", {}), ("Read", {"file_path": "a"})]
     sizes = [100_000, 40_000, 100_000]
     messages: list[dict[str, Any]] = [{"role": "user", "content": "u" * 10}]
     usage: list[dict[str, Any]] = []
@@ -65,6 +67,29 @@ def test_tools_files_read_again_and_servers_have_a_row_each() -> None:
     (server,) = holding(session, "server").to_dict("records")
     assert (server["server"], server["calls"]) == ("hub", 1)
     assert np.isnan(server["deferred"]), "definitions that the log does not hold are not guessed"
+
+
+@pytest.mark.parametrize(
+    "tool", ["Read", "read_file", "ReadFile", "mcp__fs__read-text", "NotebookRead", "fs.cat", "READ"]
+)
+def test_a_tool_reads_files_by_a_whole_word_of_its_name(tool: str) -> None:
+    calls = [(tool, {"path": "a"}), ("list", {}), (tool, {"path": "a"})]
+    assert holding(session_of(calls=calls), "file")["file"].tolist() == ["a"]
+
+
+@pytest.mark.parametrize("tool", ["truncate_file", "duplicate_file", "create_thread", "relocate", "SpreadSheet"])
+def test_letters_within_a_word_make_no_reading(tool: str) -> None:
+    """A file that is truncated twice was not read again."""
+    calls = [(tool, {"path": "a"}), ("list", {}), (tool, {"path": "a"})]
+    assert holding(session_of(calls=calls), "file").empty
+
+
+def test_pages_of_one_file_are_not_read_again() -> None:
+    pages = [("Read", {"file_path": "a", "offset": start, "limit": 100}) for start in (0, 100, 200)]
+    assert holding(session_of(calls=pages), "file").empty
+    (again,) = holding(session_of(calls=[pages[0], pages[1], pages[0]]), "file").to_dict("records")
+    assert (again["file"], again["calls"]) == ("a", 2)
+    assert again["saved"] * 1e6 == pytest.approx(100_000, rel=NEAR), "the same page a second time"
 
 
 def test_a_definition_that_waits_for_its_first_call_saves_what_it_cost_before() -> None:

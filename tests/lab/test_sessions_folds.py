@@ -83,6 +83,15 @@ def test_names_of_parameters_are_no_names_that_a_call_copies() -> None:
     assert pairs.values.tolist() == [[2, 1, "src/b_2.py"]]
 
 
+def test_a_number_that_a_call_copies_shows_which_message_held_it() -> None:
+    call = {"id": "c", "function": {"name": "open_issue", "arguments": '{"id": 12345, "page": 2, "all": true}'}}
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": "Look at issue 12345, page 2."},
+        {"role": "assistant", "tool_calls": [call]},
+    ]
+    assert used_later(Trace("toy", tuple(map(Message, messages)))).values.tolist() == [[1, 0, "12345"]]
+
+
 def test_where_the_order_turns_is_marked() -> None:
     session = bk.Session(bk.load_trace("made-up-session"))
     rules = {"masking": bk.policies.ClearResults(keep_uses=10), "pi": "pi"}

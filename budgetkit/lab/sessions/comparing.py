@@ -196,10 +196,12 @@ def used_later(trace: Trace) -> pd.DataFrame:
 
 
 def _values(arguments: str) -> str:
-    """Return what a call passes, without the names of its parameters, which say nothing about what was said before.
+    r"""Return what a call passes, without the names of its parameters, which say nothing about what was said before.
 
-    >>> _values('{"file_path": "src/a_1.py", "lines": [1, 2]}'), _values("ls src/a_1.py")
-    ('src/a_1.py', 'ls src/a_1.py')
+    A number of four digits or more may be an id; a smaller one is a count or a place.
+
+    >>> _values('{"file_path": "src/a_1.py", "lines": [1, 2], "id": 12345}'), _values("ls src/a_1.py")
+    ('src/a_1.py\n12345', 'ls src/a_1.py')
     """
     try:
         waiting = [json.loads(arguments)]
@@ -210,6 +212,8 @@ def _values(arguments: str) -> str:
         value = waiting.pop(0)
         if isinstance(value, str):
             texts.append(value)
+        elif isinstance(value, int) and not isinstance(value, bool) and abs(value) >= _LEAST_ID:
+            texts.append(str(value))
         elif isinstance(value, dict):
             waiting += value.values()
         elif isinstance(value, list):
@@ -217,6 +221,7 @@ def _values(arguments: str) -> str:
     return "\n".join(texts)
 
 
+_LEAST_ID: Final = 1_000
 # A path, an id or a name as programs write it: at least five characters, with a digit, a slash or an underscore within.
 _TERM: Final = re.compile(r"(?=[A-Za-z0-9_./-]{5})[A-Za-z0-9](?=[A-Za-z.-]*[0-9_/])[A-Za-z0-9_./-]*[A-Za-z0-9]")
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Hashable
 from typing import Any, Final, Literal, get_args
 
@@ -25,8 +26,14 @@ from budgetkit.trace import Trace, iter_traces, usage_frame
 
 By = Literal["tool", "file", "server"]
 _SERVER: Final = re.compile(r"mcp__(.+?)__")
-_READS: Final = re.compile(r"read|view|open|cat", re.IGNORECASE)
+_READS: Final = frozenset({"read", "view", "open", "cat"})
+_WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _PATHS: Final = ("file_path", "filePath", "path", "target_file", "notebook_path", "filename")
+#: Which part of a file a reading asks for, as tools call it.
+_PARTS: Final = (
+    *("offset", "limit", "start_line", "end_line", "startLine", "endLine", "view_range", "line_start", "line_end"),
+    *("start_line_one_indexed", "end_line_one_indexed_inclusive", "line_range", "page", "pages"),
+)
 
 
 def held(session: Session) -> pd.DataFrame:
@@ -93,7 +100,8 @@ def holding(session: Session, by: By = "tool") -> pd.DataFrame:
     session : Session
         A recorded session.
     by : {"tool", "file", "server"}
-        Results by tool; files by path, of which those are listed that were read more than once; or MCP servers.
+        Results by tool; files by path, of which those are listed that were read more than once, each part of a file
+        (its pages, say) for itself; or MCP servers.
 
     Returns
     -------
@@ -113,14 +121,15 @@ def holding(session: Session, by: By = "tool") -> pd.DataFrame:
     """
     check_choice("by", by, get_args(By))
     sums = held(session)
-    names, calls = _named(session.trace, by)
+    names, parts, calls = _named(session.trace, by)
     sums["name"] = names
+    sums["part"] = parts
     rows = sums[sums["name"].notna()]
     if by == "file":
-        is_again = rows.duplicated("name")
-        repeated = rows.loc[is_again, "name"].unique()
-        rows = rows[rows["name"].isin(repeated)]
+        is_again = rows.duplicated(["name", "part"])
+        rows = rows[rows.duplicated(["name", "part"], keep=False)]
         saved = rows["cost"].where(is_again[rows.index], 0.0)
+        calls = Counter(rows["name"])
     else:
         saved = rows["cost"]
     table = rows.assign(saved=saved).groupby("name", sort=False)
@@ -167,17 +176,20 @@ def agents(source: str | os.PathLike[str]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def _named(trace: Trace, by: By) -> tuple[list[str | None], dict[str, int]]:
-    """Name for each result what it belongs to, and count the calls of each."""
+def _named(trace: Trace, by: By) -> tuple[list[str | None], list[str], dict[str, int]]:
+    """Name for each result what it belongs to, and which part of it was asked for, and count the calls of each."""
     of: dict[Hashable, str] = {}
+    parts: dict[Hashable, str] = {}
     calls: dict[str, int] = {}
     for message in trace.messages:
         for call in message.tool_calls:
             name = _name(call.name, call.arguments, by)
             if name is not None:
                 of[call.id] = name
+                parts[call.id] = _part(call.arguments) if by == "file" else ""
                 calls[name] = calls.get(name, 0) + 1
-    return [of.get(message.tool_call_id) if message.role == "tool" else None for message in trace.messages], calls
+    results = [message.tool_call_id if message.role == "tool" else None for message in trace.messages]
+    return [of.get(result) for result in results], [parts.get(result, "") for result in results], calls
 
 
 def _name(tool: str, arguments: str, by: By) -> str | None:
@@ -185,14 +197,28 @@ def _name(tool: str, arguments: str, by: By) -> str | None:
         return tool
     if by == "server":
         return _server(tool)
-    if not _READS.search(tool):
+    if not _READS & {word.lower() for word in _WORD.findall(tool)}:
         return None
+    passed = _passed(arguments)
+    return next((path for path in map(passed.get, _PATHS) if isinstance(path, str) and path), None)
+
+
+def _part(arguments: str) -> str:
+    """Return which part of a file is asked for, as text; two calls for the same part say the same.
+
+    >>> _part('{"path": "a.py", "limit": 50, "offset": 100}') == _part('{"offset": 100, "limit": 50, "path": "a.py"}')
+    True
+    """
+    passed = _passed(arguments)
+    return json.dumps({key: passed[key] for key in _PARTS if passed.get(key) is not None})
+
+
+def _passed(arguments: str) -> dict[str, Any]:
     try:
         passed = json.loads(arguments)
     except (ValueError, RecursionError):
-        return None
-    paths = [passed.get(key) for key in _PATHS] if isinstance(passed, dict) else []
-    return next((path for path in paths if isinstance(path, str) and path), None)
+        return {}
+    return passed if isinstance(passed, dict) else {}
 
 
 def _server(tool: str) -> str | None:
