@@ -14,6 +14,7 @@ import budgetkit as bk
 from budgetkit.lab.replay import turn_sizes
 from budgetkit.lab.replay.cost import Prices
 from budgetkit.lab.replay.forecast import (
+    Pace,
     fan,
     first_over,
     notice,
@@ -39,6 +40,12 @@ def test_growth_counts_since_the_last_deep_cut() -> None:
     assert turns_left([100, 90, 80], 1_000) is None
     assert turns_left([100], 1_000) is None
     assert turns_left([100, 200], 150) == 0
+
+
+def test_a_pace_may_be_a_pair() -> None:
+    """A pair was its type before it said whether it is all that is known."""
+    pair = paths([100, 200], 3, samples=5, pace=(1.0, 0.3))
+    assert pair.tolist() == paths([100, 200], 3, samples=5, pace=Pace(1.0, 0.3)).tolist()
 
 
 def test_equal_turns_leave_no_doubt() -> None:

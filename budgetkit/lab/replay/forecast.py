@@ -70,9 +70,9 @@ def paths(
     samples: int = 1_000,
     seed: int = 0,
     widen: float = 1.0,
-    pace: Pace | None = None,
+    pace: Pace | tuple[float, float] | None = None,
 ) -> Ints:
-    """Draw conversations; with a `widen` of 0 they go on as if the turns seen said all.
+    """Draw conversations; with a `widen` of 0 they go on as if the turns seen said all. A pair is a pace too.
 
     Examples
     --------
@@ -85,7 +85,12 @@ def paths(
 
 
 def draws(
-    seen: int, turns: int, samples: int, seed: int = 0, widen: float = 1.0, pace: Pace | None = None
+    seen: int,
+    turns: int,
+    samples: int,
+    seed: int = 0,
+    widen: float = 1.0,
+    pace: Pace | tuple[float, float] | None = None,
 ) -> tuple[Ints, Floats]:
     """Draw which of the turns seen come next on each path, and the pace of each.
 
@@ -101,7 +106,7 @@ def draws(
     chosen = random.integers(0, seen, size=(check_tokens("samples", samples), turns))
     if not widen:
         return chosen, np.ones((samples, 1))
-    pace = pace or Pace(1.0, float(np.sqrt(_PACE + _FEW / seen)))
+    pace = Pace(*pace) if pace else Pace(1.0, float(np.sqrt(_PACE + _FEW / seen)))
     again = random.integers(0, seen, size=(samples, seen))
     paces = pace.middle * np.exp(random.normal(0, widen * pace.spread, (samples, 1)))
     if pace.is_whole:
