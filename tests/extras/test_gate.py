@@ -369,9 +369,19 @@ def test_a_path_given_as_a_path_is_read(tmp_path: Path) -> None:
         gate(prompts={"system": tmp_path / "promt.txt"})
 
 
-@pytest.mark.parametrize("text", ["Be brief.", "Use tools/list, then answer.", "你好。", "and", "3.5", "Hi."])
+@pytest.mark.parametrize(
+    "text", ["Be brief.", "Use tools/list, then answer.", "你好。", "and", "3.5", "Hi.", "/no_think"]
+)
 def test_a_text_is_not_taken_for_a_path(text: str) -> None:
     assert gate(prompts={"system": text}).passed
+
+
+@pytest.mark.parametrize("text", ["prompts/system", "Answer.md", "/no_think"])
+def test_a_text_that_was_read_from_a_file_is_not_judged_as_a_path(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "prompt"
+    path.write_text(text, encoding="utf-8")
+    assert gate(prompts={"system": path}).passed
+    assert run(["check", "-b", "chat", "-w", "8192", "--prompt", f"system={path}"]) == 0
 
 
 def test_an_unknown_model_is_refused_unless_its_window_is_given() -> None:

@@ -54,6 +54,12 @@ def test_one_session_answers_three_questions_on_one_screen(home: Path, capsys: C
     assert "request 41: a pause of 11 minutes" in capsys.readouterr().out
 
 
+def test_what_held_the_prompts_is_explained_in_one_sentence(home: Path, capsys: Captured) -> None:
+    assert run(["sessions", "1", "--tools"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Definitions of tools that the log does not hold are not in it; nor is that the agent would have" in shown
+
+
 def test_a_page_is_written_that_only_its_owner_can_read(home: Path, capsys: Captured) -> None:
     output = home / "page.html"
     assert run(["sessions", "1", "--report", str(output)]) == 0

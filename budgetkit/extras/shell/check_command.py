@@ -15,7 +15,6 @@ from budgetkit.extras.shell.inputs import policies_named, tools_of, traces_of
 from budgetkit.extras.shell.options import with_budget
 from budgetkit.extras.shell.printed import show_json, show_lines, show_table
 from budgetkit.extras.shell.reports import as_data, github, grown, growth, junit, save
-from budgetkit.extras.shell.texts import text_of
 
 
 @click.command("check")
@@ -81,17 +80,17 @@ def command(
     return 0 if checked.passed else 1
 
 
-def _prompts(options: tuple[str, ...]) -> dict[str, str]:
-    """Read every SECTION=FILE."""
-    texts: dict[str, str] = {}
+def _prompts(options: tuple[str, ...]) -> dict[str, Path]:
+    """Return the file of each section, of every SECTION=FILE."""
+    files: dict[str, Path] = {}
     for option in options:
         section, _, file = option.partition("=")
         if not section or not file:
             raise ValueError(f"a prompt {brief(option)}; a prompt is given as SECTION=FILE, such as system=prompt.txt")
-        if section in texts:
+        if section in files:
             raise ValueError(f"two prompts of {brief(section)}; a section has one text; put both into one file")
-        texts[section] = text_of(file)
-    return texts
+        files[section] = Path(file)
+    return files
 
 
 def _show(checked: Checked, changes: dict[str, int], since: str, form: str) -> None:

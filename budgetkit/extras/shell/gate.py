@@ -48,8 +48,10 @@ from budgetkit.trace.sections import DEFAULT_ROLES
 
 Columns = dict[str, dict[str, Any]]
 Count = Callable[[str], int]
-#: One word that is written as the path of a file is: with a folder, or with an ending.
-_PATH: Final = re.compile(r"(?:[A-Za-z]:)?[~\w.@+-]*(?:[/\\][\w.@+-]*)+|[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7}")
+#: One word that is written as the path of a file is: with a folder, or with an ending; "/no_think" is a command.
+_PATH: Final = re.compile(
+    r"(?!/[\w@+-]*\Z)(?:[A-Za-z]:)?[~\w.@+-]*(?:[/\\][\w.@+-]*)+|[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,10 +264,11 @@ def _texts(prompts: Any) -> dict[str, str]:
     for section, prompt in prompts.items():
         if not isinstance(prompt, str | Path):
             raise TypeError(f"the prompt of {brief(section)} is {brief(prompt)}; known are a text and a Path; give one")
-        text = text_of(str(prompt)) if isinstance(prompt, Path) else prompt
+        is_read = isinstance(prompt, Path)
+        text = text_of(str(prompt)) if is_read else str(prompt)
         if not text.strip():
             raise ValueError(f"the prompt of {brief(section)} is empty; give its text, or leave it out")
-        if _PATH.fullmatch(text.strip()):
+        if not is_read and _PATH.fullmatch(text.strip()):
             problem = f"the prompt of {brief(section)} is {brief(text)}, which is written like the path of a file"
             raise ValueError(f"{problem}; give pathlib.Path({brief(text)}) to have it read, or give the text itself")
         texts[section] = text

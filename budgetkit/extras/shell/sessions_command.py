@@ -212,10 +212,9 @@ def _held(path: str, session: Session, with_text: bool) -> None:
             for row in rows
         ]
         show_table(titles[by], [by, "calls", "tokens", "tokens times requests", "leaving out saves"], cells)
-    show_lines(
-        ["A result is paid when it comes and again, cheaper, at each request that holds it. Definitions of tools"]
-    )
-    show_lines(["that the log does not hold are not in it; nor is that the agent would have acted otherwise."])
+    paid = "A result is paid when it comes and again, cheaper, at each request that holds it."
+    lacking = "Definitions of tools that the log does not hold are not in it"
+    show_lines([f"{paid} {lacking}; nor is that the agent would have acted otherwise."])
 
 
 _RULES = ["rule", "dollars", "compactions", "gone, used later"]
