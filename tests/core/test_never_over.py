@@ -72,6 +72,51 @@ def test_a_request_that_exceeds_the_window_holds_only_what_must_be_sent_and_says
             assert not any(message["content"].startswith("p") for message in request.messages[:last])
 
 
+@st.composite
+def thinking_conversations(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Turns as Anthropic has them, with calls that long thinking led to."""
+    messages: list[dict[str, Any]] = []
+    for turn in range(draw(st.integers(1, 6))):
+        messages.append({"role": "user", "content": "q" * draw(st.integers(1, 300))})
+        for step in range(draw(st.integers(0, 2))):
+            id = f"{turn} {step}"
+            thinks = {"type": "thinking", "thinking": "t" * draw(st.integers(1, 3_000)), "signature": id}
+            call = {"type": "tool_use", "id": id, "name": "look", "input": {}}
+            result = {"type": "tool_result", "tool_use_id": id, "content": "r" * draw(st.integers(1, 900))}
+            messages.append({"role": "assistant", "content": [thinks, call]})
+            messages.append({"role": "user", "content": [result]})
+        messages.append({"role": "assistant", "content": "a" * draw(st.integers(1, 300))})
+    return messages
+
+
+def characters_sent(messages: list[dict[str, Any]]) -> int:
+    """Count what a request of Anthropic's says, thinks, asks of tools and has from them, read by no rule of the kit."""
+    size = 0
+    for message in messages:
+        content = message["content"]
+        for block in [{"text": content}] if isinstance(content, str) else content:
+            size += sum(len(block.get(name, "")) for name in ("text", "thinking", "name"))
+            size += len("{}") if "input" in block else 0
+            inner = block.get("content", "")
+            size += len(inner if isinstance(inner, str) else "".join(part["text"] for part in inner))
+    return size
+
+
+@given(budgets(), thinking_conversations())
+@settings(max_examples=examples(60))
+def test_thinking_that_goes_out_is_in_the_size_of_a_request(budget: bk.Budget, messages: list[dict[str, Any]]) -> None:
+    """Thinking before calls went out as it came, and no number held it."""
+    talk = bk.Conversation(budget, counter=len, framing=ONE_A_CHARACTER, overrun="tell", form="anthropic")
+    most = budget.window - budget.sizes.get("output", 0) - budget.sizes.get("safety", 0)
+    for message in messages:
+        talk.add(message)
+        if message["role"] == "assistant":
+            continue
+        request = talk.request()
+        assert characters_sent(request.messages) <= request.tokens
+        assert request.over or request.tokens <= most or not request.messages
+
+
 def turns(talk: bk.Conversation, count: int, question: str, answer: str) -> list[bk.conversation.Request]:
     requests = []
     for turn in range(count):
