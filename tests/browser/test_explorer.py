@@ -266,7 +266,9 @@ def test_plotly_reaches_a_page_once_and_outlives_the_explorer_that_asked(noteboo
     def note(socket: WebSocket) -> None:
         socket.on("framereceived", lambda frame: frames.append(len(frame)))
 
-    own = notebook(written(tmp_path, "bk.BudgetExplorer('chat')", "second = bk.BudgetExplorer('rag')\nsecond"))
+    own = notebook(
+        written(tmp_path, "bk.BudgetExplorer('chat')", "second = bk.BudgetExplorer('rag', window=100_000)\nsecond")
+    )
     page = own.page
     page.on("websocket", note)
     own.reload()
@@ -278,7 +280,7 @@ def test_plotly_reaches_a_page_once_and_outlives_the_explorer_that_asked(noteboo
     own.command("notebook:delete-cell")
     expect(page.locator(".bk-explorer")).to_have_count(1)
     own.slider("output").press("ArrowRight")
-    expect(page.locator(".bk-legend li[data-key=output] b")).to_have_text("19,840")
+    expect(page.locator(".bk-legend li[data-key=output] b")).to_have_text("15,500")
     page.wait_for_function(CHART_IS_NEW)
 
 

@@ -141,7 +141,8 @@ def test_one_figure_that_cannot_be_drawn_stops_no_other(notebook: Open, tmp_path
 
 
 def test_a_kernel_that_is_gone_leaves_its_last_picture_and_a_sentence(notebook: Open, tmp_path: Path) -> None:
-    own = explored(notebook(written(tmp_path, "explorer = bk.BudgetExplorer('chat', 'support-chat')\nexplorer")))
+    made = "explorer = bk.BudgetExplorer('chat', 'support-chat', window=100_000)\nexplorer"
+    own = explored(notebook(written(tmp_path, made)))
     page = own.page
     expect(page.locator(".bk-still")).to_be_hidden()
     page.evaluate("jupyterapp.shell.currentWidget.context.sessionContext.session.kernel.restart()")
@@ -157,7 +158,7 @@ def test_a_kernel_that_is_gone_leaves_its_last_picture_and_a_sentence(notebook: 
     page.evaluate("jupyterapp.shell.collapseLeft()")  # on a narrow page the bar's handles stand for the sliders
     own.slider("output").focus()
     page.keyboard.press("ArrowRight")
-    expect_kpi(page, "usable", "108,160")
+    expect_kpi(page, "usable", "84,500")
 
 
 @pytest.mark.parametrize("made", ["BudgetExplorer('chat', ", "DesignCard('chat', ", "App("])
