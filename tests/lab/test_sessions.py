@@ -19,7 +19,8 @@ from hypothesis import given, settings
 import budgetkit as bk
 from budgetkit.files import data_path
 from budgetkit.lab.sessions import causes, listing
-from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, USUAL, notices, sentence, setup_of
+from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, USUAL, setup_of
+from budgetkit.lab.sessions.sentences import notices, sentence
 from budgetkit.pruning.policies.policy import Prefix
 from budgetkit.trace import Trace, usage_frame
 from tests.made_sessions import SHAPES, requests

@@ -18,8 +18,9 @@ from budgetkit.extras.redaction import redact
 from budgetkit.extras.shell.printed import show_json, show_lines, show_table
 from budgetkit.lab.explorers.conversation import ConversationExplorer
 from budgetkit.lab.sessions import Session, compare, sessions
-from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, finding, notices
+from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED
 from budgetkit.lab.sessions.holding import By, agents, holding
+from budgetkit.lab.sessions.sentences import finding, notices
 from budgetkit.models.products import catalogue_of, product_window
 from budgetkit.trace import load_trace
 

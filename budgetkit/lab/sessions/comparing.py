@@ -7,8 +7,6 @@ was used later had to be read again.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -25,6 +23,7 @@ from budgetkit.lab.replay.losses import needed_there
 from budgetkit.lab.replay.prompt_cache import CACHES, IDEAL, PromptCache, provider_rules
 from budgetkit.lab.replay.replaying import replay
 from budgetkit.lab.replay.results import Replay
+from budgetkit.lab.sessions.later_use import used_later
 from budgetkit.lab.sessions.session import Session
 from budgetkit.message import SYSTEM_ROLES, Message
 from budgetkit.models import model
@@ -157,73 +156,6 @@ def comparison(
     by = ["least", "relative"] if table["least"].notna().any() else ["relative"]
     table = table.sort_values(by, kind="stable", ignore_index=True)
     return Comparison(table=table, outcomes=outcomes, pairs=pairs, setup=setup)
-
-
-def used_later(trace: Trace) -> pd.DataFrame:
-    """List which call needs which earlier message: one that was the first to hold an id, path or name that it copies.
-
-    Parameters
-    ----------
-    trace : Trace
-        The conversation.
-
-    Returns
-    -------
-    DataFrame
-        One row a pair: message (with the call), needs (the earlier message), term.
-
-    Examples
-    --------
-    >>> call = {"id": "c", "type": "function", "function": {"name": "read", "arguments": '{"path": "src/a_1.py"}'}}
-    >>> said = [{"role": "user", "content": "Look at src/a_1.py."}, {"role": "assistant", "tool_calls": [call]}]
-    >>> used_later(Trace("toy", tuple(map(Message, said)))).values.tolist()
-    [[1, 0, 'src/a_1.py']]
-    """
-    first: dict[str, int] = {}
-    pairs: dict[tuple[int, int], str] = {}
-    for place, message in enumerate(trace.messages):
-        for call in message.tool_calls:
-            for term in _TERM.findall(_values(call.arguments)):
-                needed = first.get(term, place)
-                if needed < place:
-                    pairs.setdefault((place, needed), term)
-                first.setdefault(term, place)
-        for term in _TERM.findall(message.text):
-            first.setdefault(term, place)
-    rows = [(message, needs, term) for (message, needs), term in pairs.items()]
-    frame = pd.DataFrame(rows, columns=["message", "needs", "term"])
-    return frame.astype({"message": "int64", "needs": "int64"})
-
-
-def _values(arguments: str) -> str:
-    r"""Return what a call passes, without the names of its parameters, which say nothing about what was said before.
-
-    A number of four digits or more may be an id; a smaller one is a count or a place.
-
-    >>> _values('{"file_path": "src/a_1.py", "lines": [1, 2], "id": 12345}'), _values("ls src/a_1.py")
-    ('src/a_1.py\n12345', 'ls src/a_1.py')
-    """
-    try:
-        waiting = [json.loads(arguments)]
-    except (ValueError, RecursionError):
-        return arguments
-    texts: list[str] = []
-    while waiting:
-        value = waiting.pop(0)
-        if isinstance(value, str):
-            texts.append(value)
-        elif isinstance(value, int) and not isinstance(value, bool) and abs(value) >= _LEAST_ID:
-            texts.append(str(value))
-        elif isinstance(value, dict):
-            waiting += value.values()
-        elif isinstance(value, list):
-            waiting += value
-    return "\n".join(texts)
-
-
-_LEAST_ID: Final = 1_000
-# A path, an id or a name as programs write it: at least five characters, with a digit, a slash or an underscore within.
-_TERM: Final = re.compile(r"(?=[A-Za-z0-9_./-]{5})[A-Za-z0-9](?=[A-Za-z.-]*[0-9_/])[A-Za-z0-9_./-]*[A-Za-z0-9]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -453,86 +385,3 @@ def _recorded(session: Session) -> dict[str, Any]:
         "call_overflows": 0,
         "assumed": "",
     }
-
-
-def sentence(table: pd.DataFrame, name: str, recorded: float) -> str:
-    """Say what a rule would have cost, in one sentence.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Of :func:`compare`.
-    name : str
-        The system.
-    recorded : float
-        What was billed, in US dollars.
-
-    Returns
-    -------
-    str
-        With the range, what left, and that it is no forecast.
-    """
-    row = table[table["system"] == name].iloc[0]
-    if np.isnan(row["least"]):
-        return f"No price is known here, so what {row['label']}'s rule would have cost is not either; give one."
-    cost = f"${row['least']:,.2f}"
-    if round(row["most"], 2) > round(row["least"], 2):
-        cost += f" to ${row['most']:,.2f}"
-    number = "1 compaction" if row["compactions"] == 1 else f"{row['compactions']:,} compactions"
-    gone = "1 message" if row["used_later"] == 1 else f"{row['used_later']:,} messages"
-    return (
-        f"The same messages under a rule modelled on {row['label']} ({row['version']}): {cost} instead of "
-        f"${recorded:,.2f}, {number}, {gone} gone that were used later; not a forecast: the agent would have acted "
-        "otherwise."
-    )
-
-
-def finding(table: pd.DataFrame, recorded: float) -> str:
-    """Say which rule would have been the cheapest, or why nobody can.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Of :func:`compare`.
-    recorded : float
-        What was billed, in US dollars; NaN where no price is known.
-
-    Returns
-    -------
-    str
-        One sentence.
-    """
-    systems = table[~table["system"].isin([AS_IT_WAS, RECORDED])]
-    acting = systems[(systems["compactions"] > 0) | (systems["left"] > 0)]
-    if acting.empty:
-        return "None of these rules would have acted: the session stays below all their marks."
-    if np.isnan(recorded):
-        return "No price is known for this session's model, so nothing is said in dollars; --price names another model."
-    return sentence(table, str(acting["system"].iloc[0]), recorded)
-
-
-def notices(table: pd.DataFrame) -> list[str]:
-    """Say which rules run into trouble of their own: a loop of compactions, a summary's call too large, a full window.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Of :func:`compare`.
-
-    Returns
-    -------
-    list of str
-        One sentence a rule and trouble.
-    """
-    troubles = {
-        "loops": "compacts again at the very next request",
-        "call_overflows": "writes a summary with a call that itself exceeds the window",
-        "overflows": "sends a prompt that exceeds the window",
-    }
-    sentences = []
-    for row in table[table["system"] != AS_IT_WAS].to_dict("records"):
-        for column, words in troubles.items():
-            number = "once" if row[column] == 1 else f"{row[column]:,} times"
-            if row[column]:
-                sentences.append(f"{row['label']} {words}, {number}.")
-    return sentences

@@ -17,8 +17,9 @@ from budgetkit.lab.explorers.drawing import listed
 from budgetkit.lab.explorers.folds import choice, text
 from budgetkit.lab.figures.question import dollars, rows
 from budgetkit.lab.replay.losses import needed_there
-from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, Comparison, RuleOutcome, finding, notices
+from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, Comparison, RuleOutcome
 from budgetkit.lab.sessions.figures import cost_text
+from budgetkit.lab.sessions.sentences import finding, notices
 
 Data = dict[str, Any]
 _MOST_CHOICES: Final = 30  # messages that can be followed: those that were lost and needed come first

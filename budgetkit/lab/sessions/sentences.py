@@ -1,0 +1,91 @@
+"""A comparison in sentences: what a rule would have cost, which is the cheapest, and what trouble rules run into."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED
+
+
+def sentence(table: pd.DataFrame, name: str, recorded: float) -> str:
+    """Say what a rule would have cost, in one sentence.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of :func:`compare`.
+    name : str
+        The system.
+    recorded : float
+        What was billed, in US dollars.
+
+    Returns
+    -------
+    str
+        With the range, what left, and that it is no forecast.
+    """
+    row = table[table["system"] == name].iloc[0]
+    if np.isnan(row["least"]):
+        return f"No price is known here, so what {row['label']}'s rule would have cost is not either; give one."
+    cost = f"${row['least']:,.2f}"
+    if round(row["most"], 2) > round(row["least"], 2):
+        cost += f" to ${row['most']:,.2f}"
+    number = "1 compaction" if row["compactions"] == 1 else f"{row['compactions']:,} compactions"
+    gone = "1 message" if row["used_later"] == 1 else f"{row['used_later']:,} messages"
+    return (
+        f"The same messages under a rule modelled on {row['label']} ({row['version']}): {cost} instead of "
+        f"${recorded:,.2f}, {number}, {gone} gone that were used later; not a forecast: the agent would have acted "
+        "otherwise."
+    )
+
+
+def finding(table: pd.DataFrame, recorded: float) -> str:
+    """Say which rule would have been the cheapest, or why nobody can.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of :func:`compare`.
+    recorded : float
+        What was billed, in US dollars; NaN where no price is known.
+
+    Returns
+    -------
+    str
+        One sentence.
+    """
+    systems = table[~table["system"].isin([AS_IT_WAS, RECORDED])]
+    acting = systems[(systems["compactions"] > 0) | (systems["left"] > 0)]
+    if acting.empty:
+        return "None of these rules would have acted: the session stays below all their marks."
+    if np.isnan(recorded):
+        return "No price is known for this session's model, so nothing is said in dollars; --price names another model."
+    return sentence(table, str(acting["system"].iloc[0]), recorded)
+
+
+def notices(table: pd.DataFrame) -> list[str]:
+    """Say which rules run into trouble of their own: a loop of compactions, a summary's call too large, a full window.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of :func:`compare`.
+
+    Returns
+    -------
+    list of str
+        One sentence a rule and trouble.
+    """
+    troubles = {
+        "loops": "compacts again at the very next request",
+        "call_overflows": "writes a summary with a call that itself exceeds the window",
+        "overflows": "sends a prompt that exceeds the window",
+    }
+    sentences = []
+    for row in table[table["system"] != AS_IT_WAS].to_dict("records"):
+        for column, words in troubles.items():
+            number = "once" if row[column] == 1 else f"{row[column]:,} times"
+            if row[column]:
+                sentences.append(f"{row['label']} {words}, {number}.")
+    return sentences
