@@ -105,6 +105,23 @@ def test_a_record_gives_context_decision_and_consequence(page: Path) -> None:
     assert f"({page.name})" in (page.parent / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize(
+    "page", [CHECKOUT / "CONTRIBUTING.md", CHECKOUT / "SECURITY.md", *PAGES], ids=lambda path: path.stem
+)
+def test_a_file_of_ours_that_a_page_names_is_there(page: Path) -> None:
+    """Records that are replaced name the rooms of their time; every other page leads a reader to a file that exists."""
+    text = page.read_text(encoding="utf-8")
+    if "Replaced by [" in text:
+        return
+    paths = re.findall(r"`((?:[a-z_]+/)+[\w.-]*)`", text)
+    roots = [CHECKOUT, CHECKOUT / "budgetkit", *(CHECKOUT / "budgetkit").iterdir()]
+    rooms = {path.split("/")[0] for path in paths} & {
+        child.name for root in roots if root.is_dir() for child in root.iterdir()
+    }
+    named = [path for path in paths if path.split("/")[0] in rooms and not path.endswith("_build")]
+    assert [path for path in named if not any((root / path).exists() for root in roots)] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
 def test_links_lead_somewhere(page: Path) -> None:
     """What the build of the pages writes is looked for where it is built, in test_pages."""
