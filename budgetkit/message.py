@@ -70,7 +70,9 @@ class Passage:
         """The passage as it would stand in a prompt: its title on a line of its own, where it has one."""
         title = self.raw.get("title")
         text = str(self.raw["text"])
-        return f"{title}\n{text}" if isinstance(title, str) and not text.startswith(title) else text
+        if isinstance(title, str) and not text.startswith(title):
+            return f"{title}\n{text}"
+        return text
 
     @property
     def score(self) -> float | None:
@@ -128,7 +130,12 @@ class Message:
             if not isinstance(part, str | Mapping):
                 hint = "parts are texts, or objects with a type; write it as one of these, or leave it out"
                 raise ValueError(f"{what} whose content has a part {brief(part)}; {hint}")
-        call_list = calls if isinstance(calls, list | tuple) else () if calls is None else (None,)
+        if isinstance(calls, list | tuple):
+            call_list = calls
+        elif calls is None:
+            call_list = ()
+        else:
+            call_list = (None,)
         if not all(isinstance(call, Mapping) for call in call_list):
             hint = "they are a list of objects with an id and a function; write them so, or leave them out"
             raise ValueError(f"{what} whose tool_calls are {brief(calls)}; {hint}")
@@ -143,7 +150,9 @@ class Message:
         """The content as a list of parts; a bare text becomes one text part."""
         content = self.raw.get("content")
         if content is None or isinstance(content, str):
-            return () if content is None else ({"type": "text", "text": content},)
+            if content is None:
+                return ()
+            return ({"type": "text", "text": content},)
         return tuple(part if isinstance(part, Mapping) else {"type": "text", "text": part} for part in content)
 
     @property
@@ -262,7 +271,9 @@ def _roleless(raw: object) -> str:
     """Say what was found in place of a message with a role."""
     if not isinstance(raw, Mapping):
         return f"it is of type {type(raw).__name__}"
-    return "its role is null" if "role" in raw else f"it has {_listed(raw)}"
+    if "role" in raw:
+        return "its role is null"
+    return f"it has {_listed(raw)}"
 
 
 def _listed(fields: Mapping[str, Any]) -> str:

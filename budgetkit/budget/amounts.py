@@ -67,7 +67,9 @@ def check_tokens(what: str, value: object) -> int:
 
 def _numeral(number: int) -> str:
     """Write a number with separators, or say how long it is."""
-    return f"{number:,}" if abs(number) < 10**30 else brief(number)
+    if abs(number) < 10**30:
+        return f"{number:,}"
+    return brief(number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +187,9 @@ def amount_of(what: str, value: Amount | float) -> Amount:
     """
     if isinstance(value, float) and 0 <= value <= 1:
         return Share(value)
-    return value if isinstance(value, Share) else check_tokens(what, value)
+    if isinstance(value, Share):
+        return value
+    return check_tokens(what, value)
 
 
 def sizes(amounts: Sequence[Amount], window: int, rounding: Rounding = "floor") -> tuple[int, ...]:
@@ -237,7 +241,9 @@ def _largest_remainder(quotas: Sequence[Fraction], total: int) -> tuple[int, ...
 def _rounded(exact: Fraction, rounding: str) -> int:
     if not isinstance(rounding, str) or rounding not in ROUNDINGS:
         raise ValueError(f"rounding is {brief(rounding)}; known are {', '.join(ROUNDINGS)}; choose one of them")
-    return int(exact + Fraction(1, 2)) if rounding == "nearest" else int(exact)
+    if rounding == "nearest":
+        return int(exact + Fraction(1, 2))
+    return int(exact)
 
 
 def exact_number(value: object) -> Fraction | None:

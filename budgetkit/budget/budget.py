@@ -296,7 +296,10 @@ class Budget:
         title = f"Budget {self.name}".rstrip() + f": a window of {self.window:,} tokens ({self.kind})"
         rows = [(x.name, x.kind, "the pool" if x.amount is None else x.amount, x.tokens or "") for x in self]
         table = [("line", "kind", "amount", "tokens"), *rows, (POOL, "", "what is left", self.shared_pool)]
-        short = [f"Claims exceed the window by {-self.unclaimed:,} tokens."] if self.unclaimed < 0 else []
+        if self.unclaimed < 0:
+            short = [f"Claims exceed the window by {-self.unclaimed:,} tokens."]
+        else:
+            short = []
         return block(title, [*((x.name, x.tokens or 0) for x in self), (POOL, self.unclaimed)], table, short)
 
 

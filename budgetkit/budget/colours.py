@@ -71,7 +71,9 @@ def colour(name: str) -> str:
     '#117733'
     """
     fixed = _KNOWN.get(name)
-    return fixed if fixed else _OTHERS[zlib.crc32(name.encode("utf-8", "surrogatepass")) % len(_OTHERS)]
+    if fixed:
+        return fixed
+    return _OTHERS[zlib.crc32(name.encode("utf-8", "surrogatepass")) % len(_OTHERS)]
 
 
 def ink(background: str) -> str:
@@ -116,4 +118,6 @@ def luminance(colour: str) -> float:
 
 
 def _linear(value: float) -> float:
-    return value / 12.92 if value <= 0.04045 else float(((value + 0.055) / 1.055) ** 2.4)
+    if value <= 0.04045:
+        return value / 12.92
+    return float(((value + 0.055) / 1.055) ** 2.4)

@@ -72,7 +72,9 @@ def plain(text: object) -> Markup:
 def shortened(text: object) -> str:
     """Return a text without its end where it is long; not escaped yet."""
     whole = str(text)
-    return whole if len(whole) <= _LONGEST else f"{whole[:_LONGEST]}…"
+    if len(whole) <= _LONGEST:
+        return whole
+    return f"{whole[:_LONGEST]}…"
 
 
 def element(name: str, /, *inside: object, **attributes: object) -> Markup:

@@ -107,7 +107,9 @@ def other_roles(tables: Iterable[object], roles: Mapping[str, str], asking: Coll
         if section in asking and roles.get(role, section) != section
     }
     mend = "make it again with the budget's own, as in trace.items(turn, count, budget.roles)"
-    return f"what asks was made for other roles: {', '.join(moved)}; {mend}" if moved else ""
+    if not moved:
+        return ""
+    return f"what asks was made for other roles: {', '.join(moved)}; {mend}"
 
 
 def unknown_section(sections: Iterable[str], names: Iterable[str]) -> LookupError:

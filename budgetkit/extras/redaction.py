@@ -124,7 +124,9 @@ class _Redaction:
 
     def known(self, word: Any) -> Any:
         """Rename a word of a format, such as a role, unless everybody knows it."""
-        return word if not isinstance(word, str) or word in _known() else self.filler.name(word)
+        if not isinstance(word, str) or word in _known():
+            return word
+        return self.filler.name(word)
 
     def passage(self, passage: Passage) -> Passage:
         """Replace a passage's title and text."""
@@ -137,7 +139,9 @@ class _Redaction:
         if isinstance(value, list | tuple):
             return [self.schema(entry) for entry in value]
         if not isinstance(value, Mapping):
-            return self.value(value) if isinstance(value, str) else value
+            if isinstance(value, str):
+                return self.value(value)
+            return value
         return {
             self.filler.name(key) if named else self.known(key): self._keyword(entry, "" if named else key)
             for key, entry in value.items()
@@ -145,13 +149,17 @@ class _Redaction:
 
     def _keyword(self, value: Any, key: str) -> Any:
         if key in ("type", "format", "$schema") and not isinstance(value, Mapping):
-            return [*map(self.known, value)] if isinstance(value, list | tuple) else self.known(value)
+            if isinstance(value, list | tuple):
+                return [*map(self.known, value)]
+            return self.known(value)
         if key in ("name", "required", "$ref") and isinstance(value, str | list | tuple):
             if isinstance(value, str):
                 *start, last = value.split("/") if key == "$ref" else [value]
                 return "/".join([*map(self.known, start), self.filler.name(last)])
             return [self.filler.name(entry) if isinstance(entry, str) else self.value(entry) for entry in value]
-        return self.value(value) if key in _VALUES else self.schema(value, key in _NAMED)
+        if key in _VALUES:
+            return self.value(value)
+        return self.schema(value, key in _NAMED)
 
     def _field(self, key: str, value: Any, message: Message) -> Any:
         if key == "tool_call_id":
@@ -163,8 +171,12 @@ class _Redaction:
         if key == "function_call":
             return self._called(value)
         if key == "name" and isinstance(value, str):
-            return self.known(value) if value == message.role else self.filler.name(value)
-        return self.filler.text(value) if key == "refusal" else value
+            if value == message.role:
+                return self.known(value)
+            return self.filler.name(value)
+        if key == "refusal":
+            return self.filler.text(value)
+        return value
 
     def _part(self, part: Any) -> Any:
         if isinstance(part, str):
@@ -182,7 +194,9 @@ class _Redaction:
             key: self._id(call[key]) if key == "id" else self.known(call[key]) for key in ("id", "type") if key in call
         }
         inner = call.get("function")
-        return {**own, "function": self._called(inner)} if inner is not None else {**own, **self._called(call)}
+        if inner is not None:
+            return {**own, "function": self._called(inner)}
+        return {**own, **self._called(call)}
 
     def _called(self, call: Any) -> Any:
         if not isinstance(call, Mapping):
@@ -198,7 +212,9 @@ class _Redaction:
 
     def _id(self, id: Any) -> Any:
         kind = "fc" if str(id).startswith("fc_") else "call"
-        return self.ids.setdefault(id, f"{kind}_{len(self.ids) + 1}") if isinstance(id, str) and id else id
+        if isinstance(id, str) and id:
+            return self.ids.setdefault(id, f"{kind}_{len(self.ids) + 1}")
+        return id
 
 
 @cache
@@ -216,7 +232,10 @@ def _figures(trace: Trace) -> dict[str, Any]:
     rows = usage_frame(trace).to_dict("records")
     usage = [{k: _model(v) if k == "model" else _number(v) for k, v in row.items()} for row in rows]
     format, taken = (trace.fields.get(key) for key in ("format", "compactions"))
-    compactions_in = [each for each in taken if isinstance(each, Mapping)] if isinstance(taken, list | tuple) else []
+    if isinstance(taken, list | tuple):
+        compactions_in = [each for each in taken if isinstance(each, Mapping)]
+    else:
+        compactions_in = []
     compactions = [
         {key: _places(each[key]) for key in ("at", "first_kept", "kept") if key in each} for each in compactions_in
     ]
@@ -230,12 +249,17 @@ def _number(value: Any) -> Any:
 
 
 def _places(value: Any) -> Any:
-    return [place for place in value if type(place) is int] if isinstance(value, list | tuple) else _number(value)
+    if isinstance(value, list | tuple):
+        return [place for place in value if type(place) is int]
+    return _number(value)
 
 
 def _model(name: Any) -> str | None:
     """Cut a model's name to what everybody knows: no path before it, no name of who tuned it."""
-    base = re.sub(r".*\bft:([^:]*).*|:ft-.*", r"\1", name, flags=re.S) if isinstance(name, str) else ""
+    if isinstance(name, str):
+        base = re.sub(r".*\bft:([^:]*).*|:ft-.*", r"\1", name, flags=re.S)
+    else:
+        base = ""
     return base.rpartition("/")[2] or None
 
 

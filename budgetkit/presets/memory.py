@@ -85,7 +85,10 @@ def working_memory(
     size = window_of(window) | ({} if kind is None else {"kind": kind})
     if current not in ("actual", "fixed", "larger"):
         raise ValueError(f"current is {brief(current)}; known are actual, fixed, larger; choose one of them")
-    incoming_reserves = [] if current == "actual" else [Reserve("incoming", incoming, serves="current")]
+    if current == "actual":
+        incoming_reserves = []
+    else:
+        incoming_reserves = [Reserve("incoming", incoming, serves="current")]
     return Budget(
         reserves=[Reserve("output", amount_of("output", output), serves="output"), *incoming_reserves],
         deficit="signed",

@@ -100,6 +100,9 @@ def _rule(row: Mapping[str, Any]) -> Allocation:
 def _within(what: str, number: object, least: int, most: int | None = None) -> int:
     tokens = check_tokens(what, number)
     if tokens < least or (most is not None and tokens > most):
-        range_text = f"above {least - 1}" if most is None else f"from {least} to {most}"
+        if most is None:
+            range_text = f"above {least - 1}"
+        else:
+            range_text = f"from {least} to {most}"
         raise ValueError(f"{what} is {tokens:,}; anchor's document has it {range_text}; give such a number")
     return tokens

@@ -149,7 +149,10 @@ def _names(budget: Budget, roles: Mapping[str, str]) -> dict[str, str]:
 def _renamed(budget: Budget, names: Mapping[str, str]) -> Budget:
     lines = [replace(a, section=names.get(a.section, a.section)) for a in budget.allocations]
     reserves = [replace(r, serves=names.get(r.serves, r.serves) if r.serves else None) for r in budget.reserves]
-    last = names.get(budget.remainder, budget.remainder) if budget.remainder else None
+    if budget.remainder:
+        last = names.get(budget.remainder, budget.remainder)
+    else:
+        last = None
     return replace(budget, allocations=lines, reserves=reserves, remainder=last)
 
 

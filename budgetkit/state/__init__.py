@@ -179,7 +179,9 @@ def to_yaml(value: Budget | Plan, texts: bool = False) -> str:
     if _ELSE.search(text):
         text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
     # YAML reads a next line (U+0085) as the end of a line, although it was written as it is.
-    return text if "\x85" not in text else yaml.safe_dump(data, sort_keys=False)
+    if "\x85" not in text:
+        return text
+    return yaml.safe_dump(data, sort_keys=False)
 
 
 def from_yaml(text: str) -> Budget | Plan:

@@ -141,7 +141,10 @@ def _parsed(language: str, parse: Callable[[], object]) -> object:
     except _RefusedError as error:
         raise ValueError(f"saved state has {error}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        first = one_line(str(error).splitlines()[0]) if str(error) else type(error).__name__
+        if str(error):
+            first = one_line(str(error).splitlines()[0])
+        else:
+            first = type(error).__name__
         raise ValueError(
             f"saved state is no {language} ({first}); it starts with 'budgetkit'; copy the whole text"
         ) from None
@@ -274,7 +277,9 @@ def _told(problem: ValidationError) -> str:
     where = where.lstrip(".")
     context = first.get("ctx", {})
     if "error" in context:
-        return f"{where}: {context['error']}" if len(first["loc"]) > 1 else str(context["error"])
+        if len(first["loc"]) > 1:
+            return f"{where}: {context['error']}"
+        return str(context["error"])
     if first["type"] == "literal_error":
         return f"{where} is {brief(first['input'])}; known are {context['expected']}; choose one of them"
     sentence = _KINDS.get(first["type"].removesuffix("_type"), first["msg"])

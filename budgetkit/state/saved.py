@@ -101,7 +101,9 @@ def _group(group: Any) -> Any:
 def _payload(**fields: Any) -> object:
     if len(fields) != 1:
         raise ValueError("text of an item holds both or none of 'message' and 'value'; one is known; keep one of them")
-    return Message(fields["message"]) if "message" in fields else fields["value"]
+    if "message" in fields:
+        return Message(fields["message"])
+    return fields["value"]
 
 
 def _plan(

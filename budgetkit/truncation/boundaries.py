@@ -83,7 +83,10 @@ class Boundaries:
         if by == "token":
             return self._around(place)[0]
         # A newline is left out, so that a marker after the cut has not to wonder whether there is one.
-        boundary = self.text.rfind("\n", 0, place + 1) if by == "line" else self._sentence_end(place)
+        if by == "line":
+            boundary = self.text.rfind("\n", 0, place + 1)
+        else:
+            boundary = self._sentence_end(place)
         return self._around(boundary)[0] if boundary > 0 else 0  # \r\n is one character
 
     def start(self, by: By, place: int) -> int:
@@ -95,7 +98,9 @@ class Boundaries:
             newline = self.text.find("\n", place - 1)
             return size if newline < 0 else newline + 1
         boundary = place if by == "token" else self._sentence_start(place)
-        return self._around(boundary)[1] if boundary < size else size
+        if boundary < size:
+            return self._around(boundary)[1]
+        return size
 
     def _around(self, place: int) -> tuple[int, int]:
         """Return the last edge of a cluster up to a place and the first from it on; within the text."""
@@ -112,7 +117,10 @@ class Boundaries:
             for known_stretch in self._stretches
             if known_stretch.edges[0] <= sure <= known_stretch.edges[-1]
         ]
-        stretch = begun[0] if begun else _Stretch([sure], _CLUSTER.finditer(self.text, sure))
+        if begun:
+            stretch = begun[0]
+        else:
+            stretch = _Stretch([sure], _CLUSTER.finditer(self.text, sure))
         stretch.read_to(place)
         if not begun and stretch.edges[-1] - sure > _FAR:
             self._stretches.append(stretch)
@@ -131,7 +139,9 @@ class Boundaries:
         """Return where the last flag begins that follows another, or 0; flags are pairs from where their row begins."""
         letter = _LAST_FLAG.search(self.text, begin, place)
         row = _FLAGS.match(self.text, 0, letter.end()) if letter else None
-        return row.start() + (len(row[0]) - 1) // 2 * 2 if row and len(row[0]) > 2 else 0
+        if row and len(row[0]) > 2:
+            return row.start() + (len(row[0]) - 1) // 2 * 2
+        return 0
 
     def _sentence_end(self, place: int) -> int:
         """Return the last end of a sentence up to a place, or 0; what was looked through is remembered by chunks."""

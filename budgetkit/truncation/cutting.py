@@ -142,7 +142,9 @@ class _Cut(NamedTuple):
             low = self._aim(low, spare, top + 1, 0)
         head, tail = self._edges(self._grown(low, top))
         text = self.measure.text
-        return f"{text[:head]}{self.marker}{text[tail:]}" if head or tail < len(text) else ""
+        if head or tail < len(text):
+            return f"{text[:head]}{self.marker}{text[tail:]}"
+        return ""
 
     def _edges(self, tokens: int) -> tuple[int, int]:
         """Return where the kept beginning ends and the kept end begins, for that many code points at most."""
@@ -203,7 +205,10 @@ class _Cut(NamedTuple):
 
 def _check(limit: int, keep: str, by: str, marker_at: str) -> None:
     if type(limit) is not int or not 0 <= limit <= MOST_TOKENS:
-        allowed = f"at most {MOST_TOKENS:,}" if type(limit) is int and limit > 0 else "at least 0"
+        if type(limit) is int and limit > 0:
+            allowed = f"at most {MOST_TOKENS:,}"
+        else:
+            allowed = "at least 0"
         raise ValueError(
             f"a limit of {brief(limit)} tokens was asked for; a limit is a whole number of {allowed}; give one"
         )

@@ -107,7 +107,10 @@ class SeamMeasure(Measure):
         side.go_beyond(limit)
         side.know_around(max(0, min(room, full - 1)), full)
         first_full = bisect_left(side.tokens, full)
-        top = side.places[first_full] if first_full < len(side.places) else len(self.text)
+        if first_full < len(side.places):
+            top = side.places[first_full]
+        else:
+            top = len(self.text)
         low = side.places[max(0, bisect_right(side.tokens, room) - 1)]
         self.near = _NEAR if top - low <= _SEAMLESS else 0
         return low, top
@@ -146,7 +149,10 @@ class _Side:
     def go_beyond(self, limit: int) -> None:
         """Know seams up to the first one with more tokens than a limit, as far as there are any."""
         while self.tokens[-1] <= limit and (start := self.places[-1]) < len(self.text):
-            rate = min(_MOST_RATE, start / self.tokens[-1]) if self.tokens[-1] else _FIRST_RATE
+            if self.tokens[-1]:
+                rate = min(_MOST_RATE, start / self.tokens[-1])
+            else:
+                rate = _FIRST_RATE
             left = rate * (limit - self.tokens[-1])
             end = start + int(_MOST_OF_THE_WAY * left if left > _FEW else left / _MOST_OF_THE_WAY + _ASIDE)
             seam = self._seam(end, end + _SEAMLESS)
@@ -210,7 +216,9 @@ class _Side:
             seam = next_seam(self.text, max(low, high - _ASIDE), high) or last_seam(self.text, low, high + 1)
             seam = seam if seam > low else None
         if seam is None:
-            return size if self.backwards and low == 0 and not last else None
+            if self.backwards and low == 0 and not last:
+                return size
+            return None
         return size - seam if self.backwards else seam
 
     def _between(self, start: int, end: int) -> int:
@@ -221,4 +229,6 @@ class _Side:
 def measured(text: str, count: Count) -> Measure:
     """Return the cheapest way to cost parts of a text."""
     fresh: Count | None = getattr(count, "fresh", None)
-    return Measure(text, count) if fresh is None else SeamMeasure(text, fresh)
+    if fresh is None:
+        return Measure(text, count)
+    return SeamMeasure(text, fresh)

@@ -159,7 +159,9 @@ def counted(many: int, most: int = 8) -> Spec:
     >>> counted(2), counted(75)
     ({'tick0': 1, 'dtick': 1}, {'nticks': 8})
     """
-    return {"nticks": most} if many > most else {"tick0": 1, "dtick": 1}
+    if many > most:
+        return {"nticks": most}
+    return {"tick0": 1, "dtick": 1}
 
 
 def dollars(cost: float) -> str:
@@ -215,7 +217,9 @@ def plain(text: str) -> str:
 
 def frame_of(answer: pd.DataFrame | Columns) -> pd.DataFrame:
     """Return an answer as a frame."""
-    return answer if isinstance(answer, pd.DataFrame) else pd.DataFrame(answer)
+    if isinstance(answer, pd.DataFrame):
+        return answer
+    return pd.DataFrame(answer)
 
 
 def rows(table: pd.DataFrame | Columns) -> list[dict[str, Any]]:
@@ -238,7 +242,10 @@ def label(name: str, longest: int = 18) -> str:
     >>> label("history"), label("a section with a long name 15")
     ('history', 'a section …name 15')
     """
-    whole = name if len(name) <= longest else f"{name[: longest // 2 + 1]}…{name[-(longest // 2 - 2) :]}"
+    if len(name) <= longest:
+        whole = name
+    else:
+        whole = f"{name[: longest // 2 + 1]}…{name[-(longest // 2 - 2) :]}"
     return plain(whole)
 
 

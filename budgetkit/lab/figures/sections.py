@@ -57,14 +57,19 @@ def _sentence(row: dict[str, Any]) -> str:
     items = row["items_cut"]
     if granted == demand:
         return f"{demand:,}"
-    lost = f", {items} {'item' if items == 1 else 'items'} cut" if items else ", cut"
+    if items:
+        lost = f", {items} {'item' if items == 1 else 'items'} cut"
+    else:
+        lost = ", cut"
     return f"{granted:,} of {demand:,}{lost}"
 
 
 def _few_letters(row: dict[str, Any]) -> str:
     granted = short(row["granted"])
     demand = short(row["demand"])
-    return demand if row["granted"] == row["demand"] else f"{granted} of {demand}"
+    if row["granted"] == row["demand"]:
+        return demand
+    return f"{granted} of {demand}"
 
 
 #: Draw what each section asked for and was granted, with the items that were cut.

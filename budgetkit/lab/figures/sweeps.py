@@ -47,7 +47,9 @@ def _means(swept: pd.DataFrame, keys: list[str], columns: list[str]) -> pd.DataF
 def _unit(table: pd.DataFrame) -> str:
     """Say what the numbers of a table are: tokens, of one demand or of several."""
     most = int(table["demands"].max())
-    return "tokens" if most == 1 else f"tokens, mean of {most:,} demands"
+    if most == 1:
+        return "tokens"
+    return f"tokens, mean of {most:,} demands"
 
 
 def _draw_line(table: pd.DataFrame) -> Spec:

@@ -125,7 +125,12 @@ def _marks(table: Columns) -> tuple[list[Spec], list[Spec]]:
     notes = []
     for turn in cut:
         place = (turn - first) / max(1, last - first)
-        anchor = "left" if place < 0.35 else "right" if place > 0.65 else "center"
+        if place < 0.35:
+            anchor = "left"
+        elif place > 0.65:
+            anchor = "right"
+        else:
+            anchor = "center"
         notes.append(note(f"first cut: turn {turn:,}", turn, 1, xanchor=anchor, **common))
     return shapes, notes
 

@@ -53,7 +53,10 @@ def claims(plan: Plan) -> tuple[Claim, ...]:
     claimed = {claim.line: claim.tokens for claim in sections}
     reserves = []
     for reserve in budget.reserves:
-        size = 0 if reserve.serves == "output" and budget.kind != "shared" else budget.sizes[reserve.name]
+        if reserve.serves == "output" and budget.kind != "shared":
+            size = 0
+        else:
+            size = budget.sizes[reserve.name]
         overlap = min(size, claimed.get(reserve.serves or "", 0))
         if reserve.serves in claimed:
             claimed[reserve.serves] -= overlap
@@ -131,7 +134,9 @@ def _draw_waterfall(table: Columns) -> Spec:
 
 
 def _planned(plan: Plan | Budget) -> Plan:
-    return allocate(plan, {}) if isinstance(plan, Budget) else plan
+    if isinstance(plan, Budget):
+        return allocate(plan, {})
+    return plan
 
 
 #: Draw a plan's window as one bar: sections, shared pool and reserves; the segments sum to the window.

@@ -65,7 +65,10 @@ def svg(spec: Spec, title: str, width: int = WIDTH, heading: bool = True) -> str
         inside.append(label(f"{lost:,} values are not known and not drawn", width - 4, height - 7, "end"))
     named = {"role": "img", "aria-label": title, "font_family": "system-ui, sans-serif"}
     size = {"viewBox": f"0 0 {width} {height}", "width": width, "height": height, "font_size": 12}
-    along = None if plot.x.log or plot.x.names else f"{plot.x.low:g} {plot.x.high:g} {box[0]:g} {box[2]:g}"
+    if plot.x.log or plot.x.names:
+        along = None
+    else:
+        along = f"{plot.x.low:g} {plot.x.high:g} {box[0]:g} {box[2]:g}"
     return tag("svg", *inside, xmlns="http://www.w3.org/2000/svg", **size, **named, **{"data-along": along})
 
 
@@ -83,7 +86,10 @@ def _plot(spec: Spec, width: int, top: float, bottom: float) -> tuple[Plot, tupl
     is_lying = any(trace["type"] == "bar" for trace in spec["data"])
     values += [at + side for at in values if is_lying and not isinstance(at, str) for side in (-0.5, 0.5)]
     y = scale_of(y_axis, values, low, top, from_zero=_is_filled(spec), room=0 if is_lying else ROOM)
-    texts = [name for _, name in ticks(y_axis, y)] if y_axis.get("showticklabels", True) else []
+    if y_axis.get("showticklabels", True):
+        texts = [name for _, name in ticks(y_axis, y)]
+    else:
+        texts = []
     left = margin["l"] + max([0.0, *map(width_of, texts)]) + 6 * bool(texts) + 18 * is_titled[1]
     right = width - max(margin["r"], 16)
     across = _values(spec, "x") + [mark[key] for mark, key in _own(marks, "x")]
@@ -197,8 +203,14 @@ def _notes(plot: Plot, box: tuple[float, float, float, float], width: int) -> It
         x = _placed(note, "x", plot.x, left, right)
         y = _placed(note, "y", plot.y, low, top)
         if note.get("showarrow"):
-            to_x = plot.x.placed(note["ax"]) if note.get("axref") == "x" else x + note.get("ax", 0)
-            to_y = plot.y.placed(note["ay"]) if note.get("ayref") == "y" else y + note.get("ay", 0)
+            if note.get("axref") == "x":
+                to_x = plot.x.placed(note["ax"])
+            else:
+                to_x = x + note.get("ax", 0)
+            if note.get("ayref") == "y":
+                to_y = plot.y.placed(note["ay"])
+            else:
+                to_y = y + note.get("ay", 0)
             yield tag("line", x1=x, y1=y, x2=to_x, y2=to_y, class_="grid", stroke=note.get("arrowcolor", INK))
             x = to_x
             y = to_y
@@ -220,7 +232,9 @@ def _entries(spec: Spec) -> list[tuple[str, str]]:
 
 def _colour(trace: Spec) -> str:
     drawn_colour = trace.get("fillcolor") or trace.get("line", {}).get("color") or trace.get("marker", {}).get("color")
-    return drawn_colour if isinstance(drawn_colour, str) else INK
+    if isinstance(drawn_colour, str):
+        return drawn_colour
+    return INK
 
 
 def _legend(entries: list[tuple[str, str]], height: float) -> Iterator[str]:

@@ -36,7 +36,10 @@ def bars(trace: Spec, plot: Plot) -> Iterator[str]:
     for i, (at, size) in enumerate(zip(trace["y"], trace["x"], strict=True)):
         if size is None:
             continue
-        begins = plot.reached.get(at, 0) if is_stacked else _each(trace.get("base"), i) or 0
+        if is_stacked:
+            begins = plot.reached.get(at, 0)
+        else:
+            begins = _each(trace.get("base"), i) or 0
         plot.reached[at] = begins + size
         low, high = sorted((plot.x.at(begins), plot.x.at(begins + size)))
         height = thick * (_each(trace.get("width"), i) or 1 - plot.layout.get("bargap", 0.2))
@@ -45,7 +48,10 @@ def bars(trace: Spec, plot: Plot) -> Iterator[str]:
         hover_text = _each(trace.get("hovertext"), i)
         edge = marker.get("line", {})
         stroke = {"stroke": _each(edge.get("color"), i), "stroke_width": _each(edge.get("width"), i)}
-        inside = [tag("title", text(plain_text(hover_text)))] if hover_text else []
+        if hover_text:
+            inside = [tag("title", text(plain_text(hover_text)))]
+        else:
+            inside = []
         yield tag("rect", *inside, **place, fill=_each(marker.get("color"), i) or INK, **(stroke if edge else {}))
         if _each(marker.get("pattern", {}).get("shape"), i):
             yield tag("rect", **place, fill=f"url(#{plot.hatch})")
@@ -159,7 +165,10 @@ def _points(trace: Spec, plot: Plot) -> Iterator[str]:
         colour = _each(marker.get("color"), i) or default
         hover_text = _each(texts, i)
         shape = _each(marker.get("symbol"), i) or "circle"
-        inside = [tag("title", text(plain_text(hover_text)))] if hover_text else []
+        if hover_text:
+            inside = [tag("title", text(plain_text(hover_text)))]
+        else:
+            inside = []
         size = (_each(marker.get("size"), i) or 6) / 2
         edge = marker.get("line", {}).get("width", 1.5)
         yield _symbol(shape, plot.x.at(x), plot.y.at(y), size, colour, edge, inside, marker.get("opacity"))
@@ -201,4 +210,6 @@ def boxes(trace: Spec, plot: Plot, place: int, many: int) -> Iterator[str]:
 
 def _each(value: Any, i: int) -> Any:
     """Return the entry of one mark, where each has its own."""
-    return value[i] if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        return value[i]
+    return value

@@ -33,7 +33,10 @@ def tag(name: str, *inside: str, **attributes: Any) -> str:
     """
     written: dict[str, Any] = {}
     for key, value in attributes.items():
-        colour = _RGBA.fullmatch(value) if isinstance(value, str) and key in ("fill", "stroke") else None
+        if isinstance(value, str) and key in ("fill", "stroke"):
+            colour = _RGBA.fullmatch(value)
+        else:
+            colour = None
         if colour is not None:
             written[key] = f"rgb({','.join(colour.groups()[:3])})"
             written[f"{key}_opacity"] = colour[4]
@@ -83,7 +86,10 @@ def label(words: str, x: float, y: float, anchor: str = "start", **attributes: A
             weight = {"font_weight": 600 if is_bold else None, "fill": colour}
             inside.append(tag("tspan", text(unescape(piece)), **place, **weight))
             is_new = False
-    shown = {"class_": None, "fill": attributes.pop("fill")} if "fill" in attributes else {"class_": "ink", "fill": INK}
+    if "fill" in attributes:
+        shown = {"class_": None, "fill": attributes.pop("fill")}
+    else:
+        shown = {"class_": "ink", "fill": INK}
     return tag("text", *(inside or [""]), x=x, y=y, text_anchor=anchor, **shown, **attributes)
 
 

@@ -112,7 +112,8 @@ def written(value: float, axis: Spec) -> str:
     elif match := _FORM.fullmatch(form):
         sign, comma, digits, trim, kind = match.groups()
         text = f"{value:{sign}{comma}.{digits}{'g' if kind == 'r' else kind}}"
-        text = text.rstrip("0").rstrip(".") if trim and "." in text and kind == "f" else text
+        if trim and "." in text and kind == "f":
+            text = text.rstrip("0").rstrip(".")
     else:
         text = f"{value:,.10g}"
     return f"{text}{axis.get('ticksuffix', '')}".replace("-", "\u2212")

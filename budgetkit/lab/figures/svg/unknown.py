@@ -38,7 +38,9 @@ def _without(value: Any, lost: list[Any]) -> Any:
         return None
     if isinstance(value, Mapping):
         return {key: _without(entry, lost) for key, entry in value.items()}
-    return [_without(entry, lost) for entry in value] if isinstance(value, list | tuple) else value
+    if not isinstance(value, list | tuple):
+        return value
+    return [_without(entry, lost) for entry in value]
 
 
 def _drawable(trace: Spec) -> Spec:
