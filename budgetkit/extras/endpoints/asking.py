@@ -13,7 +13,7 @@ from urllib.parse import quote
 from budgetkit.budget.quoting import brief
 from budgetkit.extras.endpoints.answers import cache_file, kept_counts
 from budgetkit.extras.endpoints.exchange import Answer, Asking, ask_all
-from budgetkit.extras.endpoints.keys import Key, key_from_environment
+from budgetkit.extras.endpoints.keys import Key
 from budgetkit.extras.endpoints.shapes import ENDPOINTS, Endpoint, EndpointError, tokens_in
 
 _ALONE = "a"
@@ -148,7 +148,7 @@ class ProviderCounter:
 
     def _key(self) -> Key:
         try:
-            return key_from_environment(self.endpoint.key, self.endpoint.headers)
+            return self.endpoint.read_key()
         except ValueError as error:
             message = str(error)
         raise self._error(message)

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from budgetkit.budget.quoting import brief
 from budgetkit.extras.endpoints.answers import MOST_TOKENS, is_count
 from budgetkit.extras.endpoints.exchange import Answer
-from budgetkit.extras.endpoints.keys import Key
+from budgetkit.extras.endpoints.keys import Key, key_from_environment
 from budgetkit.files import Table, read_toml
 
 _SHOWN = 400  # bytes of an answer without a count
@@ -50,6 +50,10 @@ class Endpoint:
     body: Callable[[str, str], dict[str, Any]]
     answer: str
     source: str
+
+    def read_key(self) -> Key:
+        """Return the key in the environment; raise ValueError where there is none, or none that can be sent."""
+        return key_from_environment(self.key, self.headers)
 
 
 def _filled(shape: Any, **values: str) -> Any:

@@ -69,8 +69,13 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
     return table
 
 
+def kind_of(count: Any) -> str:
+    """Return the kind of a way of counting, which is a key of USES."""
+    return _KINDS.get(type(count).__name__, "estimate")
+
+
 def _row(count: Any, texts: Sequence[str]) -> tuple[object, ...]:
-    kind = _KINDS.get(type(count).__name__, "estimate")
+    kind = kind_of(count)
     if kind != "endpoint":
         count(texts[0])  # the first call loads what it needs
     begun = perf_counter_ns()

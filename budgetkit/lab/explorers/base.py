@@ -236,6 +236,8 @@ class Explorer(Kind[S, F, L]):
     def _told(self, content: Data) -> None:
         """Hear what a hand does in a fold; other settings are one step that can be taken back."""
         with self._turn():
+            if self.reach is not None and "send" in content:
+                self.reach.provider(str(content["send"]))
             to = self._folds.hear(self._history.now, self._results, content)
             if to is not None:
                 self._go(self._history.then(to), "")

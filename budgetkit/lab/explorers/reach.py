@@ -1,8 +1,9 @@
-"""Reach: which files of this machine an explorer opens by their path.
+"""Reach: which files of this machine an explorer opens by their path, and whether it asks a provider.
 
 In a notebook whoever types a path has a kernel to read it with, so any path is opened. Where an explorer is served to a
 browser without one, as by ``make app``, the boxes for paths would read with the rights of whoever started the server:
-there they open one file or one folder, and no link that leads out of it.
+there they open one file or one folder, and no link that leads out of it. No provider is asked
+there, for the same reason.
 """
 
 from __future__ import annotations
@@ -72,6 +73,13 @@ class Reach:
                 "choose a counter by its name"
             )
         return name
+
+    def provider(self, name: str) -> str:
+        """Refuse to ask a provider: its key is that of whoever started the server."""
+        raise PermissionError(
+            f"{brief(name)} was to be asked to count; here no text is sent to a provider, since the key is that of "
+            "whoever started the app; ask it in a notebook, or in the shell with budgetkit count --ask"
+        )
 
 
 def _inside(place: Path) -> list[Path]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pandas as pd
 
@@ -26,6 +27,7 @@ from budgetkit.lab.explorers.accuracy.view_state import FIGURES, scene
 from budgetkit.lab.explorers.base import Explorer
 from budgetkit.lab.explorers.budget.commands import taken
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
+from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.truth import short_name
 from budgetkit.lab.explorers.view import view_of
 from budgetkit.state import to_dict
@@ -35,6 +37,9 @@ OWN_TEXTS = "my texts"
 
 
 OPENS = [{"purpose": "file", "label": "Open texts of yours…", "accept": None}]
+FOLDS = {
+    "endpoint": Fold("What would the provider count?", "budgetkit.lab.explorers.accuracy.endpoint_fold:EndpointFold"),
+}
 AccuracyView = view_of("AccuracyView", FIGURES, OPENS)
 
 
@@ -78,6 +83,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults, Texts]):
     """
 
     commands = COMMANDS
+    folds: ClassVar[Mapping[str, Fold]] = FOLDS
 
     def __init__(
         self,
