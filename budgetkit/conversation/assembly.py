@@ -8,6 +8,8 @@ from typing import Any
 
 from budgetkit.budget.old_names import renamed
 from budgetkit.budget.quoting import brief
+from budgetkit.conversation.listing import AnyListings, listings_of, written_as_one
+from budgetkit.conversation.listing import Listing as Listing
 from budgetkit.counters import count_of
 from budgetkit.message import RESULT_ROLES, SYSTEM_ROLES, Message
 from budgetkit.plan import Plan
@@ -47,7 +49,9 @@ BUDGETKIT = Wording()
 PLAN_195 = Wording("Context Budget", "near limit!", "")
 
 
-def messages(plan: Plan, context_role: str = "system", question_last: bool = False) -> list[dict[str, Any]]:
+def messages(
+    plan: Plan, context_role: str = "system", question_last: bool = False, as_one: AnyListings = None
+) -> list[dict[str, Any]]:
     """Return the messages to send, in the order of the sections.
 
     What was said stays in the order in which it was said: all messages of users, assistants and tools stand
@@ -63,6 +67,9 @@ def messages(plan: Plan, context_role: str = "system", question_last: bool = Fal
         Role under which texts and retrieved passages are sent; chat formats have none of their own for them.
     question_last : bool, default False
         Whether the last message of a user, with what follows it, stands at the end wherever its section does.
+    as_one : mapping or iterable of str, optional
+        Sections whose passages are written as one message, each with its `Listing` or a title, or their names alone.
+        A plan of `budgetkit.build` with the same `as_one` has counted them so; any other counts a message each.
 
     Returns
     -------
@@ -102,7 +109,8 @@ def messages(plan: Plan, context_role: str = "system", question_last: bool = Fal
         else:
             places[i] = max(first, places[asked])
     ordered = sorted(range(len(written)), key=places.__getitem__)
-    return [written[i][1] for i in ordered if written[i][1]["role"] != "tools"]
+    sent = [(written[i][0].section, written[i][1]) for i in ordered if written[i][1]["role"] != "tools"]
+    return written_as_one(sent, listings_of(as_one))
 
 
 def tools(plan: Plan) -> list[dict[str, Any]]:

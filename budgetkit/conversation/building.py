@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from asyncio import gather
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from numbers import Real
@@ -22,6 +22,7 @@ from budgetkit.budget.validation import unknown_section
 from budgetkit.conversation.assembly import SPOKEN, messages
 from budgetkit.conversation.conversation import Conversation
 from budgetkit.conversation.engine import thinking_notices
+from budgetkit.conversation.listing import AnyListings, ListedSection, Listing, listings_of, plan_with_listings
 from budgetkit.conversation.reading import provider_form, read
 from budgetkit.conversation.running_ledger import Count
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
@@ -77,6 +78,7 @@ def build(
     window: int | None = None,
     form: Form | None = None,
     start_on: StartOn = "user",
+    as_one: AnyListings = None,
     **sections: Any,
 ) -> Built:
     """Build a request from what its sections are to hold.
@@ -103,6 +105,9 @@ def build(
     start_on : {"user", "any"}, default "user"
         Whose message the conversation in the request begins with. What stands before the first of a user's that fits is
         left out, and is no part of the plan; the warnings say so.
+    as_one : mapping or iterable of str, optional
+        Sections whose passages go out as one message, as Octopus sends what it retrieved: each with a title or an
+        :class:`budgetkit.conversation.listing.Listing`, or their names alone. The plan counts that one message.
     **sections
         By section: a text, a message, a passage (an object with text, content or page_content, a Document of
         LangChain, an Item), a pair of one of these and its score, or a list of them; None for nothing. Texts of
@@ -171,16 +176,28 @@ def build(
     order = sorted(parts, key=lambda section: place.get(section, len(place)))
     filled = [section for section in order if parts[section]]
     last = None
+    listings = listings_of(as_one)
+    _check_listings(listings, parts, budget)
     if question:
         question = _primed(question, framing)
     elif filled:
         last = question_section if question_section in filled else filled[-1]
-        parts[last] = _primed(parts[last], framing)
+        if last not in listings:
+            parts[last] = _primed(parts[last], framing)
+
+    # A section that becomes one message is priced as that one.
+    listed = {
+        section: ListedSection(listing, count, framing, framing.priming if section == last else 0)
+        for section, listing in listings.items()
+    }
+
+    def planned(items: Sequence[Item]) -> Plan:
+        return plan_with_listings(items, listed, cut, lambda priced, cut_priced: fit(budget, priced, cut_priced))
 
     # A policy prunes the history to what the other sections, and the question, leave for it.
     if policy is not None and history in parts:
         others = [item for section in order if section != history for item in parts[section]] + question
-        plan = fit(budget, others, cut)
+        plan = planned(others)
         room = plan[history].limit if history in place else plan.free
         room -= sum(item.tokens for item in question if item.section == history)
         room -= framing.priming if last == history else 0
@@ -188,13 +205,13 @@ def build(
         parts[history] = _primed(pruned, framing) if last == history else pruned
 
     items = [item for section in order for item in parts[section]] + question
-    plan = fit(budget, items, cut)
+    plan = planned(items)
     unsaid: list[Item] = []
     while start_on == "user" and (early := _before_user(plan)):
         unsaid += [items[place] for place in sorted(early) if plan.decisions[place].outcome != "dropped"]
         items = [item for place, item in enumerate(items) if place not in early]
-        plan = fit(budget, items, cut)
-    raws = messages(plan, context_role, question_last=bool(question))
+        plan = planned(items)
+    raws = messages(plan, context_role, question_last=bool(question), as_one=listings)
     request = written(raws, form or form_of_all(forms_of(raws)))
     return Built(
         messages=request.messages,
@@ -202,6 +219,19 @@ def build(
         system=system_text(raws[: request.head], request.form),
         warnings=(*_left_out(unsaid), *thinking_notices(raws, request)),
     )
+
+
+def _check_listings(listings: Mapping[str, Listing], parts: Mapping[str, list[Item]], budget: Budget) -> None:
+    """Refuse a listing of a section that is not there, or whose messages are more than texts of nobody's."""
+    for section in listings:
+        if section not in parts and section not in budget.sections:
+            raise LookupError(unknown_section([section], budget.sections).args[0])
+        for item in parts.get(section, []):
+            if item.payload.role in SPOKEN or not isinstance(item.payload.raw.get("content"), str):
+                raise ValueError(
+                    f"as_one names {brief(section)}, which holds a message of {brief(item.payload.role)}; known are "
+                    "sections of texts and passages; leave it out"
+                )
 
 
 def _left_out(items: list[Item]) -> tuple[str, ...]:
