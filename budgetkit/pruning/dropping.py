@@ -187,10 +187,10 @@ def prune(
     room = _now(room, history)
     for stage in policy.stages:
         for cut in stage.cuts(room):
-            yield from _carry_out(cut, history, policy, summaries)
+            yield from _carry_out(cut, history, policy, summaries, room.turn)
         if room.tokens != history.tokens:
             room = _now(room, history)
-    yield from _carry_out(policy.last_resort(room), history, policy, summaries)
+    yield from _carry_out(policy.last_resort(room), history, policy, summaries, room.turn)
     left = room.usable - room.others
     is_over = room.window > 0 and history.tokens > left
     if is_over and shortens:
@@ -226,14 +226,16 @@ def _now(room: PruningContext, history: History) -> PruningContext:
     )
 
 
-def _carry_out(cut: Cut, history: History, policy: Policy, summaries: Summaries) -> Asked | tuple[()]:
-    """Make a cut; only one that summarises asks for something on the way."""
+def _carry_out(cut: Cut, history: History, policy: Policy, summaries: Summaries, turn: int) -> Asked | tuple[()]:
+    """Make a cut while a turn is being answered; only one that summarises asks for something on the way."""
     if cut.compaction is not None:
         return _compact(cut.compaction, history, summaries)
     if cut.order == "results" and (cut.intact_tokens or cut.least_gain):
         _clear_results(cut, history)
     elif cut.order == "results":
         _shrink_results(cut, history)
+    elif cut.whole_turns:
+        _drop_turns(cut, history, turn)
     elif cut.rounds is None:
         _drop(cut, history, policy)
     else:
@@ -252,6 +254,34 @@ def _drop(cut: Cut, history: History, policy: Policy) -> None:
         history.drop(unit, DROPPED)
 
 
+def _drop_turns(cut: Cut, history: History, current: int) -> None:
+    """Drop whole turns, then steps of the current one, until the size is reached.
+
+    The question of the current turn and its newest step stay. With room for 10 tokens, of q1 a1 q2 s2 s3 with 4 tokens
+    each, where s2 and s3 are steps of the turn that q2 began:
+
+        after turn 1    q2 s2 s3    12
+        after a step    q2 s3        8
+    """
+    units = sorted(history.members)
+    turns = [history.last_turn(unit) for unit in units]
+    first = next((place for place, turn in enumerate(turns) if turn >= current), len(units))
+
+    place = 0
+    while place < first:
+        # A turn that has begun to leave leaves whole.
+        if history.tokens <= cut.down_to and (place == 0 or turns[place] != turns[place - 1]):
+            return
+        history.drop(units[place], DROPPED)
+        place += 1
+    roles = history.slots.role
+    steps = [unit for unit in units[first:] if not roles or roles[unit] != "user"]
+    for unit in steps[:-1]:
+        if history.tokens <= cut.down_to:
+            return
+        history.drop(unit, DROPPED)
+
+
 def _least(history: History) -> int:
     """Return what the history holds where every tool result in it is cut inside as far as may be, in tokens."""
     return history.tokens - sum(max(0, history.size[slot] - LEAST_RESULT) for slot in history.whole_results)
@@ -264,7 +294,13 @@ def _drop_all_that_exceeds(most: int, history: History) -> None:
 
 
 def _shrink_results(cut: Cut, history: History) -> None:
-    while history.tokens > cut.down_to and (slot := history.next_result(cut.intact)) is not None:
+    intact = cut.intact
+    if cut.calls_intact:
+        # The results of one call are one unit: those of the newest calls are the ones that stay whole.
+        calls = sorted({history.slots.unit[slot] for slot in history.whole_results})
+        newest = set(calls[max(0, len(calls) - cut.intact) :])
+        intact = sum(history.slots.unit[slot] in newest for slot in history.whole_results)
+    while history.tokens > cut.down_to and (slot := history.next_result(intact)) is not None:
         if history.size[slot] > cut.placeholder:
             history.shrink(slot, cut.placeholder)
 

@@ -92,12 +92,12 @@ def test_a_rule_can_wait_for_a_pause_and_for_a_size_together() -> None:
     ("name", "rules"),
     [
         ("octopus", (OldestFirst(),)),
-        ("haystack", (TriggerTarget(Share(0.7), Share(0.4), of="window"),)),
+        ("haystack", (TriggerTarget(Share(0.7), Share(0.4), of="window", whole_turns=True),)),
         ("prompt-poet", (Step(1_000),)),
         (
             "agent-framework",
             (
-                DropToolResults(1_024, 4, Share(0.5), "usable", target=0),
+                DropToolResults(1_024, 4, Share(0.5), "usable", target=0, calls_intact=True),
                 TriggerTarget(Share(0.8), Share(0.5), of="usable"),
             ),
         ),
@@ -115,6 +115,31 @@ def test_results_are_cleared_but_for_the_newest_and_only_where_it_gains_enough()
     by_tokens = ClearResults(keep_tokens=200, least_gain=200)
     assert gone(by_tokens, [100] * 6, results="rrrrr") == [0, 1, 2]
     assert gone(ClearResults(keep_tokens=200, least_gain=400), [100] * 6, results="rrrrr") == []
+
+
+def test_the_results_of_the_newest_calls_stay_however_many_results_they_have() -> None:
+    """Two calls with two results each: one call that stays is two results that stay."""
+    slots = Slots([10, 50, 50, 10, 50, 50], [0, 0, 0, 3, 3, 3], [1] * 6, [False, True, True] * 2, [0] * 6)
+    rule = DropToolResults(5, 1, trigger=100, target=0, calls_intact=True)
+    kept = retain(slots, [Visit(PruningContext(0, limit=10**9), range(6), 6)], rule)
+    assert [slot for slot in range(6) if kept.shrunk[slot] >= 0] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("target", "stays"),
+    [
+        (50, [2, 3, 4, 5, 6]),
+        (45, [4, 5, 6]),  # 40 are left without the second question, but its answer leaves with it
+        (20, [4, 6]),  # the running question and its newest step
+        (5, [4, 6]),
+    ],
+)
+def test_earlier_turns_go_whole_and_of_the_running_one_its_steps(target: int, stays: list[int]) -> None:
+    roles = ["user", "assistant"] * 2 + ["user", "assistant", "assistant"]
+    slots = Slots([10] * 7, list(range(7)), [1, 1, 2, 2, 3, 3, 3], [False] * 7, [0] * 7, roles)
+    rule = TriggerTarget(60, target, whole_turns=True)
+    kept = retain(slots, [Visit(PruningContext(0, limit=10**9, turn=3), range(7), 7)], rule)
+    assert [slot for slot in range(7) if kept.gone[slot] < 0] == stays
 
 
 def test_what_tools_answer_is_cut_when_it_arrives() -> None:

@@ -250,12 +250,16 @@ class Cut:
         placeholder is left.
     before_turn : int, optional
         Everything older than this turn goes, whatever its size; nothing else does.
+    whole_turns : bool, default False
+        Earlier turns go whole. Of the turn that is being answered the question and the newest step stay.
     rounds : SummaryRule, optional
         What goes is summarised.
     placeholder : int, default 0
         Size of what is left of a tool result, in tokens.
     intact : int, default 0
         How many of the newest tool results are left alone.
+    calls_intact : bool, default False
+        Whether `intact` counts calls, each with all its results, rather than results.
     intact_tokens : int, default 0
         How many tokens of the newest tool results are left alone.
     least_gain : int, default 0
@@ -272,9 +276,11 @@ class Cut:
     down_to: int
     order: Order = "oldest"
     before_turn: int | None = None
+    whole_turns: bool = False
     rounds: SummaryRule | None = None
     placeholder: int = 0
     intact: int = 0
+    calls_intact: bool = False
     intact_tokens: int = 0
     least_gain: int = 0
     compaction: Compaction | None = None

@@ -114,6 +114,8 @@ class TriggerTarget(Policy):
         Cutting stops at it.
     of : {"limit", "usable", "window"}
         The base: the history's limit, or the usable or whole window, in which the other sections count too.
+    whole_turns : bool, default False
+        Earlier turns go whole, and then steps of the turn that is being answered: its question and newest step stay.
     unit, floor
         As in :class:`budgetkit.pruning.policies.Policy`.
 
@@ -131,6 +133,7 @@ class TriggerTarget(Policy):
     trigger: Amount = Share(1)
     target: Amount = Share(0.7)
     of: Base = "limit"
+    whole_turns: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -146,7 +149,8 @@ class TriggerTarget(Policy):
         """Cut down to the low mark, once above the high one."""
         if room.used(self.of) <= room.size(self.trigger, self.of):
             return ()
-        return (Cut(room.history(room.size(self.target, self.of), self.of)),)
+        mark = room.history(room.size(self.target, self.of), self.of)
+        return (Cut(mark, whole_turns=self.whole_turns),)
 
 
 @dataclass(frozen=True, repr=False)

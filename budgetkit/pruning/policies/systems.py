@@ -65,8 +65,8 @@ def agent_framework() -> Policy:
     Notes
     -----
     Once above the trigger it collapses all tool calls but the newest 4, each into a text of up to 4,096 characters,
-    1,024 tokens by its own counter. Here the newest 4 results stay, and a longer one is cut to that size; that calls go
-    into the text, too, is left out.
+    1,024 tokens by its own counter. Here the results of the newest 4 calls stay, and of the others each is cut to that
+    size; that calls go into the text, too, and that several results of one call share one text, is left out.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def haystack() -> Policy:
     Examples
     --------
     >>> haystack()
-    TriggerTarget(Share(0.7), target=Share(0.4), of='window')
+    TriggerTarget(Share(0.7), target=Share(0.4), of='window', whole_turns=True)
     """
     return system("haystack").policies[0]
 

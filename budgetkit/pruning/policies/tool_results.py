@@ -22,6 +22,8 @@ class DropToolResults(Policy):
         What is left of a result, in tokens; its call stays whole.
     intact : int, default 0
         How many of the newest results are left alone.
+    calls_intact : bool, default False
+        Whether `intact` counts calls, each with all its results.
     trigger : int or Share, default 1.0
         Replacing starts above it: tokens, or a share of the base.
     of : {"limit", "usable", "window"}
@@ -50,6 +52,7 @@ class DropToolResults(Policy):
     trigger: Amount = Share(1)
     of: Base = "limit"
     target: Amount | None = None
+    calls_intact: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -69,4 +72,11 @@ class DropToolResults(Policy):
         if room.used(self.of) <= room.size(self.trigger, self.of):
             return ()
         mark = room.size(self.trigger if self.target is None else self.target, self.of)
-        return (Cut(room.history(mark, self.of), "results", placeholder=self.placeholder, intact=self.intact),)
+        cut = Cut(
+            room.history(mark, self.of),
+            "results",
+            placeholder=self.placeholder,
+            intact=self.intact,
+            calls_intact=self.calls_intact,
+        )
+        return (cut,)
