@@ -175,7 +175,7 @@ def test_the_sentence_says_what_the_budget_means() -> None:
     card = bk.DesignCard("chat", "mixed-language", window=8_192)
     said = card.view.state["headline"]["text"]
     assert said == (
-        "The conversation may take 1,638 tokens, enough for 10 of 35 turns; 1,640 more are shared, "
+        "The conversation may take 1,638 tokens, enough for 10 of 35 turns; 1,586 of 1,640 shared are left, "
         "1,228 wait for the answer."
     )
     card.controls.lines["conversation"].slider.value = 90

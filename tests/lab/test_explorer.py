@@ -131,6 +131,24 @@ def test_every_line_has_a_slider_in_percent_and_a_box_in_tokens() -> None:
     assert (row.slider.value, explorer.budget.cap("retrieval")) == (12.5, 1_024)
 
 
+@pytest.mark.parametrize("preset", ["chat", "rag", "agent", "memory_engine"])
+@pytest.mark.parametrize("model", ["gpt-4o", "claude-sonnet-4-5", "gemini-2.5-pro"])
+@pytest.mark.parametrize("step", [-0.5, 0.5])
+def test_every_press_of_a_slider_changes_the_plan_also_where_a_limit_holds(
+    preset: str, model: str, step: float
+) -> None:
+    """The answer's share of 15 % is held by what the model writes at most: on 0.2.0 the first presses did nothing."""
+    explorer = bk.BudgetExplorer(preset, model=model)
+    row = explorer.controls.lines["output"]
+    assert abs(row.slider.value - 100 * explorer.budget.sizes["output"] / explorer.budget.window) <= 0.25
+    presses = 4 if step > 0 else min(4, int(row.slider.value / -step))
+    for _ in range(presses):
+        before = explorer.budget.sizes["output"]
+        row.slider.value += step
+        assert (explorer.budget.sizes["output"] - before) * step > 0
+    assert row.box.value == explorer.budget.sizes["output"]
+
+
 def test_a_share_stays_a_share_and_follows_the_window() -> None:
     explorer = BudgetExplorer("chat", window=8_192)
     explorer.controls.lines["retrieval"].box.value = 1_024

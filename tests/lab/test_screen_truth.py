@@ -26,6 +26,8 @@ from budgetkit.requests import framing_for
 MODELS = ("gpt-4o", "gpt-5", "claude-sonnet-4-5", "gemini-2.5-pro", "Llama-3.3-70B-Instruct", "no-such-model-1")
 #: Too small for any preset's parts, small, usual, as long as the longest models', over all models'.
 WINDOWS = (700, 4_096, 16_384, 128_000, 1_048_576, 20_000_000)
+#: Windows in which parts that must be there take what others were promised.
+TINY_WINDOWS = (300, 500, 800, 1_300)
 CALL = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"order": 4711}'}}
 CONVERSATIONS: dict[str, Any] = {
     "none": None,
@@ -116,12 +118,60 @@ def check_headline(state: dict[str, Any], plan: Plan) -> None:
         assert text == f"Reserves and caps promise {-budget.unclaimed:,} tokens more than the window has."
         return
     assert (f"{answer:,} wait for the answer" in text) == bool(answer)
+    too_many, left = claimed_too_many(plan), unclaimed(plan)
     if budget.remainder is None:
         assert f"share {signed(budget.shared_pool)} tokens" in text
     elif plan.remainder > 0:
         assert f"The {budget.remainder} may take {plan.remainder:,} tokens" in text
     else:
         assert text.startswith(f"Nothing is left for the {budget.remainder}")
+        return
+    if takes_the_rest(budget):
+        return
+    assert ("too many" in text) == bool(too_many)
+    shared = numbers(text.partition("wait for")[0].partition(";" if budget.remainder else "share")[2]) - {answer}
+    assert shared == ({too_many} if too_many and budget.remainder else {budget.shared_pool, too_many or left})
+
+
+def unclaimed(plan: Plan) -> int:
+    """Add up what is left of the window when every section has its cap, and more where it needs more."""
+    budget = plan.budget
+    is_rest = takes_the_rest(budget)
+    sections = {
+        grant.section: max(grant.granted, 0 if is_rest else budget.caps[grant.section] or 0) for grant in plan.grants
+    }
+    reserves = 0
+    for reserve in budget.reserves:
+        if reserve.serves == "output" and budget.kind != "shared":
+            continue  # the answer comes on top
+        reserves += max(0, budget.sizes[reserve.name] - sections.get(reserve.serves or "", 0))
+    return budget.window - sum(sections.values()) - reserves
+
+
+def claimed_too_many(plan: Plan) -> int:
+    """Give the number that is said of a window that is too small: the worst of what is wrong."""
+    budget = plan.budget
+    promised = 0 if takes_the_rest(budget) else max(0, -budget.unclaimed)
+    return max(0, -plan.free) or promised or max(0, -unclaimed(plan))
+
+
+def check_bar(state: dict[str, Any], plan: Plan) -> None:
+    """The bar says the same number as the sentence over it, and its segments are as long as they say."""
+    bar, text = state["bar"], state["headline"]["text"]
+    segments = {segment["name"]: segment for segment in bar["segments"] if segment["kind"] == "pool"}
+    drawn = sum(segment["tokens"] for segment in bar["segments"])
+    over = claimed_too_many(plan)
+    if drawn > bar["window"]:
+        assert bar["end_text"] == f"the window ends at {plan.budget.window:,}; {over:,} too many"
+        assert over > 0
+    if over:
+        assert over in numbers(text) or text.startswith("Nothing is left"), (text, over)
+        assert drawn > bar["window"]
+        assert "more are shared" not in text
+    left = max(0, unclaimed(plan))
+    assert [segment["tokens"] for segment in segments.values()] == [left]
+    if "left of pool" in segments and not over and plan.budget.remainder and plan.remainder > 0:
+        assert f"{left:,} of {plan.budget.shared_pool:,} shared are left" in text
 
 
 def check_losses(state: dict[str, Any], plan: Plan) -> None:
@@ -214,8 +264,29 @@ def test_every_sentence_figure_and_colour_is_a_function_of_the_plan(conversation
         assert held.plan.grants == plan.grants
         check_figures(state, plan)
         check_headline(state, plan)
+        check_bar(state, plan)
         check_losses(state, plan)
         check_warnings(state, plan, model)
         check_strip(held, state, plan)
         seen += 1
     assert seen >= 5
+
+
+@pytest.mark.parametrize(("conversation", "preset"), STATES)
+def test_headline_bar_and_plan_say_one_number_in_a_tiny_window(conversation: str, preset: str) -> None:
+    """On 0.2.0 "100 more are shared" stood over a bar that said "210 too many"."""
+    for model, window in product(MODELS, TINY_WINDOWS):
+        state_shown = shown(conversation, preset, model, window)
+        if state_shown is None:
+            continue
+        _, state = state_shown
+        plan = planned(conversation, preset, model, window)
+        check_headline(state, plan)
+        check_bar(state, plan)
+
+
+def test_a_required_section_above_its_cap_takes_the_pool_in_every_sentence() -> None:
+    """In a window of 500 the system prompt has 306 tokens; its cap of 50 and the pool of 100 hold 150 of them."""
+    state = bk.DesignCard("chat", "mixed-language", model="gpt-4o", window=500).view.state
+    assert state["bar"]["end_text"] == "the window ends at 500; 210 too many"
+    assert "; nothing is shared, 210 too many are claimed, " in state["headline"]["text"]

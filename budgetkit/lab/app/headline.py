@@ -13,7 +13,8 @@ from budgetkit.lab.explorers.budget.results import BudgetResults
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.budget.view_state import kpis
 from budgetkit.lab.figures.question import signed
-from budgetkit.lab.figures.window import takes_the_rest
+from budgetkit.lab.figures.window import left_of_pool, takes_the_rest, too_many
+from budgetkit.plan import Plan
 from budgetkit.presets import PRESETS
 
 Data = dict[str, Any]
@@ -44,22 +45,43 @@ def sentence(results: BudgetResults) -> str:
     if plan.free < 0:
         largest = max(plan.grants, key=lambda grant: grant.granted)
         return (
-            f"The window is overrun by {-plan.free:,} tokens: {largest.section} alone takes {largest.granted:,} "
+            f"The window is overrun by {too_many(plan):,} tokens: {largest.section} alone takes {largest.granted:,} "
             f"of {max(0, budget.usable):,} usable."
         )
     if budget.unclaimed < 0 and not takes_the_rest(budget):
-        return f"Reserves and caps promise {-budget.unclaimed:,} tokens more than the window has."
+        return f"Reserves and caps promise {too_many(plan):,} tokens more than the window has."
 
     answer = _answer(results)
     if budget.remainder is None:
-        return f"The sections share {signed(budget.shared_pool)} tokens that no cap claims{answer}."
+        return f"The sections share {signed(budget.shared_pool)} tokens that no cap claims{_taken(plan)}{answer}."
     if plan.remainder <= 0:
         missing = f", {-plan.remainder:,} tokens are missing" if plan.remainder else ""
         return f"Nothing is left for the {budget.remainder}{missing}{answer}."
     room = f"The {budget.remainder} may take {plan.remainder:,} tokens{_lasts(results)}"
     if takes_the_rest(budget):
         return f"{room}: all that the others leave{answer}.{_other_loss(results)}"
-    return f"{room}; {signed(budget.shared_pool)} more are shared{answer}.{_other_loss(results)}"
+    return f"{room}; {_shared(plan)}{answer}.{_other_loss(results)}"
+
+
+def _shared(plan: Plan) -> str:
+    """Say what stands behind the remainder, as the bar draws it."""
+    excess = too_many(plan)
+    if excess:
+        return f"nothing is shared, {excess:,} too many are claimed"
+    pool = plan.budget.shared_pool
+    left = left_of_pool(plan)
+    if left == pool:
+        return f"{pool:,} more are shared"
+    return f"{left:,} of {pool:,} shared are left"
+
+
+def _taken(plan: Plan) -> str:
+    """Say what becomes of a pool that all sections share."""
+    excess = too_many(plan)
+    if excess:
+        return f", and claim {excess:,} too many"
+    left = left_of_pool(plan)
+    return "" if left == plan.budget.shared_pool else f"; {left:,} are left"
 
 
 def _answer(results: BudgetResults) -> str:

@@ -23,7 +23,7 @@ from budgetkit.lab.explorers.budget.notices import many
 from budgetkit.lab.explorers.budget.results import same_count
 from budgetkit.lab.explorers.truth import basis, short_name
 from budgetkit.lab.explorers.words import meaning
-from budgetkit.lab.figures.window import claims, takes_the_rest
+from budgetkit.lab.figures.window import left_of_pool, takes_the_rest
 from budgetkit.models import Model
 from budgetkit.plan import Plan
 
@@ -109,7 +109,7 @@ def room_of(plan: Plan) -> Room:
         return Room(name=POOL, budget=budget.shared_pool, safety=safety, pool=0, overrun=overrun)
     pool = 0
     if not takes_the_rest(budget):
-        pool = max(0, next(claim.tokens for claim in claims(plan) if claim.kind == "pool"))
+        pool = max(0, left_of_pool(plan))
     return Room(name=budget.remainder, budget=plan.remainder, safety=safety, pool=pool, overrun=overrun)
 
 

@@ -65,6 +65,43 @@ def claims(plan: Plan) -> tuple[Claim, ...]:
     return (*sections, Claim(POOL, "pool", left, 0), *reserves)
 
 
+def left_of_pool(plan: Plan) -> int:
+    """Return what neither sections nor reserves claim of the window; below 0: what they claim too much.
+
+    Examples
+    --------
+    A required section takes what it needs, also above its cap; the pool is the first to give it.
+
+    >>> import budgetkit as bk
+    >>> budget = bk.Budget(500, [], [bk.Allocation("system", 100, required=True), bk.Allocation("history", 300)])
+    >>> [left_of_pool(bk.allocate(budget, {"system": tokens})) for tokens in (50, 150, 350)]
+    [100, 50, -150]
+    """
+    return next(claim.tokens for claim in claims(plan) if claim.kind == "pool")
+
+
+def too_many(plan: Plan) -> int:
+    """Return by how many tokens a window is too small, 0 where it is not: the one number that is said of it.
+
+    An overrun comes first, then what caps and reserves promise beyond the window, then what is claimed beyond it: a
+    required section above its cap takes what others are promised, without an overrun while these ask for less.
+
+    Examples
+    --------
+    >>> import budgetkit as bk
+    >>> lines = [bk.Allocation("system", 100, required=True), bk.Allocation("history", 300)]
+    >>> budget = bk.Budget(500, [], lines, deficit="signed")
+    >>> [too_many(bk.allocate(budget, {"system": tokens})) for tokens in (50, 350, 600)]
+    [0, 150, 100]
+    """
+    budget = plan.budget
+    if plan.free < 0:
+        return -plan.free
+    if budget.unclaimed < 0 and not takes_the_rest(budget):
+        return -budget.unclaimed
+    return max(0, -left_of_pool(plan))
+
+
 def _window_answer(plan: Plan | Budget) -> Columns:
     lines = claims(_planned(plan))
     return {name: [getattr(claim, name) for claim in lines] for name in ("line", "kind", "tokens", "granted")}

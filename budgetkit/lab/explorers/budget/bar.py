@@ -10,7 +10,7 @@ from budgetkit.lab.explorers.budget.results import BudgetResults
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.words import explained
 from budgetkit.lab.figures.question import short, signed
-from budgetkit.lab.figures.window import Claim, claims, takes_the_rest
+from budgetkit.lab.figures.window import Claim, claims, left_of_pool, takes_the_rest, too_many
 from budgetkit.plan import Plan
 
 Data = dict[str, Any]
@@ -30,16 +30,14 @@ def bar(settings: BudgetSettings, results: BudgetResults) -> Data:
     budget = plan.budget
     rest = budget.remainder if takes_the_rest(budget) else None
     segments = [_segment(settings, plan, claim, rest) for claim in claims(plan)]
-    pool = next(c.tokens for c in claims(plan) if c.kind == "pool")
-    over = -budget.unclaimed if rest is None and budget.unclaimed < 0 else -pool
     return {
         "window": budget.window,
-        "pool": pool,
+        "pool": left_of_pool(plan),
         "rest": rest,
         "segments": segments,
         "usable_text": f"usable {signed(budget.usable)}",
         "reserved_text": f"reserved {budget.reserved:,}",
-        "end_text": f"the window ends at {budget.window:,}; {over:,} too many",
+        "end_text": f"the window ends at {budget.window:,}; {too_many(plan):,} too many",
         "ticks": [{"at": at, "text": short(at)} for at in _ticks(budget.window)],
         "pinned": None if results.pinned is None else _pinned(results.pinned),
         "hint": _hint(budget, rest),

@@ -42,11 +42,15 @@ class Row:
         self.lock.observe(lambda change: do("lock", line=line, on=change["new"]), "value")
 
     def _slid(self, change: dict[str, Any]) -> None:
-        share = Share(Decimal(str(round(change["new"], 4))) / 100, *self._limits)
-        if self.is_share:
-            self._do("amount", merge=f"slider {self.line}", line=self.line, amount=share)
-        else:
-            self._do("line", merge=f"slider {self.line}", line=self.line, tokens=share.of(self._window))
+        ratio = Decimal(str(round(change["new"], 4))) / 100
+        tokens = Share(ratio).of(self._window)
+        if not self.is_share:
+            self._do("line", merge=f"slider {self.line}", line=self.line, tokens=tokens)
+            return
+        # A limit gives way to the hand, as it does to a handle of the bar: no press is without an effect.
+        low, high = self._limits
+        share = Share(ratio, min(low, tokens), None if high is None else max(high, tokens))
+        self._do("amount", merge=f"slider {self.line}", line=self.line, amount=share)
 
     def _typed(self, change: dict[str, Any]) -> None:
         if change["new"] is None:
@@ -61,8 +65,10 @@ class Row:
         size = window if tokens is None else tokens
         self._limits = (amount.at_least, amount.at_most) if isinstance(amount, Share) else (0, None)
         self._window = window
+        # A share stands at its own ratio, or at the size that a limit holds it to.
+        is_free = isinstance(amount, Share) and Share(amount.ratio).of(window) == size
+        ratio = float(amount.ratio) if isinstance(amount, Share) and is_free else size / max(1, window)
         # A value between two steps would come back from the page as a move to one of them.
-        ratio = float(amount.ratio) if isinstance(amount, Share) else size / max(1, window)
         self.slider.value = min(100.0, round(100 * ratio / STEP) * STEP)
         self.share.value = "pool" if tokens is None else f"{100 * size / max(1, window):.3g} %"
         self.box.whole = window
