@@ -217,7 +217,7 @@ def build(
         messages=request.messages,
         plan=plan,
         system=system_text(raws[: request.head], request.form),
-        warnings=(*_left_out(unsaid), *thinking_notices(raws, request)),
+        warnings=(*_left_out(unsaid), *thinking_notices(raws, request, framing.rules)),
     )
 
 

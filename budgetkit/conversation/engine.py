@@ -24,7 +24,8 @@ from budgetkit.pruning.dropping import StartOn, Steps, prune, room_for_history, 
 from budgetkit.pruning.history import SHRUNK, SUMMARISED, WHOLE
 from budgetkit.pruning.policies import BringBack, Policy
 from budgetkit.requests.forms import Form
-from budgetkit.requests.request import uncounted_reasoning
+from budgetkit.requests.messages import Rules
+from budgetkit.requests.thinking import uncounted_thinking
 from budgetkit.requests.writing import Written, as_it_came, system_text, written
 
 Overrun = Literal["warn", "raise", "tell"]
@@ -96,8 +97,10 @@ class Engine:
     def in_form(self, request: Request) -> Request:
         """Write a request's messages in the form in which they go out."""
         form = self.form or self.ledger.form
+        rules = self.ledger.rules.framing.rules
         if form == "chat" and not self.ledger.forms:
-            return request
+            notices = thinking_notices(request.messages, Written(form, request.messages, []), rules)
+            return replace(request, warnings=(*request.warnings, *notices)) if notices else request
         messages = written(request.messages, form, self.head)
         return replace(
             request,
@@ -105,7 +108,7 @@ class Engine:
             system=system_text(request.messages[: messages.head], form),
             left=tuple(replace(left, message=as_it_came(left.message)) for left in request.left),
             stable=messages.unchanged(request.stable),
-            warnings=(*request.warnings, *thinking_notices(request.messages, messages)),
+            warnings=(*request.warnings, *thinking_notices(request.messages, messages, rules)),
         )
 
     def _summarised(self, steps: Steps) -> Generator[list[Message], str, list[str]]:
@@ -281,9 +284,9 @@ class Engine:
         return found
 
 
-def thinking_notices(raws: Sequence[Mapping[str, Any]], messages: Written) -> tuple[str, ...]:
+def thinking_notices(raws: Sequence[Mapping[str, Any]], messages: Written, rules: Rules | None) -> tuple[str, ...]:
     """Say of messages, and of the same as they are written, which of their thinking is billed and was not counted."""
-    names = uncounted_reasoning(messages.messages, messages.form, list(map(Message, raws)))
+    names = uncounted_thinking(messages.messages, messages.form, list(map(Message, raws)), rules)
     return tuple(
         f"{name} goes out as it came, and only its provider can say what it bills; leave room for it" for name in names
     )

@@ -95,6 +95,7 @@ class EstimatedRules:
 
     estimate: Estimate
     model: str = ""
+    forgets_thinking: bool = False  # whether thinking that led to no call is known to be left out
 
     def charges(self, request: Request) -> list[Charge]:
         """List what a request bills."""
@@ -109,7 +110,12 @@ class EstimatedRules:
         """List what an answer bills: its text, and a call its name, its arguments and the call's constant."""
         cost = self.estimate.constants["call"]
         called = [(call.name, self._data(call.arguments)) for call in message.tool_calls]
-        return [Charge("message", "answer", message.texts), *(Charge("message", "call", each, cost) for each in called)]
+        calls = [Charge("message", "call", texts, cost) for texts in called]
+        return [Charge("message", "answer", message.texts), *calls]
+
+    def leaves_thinking(self, message: Message, shape: str) -> bool:
+        """Say whether thinking may be billed that is not charged."""
+        return bool(message.tool_calls) or not self.forgets_thinking
 
     def _messages(self, request: Request) -> Iterator[Charge]:
         turns = _turns(request)

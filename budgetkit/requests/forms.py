@@ -34,6 +34,9 @@ from budgetkit.requests.records import Records, read_records
 Raw = Mapping[str, Any]
 Form = Literal["chat", "responses", "anthropic", "converse", "gemini"]
 
+#: Where a message that can be saved keeps bytes, as text: {"type": "file", "base64": "QUJD"}.
+BYTES: Final = "base64"
+
 #: The row of the table of formats that reads the messages of a form.
 ROWS: Final[Mapping[str, str]] = {
     "responses": "openai-responses",
@@ -156,8 +159,27 @@ def read_form(records: Sequence[Raw], form: str, pairing: Pairing) -> list[Messa
             else:
                 origins.extend(_origins(piece.record, form, new))
     paired(read.messages, strict=True, pairing=pairing)
+    for origin in origins:
+        if any(map(_holds_bytes, origin["records"])):
+            origin["bytes"] = True
     messages = [{name: value for name, value in raw.items() if name != "native"} for raw in read.messages]
     return [Message({**raw, ORIGIN: origin}) for raw, origin in zip(messages, origins, strict=True)]
+
+
+def _holds_bytes(value: Any) -> bool:
+    """Say whether a record had bytes in it, as boto3 takes pictures and files."""
+    if isinstance(value, Mapping):
+        return is_bytes(value) or any(map(_holds_bytes, value.values()))
+    return isinstance(value, list) and any(map(_holds_bytes, value))
+
+
+def is_bytes(value: Mapping[str, Any]) -> bool:
+    """Say whether a value stands for bytes.
+
+    >>> is_bytes({"type": "file", "base64": "QUJD"})
+    True
+    """
+    return value.get("type") == "file" and isinstance(value.get(BYTES), str) and len(value) == 2
 
 
 def _origins(record: Raw, form: str, number: int) -> Iterator[dict[str, Any]]:

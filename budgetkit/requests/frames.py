@@ -152,6 +152,10 @@ class FrameRules:
             charges.append(_call(call, self.frame))
         return charges
 
+    def leaves_thinking(self, message: Message, shape: str) -> bool:
+        """Say whether thinking may be billed that is not charged; a chat template writes it out or leaves it out."""
+        return self.frame.form != "template"
+
 
 def claude_charges(request: Request, frame: Frame) -> Iterator[Charge]:
     """List what a request to Claude bills."""

@@ -41,6 +41,10 @@ class Rules(Protocol):
         """List what an answer bills as output."""
         ...
 
+    def leaves_thinking(self, message: Message, shape: str) -> bool:
+        """Say whether thinking that a message of chat or Responses carries may be billed and is not charged."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Framing:

@@ -8,6 +8,7 @@ none of these keeps its kind, so that `Message.uncounted` can name it.
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -88,13 +89,22 @@ def _call(part: Raw, mark: str) -> dict[str, Any]:
 
 def _result(part: Raw, mark: str) -> dict[str, Any]:
     id, name, output = (found(part, path) for path in table("results")[mark])
-    output = [output] if isinstance(output, Mapping) and "type" in output else output
-    kinds = [kind for each in output for kind in sorted_part(each)] if _is_content(output) else []
-    text = None if output is None else _json(output)
-    content = content_of([value for kind, value in kinds if kind == "text"]) if kinds else text
+    if isinstance(output, Mapping) and "type" in output:
+        output = [output]
+    if output and _is_content(output):
+        contents = _contents(output)
+    else:
+        contents = [] if output is None else [{"type": "text", "text": _json(output)}]
+    contents += _contents(found(part, table("result_parts").get(mark, "")))
+    content = content_of(contents)
     is_error = bool(part.get("is_error")) or found(part, "toolResult.status") == "error"
     named = filled(name=name if isinstance(name, str) else "")
     return {"role": "tool", "tool_call_id": _name(id), **named, "content": content, **filled(is_error=is_error)}
+
+
+def _contents(parts: Any) -> list[dict[str, Any]]:
+    """List the content in a list of parts, in OpenAI's form."""
+    return [value for part in objects_in(parts) for kind, value in sorted_part(part) if kind == "text"]
 
 
 def _is_content(output: Any) -> bool:
@@ -126,12 +136,24 @@ def _content_part(part: Raw) -> dict[str, Any]:
 
 def _image_part(part: Raw) -> dict[str, Any]:
     """Write a picture as OpenAI's chat format does: its bytes or its address under "image_url"."""
-    written = found(part, table("paths")["image_bytes"])
-    mime = found(part, table("paths")["mime"]) or "image"
-    address = f"data:{mime};base64,{written}" if isinstance(written, str) else found(part, table("paths")["image_url"])
+    encoded = found(part, table("paths")["image_bytes"])
+    if isinstance(encoded, bytes):
+        encoded = b64encode(encoded).decode("ascii")
+    address = found(part, table("paths")["image_url"])
+    if isinstance(encoded, str):
+        address = f"data:{_media_type(part)};base64,{encoded}"
     size = {name: part[name] for name in ("width", "height", "detail") if name in part}
     url = {"url": address} if isinstance(address, str) else {}
     return {"type": "image_url", "image_url": url, **size}
+
+
+def _media_type(part: Raw) -> str:
+    """Return a picture's media type, as "image/png"; Converse has its second half alone."""
+    mime = found(part, table("paths")["mime"])
+    image_format = found(part, "image.format")
+    if isinstance(mime, str):
+        return mime
+    return f"image/{image_format}" if isinstance(image_format, str) else "image"
 
 
 def objects_in(value: Any) -> list[Raw]:

@@ -46,6 +46,13 @@ class OpenAIRules:
         """List what an answer bills."""
         return answer_charges(message)
 
+    def leaves_thinking(self, message: Message, shape: str) -> bool:
+        """Say whether thinking may be billed that is not charged: that before a call; before a text it costs nothing.
+
+        Responses has a name of its own for it, which ends when the user speaks again.
+        """
+        return shape == "chat" and bool(message.tool_calls)
+
 
 def rules_for(model: str | Model | ResolvedModel) -> OpenAIRules | FrameRules | EstimatedRules:
     """Return the rules of a model: OpenAI's, those of a maker whose vocabulary is here, or those of an estimate.
@@ -59,7 +66,9 @@ def rules_for(model: str | Model | ResolvedModel) -> OpenAIRules | FrameRules | 
     frame = frame_for(known.name, known.host)
     if frame is not None and (known.tokenizer == "exact" or best(known.name) is not None):
         return FrameRules(frame, known.name)
-    return EstimatedRules(estimate_for(known.name), known.name)
+    # A chat template that is known, and lacks its vocabulary here, still says what becomes of thinking.
+    has_template = frame is not None and frame.form == "template"
+    return EstimatedRules(estimate_for(known.name), known.name, forgets_thinking=has_template)
 
 
 def counter_for(model: str | Model | ResolvedModel) -> Counter:

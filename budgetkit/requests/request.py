@@ -99,7 +99,7 @@ def read_request(body: Raw | str | bytes) -> Request:
         *(f"server state ({field})" for field in _SERVER_STATE.get(shape, ()) if raw.get(field)),
         *(["built-in tool web_search"] if "web_search_options" in raw else []),
         *(name for toolset in toolsets for name in toolset.uncounted),
-        *uncounted_reasoning(_listed(raw, shape), shape, messages),
+        *sealed_thinking(_listed(raw, shape), shape, messages),
         *_task_budget(raw, shape),
         *_content(raw, shape, messages),
     ]
@@ -192,14 +192,12 @@ def _content(raw: Raw, shape: str, messages: Sequence[Message]) -> Iterator[str]
     yield from (kind for message in messages for kind in message.uncounted if kind not in kinds)
 
 
-def uncounted_reasoning(records: Sequence[Any], shape: str, messages: Sequence[Message]) -> list[str]:
-    """Name reasoning that is billed again and that nobody can count, since only the provider can read it.
+def sealed_thinking(records: Sequence[Any], shape: str, messages: Sequence[Message]) -> list[str]:
+    """Name thinking that is billed again and that nobody can count, since only the provider can read it.
 
-    `records` are as the shape has them, `messages` the same in OpenAI's chat format.
+    `records` are as the shape has them, `messages` the same in OpenAI's chat format. What else goes out with thinking
+    is a matter of the model's rules, see :mod:`budgetkit.requests.thinking`.
     """
-    if shape == "chat":
-        shown = any("native" in message.raw and "reasoning_content" in message.raw for message in messages)
-        return ["thinking"] if shown else []
     if shape == "responses":
         return ["reasoning before a call"] if _thinks_before_a_call(messages) else []
     if shape == "gemini":
@@ -211,6 +209,10 @@ def uncounted_reasoning(records: Sequence[Any], shape: str, messages: Sequence[M
     if shape == "anthropic":
         blocks = [block for message in objects(records) for block in objects(message.get("content"))]
         thinks = any(block.get("type") in _THINKING_BLOCKS for block in blocks)
+        return ["thinking in the history"] if thinks else []
+    if shape == "converse":
+        blocks = [block for message in objects(records) for block in objects(message.get("content"))]
+        thinks = any("reasoningContent" in block for block in blocks)
         return ["thinking in the history"] if thinks else []
     return []
 

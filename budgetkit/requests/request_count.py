@@ -21,7 +21,7 @@ from budgetkit.requests.frames import FrameRules, hidden_prompt
 from budgetkit.requests.images import image_price, priced, sized
 from budgetkit.requests.providers import OpenAIRules, counter_for, rules_for
 from budgetkit.requests.request import Request, read_request
-from budgetkit.requests.thinking import thinking_charges
+from budgetkit.requests.thinking import thinking_charges, unruled_thinking
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -205,7 +205,9 @@ def count_request(
     )
     assumed = "" if model or read.model else f"{name} assumed, since the request names no model: "
     hidden = hidden_prompt(known.host)
-    asked = replace(read, model=name, uncounted=(*read.uncounted, *([hidden] if hidden else [])))
+    thinking = unruled_thinking(read.messages, read.shape, rules)
+    names = dict.fromkeys([*read.uncounted, *thinking, *([hidden] if hidden else [])])
+    asked = replace(read, model=name, uncounted=tuple(names))
     named = rules_name(rules)
     evidence = evidence_for(asked, named)
     uncounted = (*asked.uncounted, *(["image of unknown size"] if _unsized(read) else []))

@@ -14,13 +14,15 @@ text. What was never in that form, such as a summary, a passage or a question gi
 from __future__ import annotations
 
 import json
+from base64 import b64decode
+from binascii import Error
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, get_args
 
 from budgetkit.budget.allocation import check_choice
 from budgetkit.message import ORIGIN, RESULT_ROLES, SYSTEM_ROLES, Message
-from budgetkit.requests.forms import Form, blocks_field, origin_of
+from budgetkit.requests.forms import BYTES, Form, blocks_field, is_bytes, origin_of
 from budgetkit.requests.parts import objects_in, sorted_part
 
 Raw = Mapping[str, Any]
@@ -107,8 +109,10 @@ def system_text(raws: Sequence[Raw], form: str) -> Any:
 def as_it_came(raw: Raw) -> dict[str, Any]:
     """Return what a message was read from, or what of that record became it; a chat message as it is."""
     origin = origin_of(raw)
-    records = [] if origin is None or "rewritten" in origin else origin["records"]
-    return dict(records[0]) if len(records) == 1 else _plain(raw)
+    if origin is None or "rewritten" in origin or len(origin["records"]) != 1:
+        return _plain(raw)
+    record = dict(origin["records"][0])
+    return _with_bytes(record) if origin.get("bytes") else record
 
 
 def _plain(raw: Raw) -> dict[str, Any]:
@@ -138,6 +142,15 @@ def _records(group: Sequence[Raw], form: str, names: Mapping[str, str]) -> list[
     origins = [origin for raw in group if (origin := origin_of(raw)) is not None]
     if not origins or origins[0]["form"] != form or not origins[0]["records"]:
         return [record for raw in group for record in _from_chat(_plain(raw), form, names)]
+    if any(origin.get("bytes") for origin in origins):
+        return [_with_bytes(record) for record in _as_they_came(group, origins, form, names)]
+    return _as_they_came(group, origins, form, names)
+
+
+def _as_they_came(
+    group: Sequence[Raw], origins: Sequence[Raw], form: str, names: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """Return the records from which messages were read, with the text of those that were cut inside."""
     if "places" in origins[0]:
         return [_put_together(group, form)]
     if not any("rewritten" in origin for origin in origins):
@@ -145,6 +158,20 @@ def _records(group: Sequence[Raw], form: str, names: Mapping[str, str]) -> list[
     if len(group) == 1:
         return [_rewritten(record, group[0], form) for record in origins[0]["records"]]
     return [record for raw in group for record in _from_chat(_plain(raw), form, names)]
+
+
+def _with_bytes(value: Any) -> Any:
+    """Return a value with bytes where it had them before it was made fit to be saved."""
+    if isinstance(value, list | tuple):
+        return [_with_bytes(part) for part in value]
+    if not isinstance(value, Mapping):
+        return value
+    if is_bytes(value):
+        try:
+            return b64decode(value[BYTES], validate=True)
+        except (Error, ValueError):  # somebody has changed the text, such as to redact it
+            return dict(value)
+    return {name: _with_bytes(part) for name, part in value.items()}
 
 
 def _put_together(group: Sequence[Raw], form: str) -> dict[str, Any]:
@@ -285,7 +312,8 @@ def _block(part: Raw, form: str) -> dict[str, Any]:
         if not data:
             return {"fileData": {"fileUri": address}}
         return {"inlineData": {"mimeType": mime, "data": data}}
-    return {"image": {"format": mime.partition("/")[2], "source": {"bytes": data}}} if data else dict(part)
+    image_format = mime.partition("/")[2].replace("jpg", "jpeg")
+    return {"image": {"format": image_format, "source": {"bytes": data}}} if data else dict(part)
 
 
 def _call_block(id: str, name: str, arguments: str, form: str) -> dict[str, Any]:

@@ -6,10 +6,12 @@ and a content is read by these, and what is plain already stays.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from budgetkit.message import Message
+from budgetkit.requests.forms import BYTES
 from budgetkit.requests.pairing import Pairing
 from budgetkit.trace.importers.documents import converted
 
@@ -69,7 +71,7 @@ def plain(value: Any, room: int = _ROOM) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return [plain(each, room - 1) for each in value]
     if isinstance(value, bytes):
-        return {"type": "file", "bytes": len(value)}
+        return {"type": "file", BYTES: b64encode(value).decode("ascii")}
     return plain(_written(value), room - 1)
 
 

@@ -141,7 +141,8 @@ def test_a_picture_is_as_large_as_its_bytes_say_in_every_shape() -> None:
 @pytest.mark.parametrize(
     ("name", "uncounted"),
     [
-        ("chat with thinking", ("thinking",)),
+        ("chat with thinking", ("thinking in the history",)),
+        ("converse, reasoning", ("thinking in the history",)),
         ("responses with a call", ("reasoning before a call",)),
         ("responses with a search", ("item web_search_call",)),
         ("responses that go on", ("server state (previous_response_id)",)),
