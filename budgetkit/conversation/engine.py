@@ -24,8 +24,7 @@ from budgetkit.pruning.dropping import StartOn, Steps, prune, room_for_history, 
 from budgetkit.pruning.history import SHRUNK, SUMMARISED, WHOLE
 from budgetkit.pruning.policies import BringBack, Policy
 from budgetkit.requests.forms import Form
-from budgetkit.requests.messages import Rules
-from budgetkit.requests.thinking import uncounted_thinking
+from budgetkit.requests.thinking import ThinkingRules, uncounted_thinking
 from budgetkit.requests.writing import Written, as_it_came, system_text, written
 
 Overrun = Literal["warn", "raise", "tell"]
@@ -284,7 +283,9 @@ class Engine:
         return found
 
 
-def thinking_notices(raws: Sequence[Mapping[str, Any]], messages: Written, rules: Rules | None) -> tuple[str, ...]:
+def thinking_notices(
+    raws: Sequence[Mapping[str, Any]], messages: Written, rules: ThinkingRules | None
+) -> tuple[str, ...]:
     """Say of messages, and of the same as they are written, which of their thinking is billed and was not counted."""
     names = uncounted_thinking(messages.messages, messages.form, list(map(Message, raws)), rules)
     return tuple(

@@ -19,13 +19,13 @@ from budgetkit.requests.charges import Charge, Count, sizes
 from budgetkit.requests.declarations import ToolConstants, declaration_charge, json_charge
 from budgetkit.requests.images import priced
 from budgetkit.requests.request import Request
-from budgetkit.requests.thinking import thinking_charges
+from budgetkit.requests.thinking import ThinkingRules, thinking_charges
 from budgetkit.requests.tools import read_tools
 
 AnyMessage = Message | Mapping[str, Any]
 
 
-class Rules(Protocol):
+class Rules(ThinkingRules, Protocol):
     """A provider's own rules: they list everything that a request or an answer bills."""
 
     @property
@@ -39,10 +39,6 @@ class Rules(Protocol):
 
     def answer(self, message: Message) -> list[Charge]:
         """List what an answer bills as output."""
-        ...
-
-    def leaves_thinking(self, message: Message, shape: str) -> bool:
-        """Say whether thinking that a message of chat or Responses carries may be billed and is not charged."""
         ...
 
 

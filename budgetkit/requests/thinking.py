@@ -15,18 +15,23 @@ recorded calls of public projects with the provider's usage, read 2026-11-23.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 from budgetkit.message import Message
 from budgetkit.requests.charges import Charge
 from budgetkit.requests.forms import origin_of
 from budgetkit.requests.request import Request, sealed_thinking
 
-if TYPE_CHECKING:
-    from budgetkit.requests.messages import Rules
-
 # Where programs that speak OpenAI's chat format put what a model thought.
 _FIELDS: Final = ("reasoning_content", "reasoning", "reasoning_details", "thinking_blocks")
+
+
+class ThinkingRules(Protocol):
+    """What a provider's rules say of thinking."""
+
+    def leaves_thinking(self, message: Message, shape: str) -> bool:
+        """Say whether thinking that a message of chat or Responses carries may be billed and is not charged."""
+        ...
 
 
 def thoughts_sent(message: Message, shape: str = "chat") -> tuple[str, ...]:
@@ -66,7 +71,7 @@ def thinking_charges(request: Request, charges: Sequence[Charge]) -> Iterator[Ch
 
 
 def uncounted_thinking(
-    records: Sequence[Any], shape: str, messages: Sequence[Message], rules: Rules | None
+    records: Sequence[Any], shape: str, messages: Sequence[Message], rules: ThinkingRules | None
 ) -> tuple[str, ...]:
     """Name the thinking that goes out and may be billed, and of which nobody can say how much.
 
@@ -80,7 +85,7 @@ def uncounted_thinking(
     return tuple(dict.fromkeys([*names, *unruled_thinking(messages, shape, rules)]))
 
 
-def unruled_thinking(messages: Sequence[Message], shape: str, rules: Rules | None) -> list[str]:
+def unruled_thinking(messages: Sequence[Message], shape: str, rules: ThinkingRules | None) -> list[str]:
     """Name the thinking of which the form says nothing, where the model's rules say nothing either."""
     if shape not in ("chat", "responses"):
         return []
