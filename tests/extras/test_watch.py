@@ -452,7 +452,7 @@ def test_an_explorer_grows_with_the_conversation() -> None:
     assert explorer.config["trace"] == "watched-1, 50 messages"
     explorer.undo()
     assert explorer.config["trace"] is None, "all of its growth is one step"
-    assert len([name for name in explorer.library.names if name.startswith("watched-1")]) <= 21
+    assert len([name for name in explorer.library.conversations.names if name.startswith("watched-1")]) <= 21
 
 
 def test_what_an_explorer_does_not_show_is_recorded_and_told_as_that() -> None:

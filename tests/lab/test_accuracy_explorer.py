@@ -265,7 +265,7 @@ def test_speeds_are_measured_once_and_named_as_measured_here(
     before = explorer.view.figure_speeds["table"]["rows"]
     assert {"chars/4", "langchain", "estimate:o200k_base", "o200k_base"} <= {row[0] for row in before}
     assert "measured on this machine" in explorer.view.figure_speeds["note"]
-    monkeypatch.setattr("budgetkit.lab.explorers.accuracy.library.speed", lambda *_: pytest.fail("measured again"))
+    monkeypatch.setattr("budgetkit.lab.explorers.accuracy.counted.speed", lambda *_: pytest.fail("measured again"))
     explorer.controls.risk.value = 0.2
     explorer.controls.classes.value = ("code",)
     after = explorer.view.figure_speeds["table"]["rows"]

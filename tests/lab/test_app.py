@@ -3,6 +3,7 @@
 import pytest
 
 import budgetkit as bk
+from budgetkit.lab.explorers.library import Library
 
 DESIGN, TURNS, ACCURACY, PRUNING = range(4)
 
@@ -67,10 +68,39 @@ def test_a_file_that_one_tab_opens_is_known_in_all() -> None:
     app.open(TURNS)
     turns = app.tabs[TURNS]
     assert isinstance(turns, bk.BudgetExplorer)
-    turns._do("trace", name=turns.library.take(own))
+    turns._do("trace", name=turns.library.conversations.take(own))
     app.open(DESIGN)
     assert app.card.config["trace"] == "mine"
     assert "mine" in [name for _, name in app.card.controls.trace.options]
+
+
+def test_what_one_tab_counted_no_other_counts_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each tab had a library of its own, and an export of thousands of messages was counted in each of them."""
+    app = opened()
+    app.open(TURNS)
+    app.open(PRUNING)
+    libraries = [explorer.library for explorer in app.tabs if explorer is not None]
+    assert {type(library) for library in libraries} == {Library}
+    own = bk.Trace("mine", bk.load_trace("support-chat").messages[:9])
+    app.open(TURNS)
+    turns = app.tabs[TURNS]
+    assert turns is not None
+    turns._do("trace", name=turns.library.conversations.take(own))
+    monkeypatch.setattr(bk.Trace, "demand", lambda *given: pytest.fail("counted again"))
+    app.open(DESIGN)
+    assert app.card.config["trace"] == "mine"
+
+
+def test_the_rooms_of_another_tabs_budget_are_drawn_anew() -> None:
+    """The figure went by preset, model and window: a line that was moved in another tab left it as it was."""
+    app = opened()
+    app.open(ACCURACY)
+    accuracy = app.tabs[ACCURACY]
+    assert isinstance(accuracy, bk.AccuracyExplorer)
+    app.open(DESIGN)
+    app.card.controls.lines["conversation"].box.value = 3_000
+    app.open(ACCURACY)
+    assert f"looks like {app.card.budget.shared_pool:,} tokens" in accuracy.view.figure_rooms["note"]
 
 
 def test_what_came_from_another_tab_is_one_step_back() -> None:

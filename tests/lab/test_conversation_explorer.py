@@ -13,7 +13,7 @@ import pytest
 import budgetkit as bk
 from budgetkit import figures
 from budgetkit.lab.explorers.conversation import ConversationExplorer
-from budgetkit.lab.explorers.conversation import library as replays
+from budgetkit.lab.explorers.conversation import replay_run as replays
 from budgetkit.lab.explorers.conversation.choices import CHOICES, chosen_policy
 from budgetkit.lab.explorers.conversation.reader import GONE, NEWEST
 from budgetkit.lab.explorers.reading import LONGEST

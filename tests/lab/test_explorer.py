@@ -378,8 +378,7 @@ def test_every_explorer_says_what_an_extra_or_an_endpoint_lacks(
     def refuse(name: str) -> Counter:
         raise EndpointError("the endpoint did not answer; ask again later")
 
-    for module in ("budgetkit.lab.explorers.library", "budgetkit.lab.explorers.accuracy.library"):
-        monkeypatch.setattr(f"{module}.counter", refuse)
+    monkeypatch.setattr("budgetkit.lab.explorers.library.counter", refuse)
     explorer.controls.counter.value = "chars/3"
     assert (explorer.status, explorer.controls.counter.value) == ("the endpoint did not answer; ask again later", held)
 
@@ -754,7 +753,7 @@ def test_a_file_never_takes_the_place_of_another_of_its_name() -> None:
 def test_a_shipped_conversation_that_was_loaded_keeps_its_name() -> None:
     trace = bk.load_trace("support-chat")
     explorer = BudgetExplorer("chat", trace)
-    assert (explorer.config["trace"], explorer._library.names.count(trace.id)) == (trace.id, 1)
+    assert (explorer.config["trace"], explorer.library.conversations.names.count(trace.id)) == (trace.id, 1)
 
 
 def test_of_what_was_counted_the_least_used_is_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ from budgetkit.lab.explorers.reach import Reach
 from budgetkit.lab.explorers.still import picture
 from budgetkit.trace import Trace
 
-Explored = Explorer[Any, Any, Any]
+Explored = Explorer[Any, Any]
 STAND_IN = "coding-agent"  # what is replayed where sizes are typed in
 
 
@@ -129,6 +129,7 @@ class App:
 
     def _made(self, number: int, shared: BudgetSettings) -> Explored:
         made: Explored = TABS[number].make(shared, self._library)
+        made.library.join(self._library)
         made.still = self.card.still  # one picture for all: that of the tab that was moved last
         self._limit(made)
         self.tabs = (*self.tabs[:number], made, *self.tabs[number + 1 :])
@@ -158,9 +159,7 @@ class App:
 
 
 def _budget_explorer(shared: BudgetSettings, library: Library) -> BudgetExplorer:
-    made = BudgetExplorer(model=shared.model, window=shared.window)
-    made.library.join(library)
-    return made
+    return BudgetExplorer(model=shared.model, window=shared.window)
 
 
 def _accuracy_explorer(shared: BudgetSettings, library: Library) -> AccuracyExplorer:
@@ -170,9 +169,7 @@ def _accuracy_explorer(shared: BudgetSettings, library: Library) -> AccuracyExpl
 
 def _conversation_explorer(shared: BudgetSettings, library: Library) -> ConversationExplorer:
     traces = None if shared.trace is None else library.conversations(shared.trace)
-    made = ConversationExplorer(traces or STAND_IN, model=shared.model, window=shared.window)
-    made.library.join(library)
-    return made
+    return ConversationExplorer(traces or STAND_IN, model=shared.model, window=shared.window)
 
 
 def _texts(shared: BudgetSettings, library: Library) -> Corpus:
@@ -186,7 +183,7 @@ def _with_budget(explorer: AccuracyExplorer, shared: BudgetSettings, library: Li
     corpus = _texts(shared, library)
     if (own.budget.trace, own.budget.conversation) == (shared.trace, shared.conversation) or not len(corpus):
         return replace(own, budget=shared)
-    name = explorer.library.add(OWN_TEXTS, corpus)
+    name = explorer.library.texts.add(OWN_TEXTS, corpus)
     return replace(own, budget=shared, corpus=name, classes=None, shortest=None, longest=None, document=None)
 
 

@@ -117,8 +117,8 @@ class DesignCard(BudgetExplorer):
 
     def _compared(self, settings: BudgetSettings, results: BudgetResults) -> Comparison:
         """Return what is compared; the model alone never changes the cheap counter."""
-        cheap = self._library.counter(settings.cheap, results.model)
-        best = self._library.counter(None, results.model)
+        cheap = self._library.counter(settings.cheap)
+        best = self._library.counter(results.model)
         return Comparison(cheap=cheap, best=best, model=results.model)
 
     def _scene(self, settings: BudgetSettings, results: BudgetResults) -> Data:

@@ -79,8 +79,8 @@ class Misjudgement:
 
 def misjudgements(settings: BudgetSettings, model: Model, library: Library) -> tuple[Misjudgement, ...]:
     """Return the errors on the shipped texts and on the conversation, each counted once."""
-    cheap = library.counter(settings.cheap, model)
-    best = library.counter(None, model)
+    cheap = library.counter(settings.cheap)
+    best = library.counter(model)
     names = (cheap.name, best.name)
     rows = library.once(("shipped errors", *names), lambda: shipped_misjudgements(cheap, best))
     if settings.trace is not None:

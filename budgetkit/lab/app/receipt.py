@@ -79,8 +79,8 @@ def point(settings: BudgetSettings, library: Library) -> Data:
     except (ValueError, LookupError) as problem:
         return {"refused": str(problem)}
     counters = Comparison(
-        cheap=library.counter(settings.cheap, results.model),
-        best=library.counter(None, results.model),
+        cheap=library.counter(settings.cheap),
+        best=library.counter(results.model),
         model=results.model,
     )
     rows = misjudgements(settings, results.model, library)

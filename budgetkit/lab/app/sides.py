@@ -98,7 +98,7 @@ class Side:
         for row in misjudgements(self.settings, self.results.model, self.library):
             if row.kind not in rows or row.where == OWN:
                 rows[row.kind] = row
-        best = self.library.counter(None, self.results.model)
+        best = self.library.counter(self.results.model)
         about = "" if basis_of(best) != "estimate" else "about "
         return {LABELS[kind]: f"{about}{signed_percent(row.error, 0)}" for kind, row in rows.items()}
 

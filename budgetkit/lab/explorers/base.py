@@ -20,7 +20,8 @@ from budgetkit.counters.locks import ForkSafeLock
 from budgetkit.files import write_whole
 from budgetkit.lab.explorers.drawing import refusal
 from budgetkit.lab.explorers.folds import Folds
-from budgetkit.lab.explorers.kind import COMMANDS, Data, F, Kind, L, S
+from budgetkit.lab.explorers.kind import COMMANDS, Data, F, Kind, S
+from budgetkit.lab.explorers.library import Library
 from budgetkit.lab.explorers.reach import Reach
 from budgetkit.lab.explorers.report import page
 from budgetkit.lab.explorers.still import Still, picture
@@ -30,7 +31,7 @@ from budgetkit.lab.explorers.view import View, sendable
 from budgetkit.trace import Trace
 
 
-class Explorer(Kind[S, F, L]):
+class Explorer(Kind[S, F]):
     """Settings on widgets, and a view that draws what follows from them.
 
     Attributes
@@ -39,7 +40,7 @@ class Explorer(Kind[S, F, L]):
         Controls and view.
     """
 
-    def __init__(self, settings: S, library: L, view: View, controls: Any) -> None:
+    def __init__(self, settings: S, library: Library, view: View, controls: Any) -> None:
         self._lock = ForkSafeLock(threading.RLock)
         self._quiet = False
         self._serial = 0
@@ -52,6 +53,8 @@ class Explorer(Kind[S, F, L]):
         self.still = Still()
         self.view = view
         self.controls = controls
+        #: What a reset goes back to.
+        self._start = settings
         self._library = library
         self._history = UndoStack(settings)
         self._results = self._follow(settings)
@@ -146,7 +149,7 @@ class Explorer(Kind[S, F, L]):
         return self._history.now
 
     @property
-    def library(self) -> L:
+    def library(self) -> Library:
         """What can be looked at, each counted once."""
         return self._library
 
@@ -154,7 +157,7 @@ class Explorer(Kind[S, F, L]):
         """Show other settings: as one step that can be taken back, or afresh, with nothing before them."""
         with self._turn():
             if afresh:
-                self._library.start = settings
+                self._start = settings
             self._go(UndoStack(settings) if afresh else self._history.then(settings), "")
 
     @property
@@ -187,10 +190,15 @@ class Explorer(Kind[S, F, L]):
                 self._say({**notice, **near}, ack)
 
     def _command(self, kind: str) -> Callable[..., S]:
-        commands = {**self.commands, **COMMANDS}
+        commands = {**self.commands, "reset": self._at_start, **COMMANDS}
         if kind not in commands:
             raise LookupError(f"no command {brief(kind)}; known are {quoted(commands)}; send one of them")
         return commands[kind]
+
+    def _at_start(self, settings: S, results: F, library: Library) -> S:
+        """Go back to the first settings, with what is to stay."""
+        first: S = settings.as_at(self._start)
+        return first
 
     def _walk(self, direction: str, ack: str = "") -> None:
         with self._turn(ack):
@@ -268,7 +276,7 @@ class Explorer(Kind[S, F, L]):
     def _pictured(self, history: UndoStack[S], results: F, notice: Data | None = None) -> Data:
         self._serial += 1
         shown = self._scene(history.now, results)
-        changed = history.now != history.now.as_at(self._library.start)
+        changed = history.now != history.now.as_at(self._start)
         actions = {"undo": bool(history.past), "redo": bool(history.future), "reset": changed}
         actions |= shown.get("actions", {})
         return {**shown, "actions": actions, "serial": self._serial, "status": notice or self._status(results)}

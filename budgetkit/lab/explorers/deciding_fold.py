@@ -24,6 +24,7 @@ from budgetkit.lab.deciding.sensitivity import sensitivity
 from budgetkit.lab.deciding.tuned import OBJECTIVES
 from budgetkit.lab.deciding.tuning import tune
 from budgetkit.lab.explorers.budget.commands import choose_trace, move_line, set_amount
+from budgetkit.lab.explorers.budget.requests import Requests
 from budgetkit.lab.explorers.budget.results import BudgetResults, kept_deficit
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.conversation.settings import ConversationSettings
@@ -292,7 +293,7 @@ def case_of(settings: Any, results: Any, library: Library) -> Case:
         run = results.run
         options = {name: value for name, value in run.options.items() if name != "prices"}
         budget = run.budget
-        counter = run.count
+        counter = run.counter
         roles = run.roles
         money = run.prices
         policy = results.policies[results.main]
@@ -326,7 +327,13 @@ def case_of(settings: Any, results: Any, library: Library) -> Case:
 
 def demand_of(case: Case, library: Library, roles: Mapping[str, str] | None = None) -> pd.DataFrame:
     """Return what every turn of every conversation asks for, in tokens."""
-    return library.demands(case.source, case.count, roles or case.roles, case.options["framing"])
+    return Requests(
+        library=library,
+        name=case.source,
+        roles=roles or case.roles,
+        counter=case.count,
+        framing=case.options["framing"],
+    ).demands()
 
 
 def cut_tokens(case: Case, budget: Budget, library: Library) -> int:

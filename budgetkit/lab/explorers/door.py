@@ -31,7 +31,7 @@ def door(library: Library, trace: str | None, conversation: int, model: str) -> 
     model : str
         The model that the budget is made for.
     """
-    if library.undecided is not None:
+    if library.conversations.undecided is not None:
         return {**WELCOME, "columns": _columns(library)}
     if trace is None or trace in shipped_traces():
         return {**WELCOME}
@@ -71,7 +71,7 @@ def _model(named: str | None, model: str) -> Data | None:
 
 def _columns(library: Library) -> Data:
     """Ask which columns of a table say who speaks, what is said, and which conversation a row belongs to."""
-    undecided = library.undecided
+    undecided = library.conversations.undecided
     assert undecided is not None, "asked for only where there is a table to be decided on"
     choices: list[Data] = []
     taken: set[str] = set()

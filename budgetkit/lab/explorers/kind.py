@@ -19,19 +19,11 @@ class ExplorerSettings(Protocol):
         """Return what a reset goes back to: the first settings, with what is to stay."""
 
 
-class Library(Protocol):
-    """What one kind of explorer can look at."""
-
-    #: The settings that a reset goes back to.
-    start: Any
-
-
 S = TypeVar("S", bound=ExplorerSettings)
 F = TypeVar("F")
-L = TypeVar("L", bound=Library)
 
 
-class Kind(ABC, Generic[S, F, L]):
+class Kind(ABC, Generic[S, F]):
     """What follows from the settings of one kind of explorer, and how it looks; settings are any frozen value."""
 
     #: From a name to a function of settings, outcome, library and named values that returns the next settings.
@@ -76,15 +68,10 @@ class Kind(ABC, Generic[S, F, L]):
         return repr(self)
 
 
-def reset(settings: Any, results: Any, library: Library) -> Any:
-    """Go back to the first settings."""
-    return settings.as_at(library.start)
-
-
 def refused(settings: Any, results: Any, library: Any, text: str) -> Any:
     """Refuse what was typed into a box, in its words."""
     raise ValueError(text)
 
 
 #: Commands that every kind has.
-COMMANDS: dict[str, Callable[..., Any]] = {"reset": reset, "refused": refused}
+COMMANDS: dict[str, Callable[..., Any]] = {"refused": refused}

@@ -13,12 +13,13 @@ from budgetkit.counters import RULES, Counter, ExactCounter
 from budgetkit.counters.estimate.table import table_names
 from budgetkit.lab import figures
 from budgetkit.lab.accuracy import read_off
-from budgetkit.lab.explorers.accuracy.library import Texts
 from budgetkit.lab.explorers.accuracy.notices import as_percent, truth
 from budgetkit.lab.explorers.accuracy.results import AccuracyResults, selected
 from budgetkit.lab.explorers.accuracy.view_state import FIGURES
 from budgetkit.lab.explorers.drawing import chart
+from budgetkit.lab.explorers.library import Library
 from budgetkit.lab.figures.question import Question, signed
+from budgetkit.state import to_json
 
 Data = dict[str, Any]
 RATIOS = ("chars/4", "bytes/4", "words/0.75")
@@ -27,15 +28,15 @@ LANGUAGES = 36  # bars that can still be told apart
 POINTS = ("strip", "lengths", "agreement")
 
 
-def charts(results: AccuracyResults, library: Texts, opened: Collection[str]) -> dict[str, Data]:
+def charts(results: AccuracyResults, library: Library, opened: Collection[str]) -> dict[str, Data]:
     """Return what the page draws."""
     return {name: _chart(name, results, library, name in opened) for name in FIGURES}
 
 
-def _chart(name: str, results: AccuracyResults, library: Texts, opened: bool) -> Data:
+def _chart(name: str, results: AccuracyResults, library: Library, opened: bool) -> Data:
     """Draw one figure; what does not depend on what moved is not drawn again."""
     key = (results.key, name, opened, *_depends(name, results))
-    return library.remember(key, lambda: _drawn(name, results, library, opened))
+    return library.once_large(key, lambda: _drawn(name, results, library, opened))
 
 
 def _depends(name: str, results: AccuracyResults) -> tuple[Hashable, ...]:
@@ -43,17 +44,18 @@ def _depends(name: str, results: AccuracyResults) -> tuple[Hashable, ...]:
     now = results.settings
     document = results.document
     if name in ("rooms", "buffers"):
-        return (now.budget.preset, now.budget.model, now.budget.window, id(now.budget.own), now.risk, now.window_mix)
+        budgets = to_json(results.budget), to_json(results.safe)
+        return (*budgets, tuple(results.demand.items()), now.risk, now.window_mix)
     return {"speeds": (), "tax": (results.budget.window,)}.get(name, (document,))
 
 
-def _drawn(name: str, results: AccuracyResults, library: Texts, opened: bool) -> Data:
+def _drawn(name: str, results: AccuracyResults, library: Library, opened: bool) -> Data:
     question, note = QUESTIONS[name]
     table = _table(name, results, library)
     return chart(question, table, note(table, results), opened, "document" if name in POINTS else None)
 
 
-def _table(name: str, results: AccuracyResults, library: Texts) -> pd.DataFrame:
+def _table(name: str, results: AccuracyResults, library: Library) -> pd.DataFrame:
     if name == "rooms":
         return figures.rooms.table(results.budget, results.safe, results.demand, ratios(results))
     if name == "buffers":
@@ -62,9 +64,9 @@ def _table(name: str, results: AccuracyResults, library: Texts) -> pd.DataFrame:
         return speeds(results, library)
     if name == "tax":
         return tax(results)
-    texts = library.corpus(results.chosen).texts
+    texts = results.texts.corpus.texts
     key = (results.key, results.document, "points")
-    return library.remember(key, lambda: figures.document_errors.table(results.errors, texts, results.document))
+    return library.once_large(key, lambda: figures.document_errors.table(results.errors, texts, results.document))
 
 
 def ratios(results: AccuracyResults) -> dict[str, float]:
@@ -97,7 +99,7 @@ def core(results: AccuracyResults) -> list[str]:
     return [*RATIOS, *RULES]
 
 
-def speeds(results: AccuracyResults, library: Texts) -> pd.DataFrame:
+def speeds(results: AccuracyResults, library: Library) -> pd.DataFrame:
     """Return error and speed of every counter of the core, and of the chosen and the exact one."""
     chosen_rows = selected(results.every, results.settings)
     right = results.errors["exact"].to_numpy(float)
@@ -105,14 +107,14 @@ def speeds(results: AccuracyResults, library: Texts) -> pd.DataFrame:
     speed = dict[str, float]()
     kind = dict[str, str]()
     for name, count in _counters(results, library).items():
-        counts = library.counts(results.chosen, count)[chosen_rows]
+        counts = results.texts.counts(count)[chosen_rows]
         error[name] = float(np.abs(counts / right - 1).mean())
-        speed[name] = library.speed(results.chosen, count)
+        speed[name] = results.texts.speed(count)
         kind[name] = "chosen" if count is results.counter else "exact" if count is results.exact else "estimate"
     return figures.speeds.table(error, speed, kind)
 
 
-def _counters(results: AccuracyResults, library: Texts) -> dict[str, Counter]:
+def _counters(results: AccuracyResults, library: Library) -> dict[str, Counter]:
     counters = {name: library.counter(name) for name in core(results)}
     seen = {count.name for count in counters.values()}
     for count in (results.counter, results.exact):

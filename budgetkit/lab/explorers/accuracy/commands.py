@@ -9,43 +9,47 @@ from typing import Any
 from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.lab.accuracy.simulation import MIXED
-from budgetkit.lab.explorers.accuracy.library import Texts
 from budgetkit.lab.explorers.accuracy.results import AccuracyResults
 from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
 from budgetkit.lab.explorers.budget import commands as budgets
+from budgetkit.lab.explorers.library import Library
 
 WINDOW_MIXES = (MIXED, "class", "language", "source")
 
 
-def choose_counter(settings: AccuracySettings, results: AccuracyResults, library: Texts, name: str) -> AccuracySettings:
+def choose_counter(
+    settings: AccuracySettings, results: AccuracyResults, library: Library, name: str
+) -> AccuracySettings:
     """Look at another cheap counter."""
     return replace(settings, counter=name.strip())
 
 
-def choose_exact(settings: AccuracySettings, results: AccuracyResults, library: Texts, name: str) -> AccuracySettings:
+def choose_exact(settings: AccuracySettings, results: AccuracyResults, library: Library, name: str) -> AccuracySettings:
     """Take another counter as the one that is right; an empty name is the model's own."""
     return replace(settings, exact=name.strip() or None)
 
 
-def choose_corpus(settings: AccuracySettings, results: AccuracyResults, library: Texts, name: str) -> AccuracySettings:
+def choose_corpus(
+    settings: AccuracySettings, results: AccuracyResults, library: Library, name: str
+) -> AccuracySettings:
     """Look at other texts, all of them."""
     return replace(settings, corpus=name, classes=None, shortest=None, longest=None, document=None)
 
 
-def open_path(settings: AccuracySettings, results: AccuracyResults, library: Texts, path: str) -> AccuracySettings:
+def open_path(settings: AccuracySettings, results: AccuracyResults, library: Library, path: str) -> AccuracySettings:
     """Read a folder, a file or a glob and look at it."""
-    return choose_corpus(settings, results, library, library.open(path.strip()))
+    return choose_corpus(settings, results, library, library.texts.open(path.strip()))
 
 
 def take_file(
-    settings: AccuracySettings, results: AccuracyResults, library: Texts, name: str, content: bytes
+    settings: AccuracySettings, results: AccuracyResults, library: Library, name: str, content: bytes
 ) -> AccuracySettings:
     """Read a file that was sent, and look at it."""
-    return choose_corpus(settings, results, library, library.take(name, content))
+    return choose_corpus(settings, results, library, library.texts.read(name, content))
 
 
 def cut_pieces(
-    settings: AccuracySettings, results: AccuracyResults, library: Texts, characters: int | None
+    settings: AccuracySettings, results: AccuracyResults, library: Library, characters: int | None
 ) -> AccuracySettings:
     """Cut the documents to pieces of about that length; None leaves them whole."""
     length = None if characters is None else check_tokens("pieces", int(characters))
@@ -53,7 +57,7 @@ def cut_pieces(
 
 
 def choose_classes(
-    settings: AccuracySettings, results: AccuracyResults, library: Texts, names: Sequence[str]
+    settings: AccuracySettings, results: AccuracyResults, library: Library, names: Sequence[str]
 ) -> AccuracySettings:
     """Look at documents of these classes alone; all of them, or none, are every document."""
     class_names = list(dict.fromkeys(results.every["class"]))
@@ -66,7 +70,7 @@ def choose_classes(
 
 
 def choose_lengths(
-    settings: AccuracySettings, results: AccuracyResults, library: Texts, shortest: int | None, longest: int | None
+    settings: AccuracySettings, results: AccuracyResults, library: Library, shortest: int | None, longest: int | None
 ) -> AccuracySettings:
     """Look at documents of these lengths alone, in characters; limits that leave nothing out are none."""
     lengths = results.every["characters"]
@@ -76,14 +80,14 @@ def choose_lengths(
 
 
 def accept_risk(
-    settings: AccuracySettings, results: AccuracyResults, library: Texts, chance: float
+    settings: AccuracySettings, results: AccuracyResults, library: Library, chance: float
 ) -> AccuracySettings:
     """Accept another chance of an overflow."""
     return replace(settings, risk=round(float(chance), 6))
 
 
 def fill_mix(
-    settings: AccuracySettings, results: AccuracyResults, library: Texts, column: str | None
+    settings: AccuracySettings, results: AccuracyResults, library: Library, column: str | None
 ) -> AccuracySettings:
     """Say what a window is filled with; None is texts of one kind, "mixed" those of all."""
     if column is not None and column not in WINDOW_MIXES:
@@ -94,7 +98,7 @@ def fill_mix(
 
 
 def read_document(
-    settings: AccuracySettings, results: AccuracyResults, library: Texts, document: int | None
+    settings: AccuracySettings, results: AccuracyResults, library: Library, document: int | None
 ) -> AccuracySettings:
     """Read a document, by its place in the corpus; None is the one that is counted worst."""
     if document is not None and not 0 <= int(document) < len(results.every):
@@ -107,19 +111,21 @@ def of_budget(command: Callable[..., Any]) -> Callable[..., AccuracySettings]:
     """Let a command of the budget explorer change the budget that feels the error."""
 
     def changed(
-        settings: AccuracySettings, results: AccuracyResults, library: Texts, **values: Any
+        settings: AccuracySettings, results: AccuracyResults, library: Library, **values: Any
     ) -> AccuracySettings:
         return replace(settings, budget=command(settings.budget, results, library, **values))
 
     return changed
 
 
-def choose_model(settings: AccuracySettings, results: AccuracyResults, library: Texts, name: str) -> AccuracySettings:
+def choose_model(settings: AccuracySettings, results: AccuracyResults, library: Library, name: str) -> AccuracySettings:
     """Take another model, its window and its encoding."""
     return replace(of_budget(budgets.choose_model)(settings, results, library, name=name), exact=None)
 
 
-def size_window(settings: AccuracySettings, results: AccuracyResults, library: Texts, tokens: int) -> AccuracySettings:
+def size_window(
+    settings: AccuracySettings, results: AccuracyResults, library: Library, tokens: int
+) -> AccuracySettings:
     """Take another window, in tokens."""
     return replace(settings, budget=replace(settings.budget, window=check_tokens("window", int(tokens))))
 

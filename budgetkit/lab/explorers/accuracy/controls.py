@@ -12,12 +12,12 @@ from budgetkit.counters.calibrated import calibrated_models
 from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.lab.accuracy.figures.documents import signed_percent
 from budgetkit.lab.accuracy.simulation import MIXED
-from budgetkit.lab.explorers.accuracy.library import Texts
 from budgetkit.lab.explorers.accuracy.results import AccuracyResults
 from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
 from budgetkit.lab.explorers.boxes import AUTO, Do, NumberBox, group, options, row
 from budgetkit.lab.explorers.budget.results import is_own
 from budgetkit.lab.explorers.controls import ModelControls, labelled
+from budgetkit.lab.explorers.library import Library
 
 CHEAP = ("chars/4", "chars/3.5", "bytes/4", "utf16/4", "words/0.75", *RULES)
 ESTIMATES = ("estimate:o200k_base", "estimate:cl100k_base")
@@ -48,7 +48,7 @@ class Controls(ModelControls):
         Widgets; setting the value of one from code is the same as doing it by hand.
     """
 
-    def __init__(self, do: Do, library: Texts) -> None:
+    def __init__(self, do: Do, library: Library) -> None:
         super().__init__(do, "window")
         self._library = library
         self.counter = labelled(widgets.Combobox, "Cheap counter", placeholder="chars/4")
@@ -105,7 +105,7 @@ class Controls(ModelControls):
         """Show what holds."""
         self.counter.value = settings.counter
         self.exact.value = settings.exact or (results.model.encoding if is_own(results.exact, results.model) else "")
-        options(self.corpus, tuple((name, name) for name in self._library.names), settings.corpus)
+        options(self.corpus, tuple((name, name) for name in self._library.texts.names), settings.corpus)
         cut = sorted({*PIECES, settings.pieces} - {None}, key=lambda size: size or 0)
         whole = (("whole documents", WHOLE), *((f"about {n:,} characters", n) for n in cut))
         options(self.pieces, whole, settings.pieces or WHOLE)

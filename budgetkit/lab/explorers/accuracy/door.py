@@ -7,28 +7,27 @@ from pathlib import Path
 from typing import Any
 
 from budgetkit.lab.accuracy.corpora.opening import KNOWN
-from budgetkit.lab.explorers.accuracy.chosen import CorpusSelection
-from budgetkit.lab.explorers.accuracy.library import Texts
 from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
+from budgetkit.lab.explorers.library import Library
 
 Data = dict[str, Any]
 WELCOME = {"text": "Your own texts: drop a file here, paste a text, or", "short": "Drop a file, paste, or"}
 MOST_NAMED = 3  # files that are named among those left out
 
 
-def door(library: Texts, settings: AccuracySettings) -> Data:
+def door(library: Library, settings: AccuracySettings) -> Data:
     """Return what the page shows of the texts: that they are shipped ones, or what was read.
 
     Parameters
     ----------
-    library : Texts
+    library : Library
         The texts by name.
     settings : AccuracySettings
         Which of them are looked at.
     """
     if settings.corpus in KNOWN:
         return {**WELCOME}
-    corpus = library.corpus(CorpusSelection(settings.corpus, None))
+    corpus = library.texts(settings.corpus)
     classes = Counter(document.kind for document in corpus.documents)
     many = len(corpus.documents)
     by_class = ", ".join(f"{number:,} {name}" for name, number in classes.most_common())

@@ -17,7 +17,6 @@ from budgetkit.lab.explorers.accuracy.charts import charts
 from budgetkit.lab.explorers.accuracy.commands import COMMANDS
 from budgetkit.lab.explorers.accuracy.controls import Controls
 from budgetkit.lab.explorers.accuracy.door import door
-from budgetkit.lab.explorers.accuracy.library import Texts
 from budgetkit.lab.explorers.accuracy.notices import status
 from budgetkit.lab.explorers.accuracy.results import AccuracyResults, results
 from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
@@ -28,6 +27,7 @@ from budgetkit.lab.explorers.base import Explorer
 from budgetkit.lab.explorers.budget.commands import taken
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.folds import Fold
+from budgetkit.lab.explorers.library import Library
 from budgetkit.lab.explorers.truth import short_name
 from budgetkit.lab.explorers.view import view_of
 from budgetkit.state import to_dict
@@ -43,7 +43,7 @@ FOLDS = {
 AccuracyView = view_of("AccuracyView", FIGURES, OPENS)
 
 
-class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults, Texts]):
+class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
     """Explore how wrong a cheap token count is, and what buffer makes it safe.
 
     Parameters
@@ -99,15 +99,17 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults, Texts]):
         view = AccuracyView()
         plain = BudgetSettings(model=model, window=window)
         settings_given = taken(plain, budget) if isinstance(budget, Budget) else replace(plain, preset=budget)
-        library = Texts(view.report, AccuracySettings(risk=risk, budget=settings_given))
+        library = Library(view.report)
         by_name = isinstance(corpus, str | Path)
-        name = library.open(str(corpus)) if by_name else library.add(OWN_TEXTS, corpus_of(corpus))
-        counter_names = [
-            choice if choice is None or isinstance(choice, str) else library.given(choice)
-            for choice in (counter, exact)
-        ]
-        library.start = replace(library.start, corpus=name, counter=str(counter_names[0]), exact=counter_names[1])
-        super().__init__(library.start, library, view, Controls(self._do, library))
+        name = library.texts.open(str(corpus)) if by_name else library.texts.add(OWN_TEXTS, corpus_of(corpus))
+        settings = AccuracySettings(
+            counter=str(library.add_counter(counter)),
+            exact=library.add_counter(exact),
+            corpus=name,
+            risk=risk,
+            budget=settings_given,
+        )
+        super().__init__(settings, library, view, Controls(self._do, library))
 
     @property
     def errors(self) -> pd.DataFrame:
@@ -163,10 +165,10 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults, Texts]):
         return texts(results)
 
     def _reader(self, results: AccuracyResults) -> Data:
-        document = self._library.corpus(results.chosen).documents[results.document]
+        document = results.texts.corpus.documents[results.document]
         title = f"How {document.name or document.source} is cut into tokens"
-        key = (results.chosen, results.document, results.exact.name, results.counter.name, "reading")
-        return self._library.remember(key, lambda: reading(document.text, title, results.exact, results.counter))
+        key = (results.texts.selection, results.document, results.exact.name, results.counter.name, "reading")
+        return self._library.once_large(key, lambda: reading(document.text, title, results.exact, results.counter))
 
     def _heading(self) -> str:
         return f"{self._results.counter.name} against {short_name(self._results.exact)} on {self._history.now.corpus}"

@@ -8,10 +8,10 @@ from typing import Any
 from budgetkit.counters import CalibratedCounter, Counter, spread_of
 from budgetkit.lab.accuracy import Buffer
 from budgetkit.lab.accuracy.figures.documents import signed_percent
-from budgetkit.lab.explorers.accuracy.library import Texts
 from budgetkit.lab.explorers.accuracy.results import AccuracyResults
 from budgetkit.lab.explorers.budget.notices import beyond_output, beyond_window
 from budgetkit.lab.explorers.budget.results import same_count
+from budgetkit.lab.explorers.library import Library
 from budgetkit.lab.explorers.truth import basis, short_name
 
 Data = dict[str, Any]
@@ -128,9 +128,9 @@ def truth(results: AccuracyResults) -> str:
     return basis(results.exact, results.model).replace(", an estimate", "")
 
 
-def source(results: AccuracyResults, library: Texts) -> str:
+def source(results: AccuracyResults, library: Library) -> str:
     """Return what was counted, with what, and what was left out."""
-    corpus = library.corpus(results.chosen)
+    corpus = results.texts.corpus
     every = results.every
     errors = results.errors
     cut = "" if results.settings.pieces is None else f" cut to pieces of about {results.settings.pieces:,} characters"

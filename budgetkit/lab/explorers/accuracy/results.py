@@ -17,12 +17,12 @@ from budgetkit.budget import Budget
 from budgetkit.budget.amounts import Share
 from budgetkit.counters import Counter
 from budgetkit.lab.accuracy import Buffer, consequences, read_off
-from budgetkit.lab.accuracy.simulation import FilledWindows
-from budgetkit.lab.explorers.accuracy.chosen import CorpusSelection
-from budgetkit.lab.explorers.accuracy.library import Texts
+from budgetkit.lab.accuracy.simulation import FilledWindows, filled_windows
+from budgetkit.lab.explorers.accuracy.counted import CorpusSelection, CountedTexts
 from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
 from budgetkit.lab.explorers.budget.results import kept_deficit, known_model, typed_demand
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
+from budgetkit.lab.explorers.library import Library
 from budgetkit.models import Model
 
 Floats = npt.NDArray[np.float64]
@@ -36,7 +36,7 @@ class AccuracyResults:
     model: Model
     counter: Counter
     exact: Counter
-    chosen: CorpusSelection
+    texts: CountedTexts
     every: pd.DataFrame
     errors: pd.DataFrame
     filled: FilledWindows
@@ -52,39 +52,52 @@ class AccuracyResults:
     note: str = ""
 
 
-def results(settings: AccuracySettings, library: Texts) -> AccuracyResults:
+def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
     """Work out what follows from the settings."""
     model, note = known_model(settings.budget.model)
     count = library.counter(settings.counter)
     exact = reference(settings, model, library)
-    chosen = CorpusSelection(settings.corpus, settings.pieces)
-    every = library.errors(chosen, count, exact)
+    texts = CountedTexts(library, CorpusSelection(settings.corpus, settings.pieces))
+    every = texts.errors(count, exact)
     errors = every[selected(every, settings)]
     if errors.empty:
         raise ValueError(_none_left(settings, every))
     budget = settings.budget.budget(model)
-    key = (chosen, count.name, exact.name, settings.classes, settings.shortest, settings.longest)
-    filled = library.filled(key, errors, budget.window, settings.window_mix)
+    key = (texts.selection, count.name, exact.name, settings.classes, settings.shortest, settings.longest)
+    filled = library.once_large(
+        (key, budget.window, settings.window_mix, "filled"),
+        lambda: filled_windows(errors, budget.window, settings.window_mix),
+    )
     buffer = read_off(filled, errors, budget.window, settings.risk, settings.window_mix)
     safe = with_buffer(settings.budget, buffer).budget(model)
-    costs, safe_costs = (
-        costs_of(each_budget, errors, settings.window_mix, key, library) for each_budget in (budget, safe)
-    )
-    counted = chosen, every, errors, filled, buffer
-    budgets = budget, safe, kept_deficit(safe, settings.budget.base(model).deficit)
-    demand = typical(settings.budget, budget)
-    document = read(settings, errors)
     return AccuracyResults(
-        settings, model, count, exact, *counted, *budgets, demand, costs, safe_costs, document, key, note
+        settings=settings,
+        model=model,
+        counter=count,
+        exact=exact,
+        texts=texts,
+        every=every,
+        errors=errors,
+        filled=filled,
+        buffer=buffer,
+        budget=budget,
+        safe=safe,
+        result=kept_deficit(safe, settings.budget.base(model).deficit),
+        demand=typical(settings.budget, budget),
+        costs=costs_of(budget, errors, settings.window_mix, key, library),
+        safe_costs=costs_of(safe, errors, settings.window_mix, key, library),
+        document=read(settings, errors),
+        key=key,
+        note=note,
     )
 
 
 def costs_of(
-    budget: Budget, errors: pd.DataFrame, window_mix: str | None, key: Hashable, library: Texts
+    budget: Budget, errors: pd.DataFrame, window_mix: str | None, key: Hashable, library: Library
 ) -> dict[str, Any]:
     """Return what counting so does to a budget."""
     memo_key = (key, budget.usable, budget.sizes.get("safety", 0), window_mix, "costs")
-    return library.remember(memo_key, lambda: _first(consequences(budget, errors, window_mix)))
+    return library.once_large(memo_key, lambda: _first(consequences(budget, errors, window_mix)))
 
 
 def _first(rows: pd.DataFrame) -> dict[str, Any]:
@@ -97,7 +110,7 @@ def typical(settings: BudgetSettings, budget: Budget) -> dict[str, int]:
     return typed if any(typed.values()) else {section: cap or 0 for section, cap in budget.caps.items()}
 
 
-def reference(settings: AccuracySettings, model: Model, library: Texts) -> Counter:
+def reference(settings: AccuracySettings, model: Model, library: Library) -> Counter:
     """Return the counter that is right: the one that is named, or the best that is known for the model."""
     if settings.exact is not None:
         return library.counter(settings.exact)

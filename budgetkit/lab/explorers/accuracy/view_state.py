@@ -6,16 +6,16 @@ from typing import Any
 
 from budgetkit.counters import CalibratedCounter, Counter
 from budgetkit.lab.accuracy.figures.documents import signed_percent
-from budgetkit.lab.explorers.accuracy.library import Texts
 from budgetkit.lab.explorers.accuracy.notices import as_percent, called, source, sure
 from budgetkit.lab.explorers.accuracy.results import AccuracyResults
 from budgetkit.lab.explorers.drawing import Kpi
+from budgetkit.lab.explorers.library import Library
 
 Data = dict[str, Any]
 FIGURES = ("strip", "rooms", "lengths", "agreement", "buffers", "speeds", "tax")
 
 
-def scene(results: AccuracyResults, library: Texts) -> Data:
+def scene(results: AccuracyResults, library: Library) -> Data:
     """Return the state of the view."""
     kpis = [kpi.drawn for kpi in (*_errors(results), *_costs(results))]
     actions = {"reset_tip": "Back to the first settings; the texts stay"}

@@ -90,19 +90,19 @@ def choose_trace(
     settings: BudgetSettings, results: BudgetResults, library: Library, name: str | None
 ) -> BudgetSettings:
     """Show another file of conversations, from its first conversation and last turn; None for typed-in sizes."""
-    library.undecided = None
+    library.conversations.undecided = None
     return replace(settings, trace=name, path="", conversation=0, turn=None)
 
 
 def take_grown(settings: BudgetSettings, results: BudgetResults, library: Library, trace: Trace) -> BudgetSettings:
     """Show a conversation that has grown since it was shown last."""
-    return choose_trace(settings, results, library, library.follow(trace))
+    return choose_trace(settings, results, library, library.conversations.follow(trace))
 
 
 def open_path(settings: BudgetSettings, results: BudgetResults, library: Library, path: str) -> BudgetSettings:
     """Read a file by its path and show it."""
     try:
-        name = library.open(path.strip())
+        name = library.conversations.open(path.strip())
     except UnknownColumns:
         return settings  # the page asks for them
     return replace(choose_trace(settings, results, library, name), path=path.strip())
@@ -113,7 +113,7 @@ def take_file(
 ) -> BudgetSettings:
     """Read a file that was sent, and show it."""
     try:
-        own_name = library.read(name, content)
+        own_name = library.conversations.read(name, content)
     except UnknownColumns:
         return settings  # the page asks for them
     return choose_trace(settings, results, library, own_name)
@@ -128,7 +128,7 @@ def choose_columns(
     columns = {"role": role, "content": content}
     if conversation:
         columns["conversation"] = conversation
-    return choose_trace(settings, results, library, library.decide(columns))
+    return choose_trace(settings, results, library, library.conversations.decide(columns))
 
 
 def choose_conversation(
@@ -193,11 +193,11 @@ def begun(
 ) -> BudgetSettings:
     """Return the settings that an explorer begins with, from what it was called with."""
     model = None if model is None else listed_name(model)
-    name = None if trace is None else library.take(trace)
+    name = None if trace is None else library.conversations.take(trace)
     path = str(trace) if isinstance(trace, str | Path) else ""
     plain = BudgetSettings(model=model or DEFAULT_MODEL, trace=name, path=path)
     plain = plain if model else with_its_model(plain, library)
-    plain = with_counter(plain, library, library.given(counter))
+    plain = with_counter(plain, library, library.add_counter(counter))
     if isinstance(budget, str) and budget in PRESETS:
         settings = replace(plain, preset=budget)
     else:
@@ -209,7 +209,7 @@ def with_counter(settings: BudgetSettings, library: Library, name: str | None) -
     """Count with another counter; one that is not the model's own becomes the cheap one, whose error is shown."""
     cheap = settings.cheap
     model, _ = known_model(settings.model)
-    if name is not None and not same_count(library.counter(name, model), library.counter(None, model)):
+    if name is not None and not same_count(library.counter(name), library.counter(model)):
         cheap = name
     return replace(settings, counter=name, cheap=cheap)
 
@@ -218,7 +218,7 @@ def with_its_model(settings: BudgetSettings, library: Library) -> BudgetSettings
     """Take the model that a session says it was held with, where that is one that is known, and that model's window."""
     own = None
     if settings.trace is not None:
-        own = own_model(library.conversation(settings.trace, settings.conversation))
+        own = own_model(library.conversations.one(settings.trace, settings.conversation))
     if own is None or own.name == settings.model:
         return settings
     return settings.with_model(own.name, own.facts)

@@ -106,7 +106,7 @@ class Controls(ConversationControls):
         return box
 
     def _project_conversation(self, settings: BudgetSettings, results: BudgetResults) -> None:
-        names = [(TYPED_IN, None), *((name, name) for name in self._library.names)]
+        names = [(TYPED_IN, None), *((name, name) for name in self._library.conversations.names)]
         options(self.trace, tuple(names), settings.trace)
         if settings.trace is None:
             self.trace.index = 0  # ipywidgets takes the value None for nothing chosen, and shows nothing

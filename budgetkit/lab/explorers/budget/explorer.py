@@ -23,6 +23,7 @@ from budgetkit.lab.explorers.budget.why import sections_told
 from budgetkit.lab.explorers.door import door
 from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.explorers.shelves import title_of
 from budgetkit.lab.explorers.view import View, view_of
 from budgetkit.message import Message
 from budgetkit.plan import Plan
@@ -47,7 +48,7 @@ FOLDS = {
 BudgetView = view_of("BudgetView", ("waterfall", "sections", "turns", "errors", "conversations"), OPENS)
 
 
-class BudgetExplorer(Explorer[BudgetSettings, BudgetResults, Library]):
+class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
     """Explore a budget by hand.
 
     Parameters
@@ -95,8 +96,8 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults, Library]):
     ) -> None:
         view = self.view_class()
         library = Library(view.report)
-        library.start = begun(library, trace, budget, model, counter, window)
-        super().__init__(library.start, library, view, Controls(self._do, library))
+        settings = begun(library, trace, budget, model, counter, window)
+        super().__init__(settings, library, view, Controls(self._do, library))
 
     @property
     def budget(self) -> Budget:
@@ -155,7 +156,7 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults, Library]):
         now = self._history.now
         budget = self.budget
         trace = self._results.trace
-        whose = "" if now.trace is None or trace is None else f", {self.library.called(now.trace, trace)}"
+        whose = "" if now.trace is None or trace is None else f", {title_of(now.trace, trace)}"
         return f"{budget.name or 'A budget of your own'}: {budget.window:,} tokens of {now.model}{whose}"
 
     def _texts(self, results: BudgetResults) -> dict[str, str]:

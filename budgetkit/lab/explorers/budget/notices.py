@@ -11,6 +11,7 @@ from budgetkit.counters import Counter
 from budgetkit.lab.explorers.budget.results import BudgetResults, is_own
 from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_window
 from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.explorers.shelves import title_of
 from budgetkit.models import Model
 from budgetkit.plan import Plan
 from budgetkit.plan.losses import overcommitted, unused_answers
@@ -159,7 +160,7 @@ def source(settings: BudgetSettings, results: BudgetResults, library: Library) -
 def called(settings: BudgetSettings, trace: Trace, many: int) -> str:
     """Return what a conversation is called, and which of a file's it is where that has many."""
     if many == 1:
-        return Library.called(str(settings.trace), trace)
+        return title_of(str(settings.trace), trace)
     return f"{settings.trace}, conversation {settings.conversation + 1:,} of {many:,} ({trace.title})"
 
 

@@ -5,13 +5,12 @@ They are counted once; planning them with another budget counts nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 import pandas as pd
 
-from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Allocation
 from budgetkit.counters import Counter
 from budgetkit.counters.memory import Memo
@@ -32,13 +31,13 @@ _MOST_CUTS = 20_000
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Requests:
-    """The requests of a file under one counter."""
+    """The requests of a file under one counter, put into sections by a table of roles."""
 
     library: Library
     name: str
-    budget: Budget
+    roles: Mapping[str, str]
     counter: Counter
     framing: Framing
 
@@ -48,11 +47,20 @@ class Requests:
 
     def items(self, which: int, turn: int) -> Items:
         """Return what stands to be kept or cut at one turn."""
-        return self.library.items(self.name, which, turn, self.counter, self.budget.roles, self.framing)
+        trace = self.library.conversations(self.name)[which]
+        return self._once(("items", which, turn), lambda: self._items(trace, turn))
 
     def every(self) -> RequestBatch:
         """Return the turns of all conversations."""
         return self._once(("every",), self._of_all)
+
+    def demand(self, which: int) -> pd.DataFrame:
+        """Return what each turn of one conversation asks of each section, in tokens."""
+        return self._once(("demand", which), lambda: self._count(which))
+
+    def demands(self) -> pd.DataFrame:
+        """Return what each turn of each conversation asks of each section, in tokens."""
+        return self._once(("demands",), self._count_all)
 
     @property
     def cut(self) -> Cut:
@@ -61,12 +69,11 @@ class Requests:
 
     def _of(self, which: int) -> RequestBatch:
         trace = self.library.conversations(self.name)[which]
-        demand = self.library.demand(self.name, which, self.counter, self.budget.roles, self.framing)
-        return self._batch(demand, [trace], lambda row: (trace, row + 1))
+        return self._batch(self.demand(which), [trace], lambda row: (trace, row + 1))
 
     def _of_all(self) -> RequestBatch:
         traces = self.library.conversations(self.name)
-        demand = self.library.demands(self.name, self.counter, self.budget.roles, self.framing)
+        demand = self.demands()
         return self._batch(demand, traces, lambda row: (traces[demand.index[row][0]], demand.index[row][1]))
 
     def _batch(
@@ -77,12 +84,29 @@ class Requests:
 
         def items(row: int) -> Items:  # the batch keeps them: in the library they would drive out what stands there
             trace, turn = at(row)
-            return Items(trace.items(turn, self.counter, self.budget.roles or None, self.framing))
+            return self._items(trace, turn)
 
         return RequestBatch(demand, items, self.cut)
 
+    def _items(self, trace: Trace, turn: int) -> Items:
+        return Items(trace.items(turn, self.counter, self.roles or None, self.framing))
+
+    def _count(self, which: int) -> pd.DataFrame:
+        traces = self.library.conversations(self.name)
+        if len(traces) == 1:  # of several it is said how many are counted
+            self.library.announce(traces[which], self.counter)
+        return traces[which].demand(self.counter, self.roles or None, self.framing)
+
+    def _count_all(self) -> pd.DataFrame:
+        many = len(self.library.conversations(self.name))
+        frames = {}
+        for which in range(many):
+            self.library.report(f"Counting {self.name}: conversation {which + 1:,} of {many:,}", which / many)
+            frames[which] = self.demand(which)
+        return pd.concat(frames, names=["conversation"]).fillna(0).astype("int64")
+
     def _once(self, what: tuple[Hashable, ...], make: Callable[[], T]) -> T:
-        key = (self.name, self.counter.name, tuple(self.budget.roles.items()), self.framing, "requests", *what)
+        key = (self.name, self.counter.name, tuple(self.roles.items()), self.framing, "requests", *what)
         return self.library.once(key, make)
 
 

@@ -55,7 +55,7 @@ class BudgetResults:
 def results(settings: BudgetSettings, library: Library) -> BudgetResults:
     """Work out what follows from the settings."""
     model, note = known_model(settings.model)
-    counter = library.counter(settings.counter, model)
+    counter = library.counter(settings.counter or model)
 
     # The plan is made with a signed deficit, so that what is too much can be shown.
     signed = settings.budget(model)
@@ -82,8 +82,14 @@ def _with_trace(settings: BudgetSettings, library: Library, bare: BudgetResults)
     name = str(settings.trace)
     which = settings.conversation
     budget = bare.plan.budget
-    trace = library.conversation(name, which)
-    requests = Requests(library, name, budget, bare.counter, framing_for(bare.model))
+    trace = library.conversations.one(name, which)
+    requests = Requests(
+        library=library,
+        name=name,
+        roles=budget.roles,
+        counter=bare.counter,
+        framing=framing_for(bare.model),
+    )
     turns = requests.turns(which)
     turn = min(settings.turn or len(turns.demand), len(turns.demand))
     planned = replace(
@@ -107,7 +113,7 @@ def _with_trace(settings: BudgetSettings, library: Library, bare: BudgetResults)
     # A pinned budget with roles of its own puts the messages into its own sections.
     pinned = shown(settings.pinned, budget)
     if pinned.roles:
-        requests = replace(requests, budget=pinned)
+        requests = replace(requests, roles=pinned.roles)
     return replace(
         planned,
         pinned=fit(pinned, requests.items(which, turn), requests.cut),
@@ -118,8 +124,8 @@ def _with_trace(settings: BudgetSettings, library: Library, bare: BudgetResults)
 def _compared(requests: Requests, which: int, model: Model, cheap: str) -> tuple[RequestBatch, RequestBatch, str, str]:
     """Return a conversation by the best count of the model and by a cheap one, and what the counters are called."""
     library = requests.library
-    best = library.counter(None, model)
-    rough = library.counter(cheap, model)
+    best = library.counter(model)
+    rough = library.counter(cheap)
     best_turns, rough_turns = (replace(requests, counter=counter).turns(which) for counter in (best, rough))
     return best_turns, rough_turns, best.name, rough.name
 

@@ -108,7 +108,13 @@ def planned(settings: BudgetSettings, results: BudgetResults, library: Library) 
     if not signed_budget.roles:
         signed_budget = replace(signed_budget, undeclared="pool")
     name = str(settings.trace)
-    requests = Requests(library, name, signed_budget, results.counter, framing_for(model))
+    requests = Requests(
+        library=library,
+        name=name,
+        roles=signed_budget.roles,
+        counter=results.counter,
+        framing=framing_for(model),
+    )
     return fit(signed_budget, requests.items(settings.conversation, results.turn), requests.cut)
 
 

@@ -15,10 +15,10 @@ from typing import Any
 from budgetkit.budget.quoting import brief
 from budgetkit.lab.explorers.budget import commands as budgets
 from budgetkit.lab.explorers.conversation.choices import number_of
-from budgetkit.lab.explorers.conversation.library import Replays
 from budgetkit.lab.explorers.conversation.results import ConversationResults
 from budgetkit.lab.explorers.conversation.rules import OWN
 from budgetkit.lab.explorers.conversation.settings import ConversationSettings
+from budgetkit.lab.explorers.library import Library
 from budgetkit.lab.replay.cost import PRICED
 from budgetkit.lab.replay.requests import requests_of
 from budgetkit.pruning.policies import Floor
@@ -30,10 +30,10 @@ def _of_budget(command: Callable[..., Any], moves: bool = False) -> Command:
     """Use a command of the budget explorer on the budget's half of the settings; `moves` means another conversation."""
 
     def changed(
-        settings: ConversationSettings, results: ConversationResults, library: Replays, **values: Any
+        settings: ConversationSettings, results: ConversationResults, library: Library, **values: Any
     ) -> ConversationSettings:
         base = settings.base
-        if moves and base.window == library.telling:
+        if moves and base.window == settings.chosen_window:
             base = replace(base, window=None)  # it was chosen for the conversation before
         base = command(base, results.bare, library, **values)
         changed = settings if base.model == settings.base.model else replace(settings, given_prices=None, prices={})
@@ -43,21 +43,21 @@ def _of_budget(command: Callable[..., Any], moves: bool = False) -> Command:
 
 
 def choose_model(
-    settings: ConversationSettings, results: ConversationResults, library: Replays, name: str
+    settings: ConversationSettings, results: ConversationResults, library: Library, name: str
 ) -> ConversationSettings:
     """Take another model with its window and prices; prices that were typed in for the last model go."""
     return _of_budget(budgets.COMMANDS["model"])(settings, results, library, name=name)
 
 
 def choose_policy(
-    settings: ConversationSettings, results: ConversationResults, library: Replays, policy: str, on: bool
+    settings: ConversationSettings, results: ConversationResults, library: Library, policy: str, on: bool
 ) -> ConversationSettings:
     """Put a policy side by side with the others, or take it away."""
     return settings.choose(policy, bool(on))
 
 
 def choose_main(
-    settings: ConversationSettings, results: ConversationResults, library: Replays, name: str
+    settings: ConversationSettings, results: ConversationResults, library: Library, name: str
 ) -> ConversationSettings:
     """Show a policy in detail; it is chosen with it."""
     chosen = settings.chosen if name in settings.chosen else (*settings.chosen, name)
@@ -65,14 +65,14 @@ def choose_main(
 
 
 def set_number(
-    settings: ConversationSettings, results: ConversationResults, library: Replays, policy: str, number: str, value: int
+    settings: ConversationSettings, results: ConversationResults, library: Library, policy: str, number: str, value: int
 ) -> ConversationSettings:
     """Give a policy another number."""
     return settings.with_number(policy, number, number_of(policy, number, value))
 
 
 def set_floor(
-    settings: ConversationSettings, results: ConversationResults, library: Replays, **fields: Any
+    settings: ConversationSettings, results: ConversationResults, library: Library, **fields: Any
 ) -> ConversationSettings:
     """Say what stays of the history, in which unit, and what happens where it does not fit."""
     floor_fields = {name: getattr(settings.floor, name) for name in ("least", "unit", "conflict")}
@@ -80,7 +80,7 @@ def set_floor(
 
 
 def choose_by(
-    settings: ConversationSettings, results: ConversationResults, library: Replays, by: Any
+    settings: ConversationSettings, results: ConversationResults, library: Library, by: Any
 ) -> ConversationSettings:
     """Make one request a turn, or one an answer; the request on show stays in its turn."""
     request = settings.request
@@ -91,28 +91,30 @@ def choose_by(
 
 
 def prune_within(
-    settings: ConversationSettings, results: ConversationResults, library: Replays, on: bool
+    settings: ConversationSettings, results: ConversationResults, library: Library, on: bool
 ) -> ConversationSettings:
     """Let the running turn's own calls and results be pruned, or not before the turn has passed."""
     return replace(settings, within=bool(on))
 
 
 def choose_rules(
-    settings: ConversationSettings, results: ConversationResults, library: Replays, name: str
+    settings: ConversationSettings, results: ConversationResults, library: Library, name: str
 ) -> ConversationSettings:
     """Take the prompt cache of another name; an empty one for that of the model's provider."""
-    return replace(settings, rules=library.start.rules if name == OWN else name or None)
+    if name == OWN:
+        return replace(settings, rules=settings.own_cache)
+    return replace(settings, rules=name or None)
 
 
 def choose_lifetime(
-    settings: ConversationSettings, results: ConversationResults, library: Replays, name: str
+    settings: ConversationSettings, results: ConversationResults, library: Library, name: str
 ) -> ConversationSettings:
     """Keep the prompt cache for another time; an empty one for what its rules say."""
     return replace(settings, lifetime=name or None)
 
 
 def set_day(
-    settings: ConversationSettings, results: ConversationResults, library: Replays, text: str
+    settings: ConversationSettings, results: ConversationResults, library: Library, text: str
 ) -> ConversationSettings:
     """Take the listed prices of another day; an empty text is today."""
     try:
@@ -123,7 +125,7 @@ def set_day(
 
 
 def type_price(
-    settings: ConversationSettings, results: ConversationResults, library: Replays, of: str, price: float | None
+    settings: ConversationSettings, results: ConversationResults, library: Library, of: str, price: float | None
 ) -> ConversationSettings:
     """Type in a price in dollars for a million tokens; None is the listed one."""
     if of not in PRICED:
@@ -140,7 +142,7 @@ def type_price(
 
 
 def choose_request(
-    settings: ConversationSettings, results: ConversationResults, library: Replays, request: int
+    settings: ConversationSettings, results: ConversationResults, library: Library, request: int
 ) -> ConversationSettings:
     """Read another request, from 1."""
     number = int(request)
@@ -153,14 +155,14 @@ def choose_request(
 
 
 def set_horizon(
-    settings: ConversationSettings, results: ConversationResults, library: Replays, turns: int
+    settings: ConversationSettings, results: ConversationResults, library: Library, turns: int
 ) -> ConversationSettings:
     """Look another number of turns ahead."""
     return replace(settings, horizon=max(1, int(turns)))
 
 
 def set_money(
-    settings: ConversationSettings, results: ConversationResults, library: Replays, money: float
+    settings: ConversationSettings, results: ConversationResults, library: Library, money: float
 ) -> ConversationSettings:
     """Say what may be spent, in US dollars; 0 for no limit."""
     if not (isinstance(money, int | float) and 0 <= money <= sys.float_info.max):

@@ -9,11 +9,11 @@ from budgetkit.lab.explorers.budget.rows import Row
 from budgetkit.lab.explorers.budget.view_state import lines_of
 from budgetkit.lab.explorers.controls import RATIOS, ConversationControls, labelled
 from budgetkit.lab.explorers.conversation.choices import CHOICES, SAYS
-from budgetkit.lab.explorers.conversation.library import Replays
 from budgetkit.lab.explorers.conversation.numbers import Numbers
 from budgetkit.lab.explorers.conversation.results import ConversationResults
 from budgetkit.lab.explorers.conversation.rules import OWN as GIVEN
 from budgetkit.lab.explorers.conversation.settings import LIFETIMES, LONGEST, ConversationSettings
+from budgetkit.lab.explorers.library import Library
 from budgetkit.lab.replay.cost import PRICED
 from budgetkit.lab.replay.prompt_cache import CACHES, PromptCache
 
@@ -42,7 +42,7 @@ class Controls(ConversationControls):
         The output reserve, and the section that is pruned.
     """
 
-    def __init__(self, do: Do, library: Replays, start: ConversationSettings) -> None:
+    def __init__(self, do: Do, library: Library, start: ConversationSettings) -> None:
         super().__init__(do, "request")
         self._library = library
         self.lines: dict[str, Row] = {}
@@ -137,7 +137,7 @@ class Controls(ConversationControls):
         self._project_cache(settings, results)
 
     def _project_conversation(self, settings: ConversationSettings, results: ConversationResults) -> None:
-        options(self.trace, tuple((name, name) for name in self._library.names), settings.base.trace)
+        options(self.trace, tuple((name, name) for name in self._library.conversations.names), settings.base.trace)
         traces = self._library.conversations(str(settings.base.trace))
         self._project_place(traces, settings.base.conversation, results.requests, results.request)
         self.by.value = results.run.by

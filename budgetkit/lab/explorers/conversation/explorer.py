@@ -18,7 +18,6 @@ from budgetkit.lab.explorers.budget.commands import begun
 from budgetkit.lab.explorers.conversation.charts import charts
 from budgetkit.lab.explorers.conversation.commands import COMMANDS
 from budgetkit.lab.explorers.conversation.controls import Controls
-from budgetkit.lab.explorers.conversation.library import Replays
 from budgetkit.lab.explorers.conversation.notices import source, status
 from budgetkit.lab.explorers.conversation.reader import reading
 from budgetkit.lab.explorers.conversation.results import ConversationResults, results, telling_window
@@ -27,6 +26,8 @@ from budgetkit.lab.explorers.conversation.texts import texts
 from budgetkit.lab.explorers.conversation.view_state import FIGURES, scene
 from budgetkit.lab.explorers.door import door
 from budgetkit.lab.explorers.folds import Fold
+from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.explorers.shelves import title_of
 from budgetkit.lab.explorers.view import view_of
 from budgetkit.lab.replay import Replay
 from budgetkit.lab.replay.cost import Prices
@@ -57,7 +58,7 @@ OPENS: list[Data] = [
 ConversationView = view_of("ConversationView", FIGURES, OPENS)
 
 
-class ConversationExplorer(Explorer[ConversationSettings, ConversationResults, Replays]):
+class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
     """Explore by hand what a conversation keeps, what is read again from the prompt cache, and what it costs.
 
     Parameters
@@ -116,11 +117,12 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults, R
         prices: Prices | None = None,
     ) -> None:
         view = ConversationView()
-        library = Replays(view.report)
+        library = Library(view.report)
         base = begun(library, trace, budget, model, counter, window)
+        chosen_window = None
         if model is None and window is None and isinstance(budget, str) and base.model == DEFAULT_MODEL:
-            library.telling = telling_window(base, library)
-            base = replace(base, window=library.telling)
+            chosen_window = telling_window(base, library)
+            base = replace(base, window=chosen_window)
         if isinstance(policies, str | Policy):
             policies = policies_of(policies)
         chosen = AT_FIRST if policies is None else tuple(policies)
@@ -130,9 +132,16 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults, R
             {name: policy_of(policy) for name, policy in policies.items()} if isinstance(policies, Mapping) else {}
         )
         settings = ConversationSettings(
-            base, chosen, chosen[0], given=own_policies, by=by, rules=cache, given_prices=prices
+            base=base,
+            chosen_window=chosen_window,
+            chosen=chosen,
+            main=chosen[0],
+            given=own_policies,
+            by=by,
+            rules=cache,
+            own_cache=cache if isinstance(cache, PromptCache) else None,
+            given_prices=prices,
         )
-        library.start = settings
         super().__init__(settings, library, view, Controls(self._do, library, settings))
 
     @property
@@ -170,7 +179,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults, R
             "conversation": now.base.conversation,
             "model": now.base.model,
             "preset": now.base.preset,
-            "counter": results.run.count.name,
+            "counter": results.run.counter.name,
             "policies": {name: repr(policy) for name, policy in results.policies.items()},
             "main": results.main,
             "by": results.run.by,
@@ -206,7 +215,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults, R
 
     def _heading(self) -> str:
         now = self._history.now
-        whose = self.library.called(str(now.base.trace), self._results.trace)
+        whose = title_of(str(now.base.trace), self._results.trace)
         return f"{whose} in {self.budget.window:,} tokens of {now.base.model}: {', '.join(now.chosen)}"
 
     def _texts(self, results: ConversationResults) -> dict[str, str]:

@@ -38,7 +38,7 @@ class CheckFold(checked.CheckFold):
         return {
             "model": results.bare.model,
             "policy": results.policies[results.main],
-            "demand": run.trace.demand(run.count, run.roles, run.framing),
+            "demand": run.trace.demand(run.counter, run.roles, run.framing),
             "lost": results.shown.outcome.kept.dropped_messages,
-            "tools": checked.schemas(run.trace, run.count, results.bare.model),
+            "tools": checked.schemas(run.trace, run.counter, results.bare.model),
         }

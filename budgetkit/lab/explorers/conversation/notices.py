@@ -102,7 +102,7 @@ def source(base: BudgetSettings, results: ConversationResults) -> str:
     which = called(base, results.trace, len(results.conversations))
     sizes = {"message": len(results.trace.messages), "turn": len(results.trace.turns), "request": results.requests}
     size = ", ".join(many(number, what) for what, number in sizes.items())
-    counted = counted_with(results.run.count, results.bare.model, results.trace)
+    counted = counted_with(results.run.counter, results.bare.model, results.trace)
     day = f" of {results.run.prices.date}" if results.run.prices.date else ""
     money = f"Prices{day}: {results.run.prices.source}." if results.run.prices.source else ""
     room = results.budget.window

@@ -17,10 +17,11 @@ from budgetkit.lab.explorers.budget.results import BudgetResults, known_model
 from budgetkit.lab.explorers.budget.results import results as budget_results
 from budgetkit.lab.explorers.budget.settings import WINDOWS, BudgetSettings
 from budgetkit.lab.explorers.conversation.choices import chosen_policy
-from budgetkit.lab.explorers.conversation.library import Replays, Run
+from budgetkit.lab.explorers.conversation.replay_run import ReplayRun, listed_prices
 from budgetkit.lab.explorers.conversation.replayed import Compared, Replayed
 from budgetkit.lab.explorers.conversation.rules import prompt_cache
 from budgetkit.lab.explorers.conversation.settings import LONGEST, ConversationSettings
+from budgetkit.lab.explorers.library import Library
 from budgetkit.lab.replay import turn_sizes
 from budgetkit.lab.replay.cost import Price, Prices
 from budgetkit.lab.replay.forecast import Pace
@@ -39,7 +40,7 @@ class ConversationResults:
     """What follows from the settings."""
 
     bare: BudgetResults
-    run: Run
+    run: ReplayRun
     rules: str
     policies: Mapping[str, Policy]
     replays: Mapping[str, Replayed]
@@ -49,7 +50,6 @@ class ConversationResults:
     horizon: int
     money: float
     conversations: Sequence[Trace]
-    library: Replays
     notes: tuple[str, ...]
 
     @property
@@ -100,17 +100,17 @@ class ConversationResults:
     @cached_property
     def pace(self) -> Pace | None:
         """How others of its file went on; they are counted only when the forecast is asked for."""
-        return self.library.pace(self.run, [other for other in self.conversations if other is not self.trace])
+        return self.run.pace([other for other in self.conversations if other is not self.trace])
 
     @cached_property
     def drawn(self) -> tuple[Ints, pd.DataFrame]:
         """The conversation with what is drawn to follow it, and how that spreads."""
-        return self.library.drawn(self.run, self.horizon, self.pace)
+        return self.run.drawn(self.horizon, self.pace)
 
     @cached_property
     def ahead(self) -> pd.DataFrame:
         """At which turn drawn conversations pass each limit."""
-        return self.library.ahead(self.run, self.drawn[0], self.money, self.pace)
+        return self.run.ahead(self.drawn[0], self.money, self.pace)
 
     @property
     def timed(self) -> bool:
@@ -118,40 +118,57 @@ class ConversationResults:
         return self.run.cache.lifetime is None or bool((self.pauses == self.pauses).any())
 
 
-def results(settings: ConversationSettings, library: Replays) -> ConversationResults:
+def results(settings: ConversationSettings, library: Library) -> ConversationResults:
     """Work out what follows from the settings."""
     bare = budget_results(replace(settings.base, trace=None), library)
     name = str(settings.base.trace)
-    trace = library.conversation(name, settings.base.conversation)
+    trace = library.conversations.one(name, settings.base.conversation)
     rules, cache, note = prompt_cache(settings, bare.model)
     budget = bare.plan.budget if bare.plan.budget.roles else replace(bare.plan.budget, undeclared="pool")
-    by = settings.by or _by(trace)
-    prices = _prices(settings, bare.model.name, rules, library)
-    counted = trace, bare.counter, framing_for(bare.model)
-    run = Run(*counted, budget, _roles(settings, budget), by, cache, prices)
+    prices = _prices(settings, bare.model.name, rules)
+    run = ReplayRun(
+        library=library,
+        trace=trace,
+        counter=bare.counter,
+        framing=framing_for(bare.model),
+        budget=budget,
+        roles=_roles(settings, budget),
+        by=settings.by or _by(trace),
+        cache=cache,
+        prices=prices,
+    )
     policies = {
         name: chosen_policy(name, settings.given, settings.parameters, settings.floor) for name in settings.chosen
     }
-    replays = library.replayed(run, policies)
+    replays = run.replayed(policies)
     requests = len(replays[settings.main].outcome.over)
-    replayed = policies, replays, library.compared(run, policies, replays)
-    place = settings.main, min(settings.request or requests, requests)
-    ahead = settings.horizon or _horizon(run), settings.money
-    notes = tuple(filter(None, (bare.note, note)))
-    return ConversationResults(bare, run, rules, *replayed, *place, *ahead, library.conversations(name), library, notes)
+    return ConversationResults(
+        bare=bare,
+        run=run,
+        rules=rules,
+        policies=policies,
+        replays=replays,
+        compared=run.compared(policies, replays),
+        main=settings.main,
+        request=min(settings.request or requests, requests),
+        horizon=settings.horizon or _horizon(run),
+        money=settings.money,
+        conversations=library.conversations(name),
+        notes=tuple(filter(None, (bare.note, note))),
+    )
 
 
 def _by(trace: Trace) -> By:
     return "request" if any(message.tool_calls for message in trace.messages) else "turn"
 
 
-def telling_window(base: BudgetSettings, library: Replays) -> int | None:
+def telling_window(base: BudgetSettings, library: Library) -> int | None:
     """Return the largest usual window in which a conversation must lose something; None where the model's own does."""
     trace = library.conversations(str(base.trace))[0]
     model = known_model(base.model)[0]
     if trace.is_silent or sum(len(message.text) for message in trace.messages) > _MOST_CHARACTERS * model.window:
         return None  # the window is full anyway
-    count = library.counter(base.counter, model)
+    count = library.counter(base.counter or model)
     whole = int(turn_sizes(trace, count, framing_for(model)).sum())
     return max((size for size in WINDOWS if size <= _TELLING * whole < _TELLING * model.window), default=None)
 
@@ -164,16 +181,16 @@ def _roles(settings: ConversationSettings, budget: Budget) -> dict[str, str]:
     return roles
 
 
-def _horizon(run: Run) -> int:
+def _horizon(run: ReplayRun) -> int:
     """Look so far ahead that the window is full in the middle of what is seen."""
-    sizes = turn_sizes(run.trace, run.count, run.framing)
+    sizes = turn_sizes(run.trace, run.counter, run.framing)
     turns = 2 * run.budget.window / max(1.0, float(sizes.mean()))
     return int(min(LONGEST, max(20, -(-turns // 10) * 10)))
 
 
-def _prices(settings: ConversationSettings, model: str, rules: str, library: Replays) -> Prices:
-    results = settings.given_prices or library.prices(model, settings.on, rules == "anthropic-1h")
+def _prices(settings: ConversationSettings, model: str, rules: str) -> Prices:
+    prices = settings.given_prices or listed_prices(model, settings.on, rules == "anthropic-1h")
     if not settings.prices:
-        return results
+        return prices
     typed: dict[str, Any] = {name: Price(price) for name, price in settings.prices.items()}
-    return replace(results, source=f"{results.source}; {', '.join(sorted(typed))} typed in", **typed)
+    return replace(prices, source=f"{prices.source}; {', '.join(sorted(typed))} typed in", **typed)

@@ -28,6 +28,8 @@ class ConversationSettings:
     """What is set in the explorer."""
 
     base: BudgetSettings
+    #: The window that the explorer chose for the conversation, so that its policies differ.
+    chosen_window: int | None = None
     chosen: tuple[str, ...] = AT_FIRST
     main: str = AT_FIRST[0]
     parameters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
@@ -36,6 +38,8 @@ class ConversationSettings:
     by: By | None = None
     within: bool = True
     rules: str | PromptCache | None = None
+    #: The prompt cache that was given in code, which can be chosen again.
+    own_cache: PromptCache | None = None
     lifetime: str | None = None
     on: date | None = None
     given_prices: Prices | None = None

@@ -10,11 +10,11 @@ import numpy as np
 
 from budgetkit.budget.quoting import brief
 from budgetkit.lab import figures
-from budgetkit.lab.explorers.conversation.library import Replays
 from budgetkit.lab.explorers.conversation.results import ConversationResults
 from budgetkit.lab.explorers.conversation.settings import ConversationSettings
 from budgetkit.lab.explorers.drawing import listed
 from budgetkit.lab.explorers.folds import choice, text
+from budgetkit.lab.explorers.library import Library
 from budgetkit.lab.figures.question import dollars, rows
 from budgetkit.lab.replay.losses import needed_there
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, Comparison, RuleOutcome
@@ -29,18 +29,17 @@ _MOST_ROWS: Final = 200  # of a table in a fold
 class SystemsFold:
     """Rules of real systems on the messages that are shown: costs, compactions, and one message through all of them."""
 
-    def __init__(self, library: Replays, again: Callable[[], None]) -> None:
+    def __init__(self, library: Library, again: Callable[[], None]) -> None:
         self._library = library
         self._followed: int | None = None
 
     def parts(self, settings: ConversationSettings, results: ConversationResults) -> list[Data]:
         """Put the systems side by side, and follow a message through them."""
-        session = self._library.session(results.run)
+        session = results.run.session
         # A window that the explorer chose so that policies differ is no window of a system's.
-        is_chosen = settings.base.window is not None and settings.base.window != self._library.telling
-        compared = self._library.systems(
-            results.run, settings.base.window if is_chosen else None if session else results.budget.window
-        )
+        is_chosen = settings.base.window is not None and settings.base.window != settings.chosen_window
+        window = settings.base.window if is_chosen else None if session else results.budget.window
+        compared = results.run.systems(window)
         recorded = compared.table.loc[compared.table["system"] == RECORDED, "least"]
         baseline = compared.table.loc[compared.table["system"] == AS_IT_WAS, "least"]
         cost = float((recorded if len(recorded) else baseline).iloc[0])
@@ -85,12 +84,12 @@ class SystemsFold:
 class ReadsFold:
     """What each request read from the cache beside what was foretold, and what each miss cost."""
 
-    def __init__(self, library: Replays, again: Callable[[], None]) -> None:
+    def __init__(self, library: Library, again: Callable[[], None]) -> None:
         self._library = library
 
     def parts(self, settings: ConversationSettings, results: ConversationResults) -> list[Data]:
         """Say why requests missed, and what that cost."""
-        session = self._library.session(results.run)
+        session = results.run.session
         if session is None:
             return [text("This conversation tells no usage; open a recorded session, such as made-up-session.")]
         drawn = {

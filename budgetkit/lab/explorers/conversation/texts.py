@@ -21,7 +21,7 @@ def texts(settings: ConversationSettings, results: ConversationResults) -> dict[
     """Return the set-up in every format."""
     parts = settings.base, results.bare.model, results.budget
     program = python(settings, results, budget_texts(*parts)["python"])
-    return {**budget_texts(*parts, results.run.count.name), "python": program}
+    return {**budget_texts(*parts, results.run.counter.name), "python": program}
 
 
 def python(settings: ConversationSettings, results: ConversationResults, budget: str) -> str:

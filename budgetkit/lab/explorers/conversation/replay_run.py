@@ -1,0 +1,157 @@
+"""ReplayRun: how one conversation is replayed, and every replay and forecast that was made of it, each once.
+
+run = ReplayRun(library=library, trace=trace, counter=counter, ..., cache=cache, prices=prices)
+run.replayed({"oldest first": OldestFirst()})    replays the conversation
+run.replayed({"oldest first": OldestFirst()})    looks that replay up; so does a run with the same `key`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from functools import lru_cache
+from typing import Any
+
+import pandas as pd
+
+from budgetkit.budget import Budget
+from budgetkit.counters import Counter
+from budgetkit.lab import figures
+from budgetkit.lab.explorers.conversation.replayed import Compared, Replayed
+from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.replay import cost, replay, spent
+from budgetkit.lab.replay.cost import Prices
+from budgetkit.lab.replay.evidence import evidence
+from budgetkit.lab.replay.forecast import Pace, first_over
+from budgetkit.lab.replay.outlook import contexts, first_cut, pace_of
+from budgetkit.lab.replay.prompt_cache import PromptCache
+from budgetkit.lab.replay.requests import By
+from budgetkit.lab.sessions import Session
+from budgetkit.lab.sessions.comparing import Comparison, comparison
+from budgetkit.plan.items import Ints
+from budgetkit.pruning.policies import Policy
+from budgetkit.requests import Framing
+from budgetkit.state import to_json
+from budgetkit.trace import Trace, usage_frame
+
+SAMPLES = 500  # as many as `outlook` draws
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayRun:
+    """Say how a conversation is replayed, whatever the policy; what comes of it stays in the library."""
+
+    library: Library
+    trace: Trace
+    counter: Counter
+    framing: Framing
+    budget: Budget
+    roles: Mapping[str, str]
+    by: By
+    cache: PromptCache
+    prices: Prices
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of :func:`budgetkit.replay`."""
+        names = ("counter", "framing", "roles", "by", "cache", "prices")
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def key(self) -> Hashable:
+        """All that the outcome depends on; two runs with the same key have the same outcome."""
+        return (*self._counted, tuple(self.roles.items()), to_json(self.budget), self.by, self.cache, self.prices)
+
+    @property
+    def _counted(self) -> tuple[Hashable, ...]:
+        """All that the counts depend on; what is kept under it holds the trace, whose id stays its own."""
+        return id(self.trace), self.counter.name, self.framing
+
+    def replayed(self, policies: Mapping[str, Policy]) -> dict[str, Replayed]:
+        """Return one replay a policy; only those are made that were not made before."""
+        self.library.once(("announced", *self._counted), self._announce)
+        key = self.key
+        return {name: self._replay(key, policy) for name, policy in policies.items()}
+
+    def compared(self, policies: Mapping[str, Policy], replays: Mapping[str, Replayed]) -> Compared:
+        """Return the replays side by side."""
+        return self.library.once_large((self.key, tuple(policies.items())), lambda: Compared(replays))
+
+    def pace(self, others: Sequence[Trace]) -> Pace | None:
+        """Return the pace of this conversation beside others of its file; None where these are few."""
+
+        def measure() -> tuple[Trace, Sequence[Trace], Pace | None]:
+            return self.trace, others, pace_of(self.trace, self.counter, others, self.framing)
+
+        return self.library.once_large(("pace", *self._counted, tuple(map(id, others))), measure)[2]
+
+    def drawn(self, turns: int, pace: Pace | None) -> tuple[Ints, pd.DataFrame]:
+        """Return this conversation and what is drawn to follow it, and how that spreads."""
+
+        def draw() -> tuple[Trace, Ints, pd.DataFrame]:
+            sizes = contexts(self.trace, self.counter, turns, SAMPLES, framing=self.framing, pace=pace)
+            return self.trace, sizes, figures.fan.table(sizes, known=len(self.trace.turns))
+
+        return self.library.once_large(("drawn", *self._counted, turns, pace), draw)[1:]
+
+    def ahead(self, drawn: Ints, money: float, pace: Pace | None) -> pd.DataFrame:
+        """Return at which turn drawn conversations pass each limit."""
+
+        def pass_them() -> tuple[Ints, pd.DataFrame]:
+            turns = drawn.shape[1] - len(self.trace.turns)
+            limits = [
+                first_cut(self.trace, self.budget, self.counter, turns, SAMPLES, 0, self.roles, self.framing, pace),
+                first_over(drawn, {"window full": self.budget.window}),
+            ]
+            dollars = spent(drawn, self.prices) if money else None
+            if dollars is not None:
+                limits.append(first_over(dollars, {"money spent": money}))
+            return drawn, pd.concat(limits, ignore_index=True)
+
+        return self.library.once_large((id(drawn), to_json(self.budget), self.prices, money), pass_them)[1]
+
+    @property
+    def session(self) -> Session | None:
+        """The conversation with what its provider billed; None where it tells no usage."""
+
+        def read() -> tuple[Trace, Session | None]:
+            return self.trace, None if usage_frame(self.trace).empty else Session(self.trace)
+
+        return self.library.once_large(("session", id(self.trace)), read)[1]
+
+    def systems(self, window: int | None) -> Comparison:
+        """Return the rules of the usual systems on the same messages; of a recorded session as its own growth says."""
+        session = self.session
+
+        def compare() -> tuple[Trace, Comparison]:
+            if session is not None:
+                return self.trace, comparison(session, window=window)
+            return self.trace, comparison(
+                self.trace, window=window, prices=self.prices, cache=self.cache, counter=self.counter
+            )
+
+        key = ("systems", id(self.trace), self.counter.name, window, self.prices, self.cache)
+        return self.library.once_large(key, compare)[1]
+
+    def _replay(self, key: Hashable, policy: Policy) -> Replayed:
+        def make() -> Replayed:
+            pairs = self.library.once_large(("evidence", id(self.trace)), lambda: (self.trace, evidence(self.trace)))[1]
+            return Replayed(replay(self.trace, self.budget, policy, **self.options), pairs)
+
+        return self.library.once_large((key, policy), make)
+
+    def _announce(self) -> Trace:
+        """Say so before a long conversation is counted for the first time."""
+        self.library.announce(self.trace, self.counter)
+        return self.trace
+
+
+def listed_prices(model: str, on: date | None, hour: bool) -> Prices:
+    """Return what a model costs on a day, or today; `hour` is a cache that is kept for an hour."""
+    return _prices(model, on or datetime.now(UTC).date(), hour)
+
+
+@lru_cache(32)
+def _prices(model: str, on: date, hour: bool) -> Prices:
+    return cost.prices(model, on, hour=hour)

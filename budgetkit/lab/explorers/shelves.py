@@ -1,0 +1,222 @@
+"""Shelves: conversations and texts by name, those that any installation has and those that were opened.
+
+What was read stays as it was read: a file that is opened again under a name that other content has gets a number.
+
+    shipped                     opened "mine.jsonl"          opened another "mine.jsonl"
+    support-chat, coding-agent  ..., mine.jsonl              ..., mine.jsonl, mine.jsonl (2)
+"""
+
+from __future__ import annotations
+
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
+
+from budgetkit.budget.quoting import brief, one_line, quoted
+from budgetkit.inputs.conversations import traces_of
+from budgetkit.lab.accuracy.corpora import Corpus
+from budgetkit.lab.accuracy.corpora.opening import KNOWN, read
+from budgetkit.trace import Trace, load_traces, shipped_traces
+from budgetkit.trace.tables import UnknownColumns
+
+#: Says what takes long, and how far it is, from 0 to 1.
+Report = Callable[[str, float], None]
+Entry = TypeVar("Entry")
+MOST_GROWN = 20  # earlier forms of a conversation that grows, to which one can go back
+LARGE = 2_000_000  # bytes of a file whose reading is reported
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undecided:
+    """Hold a table of which nobody knows yet which column says what."""
+
+    name: str
+    content: bytes | str  # what was sent, or the path
+    columns: tuple[str, ...]
+
+
+class Shelf(ABC, Generic[Entry]):
+    """Things of one kind by name; calling it with a name gives the thing."""
+
+    #: What one thing is called where a name is not known.
+    noun: ClassVar[str]
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        #: The table that waits until somebody says which column is which.
+        self.undecided: Undecided | None = None
+        self._entries: dict[str, Entry] = {}
+
+    @property
+    @abstractmethod
+    def shipped(self) -> Sequence[str]:
+        """The names that any installation has."""
+
+    @abstractmethod
+    def _load(self, name: str, source: str | bytes, columns: Mapping[str, str] | None) -> Entry:
+        """Read a path, the name of something shipped, or the content of a file of that name."""
+
+    @abstractmethod
+    def _called(self, path: str) -> str:
+        """Return the name of what lies at a path."""
+
+    def __call__(self, name: str) -> Entry:
+        """Return what goes by a name."""
+        if name not in self._entries:
+            if name not in self.shipped:
+                known = quoted(self.names)
+                raise LookupError(f"no {self.noun} {brief(name)}; known are {known}; name one, or give a path")
+            self._entries[name] = self._load(name, name, None)
+        return self._entries[name]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What is shipped, then what was opened."""
+        return tuple(dict.fromkeys([*self.shipped, *self._entries]))
+
+    def join(self, other: Shelf[Entry]) -> None:
+        """Hold the same things as another shelf from now on: what one takes in, both have."""
+        other._entries.update(self._entries)
+        self._entries = other._entries
+
+    def add(self, name: str, entry: Entry) -> str:
+        """Take in what is there already; returns its name: the first that nothing else goes by."""
+        free_name = name
+        number = 1
+        while free_name in self.names and self(free_name) != entry:
+            number += 1
+            free_name = f"{name} ({number})"
+        self._entries.setdefault(free_name, entry)
+        return free_name
+
+    def open(self, path: str) -> str:
+        """Take in what lies at a path, or what is shipped under that name; returns its name."""
+        if path in self.shipped:
+            self(path)
+            return path
+        return self._take_in(self._called(path), path, None)
+
+    def read(self, name: str, content: bytes) -> str:
+        """Take in the content of a file; returns its name."""
+        return self._take_in(name, content, None)
+
+    def decide(self, columns: Mapping[str, str]) -> str:
+        """Take in the table that waits, with the columns that were chosen; returns its name."""
+        table = self.undecided
+        if table is None:
+            raise LookupError("columns were chosen and no table waits for them; open the table again")
+        return self._take_in(table.name, table.content, columns)
+
+    def _take_in(self, name: str, source: str | bytes, columns: Mapping[str, str] | None) -> str:
+        try:
+            entry = self._load(name, source, columns)
+        except UnknownColumns as problem:
+            self.undecided = Undecided(name=name, content=source, columns=problem.columns)
+            raise
+        self.undecided = None
+        return self.add(name, entry)
+
+
+class Conversations(Shelf[list[Trace]]):
+    """The conversations of each file."""
+
+    noun = "trace"
+
+    @property
+    def shipped(self) -> Sequence[str]:
+        """The conversations that any installation has."""
+        return shipped_traces()
+
+    def take(self, source: str | Path | Trace | Sequence[Any]) -> str:
+        """Take in conversations however they are given; a list of messages is one of them."""
+        if isinstance(source, str | Path):
+            return self.open(str(source))
+        traces = list(traces_of(source))
+        file = "" if isinstance(source, Trace) else Path(traces[0].source.split(", line")[0]).name
+        return self.add(file or traces[0].id, traces)
+
+    def follow(self, trace: Trace) -> str:
+        """Take in a conversation that has grown, under its own name and length; of its earlier forms, few are kept."""
+        grown = [name for name in self._entries if name.startswith(f"{trace.id}, ")]
+        for name in grown[:-MOST_GROWN]:
+            del self._entries[name]
+        return self.add(f"{trace.id}, {len(trace.messages):,} messages", [trace])
+
+    def one(self, name: str, number: int) -> Trace:
+        """Return one conversation of a file, from 0."""
+        traces = self(name)
+        if 0 <= number < len(traces):
+            return traces[number]
+        raise LookupError(
+            f"conversation {brief(number)} of {one_line(name)} was asked for; it has {len(traces)}, from 0 to "
+            f"{len(traces) - 1}; choose one of them"
+        )
+
+    def _called(self, path: str) -> str:
+        return Path(path).name
+
+    def _load(self, name: str, source: str | bytes, columns: Mapping[str, str] | None) -> list[Trace]:
+        if isinstance(source, str):
+            return load_traces(source, self._progress(name), columns)
+        stream = BytesIO(source)
+        stream.name = name
+        return load_traces(stream, self._progress(name), columns)
+
+    def _progress(self, name: str) -> Callable[[int, int], None]:
+        def progress(done: int, whole: int) -> None:
+            if whole > LARGE:
+                text = f"Reading {name}: {done / 1e6:,.0f} of {whole / 1e6:,.0f} MB"
+                self.report(text, done / max(1, whole))
+
+        return progress
+
+
+class Texts(Shelf[Corpus]):
+    """Corpora: the texts of a folder, a file or a glob."""
+
+    noun = "texts"
+
+    @property
+    def shipped(self) -> Sequence[str]:
+        """The texts that any installation has."""
+        return tuple(KNOWN)
+
+    def add(self, name: str, entry: Corpus) -> str:
+        """Take in texts that are there already, without those that are empty; returns their name."""
+        corpus_with_text = entry.where(lambda document: bool(document.text))
+        if not corpus_with_text.documents:
+            raise ValueError(f"{one_line(name)} was to be counted; it has no text; give at least one document")
+        return super().add(name, corpus_with_text)
+
+    def _called(self, path: str) -> str:
+        return path
+
+    def _load(self, name: str, source: str | bytes, columns: Mapping[str, str] | None) -> Corpus:
+        if isinstance(source, bytes):
+            return self._sent(name, source)
+        if source in KNOWN:
+            return KNOWN[source]()
+        self.report(f"Reading {source}", 0)
+        return read(source)
+
+    @staticmethod
+    def _sent(name: str, content: bytes) -> Corpus:
+        """Read the content of a file where a file is wanted; what is refused is said of the name that was sent."""
+        with tempfile.TemporaryDirectory() as place:
+            # a folder of its own, since documents name their folder as their source: never that of a random name
+            path = Path(place, "upload", Path(name.replace("\\", "/")).name)
+            try:
+                path.parent.mkdir()
+                path.write_bytes(content)
+                return read(str(path))
+            except (ValueError, OSError) as problem:
+                raise ValueError(str(problem).replace(str(path), name).replace(f"{path.parent}/", "")) from None
+
+
+def title_of(name: str, trace: Trace) -> str:
+    """Return what a conversation goes by: its title where its file gives it one, else the name of the file."""
+    return name if trace.title == trace.id else trace.title
