@@ -17,11 +17,11 @@ import numpy as np
 from budgetkit.counters import Counter
 from budgetkit.lab.accuracy.figures.documents import signed_percent
 from budgetkit.lab.accuracy.ways import USES, kind_of
-from budgetkit.lab.explorers.accuracy.library import Texts
 from budgetkit.lab.explorers.accuracy.results import AccuracyResults
 from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
 from budgetkit.lab.explorers.drawing import refusal
 from budgetkit.lab.explorers.folds import button, choice, text
+from budgetkit.lab.explorers.library import Library
 
 Data = dict[str, Any]
 MOST_TEXTS = 20  # texts that are sent: each is a call
@@ -56,8 +56,7 @@ class Request:
 class EndpointFold:
     """Estimate, exact count and a provider's endpoint side by side: tokens, cost, and when to use which."""
 
-    def __init__(self, library: Texts, again: Callable[[], None]) -> None:
-        self._library = library
+    def __init__(self, library: Library, again: Callable[[], None]) -> None:
         self._again = again
         self._provider = NOBODY
         self._offer: Sample | None = None
@@ -116,7 +115,7 @@ class EndpointFold:
 
     def _sample(self, settings: AccuracySettings, results: AccuracyResults) -> Sample:
         """Take some of the documents that are looked at, evenly spread over them."""
-        documents = self._library.corpus(results.chosen).documents
+        documents = results.texts.corpus.documents
         numbers = results.errors.index.to_numpy()
         places = np.linspace(0, len(numbers) - 1, min(MOST_TEXTS, len(numbers))).round().astype(int)
         return Sample(
