@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
+
+from budgetkit.budget.notices import warn_caller
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -26,6 +27,7 @@ def renamed(**new_names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
     Examples
     --------
+    >>> import warnings
     >>> @renamed(count="counter")
     ... def measure(text, counter): return counter(text)
     >>> with warnings.catch_warnings(record=True) as caught:
@@ -46,7 +48,7 @@ def renamed(**new_names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
                 if new in options:
                     raise TypeError(f"{called}({old}=..., {new}=...): both are the same parameter; give {new}= alone")
                 notice = f"{called}({old}=...) is called {new}= now; {old}= goes in version 0.5; write {new}="
-                warnings.warn(notice, DeprecationWarning, stacklevel=2)
+                warn_caller(notice, DeprecationWarning)
                 options[new] = options.pop(old)
             return function(*arguments, **options)
 

@@ -9,10 +9,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from budgetkit.budget.notices import warn_caller
 from budgetkit.budget.quoting import brief
 
 Order = Literal["importance", "caps first", "pool together", "pool each", "pool by item", "open by item"]
@@ -60,8 +60,7 @@ def _nearest(pool: str, old: tuple[bool, str, bool]) -> str:
     name = {("together", False): "pool together", ("each", False): "pool each", ("each", True): "pool by item"}[
         pool, old[2]
     ]
-    warnings.warn(
+    warn_caller(
         f"this state of 0.1.0 divides its window in a way that is gone; {brief(name)} is the nearest; look at its plan",
-        stacklevel=2,
     )
     return name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,6 +9,7 @@ from typing import Any, Literal
 from zlib import crc32
 
 from budgetkit.budget import Budget
+from budgetkit.budget.notices import warn_caller
 from budgetkit.budget.quoting import brief
 from budgetkit.conversation.assembly import describe
 from budgetkit.conversation.request import Left, Request
@@ -261,7 +261,7 @@ class Engine:
         if self.overrun == "raise" or (self.overrun == "warn" and self.budget.deficit == "raise"):
             raise ValueError(over)
         if self.overrun == "warn":
-            warnings.warn(over, stacklevel=6)
+            warn_caller(over)
         return over, *notices
 
     def _stable(self, stamps: list[int]) -> int:

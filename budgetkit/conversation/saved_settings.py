@@ -10,13 +10,13 @@ whoever loads the conversation passes it again, and the name tells whether it is
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from decimal import Decimal
 from typing import Any, Final
 
 from budgetkit.budget.amounts import Share
+from budgetkit.budget.notices import warn_caller
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.counters import counter as counter_of
 from budgetkit.counters.given import FunctionCounter
@@ -99,9 +99,8 @@ def refused(error: Exception) -> ValueError:
 def warn_of_changes(changes: list[tuple[str, str, str]]) -> None:
     """Say which settings are others than those of the saved conversation."""
     for name, before, after in changes:
-        warnings.warn(
-            f"the saved conversation has the {name} {before}, and goes on with {after}; leave {name}= out to keep it",
-            stacklevel=6,
+        warn_caller(
+            f"the saved conversation has the {name} {before}, and goes on with {after}; leave {name}= out to keep it"
         )
 
 

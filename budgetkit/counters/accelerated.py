@@ -16,7 +16,6 @@ import hashlib
 import json
 import os
 import sys
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
@@ -25,6 +24,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from budgetkit.budget.notices import warn_caller
 from budgetkit.counters import encodings
 from budgetkit.counters.batches import FEW, in_calls
 from budgetkit.counters.locks import ForkSafeLock
@@ -176,11 +176,10 @@ def _tested(name: str) -> CountMany | None:
         wrong = f"it raised {type(error).__name__}: {str(error)[:80]}"
     if not wrong:
         return faster
-    warnings.warn(
+    warn_caller(
         f"{_PACKAGE} was to count {name}, and {wrong}; tiktoken counts instead, as exactly and slower; "
         f"install another version of {_PACKAGE} or remove it",
         RuntimeWarning,
-        stacklevel=4,
     )
     return None
 

@@ -13,7 +13,6 @@ warns.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from datetime import date as Day
 from functools import cache
@@ -21,6 +20,7 @@ from typing import Any, Final, Literal
 
 from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.html import block
+from budgetkit.budget.notices import warn_caller
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.files import missing, read_table
 from budgetkit.models.names import bare, family_encoding, nearest_names, plain, spellings, usual_window
@@ -198,11 +198,11 @@ def model(name: str, unknown: Literal["default", "raise"] = "default", **overrid
         refusal = f"no model {brief(name)}; {len(models())} are in {_lists()}; use one of budgetkit.models.models()"
         raise ValueError(f"{refusal}, or describe it: Model({brief(name)}, window=...)")
     if known is None:
-        warnings.warn(unknown_notice(name), UnknownModelWarning, stacklevel=2)
+        warn_caller(unknown_notice(name), UnknownModelWarning)
         return _overridden(stand_in(name), overrides)
 
     if known.ended and "ends" not in overrides:
-        warnings.warn(ended_notice(known, name), RetiredModelWarning, stacklevel=2)
+        warn_caller(ended_notice(known, name), RetiredModelWarning)
     return _overridden(known, overrides)
 
 

@@ -10,9 +10,9 @@ import json
 import re
 from collections.abc import Mapping
 from typing import Any
-from warnings import warn
 
 from budgetkit.budget.allocation import check_whole
+from budgetkit.budget.notices import warn_caller
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.message import Message, Passage
 from budgetkit.requests.located import placed
@@ -48,7 +48,7 @@ def made_trace(value: Mapping[str, Any], default_id: str, where: str) -> Trace:
         {key: field for key, field in value.items() if key not in own},
     )
     if trace.is_silent:
-        warn(f"{where}: {trace.warnings[0]}", stacklevel=2)
+        warn_caller(f"{where}: {trace.warnings[0]}")
     return trace
 
 

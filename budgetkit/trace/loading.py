@@ -15,10 +15,10 @@ from functools import cache
 from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import Any
-from warnings import warn
 
 import pandas as pd
 
+from budgetkit.budget.notices import warn_caller
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.files import data_files, data_path
 from budgetkit.requests.formats import label
@@ -211,7 +211,7 @@ def _named(source: Source, progress: Progress | None, columns: Any) -> Iterator[
         raise ValueError(f"{told}; a trace has at least one message with a role; give a file that has one")
     if refused:
         left = ", ".join(list(refused)[:3])
-        warn(f"files of {_name(source)} that hold no conversation are left out: {len(refused):,}, {left}", stacklevel=3)
+        warn_caller(f"files of {_name(source)} that hold no conversation are left out: {len(refused):,}, {left}")
 
 
 def _name(source: Source) -> str:

@@ -13,12 +13,12 @@ import json
 import os
 import sqlite3
 import threading
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from budgetkit.budget.notices import warn_caller
 from budgetkit.counters.locks import ForkSafeLock
 
 #: No request has more tokens; an answer that says so is none.
@@ -105,7 +105,7 @@ def kept_counts(path: Path) -> Iterator[KeptCounts]:
     finally:
         store.opened.close()
         for note in store.notes:
-            warnings.warn(note, RuntimeWarning, stacklevel=4)
+            warn_caller(note, RuntimeWarning)
 
 
 def _opened(path: Path, salt: bytes | None = None) -> sqlite3.Connection:

@@ -12,7 +12,6 @@ decides; where it is said, that kind's own sources do, which holds back about ha
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -24,6 +23,7 @@ import pandas as pd
 from budgetkit.budget import Budget
 from budgetkit.budget.allocation import Reserve
 from budgetkit.budget.amounts import Share, check_tokens
+from budgetkit.budget.notices import warn_caller
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.lab.accuracy.kinds import lacking_kinds, meaning
 from budgetkit.lab.accuracy.simulation import KINDS, MIXED, FilledWindows, filled_windows
@@ -238,7 +238,7 @@ def _renamed(window_mix: str | None, together: str | None) -> str | None:
     """Take the former name of the parameter, and say so."""
     if together is None:
         return window_mix
-    warnings.warn("together is now window_mix; pass that", DeprecationWarning, stacklevel=3)
+    warn_caller("together is now window_mix; pass that", DeprecationWarning)
     return together
 
 
