@@ -20,7 +20,7 @@ def policies_of(
     Examples
     --------
     >>> policies_of("octopus")
-    {'octopus': OldestFirst(unit='turn', floor=Floor(least=4000, unit='tokens', conflict='exceed'))}
+    {'octopus': System('octopus', 'document 000')}
     >>> list(policies_of(["last-turns", "oldest first"]))
     ['last turns', 'oldest first']
     """

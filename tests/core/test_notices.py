@@ -41,10 +41,6 @@ def goes_on_with_another_budget(folder: Path) -> None:
     bk.Conversation.from_json(bk.Conversation(TINY).to_json(), window=40)
 
 
-def uses_an_old_name(folder: Path) -> None:
-    bk.Conversation(TINY, count=len)  # type: ignore[call-arg]  # the name of 0.2.0
-
-
 def asks_for_an_unknown_model(folder: Path) -> None:
     bk.model("no-such-model")
 
@@ -73,7 +69,6 @@ WAYS = (
     asks_too_much_in_a_task,
     goes_on_with_another_policy,
     goes_on_with_another_budget,
-    uses_an_old_name,
     asks_for_an_unknown_model,
     loads_a_silent_trace,
     loads_an_archive_with_other_files,

@@ -48,7 +48,7 @@ def test_agent_framework_evicts_above_half_and_truncates_above_eight_tenths() ->
 
 def test_haystack_compacts_at_seven_tenths_to_four_tenths_of_the_window() -> None:
     """P8: of 100,000, with 10,000 in other sections, the history may grow to 60,000 and comes down to 30,000."""
-    policy = bk.policies.haystack()
+    (policy,) = bk.policies.haystack().stages
     assert marks(policy, lambda n: PruningContext(n, 80_000, 10_000, 90_000, 100_000), 100_000) == (60_000, 30_000)
 
 
@@ -61,14 +61,18 @@ def test_a_target_lies_above_nothing_and_below_its_trigger(high: float, low: flo
 def test_prompt_poet_removes_whole_steps() -> None:
     """P10: a surplus of 1,001 with a step of 500 removes 1,500."""
     room = PruningContext(tokens=11_001, limit=10_000)
-    assert room.tokens - bk.policies.prompt_poet(500).cuts(room)[0].down_to == 1_500
-    assert bk.policies.prompt_poet(500).cuts(PruningContext(tokens=10_000, limit=10_000)) == ()
+    (policy,) = bk.policies.prompt_poet(500).stages
+    assert room.tokens - policy.cuts(room)[0].down_to == 1_500
+    assert policy.cuts(PruningContext(tokens=10_000, limit=10_000)) == ()
 
 
 def test_octopus_keeps_four_thousand_tokens_and_whole_exchanges() -> None:
-    assert bk.policies.octopus() == OldestFirst(unit="turn", floor=Floor(4_000, "tokens"))
-    assert bk.policies.octopus("window", turns=3) == SlidingWindow(3, unit="turn", floor=Floor(4_000, "tokens"))
-    assert bk.policies.octopus("summarise", floor=9) == Summarise(floor=Floor(9, "tokens"))
+    oldest = bk.policies.octopus()
+    window = bk.policies.octopus("window", turns=3)
+    summaries = bk.policies.octopus("summarise", floor=9)
+    assert (oldest.stages, oldest.unit, oldest.floor) == ((OldestFirst(),), "turn", Floor(4_000, "tokens"))
+    assert (window.stages, window.unit, window.floor) == ((SlidingWindow(3, unit="turn"),), "turn", oldest.floor)
+    assert (summaries.stages, summaries.unit, summaries.floor) == ((Summarise(),), "message", Floor(9, "tokens"))
     with pytest.raises(ValueError, match="prune is 'best'; known are oldest, window, summarise; choose one"):
         bk.policies.octopus("best")  # type: ignore[arg-type]
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+import budgetkit as bk
 from budgetkit.budget import Share
 from budgetkit.pruning.dropping import Visit, retain
 from budgetkit.pruning.history import Slots
@@ -150,12 +153,20 @@ def test_what_tools_answer_is_cut_when_it_arrives() -> None:
 def test_every_system_says_where_it_was_read_and_what_is_assumed(name: str) -> None:
     rules = system(name)
     assert rules.sources and rules.version and rules.date and rules.label
-    # Four have a function that takes other numbers: by name they are what it gives, with the same rule inside.
-    assert policy_of(name) == NAMED[name]() == (POLICIES[name]() if name in POLICIES else rules)
+    assert policy_of(name) == NAMED[name]() == rules
     assert rules.with_summaries(77).summarises is rules.summarises
     if rules.summarises:
         assert any("summary" in each for each in rules.assumed)
         assert rules.summary_call is not None
+
+
+@pytest.mark.parametrize("name", sorted(POLICIES))
+def test_a_system_is_one_policy_by_its_name_its_row_and_its_function(name: str) -> None:
+    """A conversation under it begins its requests alike: these were two policies, with two kinds of beginning."""
+    ways = (name, system(name), POLICIES[name]())
+    assert len({policy_of(way) for way in ways}) == 1
+    talks = [bk.Conversation(bk.Budget(1_000, (), [bk.Allocation("history")]), way) for way in ways]
+    assert [json.loads(talk.to_json())["settings"]["start_on"] for talk in talks] == ["any"] * 3
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
-"""Policies by name, and four systems of data/systems.toml that take parameters.
+"""Policies by name, and four systems of data/systems.toml that are functions, too.
 
-Some systems round or group in a way of their own; the function then says what it leaves out.
+Without arguments each function returns the row of its name, so that a system is one policy however it is asked for:
+``octopus()``, ``system("octopus")`` and the name "octopus" are equal. Some systems round or group in a way of their
+own; the function then says what it leaves out.
 """
 
 from __future__ import annotations
@@ -18,11 +20,11 @@ from budgetkit.files import Table
 from budgetkit.pruning.policies.policy import Floor, Policy
 from budgetkit.pruning.policies.pruners import OldestFirst, SlidingWindow, Step, Summarise, TriggerTarget
 from budgetkit.pruning.policies.returning import BringBack
-from budgetkit.pruning.policies.system import makers, system
+from budgetkit.pruning.policies.system import System, makers, system
 from budgetkit.pruning.policies.tool_results import DropToolResults
 
 
-def octopus(prune: Literal["oldest", "window", "summarise"] = "oldest", floor: int = 4_000, turns: int = 10) -> Policy:
+def octopus(prune: Literal["oldest", "window", "summarise"] = "oldest", floor: int = 4_000, turns: int = 10) -> System:
     """Octopus: only the history is pruned, and 4,000 tokens of it always stay.
 
     Parameters
@@ -36,30 +38,29 @@ def octopus(prune: Literal["oldest", "window", "summarise"] = "oldest", floor: i
 
     Returns
     -------
-    Policy
-        Whole turns go, as an answer at the head of the history goes with its question.
+    System
+        Whole turns go, as an answer at the head of the history goes with its question; a summary takes messages.
 
     Examples
     --------
-    >>> octopus()
-    OldestFirst(unit='turn', floor=Floor(least=4000, unit='tokens', conflict='exceed'))
+    >>> octopus(floor=2_000).floor, octopus("window").policies
+    (Floor(least=2000, unit='tokens', conflict='exceed'), (SlidingWindow(unit='turn'),))
     """
     check_choice("prune", prune, ("oldest", "window", "summarise"))
-    kept = Floor(floor, "tokens")
+    row = replace(system("octopus"), floor=Floor(floor, "tokens"))
     if prune == "window":
-        return SlidingWindow(turns, unit="turn", floor=kept)
+        return replace(row, policies=(SlidingWindow(turns, unit="turn"),))
     if prune == "summarise":
-        return Summarise(floor=kept)
-    row = system("octopus")
-    return replace(row.policies[0], unit=row.unit, floor=kept)
+        return replace(row, policies=(Summarise(),), unit="message")
+    return row
 
 
-def agent_framework() -> Policy:
+def agent_framework() -> System:
     """Microsoft Agent Framework: old tool results shrink above .5 of the input budget, messages above .8 down to .5.
 
     Returns
     -------
-    Policy
+    System
         The input budget is the window less the longest answer: the usable window of a budget with that reserve.
 
     Notes
@@ -76,23 +77,23 @@ def agent_framework() -> Policy:
     return system("agent-framework")
 
 
-def haystack() -> Policy:
+def haystack() -> System:
     """Haystack: above .7 of the window, cut down to .4 of it.
 
     Returns
     -------
-    Policy
+    System
         Shares are of the whole window, in which the other sections count too.
 
     Examples
     --------
-    >>> haystack()
-    TriggerTarget(Share(0.7), target=Share(0.4), of='window', whole_turns=True)
+    >>> haystack().policies
+    (TriggerTarget(Share(0.7), target=Share(0.4), of='window', whole_turns=True),)
     """
-    return system("haystack").policies[0]
+    return system("haystack")
 
 
-def prompt_poet(step: int = 1_000) -> Policy:
+def prompt_poet(step: int = 1_000) -> System:
     """prompt-poet: drop the oldest in blocks, so that the cut moves rarely.
 
     Parameters
@@ -102,23 +103,23 @@ def prompt_poet(step: int = 1_000) -> Policy:
 
     Returns
     -------
-    Policy
+    System
         Its priorities are left out; they are :class:`budgetkit.pruning.policies.Importance`.
 
     Examples
     --------
-    >>> prompt_poet(500)
-    Step(500)
+    >>> prompt_poet(500).policies
+    (Step(500),)
     """
-    return Step(step)
+    return replace(system("prompt-poet"), policies=(Step(step),))
 
 
-#: The policies of systems by name.
-POLICIES: Final[Mapping[str, Callable[[], Policy]]] = MappingProxyType(
+#: The functions of four systems by name.
+POLICIES: Final[Mapping[str, Callable[[], System]]] = MappingProxyType(
     {"octopus": octopus, "agent-framework": agent_framework, "haystack": haystack, "prompt-poet": prompt_poet}
 )
 
-#: Every policy that goes by a name: those of this kit at usual numbers, those of systems, the rows of systems.toml.
+#: Every policy that goes by a name: those of this kit at usual numbers, and the rows of systems.toml.
 NAMED: Final[Mapping[str, Callable[[], Policy]]] = Table(
     lambda: {
         "oldest first": OldestFirst,
@@ -129,7 +130,6 @@ NAMED: Final[Mapping[str, Callable[[], Policy]]] = Table(
         "tool results first": DropToolResults,
         "bring back": BringBack,
         **makers(),
-        **POLICIES,
     }
 )
 
