@@ -86,7 +86,9 @@ class Allocation:
     when_full : {"truncate", "drop"}
         What happens to a section for which the window has too little room.
     keep : {"first", "newest", "best"}
-        Which items stay: those of the highest importance, and among equals the first, the latest, or by score.
+        Which items stay: those of the highest importance, and among equals the first, the latest, or by score. Where
+        items compete (an order "... by item"), the section without a cap that is asked first says it for all of them,
+        and "first", which nobody has to write, is by score.
     fill : {"prefix", "skip", "knapsack"}
         Stop at the first item that does not fit, go on past it, or choose the best total score.
     granularity : {"item", "line", "token"}

@@ -8,8 +8,9 @@ from typing import Any
 
 from budgetkit.conversation.reading import read
 from budgetkit.counters import counter
-from budgetkit.models import DEFAULT_ENCODING, Model
-from budgetkit.models import model as model_of
+from budgetkit.inputs.budgets import AnyModel
+from budgetkit.models import DEFAULT_ENCODING
+from budgetkit.models.resolved import facts_of
 from budgetkit.plan import allocate
 from budgetkit.presets import memory_engine
 from budgetkit.requests import FRAMINGS
@@ -50,7 +51,7 @@ class MemoryTokens:
     is_constrained: bool
 
 
-def memory_tokens(model: str | Model, messages: Sequence[Any] = (), directive: str = "") -> MemoryTokens:
+def memory_tokens(model: AnyModel, messages: Sequence[Any] = (), directive: str = "") -> MemoryTokens:
     """Say how many tokens a model's window leaves for memory.
 
     Parameters
@@ -77,7 +78,7 @@ def memory_tokens(model: str | Model, messages: Sequence[Any] = (), directive: s
     >>> found.messages_tokens, found.directive_tokens, found.memory_tokens, found.is_constrained
     (10, 3, 117491, False)
     """
-    known = model if isinstance(model, Model) else model_of(model)
+    known = facts_of(model)
     count = counter(known, unknown=DEFAULT_ENCODING)
     budget = memory_engine(known)
     spoken = FRAMINGS["memory-engine"].request(read([list(messages)]), count)

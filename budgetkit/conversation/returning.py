@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from budgetkit.message import Message
 from budgetkit.pruning.dropping import StartOn
-from budgetkit.pruning.history import NEVER, History
+from budgetkit.pruning.history import NEVER, History, Slots
 from budgetkit.pruning.policies import BringBack
 from budgetkit.pruning.search import Index, beginning_with, chosen, units_of
 
@@ -29,15 +29,46 @@ class Archive:
         self, history: History, policy: BringBack, limit: int, start: int, start_on: StartOn = "any"
     ) -> tuple[int, ...]:
         """Name the messages that come back to a request whose turn starts here."""
-        left = [slot < start and gone != NEVER for slot, gone in enumerate(history.gone)]
-        if not any(left):
+        left = [gone != NEVER for gone in history.gone]
+        if not any(left[:start]):
             return ()
-        score = self._index.scores(question(self.messages[start:]), start) * left[:start]
-        room = min(policy.returns(limit), limit - history.tokens)
-        back = chosen(score, left, history.slots, units_of(history.slots), room, policy.neighbours)
-        if start_on != "any" and not history.members:
-            return beginning_with(back, start_on, history.slots)
-        return back
+        return brought_back(
+            policy,
+            self._index,
+            history.slots,
+            units_of(history.slots),
+            left=left,
+            turn=self.messages[start:],
+            start=start,
+            limit=limit,
+            history_tokens=history.tokens,
+            begins_with="any" if history.members else start_on,
+        )
+
+
+def brought_back(
+    policy: BringBack,
+    index: Index,
+    slots: Slots,
+    beside: dict[int, list[int]],
+    *,
+    left: list[bool],
+    turn: Sequence[Message],
+    start: int,
+    limit: int,
+    history_tokens: int,
+    begins_with: StartOn,
+) -> tuple[int, ...]:
+    """Name the messages that come back to a request whose turn starts at a slot, of those that have left before it.
+
+    It is the one step of a replay and of a running conversation. What comes back has the policy's part of the history's
+    limit, and no more than what the history leaves of that.
+    """
+    left_before = [*left[:start], *[False] * (len(left) - start)]
+    scores = index.scores(question(turn), start) * left_before[:start]
+    room = min(policy.returns(limit), limit - history_tokens)
+    back = chosen(scores, left_before, slots, beside, room, policy.neighbours)
+    return back if begins_with == "any" else beginning_with(back, begins_with, slots)
 
 
 def question(turn: Sequence[Message]) -> str:

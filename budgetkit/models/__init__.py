@@ -142,7 +142,7 @@ def models() -> tuple[Model, ...]:
     return tuple(sorted(map(_from_row, read_table("models.csv")), key=lambda known: known.ended))
 
 
-def model(name: str, unknown: Literal["default", "raise"] = "default", **overrides: Any) -> Model:
+def model(name: str | Model, unknown: Literal["default", "raise"] = "default", **overrides: Any) -> Model:
     """Look a model up: by its exact name, by the longest prefix of it, in genai-prices, or by default.
 
     Where a prefix would pass a wrong window on, as "o1" would to "o1-preview", the longer name has a row of its own
@@ -150,9 +150,9 @@ def model(name: str, unknown: Literal["default", "raise"] = "default", **overrid
 
     Parameters
     ----------
-    name : str
+    name : str or Model
         ``"gpt-4o"``, or with a date, ``"gpt-4o-2024-08-06"``, or with a provider, ``"openai/gpt-4o"``. Upper
-        and lower case are the same, and blanks around it do not count.
+        and lower case are the same, and blanks around it do not count. A model stays what it is.
     unknown : {"default", "raise"}
         What to do with a name that nothing knows: take a window of 8,192 tokens and cl100k_base, with a
         warning, or raise.
@@ -187,6 +187,8 @@ def model(name: str, unknown: Literal["default", "raise"] = "default", **overrid
     """
     if unknown not in ("default", "raise"):
         raise ValueError(f"unknown={brief(unknown)}; known are default, raise; use one of them")
+    if isinstance(name, Model):
+        return _overridden(name, overrides)
     if not isinstance(name, str) or not name.strip():
         said = f"a model named {brief(name)} was asked for; names are texts such as 'gpt-4o'"
         raise ValueError(f"{said}; give one, or a window in tokens")

@@ -15,7 +15,7 @@ from typing import Final, Literal
 from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.files import read_rows, read_table, read_toml
-from budgetkit.models import Model, ended_notice, found_by, nearest, stand_in, unknown_notice
+from budgetkit.models import Model, ended_notice, found_by, model, nearest, stand_in, unknown_notice
 from budgetkit.models.names import bare, host_of, openai_family
 
 Certainty = Literal["exact", "calibrated", "stand-in"]
@@ -130,6 +130,28 @@ def resolve(name: str | Model | ResolvedModel, window: int | None = None, *, mus
         return resolved
     sized = replace(resolved.facts, window=check_tokens("window", window), max_output=None)
     return replace(resolved, facts=sized)
+
+
+def model_name(model: str | Model | ResolvedModel) -> str:
+    """Return what a model is called, however it is given.
+
+    Examples
+    --------
+    >>> model_name("gpt-4o"), model_name(resolve("gpt-4o").facts)
+    ('gpt-4o', 'gpt-4o')
+    """
+    return model if isinstance(model, str) else model.name
+
+
+def facts_of(name: str | Model | ResolvedModel) -> Model:
+    """Return a model, however it is given; as `budgetkit.model` does, it warns of a name that nothing knows.
+
+    Examples
+    --------
+    >>> facts_of(resolve("gpt-4o")) == facts_of("gpt-4o")
+    True
+    """
+    return name.facts if isinstance(name, ResolvedModel) else model(name)
 
 
 def listed_name(model: str | Model | ResolvedModel) -> str:

@@ -14,7 +14,9 @@ from budgetkit.budget.allocation import Reserve
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.budget.validation import OUTPUT
 from budgetkit.files import read_table
+from budgetkit.models import Model
 from budgetkit.models.names import bare
+from budgetkit.models.resolved import ResolvedModel, model_name
 
 #: Efforts that providers know, from least to most.
 EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -67,13 +69,13 @@ class Thinking:
         return Reserve("thinking", size, serves=OUTPUT)
 
 
-def thinking(model: str, effort: str, through: str = "") -> Thinking:
+def thinking(model: str | Model | ResolvedModel, effort: str, through: str = "") -> Thinking:
     """Look up how many tokens a model may think at an effort.
 
     Parameters
     ----------
-    model : str
-        Its name.
+    model : str or Model
+        Its name, or itself.
     effort : {"none", "minimal", "low", "medium", "high", "xhigh", "max"}
         As the request says it.
     through : str
@@ -98,8 +100,9 @@ def thinking(model: str, effort: str, through: str = "") -> Thinking:
     """
     if effort not in EFFORTS:
         raise ValueError(f"effort {brief(effort)}; known are {', '.join(EFFORTS)}; use one of them")
+    name = model_name(model)
     for row in read_table("thinking.csv"):
         asked = row["effort"] in ("", effort) and row["through"] in ("", through)
-        if asked and re.match(row["pattern"], bare(model)):
-            return Thinking(model, effort, int(row["tokens"]) if row["tokens"] else None, row["source"], row["date"])
-    return Thinking(model, effort, None, "nothing is known here of how much this model thinks", "2026-11-22")
+        if asked and re.match(row["pattern"], bare(name)):
+            return Thinking(name, effort, int(row["tokens"]) if row["tokens"] else None, row["source"], row["date"])
+    return Thinking(name, effort, None, "nothing is known here of how much this model thinks", "2026-11-22")

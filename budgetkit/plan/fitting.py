@@ -176,8 +176,9 @@ class _Choice:
         first = together[0]
         sections = tuple([a.section for a in together])
         importance = tuple([a.importance for a in together])
-        competing = together is self.pool and first.keep == "first"  # they compete by importance and score
-        keep = "best" if competing else first.keep
+        keep = first.keep
+        if together is self.pool and keep == "first":  # nobody said otherwise: they compete by importance and score
+            keep = "best"
         return self.columns.units(sections, keep, importance, first.fill == "knapsack")
 
     def floor_of(self, allocation: Allocation, floor: int) -> int:

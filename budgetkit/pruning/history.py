@@ -89,6 +89,8 @@ class History:
         self._small = [0] * ((count >> 6) + 1)
         self._large = [0] * ((count >> 12) + 1)
         self.dropped_summaries: list[tuple[int, int]] = []  # the request, and the slot where the summary stood
+        self._firsts: dict[str, int] = {}  # the first slot of each role that was looked for
+        self._without: dict[str, int] = {}  # below here, no slot is of that role
         self._looked_at = 0  # below here, messages of other sections were looked for
         self._outside: list[int] = []  # those that were found, of the role that a request begins with
         self.begin(0)
@@ -199,9 +201,8 @@ class History:
         A summary can begin a request too, and system messages stand before everything. Where a message of that role
         stands before the history in another section, or none was said up to this turn, nothing has to leave.
         """
-        if not any(
-            speaker == role and spoken <= turn for speaker, spoken in zip(self.slots.role, self.slots.turn, strict=True)
-        ):
+        first_of_role = self._first_of(role)
+        if first_of_role is None or self.slots.turn[first_of_role] > turn:
             return
         instructions: _Heap = []
         while (unit := self.next_unit()) is not None and unit not in self.summaries:
@@ -215,6 +216,16 @@ class History:
                 self.drop(unit, DROPPED)
         for entry in instructions:
             heappush(self.oldest, entry)
+
+    def _first_of(self, role: str) -> int | None:
+        """Return the first slot of a role, the earliest turn in which it speaks; each slot is looked at once."""
+        if role not in self._firsts:
+            try:
+                self._firsts[role] = self.slots.role.index(role, self._without.get(role, 0))
+            except ValueError:
+                self._without[role] = len(self.slots.role)
+                return None
+        return self._firsts[role]
 
     def _waits_before(self, slot: int, role: str) -> bool:
         """Say whether a message of a role stands before a slot without being part of this history."""

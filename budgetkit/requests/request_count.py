@@ -11,8 +11,8 @@ from budgetkit.budget.html import element, shown, table
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.counters import Basis, Counter, basis_of, nearer_of
 from budgetkit.message import Image, Message
-from budgetkit.models import found_by, nearest
-from budgetkit.models.resolved import resolve
+from budgetkit.models import Model, found_by, nearest
+from budgetkit.models.resolved import ResolvedModel, model_name, resolve
 from budgetkit.promise import range_of
 from budgetkit.requests.charges import Charge, sizes
 from budgetkit.requests.estimates import EstimatedRules, estimate_for
@@ -155,7 +155,7 @@ class RequestCount:
 
 
 def count_request(
-    request: Mapping[str, Any] | str | bytes, model: str | None = None, *, host: str = ""
+    request: Mapping[str, Any] | str | bytes, model: str | Model | ResolvedModel | None = None, *, host: str = ""
 ) -> RequestCount:
     """Count what a provider bills for a request: messages, tools, answer schema, images, framing and all.
 
@@ -164,7 +164,7 @@ def count_request(
     request : Mapping, str or bytes
         The body as it is sent, as a dictionary or JSON: OpenAI chat or Responses, Anthropic Messages, Gemini or
         Bedrock Converse.
-    model : str, optional
+    model : str or Model, optional
         The model that answers; the one that the request names when left out. Where neither names one, the shape's
         most common is assumed, and ``counted_by`` says so.
     host : str, optional
@@ -189,11 +189,13 @@ def count_request(
     >>> counted.tokens, [row.tokens for row in counted.ledger]
     (40, [3, 8, 14, 15])
     """
-    if model is not None and (not isinstance(model, str) or not model.strip()):
-        raise ValueError(f"a model named {brief(model)}; names are texts such as 'gpt-4o'; give one, or leave it out")
     read = read_request(request)
-    name = model or read.model or _ASSUMED.get(read.shape, "unknown")
-    known = resolve(name)
+    if model is None:
+        name = read.model or _ASSUMED.get(read.shape, "unknown")
+        known = resolve(name)
+    else:
+        known = resolve(model)
+        name = model_name(model)
     known = replace(known, host=host or known.host)
     rules = rules_for(known)
     count = counter_for(known)
@@ -227,14 +229,14 @@ def count_request(
     )
 
 
-def count_answer(answer: Mapping[str, Any] | Message, model: str) -> int:
+def count_answer(answer: Mapping[str, Any] | Message, model: str | Model | ResolvedModel) -> int:
     """Count what an answer bills; reasoning comes on top and is in the usage only.
 
     Parameters
     ----------
     answer : Mapping or Message
         An assistant's message in OpenAI's chat format.
-    model : str
+    model : str or Model
         The model that answered.
 
     Returns

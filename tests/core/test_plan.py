@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import budgetkit as bk
 from budgetkit import presets
+from budgetkit.budget.allocation import Keep
 from budgetkit.plan import Plan
 from budgetkit.plan.batch import RequestBatch
 from budgetkit.plan.decisions import OVER_CAP, WINDOW_FULL
@@ -121,6 +122,19 @@ def test_items_of_the_pool_compete_by_importance() -> None:
     assert [d.outcome for d in bk.fit(by_item, items).decisions] == ["dropped", "kept", "kept"]
     by_section = replace(by_item, order="pool together")
     assert [d.outcome for d in bk.fit(by_section, items).decisions] == ["kept", "dropped", "dropped"]
+
+
+@pytest.mark.parametrize(("keep", "stays"), [("first", 1), ("best", 1), ("newest", 2)])
+def test_what_competes_goes_by_score_unless_the_first_section_keeps_the_newest(keep: Keep, stays: int) -> None:
+    """`Allocation.keep` says so: "first", which nobody has to write, is by score there, undeclared sections too."""
+    items = [bk.Item("a", 60, score=0.1), bk.Item("b", 60, score=0.9), bk.Item("c", 60, score=0.5)]
+    budget = bk.Budget(100, (), [bk.Allocation("a", keep=keep)], order="pool by item", undeclared="pool")
+    plan = bk.fit(budget, items)
+    assert [place for place, decision in enumerate(plan.decisions) if decision.outcome == "kept"] == [stays]
+    # with one section the order changes nothing else: "importance" keeps the first of it
+    alone = [bk.Item("a", 60, score=0.1), bk.Item("a", 60, score=0.9)]
+    by_importance = bk.fit(replace(budget, order="importance"), alone)
+    assert [decision.outcome for decision in by_importance.decisions].index("kept") == (keep != "first")
 
 
 def test_a_group_stays_or_goes_together_within_and_across_sections() -> None:

@@ -305,6 +305,52 @@ TAKES_MODEL: dict[str, Callable[..., Any]] = {
 }
 
 
+#: Public functions that take a model, and what each comes to. `count_request` took a name alone, `provider_counter`
+#: sent a Model's `repr` to the provider, and `thinking` and the accuracy explorer answered it with a raw error.
+ANSWERS_FOR_MODEL: dict[str, Callable[[Any], Any]] = {
+    "count_request": lambda model: bk.count_request({"messages": SPOKEN}, model),
+    "count_answer": lambda model: bk.count_answer({"role": "assistant", "content": TEXT}, model),
+    "build": lambda model: bk.build("chat", model=model, user=TEXT).plan,
+    "Conversation": lambda model: talked("chat", model=model),
+    "trim": lambda model: bk.trim(SPOKEN, 30, model=model),
+    "replay": lambda model: bk.replay(SPOKEN, "chat", "oldest first", model=model).totals()["sent"],
+    "solve": lambda model: bk.solve(TRACE, "working_memory", "window", model=model).value,
+    "tune": lambda model: (
+        bk.tune(
+            bk.load_traces("made-up-chats")[:4], working_memory(), {"output": [200, 300]}, risk=None, model=model
+        ).budget
+    ),
+    "gate": lambda model: check("chat", prompts={"system": TEXT}, model=model).sections,
+    "outlook": lambda model: bk.outlook(TRACE, model, "working_memory", turns=5, samples=5)["limit"].tolist(),
+    "compare_models": lambda model: bk.deciding.compare_models([TRACE], [model], bk.presets.working_memory)[
+        "largest"
+    ].tolist(),
+    "memory_tokens": lambda model: bk.memory_tokens(model, SPOKEN),
+    "thinking": lambda model: bk.thinking(model, "none"),
+    "provider_counter": lambda model: bk.provider_counter("openai", model).model,
+    "counter": lambda model: bk.counter(model)(TEXT),
+    "framing_for": lambda model: framing_for(model),
+    "BudgetExplorer": lambda model: bk.BudgetExplorer("chat", model=model).budget,
+    "ConversationExplorer": lambda model: bk.ConversationExplorer(TRACE, "chat", model=model).budget,
+    "AccuracyExplorer": lambda model: bk.AccuracyExplorer("chars/4", [TEXT], model=model).errors["estimate"].tolist(),
+    "DesignCard": lambda model: bk.DesignCard("chat", model=model).budget,
+    "App": lambda model: bk.App(budget="chat", model=model).card.budget,
+}
+
+
+@pytest.mark.parametrize("form", [form for form in MODEL_FORMS if form != "name"])
+@pytest.mark.parametrize("function", ANSWERS_FOR_MODEL)
+def test_a_model_in_any_form_is_that_model(function: str, form: str) -> None:
+    call = ANSWERS_FOR_MODEL[function]
+    assert repr(call(MODEL_FORMS[form])) == repr(call("gpt-4o"))
+
+
+def test_a_model_that_is_looked_up_again_stays_what_it_is() -> None:
+    mine = bk.model("gpt-4o", window=32_768)
+    assert bk.model(mine) == mine
+    assert bk.model(mine, max_output=1_000).window == 32_768
+
+
 @pytest.mark.parametrize("form", MODEL_FORMS)
 @pytest.mark.parametrize("function", TAKES_MODEL)
 def test_prices_go_by_a_model_in_any_form(function: str, form: str) -> None:

@@ -15,6 +15,8 @@ from budgetkit.extras.endpoints.answers import cache_file, kept_counts
 from budgetkit.extras.endpoints.exchange import Answer, Asking, ask_all
 from budgetkit.extras.endpoints.keys import Key
 from budgetkit.extras.endpoints.shapes import ENDPOINTS, Endpoint, EndpointError, tokens_in
+from budgetkit.models import Model
+from budgetkit.models.resolved import ResolvedModel, model_name
 
 _ALONE = "a"
 
@@ -25,8 +27,8 @@ class ProviderCounter:
 
     Parameters
     ----------
-    model : str
-        The model's name as the provider writes it.
+    model : str or Model
+        The model's name as the provider writes it, or the model of that name.
     endpoint : Endpoint
         Whom to ask.
     cache : Path
@@ -158,7 +160,11 @@ class ProviderCounter:
 
 
 def provider_counter(
-    provider: str, model: str, *, cache: str | os.PathLike[str] | None = None, timeout: float = 30.0
+    provider: str,
+    model: str | Model | ResolvedModel,
+    *,
+    cache: str | os.PathLike[str] | None = None,
+    timeout: float = 30.0,
 ) -> ProviderCounter:
     """Make a counter that asks a provider; every text and request that it counts is sent there.
 
@@ -195,4 +201,4 @@ def provider_counter(
     """
     if provider not in ENDPOINTS:
         raise ValueError(f"no count endpoint of {brief(provider)}; known are {', '.join(ENDPOINTS)}; use one of these")
-    return ProviderCounter(model, ENDPOINTS[provider], Path(cache) if cache else cache_file(), timeout)
+    return ProviderCounter(model_name(model), ENDPOINTS[provider], Path(cache) if cache else cache_file(), timeout)

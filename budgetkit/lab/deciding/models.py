@@ -10,16 +10,18 @@ import pandas as pd
 
 from budgetkit.budget import Budget
 from budgetkit.counters import counter
+from budgetkit.inputs.budgets import AnyModel
 from budgetkit.lab.replay import Replay, replay
 from budgetkit.lab.replay.cost import Prices, prices
-from budgetkit.models import Model, model
+from budgetkit.models import Model
+from budgetkit.models.resolved import facts_of
 from budgetkit.pruning.policies import OldestFirst, Policy
 from budgetkit.trace import Trace
 
 
 def compare_models(
     traces: Sequence[Trace],
-    models: Iterable[str | Model],
+    models: Iterable[AnyModel],
     preset: Callable[[Model], Budget],
     policy: Policy | None = None,
     price: Callable[[str], Prices] = prices,
@@ -56,7 +58,7 @@ def compare_models(
     >>> table[["model", "window", "fits"]].values.tolist()
     [['gpt-4o', 128000, 1.0], ['gpt-4', 8192, 1.0]]
     """
-    rows = [_row(traces, each if isinstance(each, Model) else model(each), preset, policy, price) for each in models]
+    rows = [_row(traces, facts_of(model), preset, policy, price) for model in models]
     table = pd.DataFrame(rows)
     if not len(table):
         return table

@@ -154,8 +154,9 @@ def replay(
     asked = trace.once(key, lambda: _asked(trace, count, roles, framing, section, by))
     sizes = _sizes(asked, budget)
     slots = asked.slots(trace, policy)
-    kept = retain(slots, sizes.visits(asked), policy, _measure(trace, policy, count, framing, start_on), start_on)
-    back = returned(trace, asked.placed, slots, kept, sizes.limits, policy, start_on)
+    visits = sizes.visits(asked)
+    kept = retain(slots, visits, policy, _measure(trace, policy, count, framing, start_on), start_on)
+    back = returned(trace, asked.placed, slots, kept, [visit.room.limit for visit in visits], policy, start_on)
     return _outcome(trace, (asked, sizes, kept, slots, back), policy, cache or CACHES[IDEAL], prices_of(prices))
 
 
@@ -244,7 +245,7 @@ def _asked(trace: Trace, count: Count, roles: Roles, framing: Framing, section: 
 
 @dataclass(frozen=True, slots=True)
 class _Sizes:
-    """What a budget lets every section take, at each request; the limits are those of the history that is pruned."""
+    """What a budget lets every section take, at each request; `limits` is what it lets the pruned history take."""
 
     budget: Budget
     columns: Columns
@@ -279,11 +280,10 @@ def _sizes(asked: _Asked, budget: Budget) -> _Sizes:
     budget = with_undeclared(replace(budget, deficit="signed"), asked.demands)
     columns = allocate_columns(budget, asked.demands, len(asked.pinned))
     others = _others(columns, asked) + asked.pinned
-    limits = np.minimum(columns[asked.section]["limit"] - asked.pinned, budget.usable - others)
     return _Sizes(
         budget=budget,
         columns=columns,
-        limits=limits,
+        limits=columns[asked.section]["limit"] - asked.pinned,
         others=others,
         boundaries=boundaries(asked.placed, columns),
     )

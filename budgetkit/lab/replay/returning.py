@@ -5,15 +5,17 @@ It stands just before the current turn, so the prompt cache ends there where it 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from budgetkit.conversation.returning import question, spoken
+from budgetkit.conversation.returning import brought_back, spoken
 from budgetkit.lab.replay.prefix import PrefixLayout
 from budgetkit.plan.items import Ints
 from budgetkit.pruning.dropping import Kept, StartOn
 from budgetkit.pruning.history import NEVER, Slots
 from budgetkit.pruning.policies import BringBack, Policy
-from budgetkit.pruning.search import Index, beginning_with, chosen, units_of
+from budgetkit.pruning.search import Index, units_of
 from budgetkit.trace import Trace
 
 Returned = tuple[tuple[int, ...], ...]
@@ -24,7 +26,7 @@ def returned(
     placed: PrefixLayout,
     slots: Slots,
     kept: Kept,
-    limits: Ints,
+    limits: Sequence[int],
     policy: Policy,
     start_on: StartOn = "any",
 ) -> Returned:
@@ -34,18 +36,21 @@ def returned(
     index = Index([spoken(message) for message in trace.messages])
     gone = np.array(kept.gone)
     beside = units_of(slots)
-    found = []
-    for number, (request, limit) in enumerate(zip(placed.requests, limits.tolist(), strict=True)):
-        left = (gone != NEVER) & (gone <= number)
-        left[request.start :] = False
-        room = min(policy.returns(limit), limit - kept.tokens[number])
-        asked = question(trace.messages[request.start : request.sent])
-        score = index.scores(asked, request.start) * left[: request.start]
-        back = chosen(score, left.tolist(), slots, beside, room, policy.neighbours)
-        if start_on != "any" and not kept.units[number]:
-            back = beginning_with(back, start_on, slots)
-        found.append(back)
-    return tuple(found)
+    return tuple(
+        brought_back(
+            policy,
+            index,
+            slots,
+            beside,
+            left=((gone != NEVER) & (gone <= number)).tolist(),
+            turn=trace.messages[request.start : request.sent],
+            start=request.start,
+            limit=limit,
+            history_tokens=kept.tokens[number],
+            begins_with="any" if kept.units[number] else start_on,
+        )
+        for number, (request, limit) in enumerate(zip(placed.requests, limits, strict=True))
+    )
 
 
 def shared_at_most(found: Returned, slots: Slots, placed: PrefixLayout, sent: Ints) -> Ints:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from budgetkit.budget import Budget
 from budgetkit.counters import Count
+from budgetkit.inputs.budgets import AnyModel
 from budgetkit.lab.accuracy import Buffer
 from budgetkit.lab.accuracy.corpora.opening import SHIPPED, AnyTexts, corpus_of
 from budgetkit.lab.explorers.accuracy.charts import charts
@@ -30,6 +31,7 @@ from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.library import Library
 from budgetkit.lab.explorers.truth import short_name
 from budgetkit.lab.explorers.view import view_of
+from budgetkit.models.resolved import listed_name
 from budgetkit.state import to_dict
 
 Data = dict[str, Any]
@@ -60,7 +62,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
         Accepted chance that a window overflows, between 0 and 1.
     budget : str or Budget, default "chat"
         A preset's name, or a budget, whose window feels the error.
-    model : str, default "gpt-4o"
+    model : str or Model, default "gpt-4o"
         The model.
     window : int, optional, default 8,192
         The preset's window, in tokens; None for the model's.
@@ -93,11 +95,11 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
         exact: str | Count | None = None,
         risk: float = 0.05,
         budget: str | Budget = "chat",
-        model: str = "gpt-4o",
+        model: AnyModel = "gpt-4o",
         window: int | None = 8_192,
     ) -> None:
         view = AccuracyView()
-        plain = BudgetSettings(model=model, window=window)
+        plain = BudgetSettings(model=listed_name(model), window=window)
         settings_given = taken(plain, budget) if isinstance(budget, Budget) else replace(plain, preset=budget)
         library = Library(view.report)
         by_name = isinstance(corpus, str | Path)
