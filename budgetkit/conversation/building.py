@@ -150,7 +150,7 @@ def build(
     budget = setup.budget
     count = setup.counter
     framing = setup.framing
-    policy = None if policy is None else policy_of(policy)
+    policy = setup.policy if policy is None else policy_of(policy)
     roles = dict(budget.roles or DEFAULT_ROLES)
     question_section = _question_section(budget, roles)
     history = roles.get("user")

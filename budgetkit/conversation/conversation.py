@@ -150,7 +150,7 @@ class Conversation:
             check_choice("form", form, get_args(Form))
         setup = setup_of(budget, counter, framing, model, window)
         budget = self.budget = setup.budget
-        self.policy = OldestFirst() if policy is None else policy_of(policy)
+        self.policy = (setup.policy or OldestFirst()) if policy is None else policy_of(policy)
         start_on = usual_start(self.policy) if start_on is None else start_on
         check_choice("start_on", start_on, get_args(StartOn))
         table = (budget.roles or DEFAULT_ROLES) if roles is None else roles

@@ -94,7 +94,7 @@ def trim(
     setup = setup_of(budget_of(budget), counter, framing, model, window)
     count = setup.counter
     framing = setup.framing
-    policy = None if policy is None else policy_of(policy)
+    policy = setup.policy if policy is None else policy_of(policy)
     said: Any = messages
     if policy is None and most is not None:
         more = most, count, tools, framing, start_on

@@ -10,16 +10,22 @@ from typing import Any
 from budgetkit.budget import Budget
 from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.counters import count_of
+from budgetkit.inputs.configuration import Configuration, configuration_of, is_configuration
 from budgetkit.models import Model
 from budgetkit.models.resolved import ResolvedModel, resolve
 from budgetkit.plan import Plan
 from budgetkit.presets import PRESETS
+from budgetkit.presets.agent_prompt import agent_prompt
+from budgetkit.presets.window import window_of
+from budgetkit.pruning.policies import Policy
 from budgetkit.requests import Framing, framing_for, framing_of
-from budgetkit.state import from_dict, from_json, from_yaml
+from budgetkit.state import from_dict
+from budgetkit.state.plain_data import json_data, yaml_data
+from budgetkit.state.saved import VERSION
 
 Count = Callable[[str], int]
 AnyModel = str | Model | ResolvedModel
-AnyBudget = Budget | Plan | str | Path | Mapping[str, Any] | Callable[..., Budget]
+AnyBudget = Budget | Plan | Configuration | str | Path | Mapping[str, Any] | Callable[..., Budget]
 AnyCounter = str | Model | ResolvedModel | Count
 DEFAULT_COUNTER = "o200k_base"
 
@@ -38,12 +44,15 @@ class Setup:
         What a message costs beyond its text.
     model : ResolvedModel, optional
         The model, where one is named.
+    policy : Policy, optional
+        What prunes the history, where a configuration names it.
     """
 
     budget: Budget
     counter: Count
     framing: Framing
     model: ResolvedModel | None = None
+    policy: Policy | None = None
 
 
 def setup_of(
@@ -79,6 +88,13 @@ def setup_of(
     >>> setup.budget.window, setup.framing.priming
     (200000, 6)
     """
+    budget = read_budget(budget)
+    policy = None
+    if isinstance(budget, Configuration):
+        model = budget.model if model is None else model
+        counter = budget.counter if counter is None else counter
+        policy = budget.policy
+
     known = None if model is None else resolve(model)
     if counter is None:
         counter = DEFAULT_COUNTER if known is None else known
@@ -89,6 +105,7 @@ def setup_of(
         counter=count_of(counter),
         framing=framing,
         model=known,
+        policy=policy,
     )
 
 
@@ -98,8 +115,9 @@ def budget_of(budget: AnyBudget, model: AnyModel | None = None, window: int | No
     Parameters
     ----------
     budget : Budget, str, Path, Mapping or callable
-        A budget; a preset or its name; a saved state as text (JSON or YAML), as plain data, or as the path of its
-        file. A name is always a preset's, also where a file is called so.
+        A budget; a preset or its name; a saved state or a configuration (:mod:`budgetkit.inputs.configuration`) as text
+        (JSON or YAML), as plain data, or as the path of its file. A name is always a preset's, also where a file is
+        called so.
     model : str or Model, optional
         The model whose window a preset divides.
     window : int, optional
@@ -132,13 +150,58 @@ def budget_of(budget: AnyBudget, model: AnyModel | None = None, window: int | No
         return budget if window is None else budget.assign(window=window)
     if isinstance(budget, Plan):
         return budget_of(budget.budget, model, window)
-    if isinstance(budget, Path):
-        return budget_of(_saved(_text_at(budget)), model, window)
-    if isinstance(budget, Mapping):
-        return budget_of(from_dict(dict(budget)), model, window)
-    if isinstance(budget, str) and _is_saved_text(budget):
-        return budget_of(_saved(budget), model, window)
+    if isinstance(budget, Configuration):
+        return _of_configuration(budget, model, window)
+    if isinstance(budget, Path | Mapping) or (isinstance(budget, str) and _is_saved_text(budget)):
+        return budget_of(read_budget(budget), model, window)
     return _of_preset(budget, model, window)
+
+
+def read_budget(budget: AnyBudget) -> AnyBudget:
+    """Read a file, a text or plain data that holds a budget or a configuration; return anything else as it is.
+
+    Examples
+    --------
+    >>> read_budget({"budget": "chat", "model": "gpt-4o"}).model
+    'gpt-4o'
+    """
+    if isinstance(budget, Path):
+        budget = _data_in(_text_at(budget))
+    elif isinstance(budget, str) and _is_saved_text(budget):
+        budget = _data_in(budget)
+    if not isinstance(budget, Mapping):
+        return budget
+    if is_configuration(budget):
+        return configuration_of(budget)
+    return from_dict(dict(budget))
+
+
+def _of_configuration(configuration: Configuration, model: AnyModel | None, window: int | None) -> Budget:
+    """Make the budget of a configuration; a model and a window that are given go before its own."""
+    model = configuration.model if model is None else model
+    window = configuration.window if window is None else window
+    if configuration.is_plan_195:
+        return _of_plan_195(configuration.budget, model, window)
+    if isinstance(configuration.budget, str):
+        return _of_preset(configuration.budget, model, window)
+    fields = dict(configuration.budget)
+    if "window" not in fields and (model is not None or window is not None):
+        size = window_of(window if model is None else resolve(model, window, must_know=True).facts)  # type: ignore[arg-type]
+        fields = {name: value for name, value in size.items() if value is not None} | fields
+    return budget_of(from_dict({"budgetkit": VERSION, "budget": fields}), None, window)
+
+
+def _of_plan_195(fields: Any, model: AnyModel | None, window: int | None) -> Budget:
+    """Make the budget of a context_budget that stands alone; its total is its own, else the model's window."""
+    size: Any = window
+    if window is None and fields.get("total_tokens") is None:
+        if model is None:
+            raise ValueError(
+                "a context_budget without total_tokens; it divides them; write total_tokens or window in tokens, or a "
+                "model"
+            )
+        size = resolve(model, must_know=True).facts
+    return agent_prompt(size, fields, alone=True)
 
 
 def preset_of(preset: str | Callable[..., Budget]) -> Callable[..., Budget]:
@@ -158,7 +221,9 @@ def preset_of(preset: str | Callable[..., Budget]) -> Callable[..., Budget]:
     return PRESETS[preset]
 
 
-_KNOWN = "a Budget, a preset or its name, a saved state as text or data, or the pathlib.Path of its file"
+_KNOWN = (
+    "a Budget, a preset or its name, a saved state or configuration as text or data, or the pathlib.Path of its file"
+)
 
 
 def _of_preset(preset: Any, model: AnyModel | None, window: int | None) -> Budget:
@@ -180,9 +245,8 @@ def _is_saved_text(text: str) -> bool:
     return text.lstrip().startswith("{") or "\n" in text.strip()
 
 
-def _saved(text: str) -> Budget:
-    state = from_json(text) if text.lstrip().startswith("{") else from_yaml(text)
-    return state.budget if isinstance(state, Plan) else state
+def _data_in(text: str) -> Any:
+    return json_data(text) if text.lstrip().startswith("{") else yaml_data(text)
 
 
 def _text_at(path: Path) -> str:

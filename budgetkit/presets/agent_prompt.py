@@ -21,7 +21,9 @@ POLICIES = ("truncate_low_priority", "drop_low_priority")
 CURRENT: dict[str, Any] = {"current_message": {"max_tokens": None, "priority": "required"}}
 
 
-def agent_prompt(window: Window | None = None, *configurations: Mapping[str, Any] | None) -> Budget:
+def agent_prompt(
+    window: Window | None = None, *configurations: Mapping[str, Any] | None, alone: bool = False
+) -> Budget:
     """Plan #195: a cap and a priority class for each section of an agent's prompt.
 
     Required sections come first, then high, medium and low; a section over its cap is cut by its type. When
@@ -37,6 +39,8 @@ def agent_prompt(window: Window | None = None, *configurations: Mapping[str, Any
         ``max_tokens`` takes tokens, a percentage ("12.5%") or None for no cap; ``sections`` is read like
         ``allocations``. ``enabled: false`` lifts every cap; inside a section it switches that section off. A
         key with nothing behind it, as YAML reads "sections:", says nothing.
+    alone : bool, default False
+        Whether the configurations stand alone: sections that they do not name are not there.
 
     Returns
     -------
@@ -67,7 +71,7 @@ def agent_prompt(window: Window | None = None, *configurations: Mapping[str, Any
             "agent_prompt was given a mapping as its window; the window stands first, tokens, a Model or None, "
             "and configurations follow; write agent_prompt(None, configuration)"
         )
-    settings = _overlaid(configurations)
+    settings = _overlaid(configurations, alone)
     size = window_of(check_tokens("total_tokens", settings["total_tokens"]) if window is None else window)
     drops = settings["overflow_policy"] == "drop_low_priority"
     return Budget(
@@ -85,9 +89,9 @@ def agent_prompt(window: Window | None = None, *configurations: Mapping[str, Any
     )
 
 
-def _overlaid(configurations: Iterable[Mapping[str, Any] | None]) -> dict[str, Any]:
+def _overlaid(configurations: Iterable[Mapping[str, Any] | None], alone: bool = False) -> dict[str, Any]:
     usual: dict[str, Any] = _TABLE["defaults"]
-    settings = usual | {"allocations": usual["allocations"] | CURRENT}
+    settings = usual | {"allocations": ({} if alone else usual["allocations"]) | CURRENT}
     for configuration in configurations:
         inner = _given("context_budget", _inner(configuration), {*usual, "sections"})
         rules = {name: inner.pop(name, None) for name in ("sections", "allocations")}

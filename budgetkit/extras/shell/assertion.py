@@ -10,8 +10,9 @@ from typing import Any
 from budgetkit.budget import Budget
 from budgetkit.budget.old_names import renamed
 from budgetkit.extras.shell.gate import Checked, check
-from budgetkit.extras.shell.inputs import budget_of, tools_in, tools_of
+from budgetkit.extras.shell.inputs import budget_of, configuration_at, tools_in, tools_of
 from budgetkit.extras.shell.terminal import printable
+from budgetkit.inputs.configuration import Configuration
 from budgetkit.inputs.conversations import traces_of
 from budgetkit.trace.conversation import Trace
 
@@ -20,7 +21,7 @@ __all__ = ["checked", "printable"]
 
 @renamed(count="counter")
 def checked(
-    budget: Budget | str | PathLike[str],
+    budget: Budget | Configuration | str | PathLike[str],
     *,
     window: int | None = None,
     tools: Any = (),
@@ -31,7 +32,7 @@ def checked(
 ) -> Checked:
     """Check with files read and names looked up."""
     if isinstance(budget, str | PathLike):
-        budget = budget_of(fspath(budget), window, model)
+        budget = configuration_at(fspath(budget)) or budget_of(fspath(budget), window, model)
     return check(
         budget,
         window=window,

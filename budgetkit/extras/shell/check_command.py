@@ -11,10 +11,11 @@ import click
 
 from budgetkit.budget.quoting import brief
 from budgetkit.extras.shell.gate import Checked, check
-from budgetkit.extras.shell.inputs import policies_named, tools_of, traces_of
+from budgetkit.extras.shell.inputs import tools_of, traces_of
 from budgetkit.extras.shell.options import with_budget
 from budgetkit.extras.shell.printed import show_json, show_lines, show_table
 from budgetkit.extras.shell.reports import as_data, github, grown, growth, junit, save
+from budgetkit.inputs.policies import policy_of
 
 
 @click.command("check")
@@ -39,7 +40,7 @@ def command(
     prompts: tuple[str, ...],
     tools: tuple[str, ...],
     model: str | None,
-    policy: str | None,
+    policy: Any,
     baseline: str | None,
     saved_as: str | None,
     form: str,
@@ -65,7 +66,7 @@ def command(
         traces=(trace for file in conversations for trace in traces_of(file)),
         counter=count,
         model=model,
-        policy=None if policy is None else next(iter(policies_named([policy]).values())),
+        policy=None if policy is None else policy_of(policy),
         today=date.today(),
         strict=strict,
         **limits,

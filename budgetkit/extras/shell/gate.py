@@ -28,7 +28,8 @@ from budgetkit.budget.quoting import brief, one_line
 from budgetkit.budget.validation import unknown_section
 from budgetkit.counters import ExactCounter, FunctionCounter, basis_of, count_of, nearer_of
 from budgetkit.extras.shell.texts import text_of
-from budgetkit.inputs.budgets import DEFAULT_COUNTER, AnyBudget, AnyCounter, AnyModel, budget_of
+from budgetkit.inputs.budgets import DEFAULT_COUNTER, AnyBudget, AnyCounter, AnyModel, budget_of, read_budget
+from budgetkit.inputs.configuration import Configuration
 from budgetkit.inputs.conversations import own_model
 from budgetkit.inputs.policies import policy_of
 from budgetkit.lab.replay import replay
@@ -195,6 +196,11 @@ def check(
     floor = None if floor is None else check_tokens("floor", floor)
     thinking = check_tokens("thinking", thinking)
     texts = _texts({} if prompts is None else prompts)
+    budget = read_budget(budget)
+    if isinstance(budget, Configuration):
+        model = budget.model if model is None else model
+        counter = budget.counter if counter is None else counter
+        policy = budget.policy if policy is None else policy
     known = None if model is None else resolve(model, window, must_know=True)
     budget = budget_of(budget, known, window)
     counter = counter or known or DEFAULT_COUNTER

@@ -16,6 +16,8 @@ from budgetkit.budget import Budget
 from budgetkit.budget.quoting import brief, one_line, quoted
 from budgetkit.extras.shell.texts import PIPE, text_of
 from budgetkit.inputs.budgets import budget_of as any_budget
+from budgetkit.inputs.budgets import read_budget
+from budgetkit.inputs.configuration import Configuration
 from budgetkit.inputs.conversations import opening_model
 from budgetkit.inputs.policies import policies_of
 from budgetkit.presets import PRESETS
@@ -41,6 +43,15 @@ def budget_of(given: str, window: int | None, model: str | None, trace: Trace | 
         problem = "that is no file" if Path(given).expanduser().exists() else "there is no such file"
         raise ValueError(f"no budget {brief(given)}; {problem}; presets are {quoted(PRESETS)}; give one")
     return any_budget(Path(given), model, window)
+
+
+def configuration_at(given: str) -> Configuration | None:
+    """Read the configuration in a file; None for a preset's name and a saved budget, and where there is no file."""
+    path = Path(given).expanduser()
+    if given in PRESETS or given == PIPE or not path.is_file():
+        return None
+    settings = read_budget(path)
+    return settings if isinstance(settings, Configuration) else None
 
 
 def trace_of(given: str, conversation: str) -> Trace:

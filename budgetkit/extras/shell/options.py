@@ -8,9 +8,10 @@ from typing import Any
 from warnings import warn
 
 import click
+from click.core import ParameterSource
 
 from budgetkit.counters import counter
-from budgetkit.extras.shell.inputs import budget_of, trace_of
+from budgetkit.extras.shell.inputs import budget_of, configuration_at, trace_of
 from budgetkit.extras.shell.terminal import printable
 from budgetkit.inputs.conversations import opening_model
 from budgetkit.trace.conversation import Trace
@@ -18,7 +19,9 @@ from budgetkit.trace.intake import intake
 from budgetkit.trace.loading import shipped_traces
 
 _OPTIONS = (
-    click.option("-b", "--budget", default="chat", show_default=True, help="A saved budget, or a preset's name."),
+    click.option(
+        "-b", "--budget", default="chat", show_default=True, help="A configuration, a saved budget, or a preset's name."
+    ),
     click.option("-w", "--window", type=int, help="Its window, in tokens; a preset's is the model's when left out."),
     click.option(
         "-m",
@@ -36,6 +39,12 @@ def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def called(budget: str, window: int | None, model: str | None, counting: str | None, **rest: Any) -> Any:
         trace = rest.get("trace")
+        settings = configuration_at(budget)
+        if settings is not None:
+            model = model or settings.model
+            counting = counting or settings.counter
+            if settings.policy is not None and _is_left_out("policy"):
+                rest["policy"] = settings.policy
         opened = opening_model(model, trace)
         return command(
             budget=budget_of(budget, window, model, trace),
@@ -49,6 +58,11 @@ def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_OPTIONS):
         called = option(called)
     return called
+
+
+def _is_left_out(option: str) -> bool:
+    """Say whether an option of the command was not typed."""
+    return click.get_current_context().get_parameter_source(option) is ParameterSource.DEFAULT
 
 
 def with_conversation(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -28,7 +28,7 @@ def command(
     budget: Budget,
     count: Any,
     as_json: bool,
-    policy: str,
+    policy: Any,
     by: Any,
     price: str | None,
     model: str | None,

@@ -31,7 +31,8 @@ from budgetkit.budget import Budget
 from budgetkit.budget.allocation import check_choice
 from budgetkit.budget.old_names import renamed
 from budgetkit.conversation.engine import with_promise
-from budgetkit.inputs.budgets import DEFAULT_COUNTER, AnyBudget, AnyCounter, AnyModel, setup_of
+from budgetkit.inputs.budgets import DEFAULT_COUNTER, AnyBudget, AnyCounter, AnyModel, read_budget, setup_of
+from budgetkit.inputs.configuration import Configuration
 from budgetkit.inputs.conversations import AnyTrace, trace_of
 from budgetkit.lab.replay.cost import Prices, prices_of
 from budgetkit.lab.replay.prefix import PrefixLayout, boundaries, equal_prefix, place
@@ -140,6 +141,10 @@ def replay(
     # what the caller passes, in whatever form
     check_choice("start_on", start_on, get_args(StartOn))
     trace = trace_of(trace)
+    budget = read_budget(budget)
+    if isinstance(budget, Configuration):
+        model = budget.model if model is None else model
+        counter = budget.counter if counter is None else counter
     if model is None:
         counter = DEFAULT_COUNTER if counter is None else counter
         framing = trace.framing_of(counter, framing)

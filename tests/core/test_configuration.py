@@ -1,0 +1,130 @@
+"""A configuration: one file that says everything about a budget, loaded, checked and used without code (003)."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import budgetkit as bk
+from budgetkit.extras.shell.assertion import checked
+from budgetkit.extras.shell.program import run
+from budgetkit.inputs import budget_of, setup_of
+from budgetkit.state import to_dict, to_yaml
+
+PLAN_195 = """\
+agent:
+  name: scout
+  context_budget:
+    enabled: true
+    total_tokens: 4000
+    output_reserve: 500
+    sections:
+      system_prompt: {max_tokens: 500, priority: required}
+      rag_memories: {max_tokens: "15%", priority: medium}
+    overflow_policy: drop_low_priority
+"""
+EVERYTHING = """\
+model: gpt-4o-mini
+window: 16384
+counter: chars/4
+policy: {class: SlidingWindow, turns: 3}
+budget: rag
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "context.yaml"
+    path.write_text(EVERYTHING, encoding="utf-8")
+    return path
+
+
+def test_a_file_says_model_window_counter_policy_and_budget(file: Path) -> None:
+    setup = setup_of(file)
+    assert setup.model is not None
+    assert (setup.model.name, setup.budget.name, setup.budget.window) == ("gpt-4o-mini", "rag", 16_384)
+    assert setup.counter("abcdefgh") == 2
+    assert setup.policy == bk.policies.SlidingWindow(3)
+
+
+def test_every_function_that_takes_a_budget_takes_it(file: Path) -> None:
+    talk = bk.Conversation(file)
+    assert (talk.budget.window, talk.policy) == (16_384, bk.policies.SlidingWindow(3))
+    said = [{"role": role, "content": f"{role} {turn}"} for turn in range(5) for role in ("user", "assistant")]
+    assert len(bk.trim([*said, {"role": "user", "content": "Now?"}], file)) == 7
+    built = bk.build(file, conversation=said, question="Now?")
+    assert (len(built.messages), built.plan.budget.name) == (7, "rag")
+    replayed = bk.replay("support-chat", file, "oldest first")
+    by_hand = bk.replay("support-chat", "rag", "oldest first", window=16_384, model="gpt-4o-mini", counter="chars/4")
+    assert replayed.sent.tolist() == by_hand.sent.tolist()
+    assert checked(file).passed == checked("rag", model="gpt-4o-mini", window=16_384, counter="chars/4").passed
+
+
+def test_what_is_passed_goes_before_what_the_file_says(file: Path) -> None:
+    setup = setup_of(file, "o200k_base", model="gpt-4o", window=8_192)
+    assert setup.model is not None
+    assert (setup.model.name, setup.budget.window, setup.counter("Hello world")) == ("gpt-4o", 8_192, 2)
+    assert bk.Conversation(file, "oldest first").policy == bk.policies.OldestFirst()
+
+
+def test_a_context_budget_stands_alone_with_its_own_sections_only() -> None:
+    """003: total, output reserve, caps in tokens or percent, priorities, and the policy for what overflows."""
+    budget = budget_of(PLAN_195)
+    assert [*budget.sections] == ["system_prompt", "rag_memories", "current_message"]
+    assert (budget.window, budget.sizes, budget.caps["rag_memories"]) == (4_000, {"output": 500}, 600)
+    assert budget.shared_pool == 4_000 - 500 - 500 - 600
+
+
+def test_a_context_budget_takes_its_total_from_the_model_where_it_says_none() -> None:
+    inside = {"sections": {"system_prompt": {"max_tokens": 500}}}
+    assert budget_of({"model": "gpt-4o", "context_budget": inside}).window == 128_000
+    with pytest.raises(ValueError, match="context_budget without total_tokens"):
+        budget_of({"context_budget": inside})
+
+
+def test_a_saved_budget_may_stand_in_it_and_alone_it_is_what_it_was() -> None:
+    budget = bk.presets.chat(8_192)
+    assert budget_of(to_yaml(budget)) == budget
+    assert budget_of({"model": "gpt-4o", "budget": to_dict(budget)["budget"]}) == budget
+    lines = {name: value for name, value in to_dict(budget)["budget"].items() if name != "window"}
+    assert budget_of({"model": "gpt-4o", "budget": lines}).window == 128_000
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"modle": "gpt-4o"}, "a configuration has 'modle'; known are model, window"),
+        ({"budget": None}, "a configuration has no budget"),
+        ({"context_budget": {}}, "one of budget and context_budget is known"),
+        ({"budget": 3}, "budget of a configuration is 3"),
+        ({"budget": "chatt"}, "no preset 'chatt'"),
+        ({"model": ["gpt-4o"]}, "model of a configuration is"),
+        ({"window": "8k"}, "window"),
+        ({"counter": 4}, "counter of a configuration is 4"),
+        ({"policy": "oldest frist"}, "no policy 'oldest frist'"),
+        ({"policy": {"class": "Floor"}}, "policy of a configuration is"),
+        ({"policy": {"class": "SlidingWindow", "turn": 3}}, "turn"),
+        ({"policy": {"class": "SlidingWindow", "turns": {"class": "X"}}}, "known are a name"),
+    ],
+)
+def test_a_mistake_in_it_is_a_sentence(change: dict[str, Any], sentence: str) -> None:
+    with pytest.raises((ValueError, LookupError, TypeError), match=sentence):
+        setup_of({"model": "gpt-4o", "budget": "chat", **change})
+
+
+def test_the_shell_replays_and_checks_with_the_file_alone(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["replay", "support-chat", "-b", str(file), "--json"]) == 0
+    by_file = json.loads(capsys.readouterr().out)
+    file.write_text(EVERYTHING.replace("policy: {class: SlidingWindow, turns: 3}\n", ""), encoding="utf-8")
+    assert run(["replay", "support-chat", "-b", str(file), "-p", "last turns", "-c", "o200k_base", "--json"]) == 0
+    typed = json.loads(capsys.readouterr().out)
+    assert by_file["totals"] != typed["totals"]
+    assert run(["check", "support-chat", "-b", str(file)]) == 1  # chars/4 is an estimate, with no buffer against it
+    assert "estimate" in capsys.readouterr().out
+
+
+def test_a_misspelt_key_never_opens_the_gate(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(EVERYTHING.replace("window:", "windw:"), encoding="utf-8")
+    assert run(["check", "-b", str(file), "support-chat"]) == 2
+    assert "'windw'" in capsys.readouterr().err
