@@ -184,7 +184,7 @@ def _with_budget(explorer: AccuracyExplorer, shared: BudgetSettings, library: Li
     if (own.budget.trace, own.budget.conversation) == (shared.trace, shared.conversation) or not len(corpus):
         return replace(own, budget=shared)
     name = explorer.library.texts.add(OWN_TEXTS, corpus)
-    return replace(own, budget=shared, corpus=name, classes=None, shortest=None, longest=None, document=None)
+    return replace(own, budget=shared, corpus=name, kind=None, classes=None, shortest=None, longest=None, document=None)
 
 
 def _with_base(explorer: ConversationExplorer, shared: BudgetSettings, library: Library) -> Any:

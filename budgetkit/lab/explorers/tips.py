@@ -28,6 +28,7 @@ TIPS: Final[Mapping[str, str]] = MappingProxyType(
         "Exact encoding": "The tokenizer that is right; empty for the model's own",
         "Texts": "The texts on which both are compared",
         "Path": "A folder, a file or a pattern such as **/*.md on this machine",
+        "Kind of text": "The kind of the texts at hand: what is looked at, and what the buffer is for",
         "Classes": "Kinds of text that are looked at; several with Ctrl",
         "Cut to": "Whether documents are compared whole, or in pieces of about that length",
         "Length": "The shortest and the longest documents that are looked at, in characters",

@@ -81,7 +81,7 @@ def risks(results: AccuracyResults) -> pd.DataFrame:
     window = results.buffer.window
     rows = []
     for risk in sorted({*RISKS, results.settings.risk}, reverse=True):
-        buffer = read_off(results.filled, results.errors, window, risk, results.settings.window_mix)
+        buffer = read_off(results.filled, results.learned, window, risk, results.settings.window_mix, results.kinds)
         row = {"counter": buffer.counter, "risk": risk, "buffer": buffer.share, "low": buffer.low, "high": buffer.high}
         if buffer.documents < 2:
             row |= {"low": np.nan, "high": np.nan}  # one document says nothing about the next
@@ -101,7 +101,7 @@ def core(results: AccuracyResults) -> list[str]:
 
 def speeds(results: AccuracyResults, library: Library) -> pd.DataFrame:
     """Return error and speed of every counter of the core, and of the chosen and the exact one."""
-    chosen_rows = selected(results.every, results.settings)
+    chosen_rows = selected(results.every, results.settings, results.kind)
     right = results.errors["exact"].to_numpy(float)
     error = dict[str, float]()
     speed = dict[str, float]()
@@ -125,7 +125,7 @@ def _counters(results: AccuracyResults, library: Library) -> dict[str, Counter]:
 
 def tax(results: AccuracyResults) -> pd.DataFrame:
     """Return how much text of each language fills the window: of prose, where there is any."""
-    errors = results.errors
+    errors = results.learned
     prose = errors[errors["class"].isin(["prose", "cjk prose", "dialogue"])]
     languages = prose if prose["language"].nunique() > 1 else errors
     table = figures.language_tax.table(languages, results.budget.window)

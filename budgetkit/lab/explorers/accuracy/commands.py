@@ -9,6 +9,7 @@ from typing import Any
 from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.quoting import brief, quoted
 from budgetkit.lab.accuracy.simulation import MIXED
+from budgetkit.lab.explorers.accuracy.kinds import named_kind
 from budgetkit.lab.explorers.accuracy.results import AccuracyResults
 from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
 from budgetkit.lab.explorers.budget import commands as budgets
@@ -33,7 +34,7 @@ def choose_corpus(
     settings: AccuracySettings, results: AccuracyResults, library: Library, name: str
 ) -> AccuracySettings:
     """Look at other texts, all of them."""
-    return replace(settings, corpus=name, classes=None, shortest=None, longest=None, document=None)
+    return replace(settings, corpus=name, kind=None, classes=None, shortest=None, longest=None, document=None)
 
 
 def open_path(settings: AccuracySettings, results: AccuracyResults, library: Library, path: str) -> AccuracySettings:
@@ -66,7 +67,15 @@ def choose_classes(
             f"no class {brief(strange[0])} in these texts; they have {quoted(class_names)}; choose some of them"
         )
     every = not names or set(names) == set(class_names)
-    return replace(settings, classes=None if every else tuple(name for name in class_names if name in names))
+    chosen = None if every else tuple(name for name in class_names if name in names)
+    return replace(settings, kind=(), classes=chosen)
+
+
+def choose_kind(
+    settings: AccuracySettings, results: AccuracyResults, library: Texts, labels: Sequence[str]
+) -> AccuracySettings:
+    """Look at documents of one class in one language alone; of no labels, at every kind."""
+    return replace(settings, kind=named_kind(labels, results.every), classes=None)
 
 
 def choose_lengths(
@@ -137,6 +146,7 @@ COMMANDS: dict[str, Callable[..., AccuracySettings]] = {
     "path": open_path,
     "file": take_file,
     "pieces": cut_pieces,
+    "kind": choose_kind,
     "classes": choose_classes,
     "lengths": choose_lengths,
     "risk": accept_risk,

@@ -12,6 +12,7 @@ from budgetkit.counters.calibrated import calibrated_models
 from budgetkit.counters.encodings import replace_surrogates
 from budgetkit.lab.accuracy.figures.documents import signed_percent
 from budgetkit.lab.accuracy.simulation import MIXED
+from budgetkit.lab.explorers.accuracy.kinds import kind_name, kinds_in
 from budgetkit.lab.explorers.accuracy.results import AccuracyResults
 from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
 from budgetkit.lab.explorers.boxes import AUTO, Do, NumberBox, group, options, row
@@ -25,6 +26,7 @@ RISKS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 PIECES = (100, 200, 500, 1_000, 2_000, 5_000, 10_000)
 # ipywidgets takes None for nothing chosen
 WHOLE = 0
+ALL_KINDS = "all of the classes chosen"
 ONE_KIND = ""
 WINDOW_MIXES = (
     ("texts of one kind", ONE_KIND),
@@ -43,7 +45,7 @@ class Controls(ModelControls):
 
     Attributes
     ----------
-    counter, exact, corpus, path, classes, pieces, length, risk, risk_box, window_mix, model, preset, window,
+    counter, exact, corpus, path, kind, classes, pieces, length, risk, risk_box, window_mix, model, preset, window,
     window_box, document
         Widgets; setting the value of one from code is the same as doing it by hand.
     """
@@ -57,6 +59,7 @@ class Controls(ModelControls):
         self.exact.options = encoding_names()
         self.corpus = labelled(widgets.Dropdown, "Texts")
         self.path = labelled(widgets.Text, "Path", placeholder="folder, file or **/*.md")
+        self.kind = labelled(widgets.Dropdown, "Kind of text", options=[(ALL_KINDS, ())])
         self.classes = labelled(widgets.SelectMultiple, "Classes", rows=6)
         self.pieces = labelled(widgets.Dropdown, "Cut to")
         self.length = labelled(widgets.SelectionRangeSlider, "Length", options=[("1", 1), ("2", 2)])
@@ -71,7 +74,7 @@ class Controls(ModelControls):
     def _build(self) -> None:
         groups = [
             group("Counting", self.counter, self.exact),
-            group("Texts", self.corpus, self.classes),
+            group("Texts", self.corpus, self.kind, self.classes),
             group("Accepted overflows", row(self.risk, self.risk_box), self.window_mix),
             group("Text to read, worst first", self.document),
             group("Which texts", self.path, self.pieces, self.length, folded=True),
@@ -85,6 +88,7 @@ class Controls(ModelControls):
         on(self.counter, "counter", "name")
         on(self.exact, "exact", "name")
         on(self.corpus, "corpus", "name")
+        on(self.kind, "kind", "labels")
         on(self.classes, "classes", "names")
         self.pieces.observe(lambda change: do("pieces", characters=change["new"] or None), "value")
         on(self.risk, "risk", "chance", "slider risk")
@@ -109,6 +113,7 @@ class Controls(ModelControls):
         cut = sorted({*PIECES, settings.pieces} - {None}, key=lambda size: size or 0)
         whole = (("whole documents", WHOLE), *((f"about {n:,} characters", n) for n in cut))
         options(self.pieces, whole, settings.pieces or WHOLE)
+        self._project_kinds(results)
         self._project_classes(settings, results)
         self._project_lengths(settings, results)
         chances = sorted({*RISKS, settings.risk})
@@ -118,10 +123,18 @@ class Controls(ModelControls):
         self._project_model(settings.budget, results.model, results.budget)
         self._project_documents(results)
 
+    def _project_kinds(self, results: AccuracyResults) -> None:
+        many = results.every.groupby(["class", "language"], sort=False).size()
+        choices: list[tuple[str, tuple[str, ...]]] = [(ALL_KINDS, ())]
+        choices += [(f"{kind_name(kind)} ({n:,})", kind) for kind, n in zip(kinds_in(results.every), many, strict=True)]
+        options(self.kind, tuple(choices), results.kind)
+
     def _project_classes(self, settings: AccuracySettings, results: AccuracyResults) -> None:
         many = results.every["class"].value_counts(sort=False)
         choices = tuple((f"{replace_surrogates(str(name))} ({n:,})", name) for name, n in many.items())
         chosen = tuple(many.index) if settings.classes is None else settings.classes
+        if results.kind:
+            chosen = results.kind[:1]
         if tuple(self.classes.options) != choices:
             self.classes.value = ()  # or ipywidgets' script looks for those that were chosen among the new ones
             self.classes.options = choices

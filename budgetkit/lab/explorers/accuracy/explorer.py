@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -58,6 +58,9 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
         folder, a file or a glob; a corpus; a frame with a column of texts; or a list of texts.
     exact : str, Counter or callable, optional
         The counter that is right; where it is left out, the best that is known for the model, exact or not.
+    kind : sequence of str, optional
+        Class and language of the texts at hand, such as ("prose", "German"): what is looked at, and what the buffer is
+        for. When left out, what most texts are of; () for all kinds, of which the one that asks for most decides.
     risk : float, default 0.05
         Accepted chance that a window overflows, between 0 and 1.
     budget : str or Budget, default "chat"
@@ -93,6 +96,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
         corpus: AnyTexts = SHIPPED,
         *,
         exact: str | Count | None = None,
+        kind: Sequence[str] | None = None,
         risk: float = 0.05,
         budget: str | Budget = "chat",
         model: AnyModel = "gpt-4o",
@@ -108,6 +112,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
             counter=str(library.add_counter(counter)),
             exact=library.add_counter(exact),
             corpus=name,
+            kind=None if kind is None else tuple(kind),
             risk=risk,
             budget=settings_given,
         )
@@ -137,7 +142,8 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
             "exact": self._results.exact.name,
             "corpus": now.corpus,
             "pieces": now.pieces,
-            "classes": list(now.classes if now.classes is not None else dict.fromkeys(self._results.every["class"])),
+            "kind": list(self._results.kind),
+            "classes": self._classes(),
             "shortest": now.shortest,
             "longest": now.longest,
             "risk": now.risk,
@@ -147,6 +153,14 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
             "model": now.budget.model,
             **to_dict(self.budget),
         }
+
+    def _classes(self) -> list[str]:
+        """Return the classes of which documents are looked at."""
+        if self._results.kind:
+            return [self._results.kind[0]]
+        if self._history.now.classes is not None:
+            return [*self._history.now.classes]
+        return [*dict.fromkeys(self._results.every["class"])]
 
     def _follow(self, settings: AccuracySettings) -> AccuracyResults:
         return results(settings, self._library)

@@ -7,7 +7,9 @@ from typing import Any
 
 from budgetkit.counters import CalibratedCounter, Counter, spread_of
 from budgetkit.lab.accuracy import Buffer
+from budgetkit.lab.accuracy.buffers import WORST
 from budgetkit.lab.accuracy.figures.documents import signed_percent
+from budgetkit.lab.explorers.accuracy.kinds import kind_name, kinds_in
 from budgetkit.lab.explorers.accuracy.results import AccuracyResults
 from budgetkit.lab.explorers.budget.notices import beyond_output, beyond_window
 from budgetkit.lab.explorers.budget.results import same_count
@@ -63,6 +65,8 @@ def _error(results: AccuracyResults) -> str:
     if not error.any():
         return f"{called(results.counter)} counts every document as {short_name(results.exact)} does."
     many = f"{len(error):,} document{'s' * (len(error) != 1)}"
+    if results.kind:
+        many += f" of {kind_name(results.kind)}"
     side = f"mostly too {'few' if error.mean() < 0 else 'many'}"
     if abs(error.mean()) < 0.2 * error.abs().mean():
         side = "to both sides"
@@ -79,9 +83,17 @@ def _held_back(results: AccuracyResults, overflow: float) -> str:
         return (
             f"With {keeps} {name} overflows in {_often(overflow)}; hold {as_percent(buffer.share)} of the window back, "
             f"{results.safe.sizes['safety']:,} tokens, and it does in at most {_often(results.settings.risk)}."
+            f"{_worst(results)}"
         )
     risk = f"{100 * results.settings.risk:g} %"
     return f"With {keeps} {name} overflows in {_often(overflow)}, which is within the risk of {risk}."
+
+
+def _worst(results: AccuracyResults) -> str:
+    """Say that the kind which asks for most decides, where nobody says of which kind the texts are."""
+    if results.kinds or results.settings.window_mix is not None or len(kinds_in(results.errors)) < 2:
+        return ""
+    return f" {WORST[:1].upper()}{WORST[1:]}; choose the kind of text at hand, which asks for less."
 
 
 def _often(chance: float) -> str:

@@ -19,13 +19,14 @@ from budgetkit.counters import Counter
 from budgetkit.lab.accuracy import Buffer, consequences, read_off
 from budgetkit.lab.accuracy.simulation import FilledWindows, filled_windows
 from budgetkit.lab.explorers.accuracy.counted import CorpusSelection, CountedTexts
+from budgetkit.lab.explorers.accuracy.kinds import kind_at_hand, named_kind
 from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
 from budgetkit.lab.explorers.budget.results import kept_deficit, known_model, typed_demand
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.library import Library
 from budgetkit.models import Model
 
-Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,12 @@ class AccuracyResults:
     texts: CountedTexts
     every: pd.DataFrame
     errors: pd.DataFrame
+    #: What the buffer is learned from: all kinds, of which the one at hand is told apart.
+    learned: pd.DataFrame
+    #: Class and language of the texts at hand; () where these are all of the classes chosen.
+    kind: tuple[str, ...]
+    #: Classes and languages that the buffer is for; () where nobody says.
+    kinds: tuple[str, ...]
     filled: FilledWindows
     buffer: Buffer
     budget: Budget
@@ -59,17 +66,29 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
     exact = reference(settings, model, library)
     texts = CountedTexts(library, CorpusSelection(settings.corpus, settings.pieces))
     every = texts.errors(count, exact)
-    errors = every[selected(every, settings)]
+    kind = kind_at_hand(every) if settings.kind is None else named_kind(settings.kind, every)
+    errors = every[selected(every, settings, kind)]
     if errors.empty:
-        raise ValueError(_none_left(settings, every))
+        raise ValueError(_none_left(settings, kind, every))
     budget = settings.budget.budget(model)
-    key = (texts.selection, count.name, exact.name, settings.classes, settings.shortest, settings.longest)
+    key = (texts.selection, count.name, exact.name, kind, settings.classes, settings.shortest, settings.longest)
+
+    # A kind that is known is told by all kinds beside it; windows of a given mix are of the documents looked at.
+    kinds = kind or settings.classes or ()
+    mix = settings.window_mix
+    learned = every[_of_length(every, settings)] if kinds and mix is None else errors
     filled = library.once_large(
-        (key, budget.window, settings.window_mix, "filled"),
-        lambda: filled_windows(errors, budget.window, settings.window_mix),
+        (key, budget.window, mix, "filled"),
+        lambda: filled_windows(learned, budget.window, mix, kinds=kinds),
     )
-    buffer = read_off(filled, errors, budget.window, settings.risk, settings.window_mix)
+    buffer = read_off(filled, learned, budget.window, settings.risk, mix, kinds)
     safe = with_buffer(settings.budget, buffer).budget(model)
+
+    def costs_of(budget: Budget) -> dict[str, Any]:
+        """Return what counting so does to a budget, looked up where it was worked out before."""
+        memo_key = (key, budget.usable, budget.sizes.get("safety", 0), mix, "costs")
+        return library.once_large(memo_key, lambda: _first(consequences(budget, learned, mix, kinds=kinds)))
+
     return AccuracyResults(
         settings=settings,
         model=model,
@@ -78,26 +97,21 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
         texts=texts,
         every=every,
         errors=errors,
+        learned=learned,
+        kind=kind,
+        kinds=kinds,
         filled=filled,
         buffer=buffer,
         budget=budget,
         safe=safe,
         result=kept_deficit(safe, settings.budget.base(model).deficit),
         demand=typical(settings.budget, budget),
-        costs=costs_of(budget, errors, settings.window_mix, key, library),
-        safe_costs=costs_of(safe, errors, settings.window_mix, key, library),
+        costs=costs_of(budget),
+        safe_costs=costs_of(safe),
         document=read(settings, errors),
         key=key,
         note=note,
     )
-
-
-def costs_of(
-    budget: Budget, errors: pd.DataFrame, window_mix: str | None, key: Hashable, library: Library
-) -> dict[str, Any]:
-    """Return what counting so does to a budget."""
-    memo_key = (key, budget.usable, budget.sizes.get("safety", 0), window_mix, "costs")
-    return library.once_large(memo_key, lambda: _first(consequences(budget, errors, window_mix)))
 
 
 def _first(rows: pd.DataFrame) -> dict[str, Any]:
@@ -117,16 +131,25 @@ def reference(settings: AccuracySettings, model: Model, library: Library) -> Cou
     return library.counter(model.encoding if model.encoding_is_own else model)
 
 
-def selected(every: pd.DataFrame, settings: AccuracySettings) -> npt.NDArray[np.bool_]:
-    """Say which documents are looked at."""
+def selected(every: pd.DataFrame, settings: AccuracySettings, kind: tuple[str, ...]) -> Bools:
+    """Say which documents are looked at: those of the kind at hand, or of the classes chosen."""
+    is_chosen = _of_length(every, settings)
+    if kind:
+        of_class, language = kind
+        return is_chosen & (every["class"] == of_class).to_numpy() & (every["language"] == language).to_numpy()
+    if settings.classes is not None:
+        return is_chosen & every["class"].isin(settings.classes).to_numpy()
+    return is_chosen
+
+
+def _of_length(every: pd.DataFrame, settings: AccuracySettings) -> Bools:
     longest = np.inf if settings.longest is None else settings.longest
-    is_chosen = every["characters"].between(settings.shortest or 0, longest)
-    return (is_chosen if settings.classes is None else is_chosen & every["class"].isin(settings.classes)).to_numpy(bool)
+    return every["characters"].between(settings.shortest or 0, longest).to_numpy(bool)
 
 
-def _none_left(settings: AccuracySettings, every: pd.DataFrame) -> str:
+def _none_left(settings: AccuracySettings, kind: tuple[str, ...], every: pd.DataFrame) -> str:
     lengths = every["characters"]
-    classes = "any class" if settings.classes is None else ", ".join(settings.classes)
+    classes = ", ".join(kind or settings.classes or ("any class",))
     low = settings.shortest or 0
     high = settings.longest or int(lengths.max())
     return (

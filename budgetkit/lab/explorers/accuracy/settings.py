@@ -16,6 +16,8 @@ class AccuracySettings:
     exact: str | None = None
     corpus: str = SHIPPED
     pieces: int | None = None
+    #: Class and language of the texts at hand; None: what most texts are of, (): all of the classes chosen.
+    kind: tuple[str, ...] | None = None
     classes: tuple[str, ...] | None = None
     shortest: int | None = None
     longest: int | None = None

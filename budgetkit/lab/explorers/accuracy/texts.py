@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from budgetkit.budget.amounts import Share
 from budgetkit.lab.explorers.accuracy.notices import as_percent, sure
+from budgetkit.lab.explorers.accuracy.kinds import kind_name
 from budgetkit.lab.explorers.accuracy.results import AccuracyResults, with_buffer
 from budgetkit.lab.explorers.budget.texts import python
 from budgetkit.state import to_json, to_yaml
@@ -43,9 +44,11 @@ def _opened(program: str) -> str:
 
 def provenance(results: AccuracyResults) -> str:
     """Return on what the buffer rests, in one line."""
+    kind = f" of which {kind_name(results.kind)} is at hand," if results.kind else ""
     sentence = (
         f"safety {as_percent(results.buffer.share)} ({sure(results.buffer)}): "
         f"{results.counter.name} against {results.exact.name}, "
-        f"{results.buffer.documents} documents of {results.settings.corpus}, risk {100 * results.settings.risk:g} %"
+        f"{results.buffer.documents} documents of {results.settings.corpus},{kind} "
+        f"risk {100 * results.settings.risk:g} %"
     )
     return " ".join((sentence + (f"; {results.buffer.warning}" if results.buffer.warning else "")).split())

@@ -76,13 +76,16 @@ def _costs(results: AccuracyResults) -> list[Kpi]:
     tip = f"Share of the window to hold back so that at most {risk} of 100 windows overflow; {sure(buffer)}"
     waste = f"Usable tokens that stay empty, on average, of {costs['usable']:,.0f}; an idle buffer is wasted, too"
     tokens = f"{results.safe.sizes['safety']:,} tokens at {risk} % risk"
-    often = f"with the buffer {as_percent(safe['overflow'])}"
+    needs = f"held back {as_percent(buffer.share)}, needed {as_percent(buffer.needed)}"
     level = "alarm" if overflow > now.risk else ""
-    all_windows = "Windows that overflow as the budget is"
+    all_windows = (
+        f"Windows that overflow as the budget is; with the buffer {as_percent(safe['overflow'])}. Held back is the "
+        "buffer for texts that nobody has seen, needed what the texts that were seen really need"
+    )
     return [
         _kpi("buffer", "honest buffer", as_percent(buffer.share), tip, tokens),
         _kpi("wasted", f"wasted in {name}", f"{costs['wasted']:,.0f}", waste, f"with the buffer {idle:,.0f}"),
-        _kpi("overflow", f"overflow in {name}", as_percent(overflow), all_windows, often, level),
+        _kpi("overflow", f"overflow in {name}", as_percent(overflow), all_windows, needs, level),
     ]
 
 
