@@ -1,7 +1,8 @@
 """What is promised beside what comes true, split by source: ``python -m benchmarks.promised FOLDER...``.
 
 Writes ``benchmarks/promised-and-observed.md`` and prints a row for each promise: what was promised, what was observed,
-how wide it is, and n; ends with 1 where one is missed. The gains of noise are simulated. Folders hold texts (a
+how wide it is, and n; ends with 1 where one is missed. What was seen too few times to say is "not judged", and no
+miss: gains of noise, say, which are simulated, in fewer than 1,000 runs. Folders hold texts (a
 ``MANIFEST.csv`` says class, language and source), conversations (JSONL, one a line), or both. Whatever is learned is
 learned from one part of the sources, and asked of the others.
 """
@@ -92,7 +93,7 @@ def main() -> int:
     asked.out.write_text("\n".join(page) + "\n", encoding="utf-8")
     print("\n".join(page))
     print(*(f"{number}: {name}" for name, number in legend.items()), sep="\n")
-    return int(not all(promise.is_kept for promise in promises))
+    return int(any(promise.is_missed for promise in promises))
 
 
 def _lists_texts(manifest: Path) -> bool:
@@ -110,6 +111,7 @@ def buffers(errors: pd.DataFrame) -> tuple[list[Promised], list[str]]:
             observed=float(row.observed),
             width=f"{100 * row.share:.1f} % held back, {100 * row.needed:.1f} % needed",
             n=SPLITS,
+            judged_from=SPLITS,
             is_kept=bool(row.observed <= ALLOWED * row.promised),
         )
         for row in found.itertuples()

@@ -17,7 +17,10 @@ from tests.browser.explored import expect_kpi, show
 
 NAME = "05-counter-accuracy.ipynb"
 CHARTS = 7
-AS_AT_FIRST = "explorer.view.opened = []; explorer.controls.corpus.value = 'my texts'; explorer.reset()"
+AS_AT_FIRST = (
+    "explorer.view.opened = []; explorer.controls.corpus.value = 'my texts'; explorer.reset(); "
+    "explorer.controls.kind.value = ()"
+)
 TOO_WIDE = """() => [...document.querySelectorAll(".bk-kpi b, .bk-explorer, .bk-card, .bk-plot")]
     .filter(node => node.scrollWidth > node.clientWidth + 1).length"""
 
@@ -69,6 +72,17 @@ def test_risk_moved_by_keys_moves_buffer_and_copied_text(lab: Notebook, buffers:
     page.locator(".bk-takeaway").get_by_role("button", name="Copy").click()
     expect(page.locator(".bk-answer")).to_contain_text("Copied as YAML.")
     assert reserve in from_yaml(page.evaluate("navigator.clipboard.readText()")).reserves  # type: ignore[union-attr]
+
+
+def test_the_kind_of_text_at_hand_is_chosen_and_named(lab: Notebook) -> None:
+    page = lab.page
+    kinds = lab.control("Kind of text").locator("select")
+    kinds.select_option(label="prose, en (5)")
+    expect(page.locator(".bk-status")).to_contain_text("over 5 documents of prose, en")
+    expect(page.locator(".bk-kpi[data-key=overflow] i")).to_contain_text("held back 3.6 %, needed")
+    lab.wait_for_charts(CHARTS)
+    lab.shoot("accuracy-one-kind")
+    assert page.evaluate(TOO_WIDE) == 0
 
 
 def test_a_class_that_is_chosen_leaves_its_documents_alone(lab: Notebook) -> None:
