@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,9 @@ import pandas as pd
 import pytest
 
 from benchmarks import __main__ as bench
-from benchmarks import arithmetic, calibrations, figure, growth, provider_usage
+from benchmarks import arithmetic, calibrations, figure, growth, promised, provider_usage
 from benchmarks.measure import row
+from benchmarks.promises import Promised
 from benchmarks.provider_usage import Call
 
 PAGE = """
@@ -198,3 +200,32 @@ def test_what_grows_is_measured_for_real(sized: growth.Sized) -> None:
     found = growth.measured("x", "items", (10, 20), sized)
     assert min(found.peaks.values()) > 0
     assert sized(10)() is not None
+
+
+# --- promises ---------------------------------------------------------------------------------------
+
+
+def test_what_was_seen_too_few_times_is_not_judged_and_no_miss() -> None:
+    few, enough = (
+        Promised("tune", "at most 3.3 %", observed=0.2, width="40 points", n=n, is_kept=False, judged_from=1_000)
+        for n in (5, 2_000)
+    )
+    assert (few.verdict, few.is_missed) == ("not judged (n = 5)", False)
+    assert (enough.verdict, enough.is_missed) == ("no", True)
+
+
+def test_promises_are_measured_over_any_folder_and_five_runs_of_noise_miss_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ended with 1 before, as five runs say nothing of a chance of 2.5 %."""
+    lines = [
+        {"id": str(n), "messages": [{"role": r, "content": f"word {n} " * n} for r in ("user", "assistant") * 8]}
+        for n in range(1, 9)
+    ]
+    (tmp_path / "chats.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
+    page = tmp_path / "page.md"
+    monkeypatch.setattr("sys.argv", ["promised", str(tmp_path), "--runs", "5", "--out", str(page)])
+    promised.main()
+    rows = [line for line in page.read_text().splitlines() if line.startswith("| tune")]
+    assert len(rows) == 7
+    assert all("not judged (n = 5)" in row for row in rows)
