@@ -384,11 +384,12 @@ _MOST_WIDE: Mapping[tuple[str, str], float] = {
 
 
 def _errors(group: pd.DataFrame) -> dict[str, str]:
-    middle, line = group["middle"].median(), group["line"].median()
+    middle = group["middle"].median()
+    line = group["line"].median()
     return {
         "error": f"{100 * middle:.1f} %",
         "of the straight line": f"{100 * line:.1f} %",
-        "difference": f"{100 * (middle / line - 1):+.0f} %",
+        "difference": f"{100 * (middle / line - 1):+.0f} %" if line else "",
     }
 
 
