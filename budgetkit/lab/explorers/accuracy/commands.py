@@ -72,7 +72,7 @@ def choose_classes(
 
 
 def choose_kind(
-    settings: AccuracySettings, results: AccuracyResults, library: Texts, labels: Sequence[str]
+    settings: AccuracySettings, results: AccuracyResults, library: Library, labels: Sequence[str]
 ) -> AccuracySettings:
     """Look at documents of one class in one language alone; of no labels, at every kind."""
     return replace(settings, kind=named_kind(labels, results.every), classes=None)

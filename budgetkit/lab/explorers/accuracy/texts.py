@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from budgetkit.budget.amounts import Share
-from budgetkit.lab.explorers.accuracy.notices import as_percent, sure
 from budgetkit.lab.explorers.accuracy.kinds import kind_name
+from budgetkit.lab.explorers.accuracy.notices import as_percent, sure
 from budgetkit.lab.explorers.accuracy.results import AccuracyResults, with_buffer
 from budgetkit.lab.explorers.budget.texts import python
 from budgetkit.state import to_json, to_yaml
