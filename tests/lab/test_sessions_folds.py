@@ -138,3 +138,23 @@ def test_the_range_of_summaries_is_that_of_the_sessions_own() -> None:
     outcomes = comparison(session, ["gemini-cli"]).outcomes["gemini-cli"]
     assert outcomes.least is outcomes.most
     assert set(outcomes.most.kept.summary_output) == {0, length}
+
+
+def test_the_fold_shows_where_the_order_of_systems_turns(explorer: ConversationExplorer) -> None:
+    (figure,) = parts(opened(explorer, "turning"), "turning", "figure")
+    sentences = [part["text"] for part in parts(explorer, "turning", "text")]
+    assert [words.partition(":")[0] for words in sentences] == [
+        f"Window {window:,}" for window in (50_000, 100_000, 200_000, 400_000)
+    ]
+    turns = [words for words in sentences if ";" in words]
+    edges = figure["figure"]["spec"]["layout"]["shapes"]
+    upright = [edge for edge in edges if edge["x0"] == edge["x1"]]
+    assert len(upright) == sum(words.count(";") for words in turns) > 0, "each turn that is said is marked"
+    assert "a cached token costs 0.1 of another" in figure["figure"]["note"]
+
+
+def test_the_fold_of_turns_asks_before_it_replays_a_long_conversation() -> None:
+    explorer = opened(ConversationExplorer(long_conversation(3_000)), "turning")
+    assert parts(explorer, "turning", "figure") == []
+    tell(explorer, "turning", work=True)
+    assert len(parts(explorer, "turning", "figure")) == 1

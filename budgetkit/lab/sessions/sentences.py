@@ -89,3 +89,46 @@ def notices(table: pd.DataFrame) -> list[str]:
             if row[column]:
                 sentences.append(f"{row['label']} {words}, {number}.")
     return sentences
+
+
+def turning_points(table: pd.DataFrame) -> list[str]:
+    """Say for each window which rule costs least, and at which price of a cached token another does.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of :func:`budgetkit.lab.sessions.turning.by_price_and_window`.
+
+    Returns
+    -------
+    list of str
+        One sentence a window.
+
+    Examples
+    --------
+    >>> columns = ["window", "read", "system", "cheapest"]
+    >>> turning_points(pd.DataFrame([(8_000, 1.0, "pi", True), (8_000, 0.1, "nothing leaves", True)], columns=columns))
+    ['Window 8,000: pi costs least where a cached token costs 1 of the input price; nothing leaving at 0.1.']
+    """
+    sentences = []
+    for window, part in table[table["cheapest"]].groupby("window"):
+        names = ["nothing leaving" if name == AS_IT_WAS else str(name) for name in part["system"]]
+        spans: list[tuple[str, list[str]]] = []
+        for name, read in zip(names, part["read"], strict=True):
+            if not spans or spans[-1][0] != name:
+                spans.append((name, []))
+            spans[-1][1].append(f"{read:g}")
+        first, prices = spans[0]
+        if len(spans) == 1:
+            sentences.append(f"Window {window:,}: {first} costs least at every price of a cached token.")
+            continue
+        words = f"Window {window:,}: {first} costs least where a cached token costs {_span(prices)} of the input price"
+        rest = "".join(f"; {name} at {_span(later)}" for name, later in spans[1:])
+        sentences.append(f"{words}{rest}.")
+    return sentences
+
+
+def _span(prices: list[str]) -> str:
+    if len(prices) == 1:
+        return prices[0]
+    return f"{prices[0]} to {prices[-1]}"

@@ -46,6 +46,10 @@ FOLDS = {
     "systems": Fold(
         "What would another system's rule have cost?", "budgetkit.lab.explorers.conversation.systems_fold:SystemsFold"
     ),
+    "turning": Fold(
+        "At which price and window is another system cheaper?",
+        "budgetkit.lab.explorers.conversation.turning_fold:TurningFold",
+    ),
     "reads": Fold("Why did the cache miss?", "budgetkit.lab.explorers.conversation.systems_fold:ReadsFold"),
     "billed": Fold("What is billed?", "budgetkit.lab.explorers.conversation.folded:BilledFold"),
     "check": Fold("What does the check find?", "budgetkit.lab.explorers.conversation.folded:CheckFold"),

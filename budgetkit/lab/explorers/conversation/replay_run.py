@@ -28,9 +28,10 @@ from budgetkit.lab.replay.outlook import contexts, first_cut, pace_of
 from budgetkit.lab.replay.prompt_cache import PromptCache
 from budgetkit.lab.replay.requests import By
 from budgetkit.lab.sessions import Session
-from budgetkit.lab.sessions.comparing import Comparison, comparison
+from budgetkit.lab.sessions.comparing import USUAL, Comparison, comparison
+from budgetkit.lab.sessions.turning import by_price_and_window
 from budgetkit.plan.items import Ints
-from budgetkit.pruning.policies import Policy
+from budgetkit.pruning.policies import Policy, system
 from budgetkit.requests import Framing
 from budgetkit.state import to_json
 from budgetkit.trace import Trace, usage_frame
@@ -133,6 +134,17 @@ class ReplayRun:
 
         key = ("systems", id(self.trace), self.counter.name, window, self.prices, self.cache)
         return self.library.once_large(key, compare)[1]
+
+    def turning(self, windows: Sequence[int]) -> pd.DataFrame:
+        """Return which rule of the usual systems is the cheapest by the price of a cached token and by window."""
+        systems = {system(name).label: name for name in USUAL}
+        source = self.session or self.trace
+        counter = None if isinstance(source, Session) else self.counter
+
+        def turn() -> tuple[Trace, pd.DataFrame]:
+            return self.trace, by_price_and_window(source, systems, windows=windows, counter=counter)
+
+        return self.library.once_large(("turning", id(self.trace), self.counter.name, tuple(windows)), turn)[1]
 
     def _replay(self, key: Hashable, policy: Policy) -> Replayed:
         def make() -> Replayed:

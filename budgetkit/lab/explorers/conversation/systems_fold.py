@@ -35,11 +35,7 @@ class SystemsFold:
 
     def parts(self, settings: ConversationSettings, results: ConversationResults) -> list[Data]:
         """Put the systems side by side, and follow a message through them."""
-        session = results.run.session
-        # A window that the explorer chose so that policies differ is no window of a system's.
-        is_chosen = settings.base.window is not None and settings.base.window != settings.chosen_window
-        window = settings.base.window if is_chosen else None if session else results.budget.window
-        compared = results.run.systems(window)
+        compared = results.run.systems(window_of_systems(settings, results))
         recorded = compared.table.loc[compared.table["system"] == RECORDED, "least"]
         baseline = compared.table.loc[compared.table["system"] == AS_IT_WAS, "least"]
         cost = float((recorded if len(recorded) else baseline).iloc[0])
@@ -109,6 +105,14 @@ class ReadsFold:
 
     def hear(self, settings: ConversationSettings, results: ConversationResults, event: Data) -> None:
         """Take nothing: there is nothing to press."""
+
+
+def window_of_systems(settings: ConversationSettings, results: ConversationResults) -> int | None:
+    """Return the window in which systems are compared; None leaves it to what a recorded session shows."""
+    # A window that the explorer chose so that policies differ is no window of a system's.
+    if settings.base.window is not None and settings.base.window != settings.chosen_window:
+        return settings.base.window
+    return None if results.run.session else results.budget.window
 
 
 def messages_to_follow(compared: Comparison) -> dict[int, str]:
