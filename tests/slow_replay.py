@@ -50,7 +50,7 @@ def slow_replay(trace: bk.Trace, budget: bk.Budget, policy: Policy, section: str
             for i in items
             if i[0] == "message" and i[2] == section
             if i[1] < request.start or trace.messages[i[1]].role != "user"
-            if _section(trace, i[1], budget.roles, past_section, section) == section
+            if _section(trace, i[1], budget.roles, past_section, section, request.start) == section
         ]
         pinned = demand[section] - sum(i[3] for i in prunable)
         plan = bk.allocate(replace(budget, deficit="signed"), demand)
@@ -93,11 +93,13 @@ def _equal(before: list[tuple[Any, int]], now: list[tuple[Any, int]]) -> int:
     return total
 
 
-def _section(trace: bk.Trace, slot: int, roles: Any, section: Any, pruned: str) -> str:
-    """Return the section of a message; a result is pruned where its call is."""
+def _section(trace: bk.Trace, slot: int, roles: Any, section: Any, pruned: str, start: int) -> str:
+    """Return the section of a message; a result is pruned where its call is, which may be one of an earlier turn."""
     said = trace.messages[slot]
     callers = [i for i in range(slot) if said.tool_call_id in {call.id for call in trace.messages[i].tool_calls}]
-    called = section(trace.messages[callers[-1]], roles) if callers else None
+    called = None
+    if callers:
+        called = (past_section if callers[-1] < start else section)(trace.messages[callers[-1]], roles)
     return pruned if called == pruned else str(section(said, roles))
 
 
@@ -106,7 +108,10 @@ def _request(trace: bk.Trace, request: Any, roles: Any, pruned: str) -> list[tup
 
     def listed(slots: range, section: Any) -> list[tuple[str, Any, str, int]]:
         sent = (i for i in slots if _is_paired(trace, i))
-        return [("message", i, _section(trace, i, roles, section, pruned), len(trace.messages[i].text)) for i in sent]
+        return [
+            ("message", i, _section(trace, i, roles, section, pruned, request.start), len(trace.messages[i].text))
+            for i in sent
+        ]
 
     opening = next((i for i, m in enumerate(trace.messages) if m.role != "system"), len(trace.messages))
     head = min(opening, request.start)

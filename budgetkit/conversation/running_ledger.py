@@ -190,9 +190,11 @@ class RunningLedger:
         sections = past_section(message, rules.roles), present_section(message, rules.roles)
         if caller is not None and (call := self.lines.get(caller)):  # a result is pruned where its call is
             past, present = sections
+            # Where the user spoke in between, the call is one of an earlier turn, and its result goes with it.
+            called = call.past if caller < self.start else call.present
             sections = (
                 call.past if call.past == rules.section else past,
-                call.present if call.present == rules.section else present,
+                called if called == rules.section else present,
             )
         self.stamps += 1
         self.lines[slot] = Line(_sent(message), tokens, *sections, self.stamps, False)

@@ -552,3 +552,23 @@ def test_gemini_bills_what_was_thought_as_text() -> None:
     thinking = counted({"text": thought, "thought": True}, {"text": "Lisbon."})
     assert thinking.tokens == plain.tokens + bk.counter("gemini-2.5-flash")(thought)
     assert thinking.uncounted == ("thinking in the history",)
+
+
+@pytest.mark.parametrize("policy", [None, policies.OldestFirst(unit="turn"), policies.SlidingWindow(1)])
+@pytest.mark.parametrize("form", ["chat", "responses"])
+def test_a_call_and_its_result_are_not_parted_by_what_the_user_says_in_between(
+    form: str, policy: Policy | None
+) -> None:
+    """A recorded call: the user speaks while a tool runs; with a small budget the result went out without its call."""
+    first, call, result = WRITERS[form]([Turn("Where?", (Step(results=("Lisbon",)),))])
+    asked = {"role": "user", "content": "Go on, please."}
+    for tokens in range(len("Go on, please."), 120):
+        talk = conversation(tokens, policy)
+        for message in (first, call, asked, result):
+            talk.add(message)
+        sent = talk.request().messages
+        assert asked in sent
+        assert (call in sent) == (result in sent)
+        assert (call in bk.trim([first, call, asked, result], 200)) == (
+            result in bk.trim([first, call, asked, result], 200)
+        )

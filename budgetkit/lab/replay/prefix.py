@@ -18,7 +18,7 @@ Where slot 1 is gone at request 1, the two requests are equal up to slot 1: 3 to
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -117,7 +117,9 @@ class PrefixLayout:
 def place(ledger: Ledger, requests: Sequence[Turn], section: str, unsent: Sequence[int] = ()) -> PrefixLayout:
     """Say which messages can be pruned, and from which request on."""
     ledger = _without(ledger, unsent)
-    ledger = replace(ledger, past=_with_calls(ledger.past, section), present=_with_calls(ledger.present, section))
+    past = _with_calls(ledger.past, section)
+    present = _with_earlier_calls(_with_calls(ledger.present, section), past, section, {r.start for r in requests})
+    ledger = replace(ledger, past=past, present=present)
     later = _in(ledger.past, section)
     now = _enters_at_once(ledger, section)
     starts = np.array([r.start for r in requests], dtype=np.int64)
@@ -173,6 +175,23 @@ def _with_calls(items: Sequence[Item], section: str) -> list[Item]:
         else item
         for item in items
     ]
+
+
+def _with_earlier_calls(
+    items: Sequence[Item], past: Sequence[Item], section: str, starts: Collection[int]
+) -> list[Item]:
+    """Let a result that comes after the user spoke again be pruned with its call, which is one of an earlier turn."""
+    called: dict[object, int] = {}
+    start = 0
+    placed = []
+    for slot, item in enumerate(items):
+        if slot in starts:
+            start = slot
+        caller = called.setdefault(item.group, slot) if item.group is not None else slot
+        if caller < start and past[caller].section == section:
+            item = replace(item, section=section)
+        placed.append(item)
+    return placed
 
 
 def _enters_at_once(ledger: Ledger, section: str) -> Flags:
