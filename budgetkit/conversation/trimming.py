@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,18 +11,74 @@ from budgetkit.budget.old_names import renamed
 from budgetkit.conversation.conversation import Conversation
 from budgetkit.conversation.newest import newest
 from budgetkit.conversation.reading import read
+from budgetkit.conversation.request import Left
 from budgetkit.conversation.running_ledger import Count
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, setup_of
 from budgetkit.inputs.policies import policy_of
-from budgetkit.message import SYSTEM_ROLES, Message
+from budgetkit.message import ORIGIN, SYSTEM_ROLES, Message
 from budgetkit.presets.translation import trimmed
 from budgetkit.pruning.dropping import StartOn
 from budgetkit.pruning.policies import Policy
 from budgetkit.requests import Framing
 from budgetkit.requests.forms import Form, form_of_all, forms_of
-from budgetkit.requests.writing import written
+from budgetkit.requests.writing import as_it_came, written
 
+Raw = Mapping[str, Any]
 _TRIES = 4
+
+
+class Trimmed(list[dict[str, Any]]):
+    """Hold the messages that fit, as a list like any other, and say what is not sent as it came.
+
+    Examples
+    --------
+    >>> said = [{"role": "user", "content": "one two three"}, {"role": "assistant", "content": "four"}]
+    >>> fitting = trim([*said, {"role": "user", "content": "five"}], 10)
+    >>> fitting
+    [{'role': 'user', 'content': 'five'}]
+    >>> [(left.why, left.message["content"]) for left in fitting.left], fitting.warnings
+    ([('dropped', 'one two three'), ('dropped', 'four')], ())
+    """
+
+    def __init__(self, messages: Sequence[dict[str, Any]], before: Sequence[Any], after: Sequence[Raw]) -> None:
+        super().__init__(messages)
+        self._before = before  # all that was said
+        self._after = after  # what is sent of it, in OpenAI's chat format
+
+    @property
+    def left(self) -> tuple[Left, ...]:
+        """What was dropped, and what was shortened, as it stood before; in order."""
+        left: list[Left] = []
+        waiting = [dict(raw) for raw in self._after]
+        # From the end, since the newest of equal messages are those that stay.
+        for message in reversed(read([self._before])):
+            raw = {name: value for name, value in message.raw.items() if name != "contexts"}
+            if waiting and waiting[-1] == raw:
+                waiting.pop()
+            elif waiting and _is_shortened(waiting[-1], raw):
+                waiting.pop()
+                left.append(Left(as_it_came(raw), "shortened"))
+            else:
+                left.append(Left(as_it_came(raw), "dropped"))
+        return tuple(reversed(left))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A sentence where the newest message of all was too large to be sent as it came."""
+        newest_message = read([self._before])[-1:]
+        left = self.left[-1:]
+        if not newest_message or not left or left[0].message != as_it_came(newest_message[0].raw):
+            return ()
+        role = newest_message[0].role
+        became = "is left out" if left[0].why == "dropped" else "is cut inside"
+        return (f"the newest message, of the role {role}, does not fit and {became}; allow more, or shorten it",)
+
+
+def _is_shortened(sent: Raw, raw: Raw) -> bool:
+    """Say whether a message that is sent is another one with a shorter text."""
+    beside = {"content", "refusal", ORIGIN}
+    same_fields = all(sent.get(name) == raw.get(name) for name in {*sent, *raw} - beside)
+    return same_fields and len(Message(sent).text) < len(Message(raw).text)
 
 
 @renamed(count="counter")
@@ -38,7 +94,7 @@ def trim(
     window: int | None = None,
     start_on: StartOn = "user",
     form: Form | None = None,
-) -> list[dict[str, Any]]:
+) -> Trimmed:
     """Return those messages that fit.
 
     System messages and the last question stay. The oldest of the rest go first, a tool call with its results; a tool
@@ -71,10 +127,12 @@ def trim(
 
     Returns
     -------
-    list of dict
-        In the form in which they came, those that were not cut inside as they came; what has no form of a provider is
-        in OpenAI's chat format, and so are system messages, which some providers take beside the others. With the
-        schemas and the priming of the answer never more than the budget.
+    Trimmed
+        A list of dict with two attributes more: `left`, what was dropped or shortened and why, and `warnings`, a
+        sentence where the newest message is not sent as it came. All are in the form in which they came, those that
+        were not cut inside as they came; what has no form of a provider is in OpenAI's chat format, and so are system
+        messages, which some providers take beside the others. With the schemas and the priming of the answer never
+        more than the budget.
 
     Raises
     ------
@@ -104,7 +162,7 @@ def trim(
             # what is a part of a record leaves with it, which only the engine knows
             newer = None if forms_of(message.raw for message in said) else newest(said, *more)
         if newer is not None and newer[1]:
-            return _written(newer[0], form)
+            return Trimmed(_written(newer[0], form), messages, newer[0])
         said = said if newer is None else [*map(Message, newer[0])]
     lines = replace(setup.budget, deficit="signed")
     said = read([said])
@@ -118,7 +176,8 @@ def trim(
             f"system messages, the last question and tool schemas exceed what the window has for them by {over:,} "
             "tokens; shorten them, or allow more"
         )
-    return _written(found, form or form_of_all(forms_of(message.raw for message in said)))
+    sent_form = form or form_of_all(forms_of(message.raw for message in said))
+    return Trimmed(_written(found, sent_form), messages, found)
 
 
 def _written(raws: list[dict[str, Any]], form: str | None) -> list[dict[str, Any]]:

@@ -562,13 +562,37 @@ def test_a_call_and_its_result_are_not_parted_by_what_the_user_says_in_between(
     """A recorded call: the user speaks while a tool runs; with a small budget the result went out without its call."""
     first, call, result = WRITERS[form]([Turn("Where?", (Step(results=("Lisbon",)),))])
     asked = {"role": "user", "content": "Go on, please."}
-    for tokens in range(len("Go on, please."), 120):
+    for tokens in range(len("Go on, please."), 120, 5):
         talk = conversation(tokens, policy)
         for message in (first, call, asked, result):
             talk.add(message)
         sent = talk.request().messages
         assert asked in sent
         assert (call in sent) == (result in sent)
-        assert (call in bk.trim([first, call, asked, result], 200)) == (
-            result in bk.trim([first, call, asked, result], 200)
-        )
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("tokens", "why", "became"), [(20, "dropped", "left out"), (900, "shortened", "cut inside")])
+def test_trim_says_what_it_left_out_and_warns_of_the_newest_message(
+    form: str, tokens: int, why: str, became: str
+) -> None:
+    """It returned a list, and a result that was gone or cut could not be told from one that was never there."""
+    said = WRITERS[form]([Turn("Where?", (Step(results=("by the sea " * 400,)),))])
+    trimmed = bk.trim(said, tokens, len, framing=Framing())
+    assert [left.why for left in trimmed.left][-1] == why
+    assert trimmed.left[-1].message == said[-1]
+    (warning,) = trimmed.warnings
+    assert f"does not fit and is {became}" in warning
+
+    whole = bk.trim(said, 100_000, len)
+    assert (whole, whole.left, whole.warnings) == (said, (), ())
+
+
+def test_of_equal_messages_trim_leaves_the_oldest() -> None:
+    said = [{"role": role, "content": "Hello."} for role in ("user", "assistant") * 3] + [
+        {"role": "user", "content": "So?"}
+    ]
+    trimmed = bk.trim(said, 28, len, framing=Framing(), start_on="any")
+    assert len(trimmed) + len(trimmed.left) == len(said)
+    assert trimmed.warnings == ()
+    assert [left.message for left in trimmed.left] == said[: len(trimmed.left)]
