@@ -24,6 +24,10 @@
     }
     return { left, right, top, bottom, width: right - left, height: bottom - top };
   };
+  const isUnseen = (node, rect) => { // pushed out of a box whose text is there whole or not at all
+    const box = node.closest(".bk-scale > *")?.getBoundingClientRect();
+    return box && (rect.top >= box.bottom - 1 || rect.left >= box.right - 1);
+  };
   const texts = [];
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
@@ -32,7 +36,7 @@
     if (!words || !parent.getClientRects().length || parent.closest("option, select, style, script, textarea, .bk-still, details:not([open]) > :not(summary), .bk-scroll, .bk-code, .bk-plot, .bk-tip") || hiddenTo(parent)) continue;
     const range = document.createRange();
     range.selectNodeContents(node);
-    const rects = [...range.getClientRects()].map((r) => withinEllipsis(parent, r)).filter((r) => r.width > 0.5 && r.height > 0.5);
+    const rects = [...range.getClientRects()].filter((r) => !isUnseen(parent, r)).map((r) => withinEllipsis(parent, r)).filter((r) => r.width > 0.5 && r.height > 0.5);
     if (rects.length) texts.push({ node, parent, words: words.slice(0, 40), rects });
   }
   const inside = (r, b, gap) => r.left >= b.left - gap && r.right <= b.right + gap && r.top >= b.top - gap && r.bottom <= b.bottom + gap;

@@ -56,6 +56,21 @@ def test_nothing_leaves_its_card_is_cut_off_or_lies_over_another(card: Notebook)
     assert not faults, "\n".join(faults)
 
 
+@pytest.mark.parametrize("window", [8_192, 2_000_000])
+def test_the_table_of_errors_gives_way_to_long_numbers(card: Notebook, window: int) -> None:
+    """On 0.2.0 "planned" lay over a heading at 1,300 pixels, and "277 from the pool" took two lines at 1,100."""
+    card.execute(code_of({"model": "gpt-4o", "preset": "chat", "state": "as it opens"}))
+    card.execute(f"explorer.controls.window_box.value = {window}")
+    expect(card.page.locator(".bk-over")).to_have_text(f"gpt-4o, {window:,} tokens")
+    for width in (560, 1_010, 1_100, 1_160, 1_300, 1_350):
+        card.page.evaluate(CONTAINER, width)
+        assert card.page.evaluate(FAULTS_AT_REST) == [], width
+        heights = card.page.locator(".bk-strip-table td:last-child").evaluate_all(
+            "nodes => nodes.map(n => n.clientHeight)"
+        )
+        assert max(heights) < 30, (width, heights)
+
+
 @pytest.mark.parametrize(("width", "least"), [(560, 0.8), (640, 0.8), (780, 0.5), (940, 0.8), (1024, 0.8)])
 def test_a_slider_is_as_wide_as_the_controls(card: Notebook, width: int, least: float) -> None:
     """On 0.2.0 it was 39 pixels long, so that a pixel was 2.6 % of the window."""

@@ -1,6 +1,7 @@
 // The strip: a table with a bar in each row, which a narrow page lays out as three lines a row.
 
 const STRIP_BAR = 2; // the column of the bars
+const LONG_BETWEEN = 20; // letters of an interval, as of "765,774 to 1,277,583", beside which two columns leave no room for bars
 const STRIP_LAYERS = ["safety", "pool", "unused", "within", "beyond", "line", "interval", "least", "most"];
 
 function createStrip() {
@@ -16,7 +17,9 @@ function createStrip() {
   const paint = (strip) => {
     say(title, strip.title);
     say(note, strip.note);
-    put(table, { "aria-label": strip.title, style: `--bk-own:${strip.color}` });
+    const longest = (name) => Math.max(...strip.rows.map((row) => row[name].length));
+    const isLong = longest("between") >= LONG_BETWEEN;
+    put(table, { "aria-label": strip.title, class: isLong ? "bk-strip-table bk-is-long" : "bk-strip-table", style: `--bk-own:${strip.color};--bk-letters:${longest("verdict")}` });
     const columns = strip.columns.map((name, i) => ({ key: String(i), name, meaning: strip.meanings[i] }));
     keep(heads, columns, makeHead, (node, { key, name, meaning }) => {
       if (meaning) put(node, { title: meaning });
@@ -31,8 +34,8 @@ function createStrip() {
 
 function paintScale(scale, strip) {
   const [budget, behind] = scale.children;
-  put(budget, { style: `right:${100 - strip.line}%` });
-  put(behind, { style: `left:${strip.line}%`, title: strip.behind });
+  put(scale, { style: `--bk-at:${strip.line}%` });
+  put(behind, { title: strip.behind });
   say(budget, strip.line_text);
   say(behind, strip.behind);
 }
