@@ -17,6 +17,9 @@ from tests.browser.layouts import CONTAINER, FACTORS, FAULTS_AT_REST, code_of, p
 
 CARD = "explorer = bk.DesignCard('chat', 'mixed-language', window=8_192)\nexplorer"
 MOST_PAGES = 60
+#: How wide the sliders are that are shown, in pixels.
+SLIDERS = """[...document.querySelectorAll(".bk-controls .slider-container")].map(node => node.clientWidth)
+    .filter(width => width)"""
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +74,9 @@ def test_the_table_of_errors_gives_way_to_long_numbers(card: Notebook, window: i
         assert max(heights) < 30, (width, heights)
 
 
-@pytest.mark.parametrize(("width", "least"), [(560, 0.8), (640, 0.8), (780, 0.5), (940, 0.8), (1024, 0.8)])
+@pytest.mark.parametrize(
+    ("width", "least"), [(480, 0.45), (560, 0.8), (640, 0.8), (720, 0.8), (780, 0.8), (939, 0.8), (1024, 0.8)]
+)
 def test_a_slider_is_as_wide_as_the_controls(card: Notebook, width: int, least: float) -> None:
     """On 0.2.0 it was 39 pixels long, so that a pixel was 2.6 % of the window."""
     card.page.evaluate(CONTAINER, width)
@@ -94,4 +99,7 @@ def test_other_explorers_keep_their_text_too(notebook: Callable[..., Notebook], 
     for width in FACTORS["width"]:
         own.page.evaluate(CONTAINER, width)
         faults += [f"{width}: {fault}" for fault in own.page.evaluate(FAULTS_AT_REST)]
+        # A pixel of a slider is at most a hundredth of what it moves, also where the reader stands beside it.
+        sliders = own.page.evaluate(SLIDERS)
+        faults += [f"{width}: a slider of {size} pixels" for size in sliders if size < 100]
     assert not faults, "\n".join(faults)
