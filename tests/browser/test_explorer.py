@@ -134,6 +134,20 @@ def test_nothing_that_the_hand_does_is_lost_while_the_kernel_is_slow(lab: Notebo
     expect_kpi(page, "pool", f"{CHAT['pool'] - 50 - 50:,}")
 
 
+def test_two_lines_moved_in_turn_lose_no_step_before_the_kernel_has_answered(lab: Notebook) -> None:
+    """On 0.2.0 a second press on a line began where the kernel last was, once another line had been moved between."""
+    page = lab.page
+    page.evaluate("""() => {
+        const press = (key) => document.querySelector(`.bk-handle[data-key=${key}]`)
+            .dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+        for (let i = 0; i < 3; i++) ["conversation", "retrieval"].forEach(press);
+    }""")
+    lab.rest()
+    expect_kpi(page, "pool", f"{CHAT['pool'] - 3 * (50 + 50):,}")
+    for line, tokens in {"conversation": "3,426", "retrieval": "4,246"}.items():
+        expect(page.locator(f".bk-legend li[data-key={line}] b")).to_have_text(tokens)
+
+
 def test_a_handle_is_a_slider_for_the_keyboard(lab: Notebook) -> None:
     page = lab.page
     knob = handle(page, "conversation")

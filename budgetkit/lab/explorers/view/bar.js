@@ -16,10 +16,10 @@ function createBar(post) {
   const id = `bk-hatch-${Math.random().toString(36).slice(2)}`;
   svg.prepend(hatch(id));
   const tip = element("div", { class: "bk-tip", role: "presentation", popover: "manual" });
-  const bar = { svg, tip, layers, post, state: null, moved: null, serial: 0, hatch: `url(#${id})`, onHover: () => {}, onDrag: () => {} };
+  const bar = { svg, tip, layers, post, state: null, moves: new Map(), serial: 0, hatch: `url(#${id})`, onHover: () => {}, onDrag: () => {} };
   bar.draw = (state) => {
     bar.state = state;
-    if (bar.moved?.settled && bar.moved.settled()) bar.moved = null;
+    for (const [key, move] of bar.moves) if (move.settled()) bar.moves.delete(key);
     paintBar(bar);
   };
   return bar;
@@ -31,15 +31,18 @@ function hatch(id) {
   return shape("defs", {}, shape("pattern", pattern, shape("rect", { width: 8, height: 8, class: "bk-hatch" }), lines));
 }
 
-// Where everything stands, in pixels; a segment under the pointer has the size that the pointer gives it.
-function placeBar(bar, width, moved = bar.moved) {
+// Where everything stands, in pixels; a segment that was moved has the size that the hand gave it, until the kernel
+// has answered.
+function placeBar(bar, width, moves = bar.moves) {
   const { state } = bar;
-  const held = moved && state.segments.find((s) => s.key === moved.key);
-  const tokens = held && Math.min(moved.tokens, held.reach ?? moved.tokens);
-  const grown = held ? tokens - held.tokens : 0;
+  const tokensOf = (segment) => {
+    const tokens = moves.get(segment.key)?.tokens;
+    return tokens === undefined ? segment.tokens : Math.min(tokens, segment.reach ?? tokens);
+  };
+  const grown = state.segments.reduce((sum, segment) => sum + tokensOf(segment) - segment.tokens, 0);
   const short = Math.min(0, state.pool - grown) - Math.min(0, state.pool); // beyond the pool the remainder gives
   const size = (segment) => {
-    if (segment.key === moved?.key) return tokens;
+    if (moves.has(segment.key)) return tokensOf(segment);
     if (segment.key === state.rest) return Math.max(0, segment.tokens + short);
     return segment.kind === "pool" ? Math.max(0, state.pool - grown) : segment.tokens;
   };

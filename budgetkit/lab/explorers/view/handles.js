@@ -54,7 +54,7 @@ function makeHandle(bar, key) {
   node.addEventListener("keydown", (event) => pressKey(bar, key, event));
   node.addEventListener("pointerdown", (event) => startDrag(bar, key, node, event));
   node.addEventListener("pointerenter", () => bar.onHover(key));
-  node.addEventListener("pointermove", (event) => showTip(bar.tip, bar.moved ? null : bar.state.segments.find((s) => s.key === key)?.tip, event));
+  node.addEventListener("pointermove", (event) => showTip(bar.tip, bar.moves.size ? null : bar.state.segments.find((s) => s.key === key)?.tip, event));
   node.addEventListener("pointerleave", () => {
     showTip(bar.tip, null);
     bar.onHover(null);
@@ -91,7 +91,8 @@ function clampTo(handle, tokens) {
 function pressKey(bar, key, event) {
   const { handle } = bar.state.segments.find((s) => s.key === key);
   const step = event.shiftKey ? handle.page : handle.step;
-  const now = bar.moved?.key === key ? bar.moved.tokens : handle.value;
+  // The next step goes on from the last one, also where the kernel has not answered it yet and another line was moved.
+  const now = bar.moves.get(key)?.tokens ?? handle.value;
   const next = {
     ArrowRight: now + step,
     ArrowUp: now + step,
@@ -139,7 +140,7 @@ function startDrag(bar, key, node, event) {
 function tokensAt(bar, key, x) {
   const segment = bar.state.segments.find((s) => s.key === key);
   const { handle, kind, reach } = segment;
-  const edgeAt = (tokens) => edgeOf(placeBar(bar, bar.width, { key, tokens }).places.find((place) => place.key === key));
+  const edgeAt = (tokens) => edgeOf(placeBar(bar, bar.width, new Map([...bar.moves, [key, { tokens }]])).places.find((place) => place.key === key));
   const isShort = (tokens) => (kind === "reserve" ? edgeAt(tokens) > x : edgeAt(tokens) < x);
   const most = Math.max(handle.min, Math.min(handle.max, reach ?? handle.max));
   if (isShort(most)) return most + Math.abs(x - edgeAt(most)) / bar.scale;
@@ -154,7 +155,7 @@ function tokensAt(bar, key, x) {
 
 function moveLine(bar, key, tokens, gesture) {
   const settled = bar.post({ kind: "line", line: key, tokens, gesture });
-  bar.moved = { key, tokens, settled };
+  bar.moves.set(key, { tokens, settled });
   bar.movedAt = performance.now();
   paintBar(bar);
 }
