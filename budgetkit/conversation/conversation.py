@@ -39,7 +39,7 @@ from budgetkit.conversation.reading import read
 from budgetkit.conversation.request import Request
 from budgetkit.conversation.returning import Archive
 from budgetkit.conversation.running_ledger import Rules, RunningLedger
-from budgetkit.conversation.saved_settings import SavedSettings, refused, settings_of, warn_of_changes
+from budgetkit.conversation.saved_settings import SavedSettings, code_name, refused, settings_of, warn_of_changes
 from budgetkit.conversation.saving import restored, saved
 from budgetkit.conversation.shortening import capped, placeholder
 from budgetkit.counters.locks import ForkSafeLock
@@ -333,6 +333,20 @@ class Conversation:
             start_on=engine.start_on,
             form=engine.form,
         )
+
+    def __repr__(self) -> str:
+        """Say model, messages and tokens in one line; it waits for no lock, since a debugger may ask at any time."""
+        ledger = self._engine.ledger
+        lines = [*ledger.lines.values()]
+        waiting = len(self._inbox)
+        if self._model is None:
+            name = str(getattr(ledger.rules.count, "name", None) or code_name(ledger.rules.count))
+        else:
+            name = self._model if isinstance(self._model, str) else self._model.name
+        messages = f"{len(lines) + waiting:,} message{'' if len(lines) + waiting == 1 else 's'}"
+        uncounted = f", {waiting:,} of them not counted yet" if waiting else ""
+        tokens = f"{sum(line.tokens for line in lines):,} of {self.budget.window:,} tokens"
+        return f"Conversation({one_line(name)}, {messages}{uncounted}, {tokens})"
 
     def _saved(self) -> dict[str, Any]:
         engine = self._engine

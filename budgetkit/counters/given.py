@@ -32,6 +32,9 @@ class FunctionCounter:
     function: Callable[[str], int]
     name: str
 
+    def __repr__(self) -> str:
+        return f"FunctionCounter({self.name})"
+
     def __init__(self, function: Callable[[str], int], name: str = "") -> None:
         object.__setattr__(self, "function", function)
         object.__setattr__(self, "name", name or function_name(function))

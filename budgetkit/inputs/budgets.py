@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,7 @@ class Setup:
     """
 
     budget: Budget
-    counter: Count
+    counter: Count = field(repr=False)
     framing: Framing
     model: ResolvedModel | None = None
     policy: Policy | None = None

@@ -89,6 +89,9 @@ class Decisions:
     def __len__(self) -> int:
         return len(self.columns)
 
+    def __repr__(self) -> str:
+        return f"Decisions({len(self):,}: {len(self.items):,} stay, of which {len(self.cuts):,} cut)"
+
     def __getitem__(self, i: int) -> Decision:
         before = self.columns.items[i]
         position = range(len(self))[i]

@@ -36,6 +36,10 @@ class Items:
     (3, {'history': 50, 'system': 10})
     """
 
+    def __repr__(self) -> str:
+        demand = ", ".join(f"{section}={tokens:,}" for section, tokens in self.demand.items())
+        return f"Items({len(self):,}: {demand or 'none'})"
+
     def __init__(self, items: Iterable[Item]) -> None:
         if type(items) is not list and not isinstance(items, Iterable):
             raise TypeError(f"items is {brief(items)}; known is an iterable of Item; give a list of them")

@@ -43,7 +43,7 @@ class Preset:
     """
 
     name: str
-    make: Callable[..., Budget]
+    make: Callable[..., Budget] = field(repr=False)
     title: str
     demand: Mapping[str, int] = field(default_factory=dict)
     ranges: Mapping[str, Sequence[int]] = field(default_factory=dict)

@@ -7,7 +7,7 @@ could not be said.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -68,13 +68,14 @@ class Translation:
     unsaid: tuple[str, ...] = ()
 
 
-def translate(given: Budget | Mapping[str, Any], system: str) -> Translation:
+def translate(given: Budget | Mapping[str, Any] | Any, system: str) -> Translation:
     """Write a budget as another system's configuration, or read such a configuration.
 
     Parameters
     ----------
-    given : Budget or Mapping
-        A budget, whose sections take the names that the system has for what is in them; or a configuration.
+    given : Budget, Mapping or object
+        A budget, whose sections take the names that the system has for what is in them; or a configuration, also as the
+        system's own object, such as anchor's ``TokenBudget`` (a pydantic model or a dataclass).
     system : {"anchor", "octopus", "plan-195", "langchain"}
         anchor's ``TokenBudget``, Octopus' ``MemoryConfig``, Plan #195's ``context_budget``, or the arguments of
         LangChain's ``trim_messages``.
@@ -108,16 +109,28 @@ def translate(given: Budget | Mapping[str, Any], system: str) -> Translation:
     check_choice("system", system, tuple(_SYSTEMS))
     called, write, read = _SYSTEMS[system]
     if not isinstance(given, Budget):
-        if not isinstance(given, Mapping):
-            raise ValueError(f"{system} was given {brief(given)}; known are a Budget and a mapping; give one of them")
-        budget, unsaid = read(given)
-        return Translation(budget, dict(given), tuple(f"{name}: {brief(value)}" for name, value in unsaid.items()))
+        config = _fields_of(given, system)
+        budget, unsaid = read(config)
+        return Translation(budget, config, tuple(f"{name}: {brief(value)}" for name, value in unsaid.items()))
     names = _names(given, _ROLES[called])
     renamed = _renamed(given, names)
     config = write(renamed)
     there, _ = read(config)
     notes = [f"{ours}: called {theirs} there" for ours, theirs in names.items()]
     return Translation(there, config, (*notes, *_differences(renamed, there), *_DONE.get(system, ())))
+
+
+def _fields_of(given: Any, system: str) -> dict[str, Any]:
+    """Return a configuration as plain data, whose enumerations are their values."""
+    if isinstance(given, Mapping):
+        return dict(given)
+    if callable(getattr(given, "model_dump", None)):
+        return dict(given.model_dump(mode="json"))
+    if is_dataclass(given) and not isinstance(given, type):
+        return asdict(given, dict_factory=lambda pairs: {name: getattr(value, "value", value) for name, value in pairs})
+    raise ValueError(
+        f"{system} was given {brief(given)}; known are a Budget, a mapping, and the system's own object; give one"
+    )
 
 
 def trimmed(max_tokens: int) -> Budget:

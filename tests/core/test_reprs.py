@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from html.parser import HTMLParser
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 import budgetkit as bk
 from budgetkit.budget.html import block
 from budgetkit.counters.rules import RULES
+from budgetkit.inputs import setup_of
 
 EVIL = "</div><script>alert(1)</script><img src=x onerror=alert(2)> $\\href{javascript:alert(3)}{x}$ & \"quoted\" 'x'"
 
@@ -109,3 +111,74 @@ def test_a_framing_and_the_rule_of_the_same_name_count_alike() -> None:
         == bk.counter("octopus")("🎉🚀🔥👩‍👩‍👧‍👦🏳️‍🌈✅")
         == 6
     )
+
+
+def mine(text: str) -> int:
+    """Count as somebody's own function does."""
+    return len(text)
+
+
+def public_values() -> dict[str, Any]:
+    """One value of each kind that somebody gets to see at the end of a cell, some with functions inside."""
+    budget = bk.presets.working_memory(4_000, output=500)
+    talk = bk.Conversation(budget, counter=mine)
+    talk.add({"role": "user", "content": "Hello"})
+    plan = bk.fit(budget, [bk.Item("history", 3, payload="Hello")])
+    trace = bk.load_trace("support-chat")
+    return {
+        "conversation": talk,
+        "request": talk.request(),
+        "built": bk.build(budget, mine, current="Hello"),
+        "setup": setup_of(budget, mine),
+        "function counter": bk.counter(mine),
+        "exact counter": bk.counter("gpt-4o"),
+        "calibrated counter": bk.counter("claude-sonnet-4-5"),
+        "framing": bk.FRAMINGS["octopus"],
+        "policy": bk.policies.Summarise(100, text=lambda messages: "They talked."),
+        "plan": plan,
+        "decisions": plan.decisions,
+        "items": plan.decisions.columns,
+        "trace": trace,
+        "replay": bk.replay(trace, budget, "oldest first"),
+        "session": bk.Session(bk.load_trace("made-up-session")),
+        "bill": bk.count_request({"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello"}]}),
+        "provider": bk.provider_counter("openai", "gpt-4o"),
+        "preset": bk.presets.PRESETS["chat"],
+        "model": bk.model("gpt-4o"),
+        "card": bk.DesignCard(),
+        "app": bk.App(),
+        "budget explorer": bk.BudgetExplorer("chat", window=8_192),
+        "conversation explorer": bk.ConversationExplorer("support-chat", window=8_192),
+    }
+
+
+def test_no_value_shows_as_an_address() -> None:
+    """An address says nothing, and differs from run to run, so that a saved notebook differs too."""
+    shown = {name: repr(value) for name, value in public_values().items()}
+    assert {name: text for name, text in shown.items() if " at 0x" in text} == {}
+
+
+def test_every_public_class_says_what_its_values_are() -> None:
+    """A class added later without a repr of its own is found here."""
+    modules = [bk, *(getattr(bk, name) for name in dir(bk) if inspect.ismodule(getattr(bk, name)))]
+    names = [(module, name) for module in modules for name in getattr(module, "__all__", dir(module))]
+    classes = {value for module, name in names if inspect.isclass(value := getattr(module, name))}
+    own = {each for each in classes if each.__module__.startswith("budgetkit") and not name_is_private(each)}
+    assert len(own) > 40
+    assert {each.__qualname__ for each in own if each.__repr__ is object.__repr__} == set()
+
+
+def name_is_private(kind: type) -> bool:
+    return kind.__name__.startswith("_")
+
+
+def test_a_conversation_shows_model_messages_and_tokens_in_one_line() -> None:
+    talk = bk.Conversation(bk.presets.working_memory(4_000, output=500), model="gpt-4o", window=4_000)
+    assert repr(talk) == "Conversation(gpt-4o, 0 messages, 0 of 4,000 tokens)"
+    talk.add({"role": "user", "content": "Hello world"})
+    assert repr(talk) == "Conversation(gpt-4o, 1 message, 1 of them not counted yet, 0 of 4,000 tokens)"
+    tokens = talk.request().plan.used
+    assert 0 < tokens < 20
+    assert repr(talk) == f"Conversation(gpt-4o, 1 message, {tokens - 3} of 4,000 tokens)"  # 3 are the request's own
+    with talk._busy, talk._lock:  # nor does it wait for a request that is under way
+        assert repr(talk).startswith("Conversation(gpt-4o, ")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 import budgetkit as bk
 from benchmarks import conformance
@@ -33,6 +35,51 @@ def test_octopus_memory_config_goes_in_and_comes_out() -> None:
     written = presets.translate(presets.working_memory(), "octopus")
     assert (written.config, written.unsaid) == (OCTOPUS, ())
     assert json.loads(json.dumps(written.config)) == OCTOPUS
+
+
+class SourceType(StrEnum):
+    """As anchor names what a context is made of (document 004)."""
+
+    SYSTEM = "system"
+    RETRIEVAL = "retrieval"
+
+
+class BudgetAllocation(BaseModel):
+    source: SourceType
+    max_tokens: int
+    priority: int = 5
+    overflow_strategy: str = "truncate"
+
+
+class TokenBudget(BaseModel):
+    total_tokens: int
+    allocations: list[BudgetAllocation] = []
+    reserve_tokens: int = 0
+
+
+@dataclass
+class MemoryConfig:
+    MaxWorkingMemoryTokens: int = 8_000
+    OutputReserve: int = 500
+
+
+def test_anchors_token_budget_is_taken_as_the_object_that_it_is() -> None:
+    """004: 8,192 less 1,200 for the answer, 800 and 3,200 leave a pool of 2,992."""
+    system = BudgetAllocation(source=SourceType.SYSTEM, max_tokens=800, priority=10)
+    retrieval = BudgetAllocation(source=SourceType.RETRIEVAL, max_tokens=3_200, overflow_strategy="drop")
+    budget = TokenBudget(total_tokens=8_192, reserve_tokens=1_200, allocations=[system, retrieval])
+    found = presets.translate(budget, "anchor")
+    assert found == presets.translate(found.config, "anchor")
+    assert json.loads(json.dumps(found.config)) == found.config
+    assert (found.budget.caps["system"], found.budget.caps["retrieval"]) == (800, 3_200)
+    assert found.budget.shared_pool == 2_992
+
+
+def test_a_configuration_may_be_a_dataclass_and_nothing_else_is_guessed_at() -> None:
+    read = presets.translate(MemoryConfig(), "octopus")
+    assert (read.budget.window, read.budget.sizes["output"]) == (8_000, 500)
+    with pytest.raises(ValueError, match="known are a Budget, a mapping, and the system's own object"):
+        presets.translate(3, "anchor")
 
 
 def test_sections_take_the_names_of_what_is_in_them() -> None:
@@ -69,7 +116,7 @@ def test_every_preset_is_told_to_every_system_and_each_change_of_it_is_listed(pr
     ("given", "system", "said"),
     [
         (presets.chat(8_192), "octobus", "octopus"),
-        ("max_tokens", "langchain", "known are a Budget and a mapping"),
+        ("max_tokens", "langchain", "known are a Budget, a mapping, and"),
         ({"tokens": 9}, "langchain", "a configuration without max_tokens; it has 'tokens'"),
         ({"reserve_tokens": 9}, "anchor", "a configuration without total_tokens"),
         (presets.chat(8_192, deficit="signed").assign(system=8_000), "anchor", "caps"),

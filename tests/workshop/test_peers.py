@@ -54,3 +54,14 @@ def test_anchors_equals_stand_source_by_source_once_any_is_allocated(caps: dict[
     case = conformance.Case(100, 0, caps, dict.fromkeys(caps, "drop"), items)
     assert conformance.kept_by_anchor(case)[0] == theirs
     assert conformance.kept_by_budgetkit(case, as_given=True) == {0, 1}
+
+
+@installed
+def test_anchors_own_object_is_read_as_its_fields() -> None:
+    from anchor import default_rag_budget
+
+    theirs = default_rag_budget(max_tokens=8_192)
+    read = bk.presets.translate(theirs, "anchor").budget
+    caps = {allocation.source.value: allocation.max_tokens for allocation in theirs.allocations}
+    assert {section: read.caps[section] for section in caps} == caps
+    assert read.shared_pool == theirs.shared_pool

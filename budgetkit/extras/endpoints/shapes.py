@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -46,8 +46,8 @@ class Endpoint:
     provider: str
     url: str
     key: str
-    headers: Callable[[str], dict[str, str]]
-    body: Callable[[str, str], dict[str, Any]]
+    headers: Callable[[str], dict[str, str]] = field(repr=False)
+    body: Callable[[str, str], dict[str, Any]] = field(repr=False)
     answer: str
     source: str
 

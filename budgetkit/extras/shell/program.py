@@ -23,6 +23,7 @@ COMMANDS: Final = {
     "compare": "Put pruning policies side by side on one conversation.",
     "check": "Fail where prompts, tools or conversations outgrow a budget.",
     "report": "Write a report of a conversation: one file of HTML to share.",
+    "models": "List models, and where registries contradict each other.",
     "redact": "Print conversations with filler for their words.",
     "explore": "Open the app on a file, in the browser.",
 }

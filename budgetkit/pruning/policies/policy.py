@@ -9,6 +9,7 @@ is kept, and if the history is still over its limit after the cuts, the oldest m
 from __future__ import annotations
 
 from dataclasses import MISSING, Field, dataclass, field
+from types import FunctionType
 from typing import Any, Literal, get_args
 
 from budgetkit.budget.allocation import check_choice
@@ -406,7 +407,10 @@ class Policy:
             value = getattr(self, name)
             default = known.default
             if value != (known.default_factory() if known.default_factory is not MISSING else default):
-                shown.append(repr(value) if place == 0 and not known.kw_only else f"{name}={value!r}")
+                written = repr(value)
+                if isinstance(value, FunctionType):  # by its line, not by its address, which changes from run to run
+                    written = f"<function {value.__qualname__}, line {value.__code__.co_firstlineno}>"
+                shown.append(written if place == 0 and not known.kw_only else f"{name}={written}")
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
