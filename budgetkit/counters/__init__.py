@@ -24,7 +24,7 @@ from budgetkit.counters.given import FunctionCounter
 from budgetkit.counters.protocol import Counter
 from budgetkit.counters.reconstructed import ReconstructedCounter
 from budgetkit.counters.rules import RULES
-from budgetkit.counters.vocabularies import VocabularyCounter, best, from_file, vocabulary_of
+from budgetkit.counters.vocabularies import VocabularyCounter, basis_for, best, from_file, vocabulary_of
 from budgetkit.models import DEFAULT_ENCODING, Model, model
 from budgetkit.models.resolved import ResolvedModel, calibration_row, resolve
 from budgetkit.plugins import load_plugin, plugin_names
@@ -44,6 +44,7 @@ __all__ = [
     "FunctionCounter",
     "ReconstructedCounter",
     "VocabularyCounter",
+    "basis_for",
     "basis_of",
     "calibrate",
     "count_of",

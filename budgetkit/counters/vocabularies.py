@@ -13,7 +13,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.util import find_spec
@@ -22,13 +22,15 @@ from typing import Any
 
 from budgetkit.budget.quoting import brief
 from budgetkit.counters import reconstructed
-from budgetkit.counters.basis import Basis
+from budgetkit.counters.basis import Basis, basis_of
 from budgetkit.counters.encodings import replace_surrogates
+from budgetkit.counters.exact import ExactCounter
 from budgetkit.counters.protocol import Counter, check_text
 from budgetkit.counters.tokenizer_files import TokenizerFile, counting
 from budgetkit.files import read_toml
+from budgetkit.models import Model
 
-__all__ = ["FOLDERS", "VocabularyCounter", "best", "from_file", "nearer", "vocabulary_of"]
+__all__ = ["FOLDERS", "VocabularyCounter", "basis_for", "best", "from_file", "nearer", "vocabulary_of"]
 
 #: The environment variable that names folders with tokenizer files, divided as in PATH.
 FOLDERS = "BUDGETKIT_TOKENIZERS"
@@ -142,6 +144,28 @@ def from_file(model: str, path: str | os.PathLike[str]) -> VocabularyCounter:
     if "sha256" in row and _digest(place) in row["sha256"]:
         return VocabularyCounter(model=model, vocabulary=row["name"], file=file, basis=_basis(row, model))
     return VocabularyCounter(model=model, vocabulary=f"tokenizer {place}", file=file, basis="estimate")
+
+
+def basis_for(counter: Callable[[str], int], model: Model) -> Basis:
+    """Return what a counter's numbers rest on when they are taken for a model's; another model's are an estimate.
+
+    Examples
+    --------
+    >>> from budgetkit.counters import counter
+    >>> from budgetkit.models import model
+    >>> basis_for(counter("gpt-4o"), model("gpt-4.1")), basis_for(counter("gpt-4o"), model("claude-sonnet-4-5"))
+    ('exact', 'estimate')
+    """
+    basis = basis_of(counter)
+    if basis == "estimate":
+        return basis
+    if isinstance(counter, ExactCounter):
+        is_own = model.encoding_is_own and model.encoding == counter.encoding
+    elif isinstance(counter, VocabularyCounter | reconstructed.ReconstructedCounter):
+        is_own = vocabulary_of(counter.model) == vocabulary_of(model.name)
+    else:  # a function of the user's, which says itself what it is
+        is_own = True
+    return basis if is_own else "estimate"
 
 
 def nearer(model: str) -> str:

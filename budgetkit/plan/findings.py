@@ -67,6 +67,7 @@ class _Case:
     thinking: int = 0
     cache_minimum: int = 0
     price_step: int = 0
+    estimated_by: str | None = None
     today: date | None = None
 
     @property
@@ -100,6 +101,7 @@ def findings(
     thinking: int = 0,
     cache_minimum: int = 0,
     price_step: int = 0,
+    estimated_by: str | None = None,
     today: date | None = None,
 ) -> tuple[Finding, ...]:
     """Look a budget over.
@@ -122,6 +124,9 @@ def findings(
         Shortest prompt that the provider's cache keeps, in tokens.
     price_step : int
         Prompt above which the provider's price rises, in tokens; 0 where none is known.
+    estimated_by : str, optional
+        The counter that estimates the model's tokens; empty where they are not estimated. When left out, a model
+        whose own encoding is not shipped is taken for one whose tokens are.
     today : date, optional
         The day on which the facts about the model are used; their age is not looked at when left out.
 
@@ -148,6 +153,7 @@ def findings(
         thinking=thinking,
         cache_minimum=cache_minimum,
         price_step=price_step,
+        estimated_by=estimated_by,
         today=today,
     )
     return tuple(Finding(code, *notice) for code, check in _CHECKS.items() for notice in check(case))
@@ -306,11 +312,14 @@ def _old_facts(case: _Case) -> Iterator[tuple[str, str]]:
 
 
 def _no_buffer(case: _Case) -> Iterator[tuple[str, str]]:
-    if case.model is not None and not case.model.encoding_is_own and not has_buffer(case.budget):
-        notice = (
-            f"{one_line(case.model.name)} is counted with a stand-in, {case.model.encoding}, and no reserve is a buffer"
-        )
-        yield notice, ADD_BUFFER
+    if case.model is None or has_buffer(case.budget):
+        return
+    substitute = case.estimated_by
+    if substitute is None:
+        substitute = "" if case.model.encoding_is_own else case.model.encoding
+    if substitute:
+        name = one_line(case.model.name)
+        yield f"the tokens of {name} are estimated ({one_line(substitute)}), and no reserve is a buffer", ADD_BUFFER
 
 
 def has_buffer(budget: Budget) -> bool:

@@ -183,12 +183,14 @@ def claude_charges(request: Request, frame: Frame) -> Iterator[Charge]:
 def _before(request: Request, frame: Frame) -> Iterator[Charge]:
     """Charge what stands before the conversation: system text, tools, answer schema, thinking."""
     system = "".join("".join(message.texts) for message in request.messages if is_system(message))
+    shown = bool(request.tools) or request.schema is not None
+    seams = int(shown and (bool(system) or frame.joined))
     if system:
         first = next(index for index, message in enumerate(request.messages) if is_system(message))
         free = 1 if system.startswith("\n") else 0  # the frame before it ends in a line break, which takes one in
         yield Charge("message", "system", (system,), -free, message=first)
-    shown = bool(request.tools) or request.schema is not None
-    seams = int(frame.joined and (bool(system) or shown)) + int(bool(system) and shown)
+        if frame.joined:
+            yield Charge("framing", "before the messages", fixed=1, message=first)
     if seams:
         yield Charge("framing", "before the messages", fixed=seams)
 

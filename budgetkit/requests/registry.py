@@ -8,11 +8,13 @@ The first eleven give the nine answers to how many tokens ``{"role": "user", "co
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
 from budgetkit.counters import CalibratedCounter, ExactCounter, ReconstructedCounter, VocabularyCounter, count_of
+from budgetkit.counters.vocabularies import FOLDERS
 from budgetkit.files import Table, read_rows
 from budgetkit.models import Model
 from budgetkit.models.resolved import ResolvedModel, resolve
@@ -87,7 +89,7 @@ def framing_for(model: str | Model | ResolvedModel) -> Framing:
     of_its_own = known.facts.framing
     if of_its_own and not of_its_own.startswith("openai"):
         return FRAMINGS[of_its_own]
-    return _by_rules(known)
+    return _by_rules(known, os.environ.get(FOLDERS, ""))
 
 
 def framing_of(count: object, framing: Framing | None = None) -> Framing:
@@ -123,14 +125,17 @@ def framing_of(count: object, framing: Framing | None = None) -> Framing:
 
 
 @lru_cache(maxsize=256)
-def _by_rules(model: ResolvedModel) -> Framing:
+def _by_rules(model: ResolvedModel, folders: str) -> Framing:
+    """Return the framing of a model's rules, which change with the vocabularies that lie in the user's folders."""
     rules = rules_for(model)
     if isinstance(rules, OpenAIRules):
         return _framed(rules)
     if isinstance(rules, FrameRules):
         frame = rules.frame
         source = f"{frame.name}: {frame.rows}; see budgetkit.requests.frames"
-        return Framing(priming=frame.request, rules=rules, counter=model.name, source=source)
+        # A request is sent to be answered, so its last message is not the assistant's.
+        priming = frame.request + frame.user_last
+        return Framing(priming=priming, rules=rules, counter=model.name, source=source)
     own = rules.estimate
     source = f"{own.family}: {own.source}, read {own.date}"
     return Framing(priming=own.constants["request"], rules=rules, counter=f"calibrated:{model.name}", source=source)

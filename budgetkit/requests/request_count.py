@@ -145,7 +145,8 @@ class RequestCount:
         between = "" if self.exact else f", {low:,} to {f'{high:,}' if high is not None else 'nobody can say how many'}"
         missing = f" Not counted: {', '.join(self.uncounted)}." if self.uncounted else ""
         between += f" ({self.interval_words})" if self.interval_words else ""
-        sure = f", {'exact' if self.exact else 'an estimate'}{between}."
+        basis = "an estimate" if self.basis == "estimate" else self.basis
+        sure = f", {basis}{between}."
         rows = [(row.kind, row.part, "" if row.message is None else row.message, row.tokens) for row in self.ledger]
         nearer = f" It could be {self.nearer}." if self.nearer else ""
         said = element(

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from budgetkit.counters import Counter, counter
+from budgetkit.counters import Counter, basis_of, counter, nearer_of
 from budgetkit.extras.shell.printed import show_json, show_lines, show_table
 from budgetkit.extras.shell.texts import PIPE, text_of
+
+if TYPE_CHECKING:
+    from budgetkit.requests import RequestCount
 
 
 @click.command("count")
@@ -46,21 +49,29 @@ def command(
     counters = [counter(name) for name in names or ("o200k_base",)] + asked
     if ways:
         return _ways([text for _, text in _texts(files, texts)], counters, as_json)
-    given = _conversations(files or (PIPE,)) if kind == "conversation" else _texts(files, texts)
-    rows: list[Any] = [(name, *_counts(value, counters)) for name, value in given]
-    total = [sum(row[place + 1] for row in rows) for place in range(len(counters))]
+    pairs = _conversations(files or (PIPE,)) if kind == "conversation" else _texts(files, texts)
+    rows: list[Any] = [(name, *_counts(value, counters)) for name, value in pairs]
+    totals = [sum(row[place + 1] for row in rows) for place in range(len(counters))]
+    columns = [each.name for each in counters]
     if as_json:
-        columns = [each.name for each in counters]
         return show_json(
             {
                 "counted": [{"name": row[0], "tokens": dict(zip(columns, row[1:], strict=True))} for row in rows],
-                "tokens": dict(zip(columns, total, strict=True)),
+                "tokens": dict(zip(columns, totals, strict=True)),
+                "basis": {each.name: basis_of(each) for each in counters},
             }
         )
     if len(rows) == len(counters) == 1:
-        return show_lines([f"{rows[0][1]:,} tokens ({counters[0].name})"])
-    whole = [("all", *total)] if len(rows) > 1 else []
-    show_table("Tokens", ["", *(each.name for each in counters)], [*rows, *whole])
+        show_lines([f"{rows[0][1]:,} tokens ({counters[0].name})"])
+    else:
+        whole = [("all", *totals)] if len(rows) > 1 else []
+        show_table("Tokens", ["", *columns], [*rows, *whole])
+    show_lines(_advice(nearer_of(each)) for each in counters if nearer_of(each))
+
+
+def _advice(nearer: str) -> str:
+    """Return the sentence that says how a count would come nearer."""
+    return f"It could be {nearer}."
 
 
 def _asked(provider: str, models: tuple[str, ...]) -> list[Counter]:
@@ -76,7 +87,7 @@ def _ways(texts: list[str], counters: list[Counter], as_json: bool) -> None:
     table = import_module("budgetkit.lab.accuracy").ways([text for text in texts if text], *counters)
     if as_json:
         return show_json(table.to_dict("records"))
-    columns = ["name", "kind", "exact", "tokens", "off", "network"]
+    columns = ["name", "kind", "basis", "tokens", "off", "network"]
     show_table("Ways of counting", columns, table[columns].itertuples(index=False))
     kinds = table.drop_duplicates("kind")
     show_lines([f"{row.kind}: costs {row.costs}; use it for {row.use}" for row in kinds.itertuples()])
@@ -104,12 +115,26 @@ def _counts(value: Any, counters: list[Counter]) -> list[int]:
 def _requests(files: tuple[str, ...], names: tuple[str, ...], as_json: bool) -> None:
     """Count request bodies, each with its ledger."""
     count_request = import_module("budgetkit.requests").count_request
-    found = [(file, count_request(text_of(file), name)) for file in files for name in names or (None,)]
+    counts = [(file, count_request(text_of(file), name)) for file in files for name in names or (None,)]
     if as_json:
-        fields = ("model", "tokens", "exact", "interval", "uncounted", "counted_by")
-        return show_json([{"name": file, **{field: getattr(each, field) for field in fields}} for file, each in found])
-    for file, each in found:
-        rows = [(row.kind, row.part, row.message, row.tokens) for row in each.ledger]
-        rows.append(("all", "", None, each.tokens))
-        title = f"{file}: {each.model}, {each.tokens:,} tokens{f'; {each.unknown}' if each.unknown else ''}"
+        fields = ("model", "tokens", "exact", "basis", "interval", "uncounted", "counted_by", "nearer")
+        return show_json(
+            [{"name": file, **{field: getattr(count, field) for field in fields}} for file, count in counts]
+        )
+    for file, count in counts:
+        rows = [(row.kind, row.part, row.message, row.tokens) for row in count.ledger]
+        rows.append(("all", "", None, count.tokens))
+        title = f"{file}: {count.model}, {count.tokens:,} tokens{f'; {count.unknown}' if count.unknown else ''}"
         show_table(title, ["kind", "part", "message", "tokens"], rows)
+        show_lines([_basis_line(count), *([_advice(count.nearer)] if count.nearer else [])])
+
+
+def _basis_line(count: RequestCount) -> str:
+    """Say what a request's count rests on, and between which numbers the bill should lie."""
+    basis = f"{count.basis[0].upper()}{count.basis[1:]}"
+    if count.exact:
+        return f"{basis}: by the {count.counted_by}."
+    low, high = count.interval
+    most = "nobody can say how many" if high is None else f"{high:,}"
+    missing = f" Not counted: {', '.join(count.uncounted)}." if count.uncounted else ""
+    return f"{basis}, {low:,} to {most}: by the {count.counted_by}.{missing}"

@@ -26,7 +26,7 @@ from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.old_names import renamed
 from budgetkit.budget.quoting import brief, one_line
 from budgetkit.budget.validation import unknown_section
-from budgetkit.counters import ExactCounter, FunctionCounter, basis_of, count_of, nearer_of
+from budgetkit.counters import FunctionCounter, basis_for, basis_of, count_of, nearer_of
 from budgetkit.extras.shell.texts import text_of
 from budgetkit.inputs.budgets import DEFAULT_COUNTER, AnyBudget, AnyCounter, AnyModel, budget_of, read_budget
 from budgetkit.inputs.configuration import Configuration
@@ -240,7 +240,15 @@ def check(
 
     # A prompt alone says nothing of how long a request is, which is what a cache goes by.
     minimum = _least_cached(model) if cut else 0
-    known_of = partial(findings, budget, model=model, policy=policy, thinking=thinking, today=today)
+    known_of = partial(
+        findings,
+        budget,
+        model=model,
+        policy=policy,
+        thinking=thinking,
+        estimated_by=_estimated_by(count, model),
+        today=today,
+    )
     found_in = partial(known_of, cache_minimum=minimum, price_step=_price_step(known, today))
     outcome = _found(found_in, demands, lost, sum(schemas.values()))
     if estimates:  # it says what that finding says, and closes the gate
@@ -300,13 +308,9 @@ def _estimated(
         problem = f"{', '.join(map(one_line, uncounted))} cannot be counted, and no reserve is a buffer for it"
         return [Failure("estimate", "tools", problem, f"- {ADD_BUFFER[0].upper()}{ADD_BUFFER[1:]}.")]
     for model in models:
-        basis = basis_of(count)
-        # An encoding is exact for the models that it belongs to.
-        if model is not None and basis == "exact" and isinstance(count, ExactCounter):
-            owned = model.facts.encoding_is_own and model.facts.encoding == count.encoding
-            basis = "exact" if owned else "estimate"
+        basis = basis_of(count) if model is None else basis_for(count, model.facts)
         if basis == "estimate":
-            name = one_line(getattr(count, "name", "") or FunctionCounter(count).name)
+            name = _name(count)
             of_model = "" if model is None or model.name in name else f" of {one_line(model.name)}"
             problem = f"{name} estimates the tokens{of_model}, and no reserve is a buffer for its error"
             nearer = nearer_of(count)
@@ -314,6 +318,18 @@ def _estimated(
             detail = f"- {ADD_BUFFER[0].upper()}{ADD_BUFFER[1:]}, {exactly}."
             return [Failure("estimate", "count", problem, "\n".join(filter(None, [detail, nearer])))]
     return []
+
+
+def _estimated_by(count: Count, model: Model | None) -> str:
+    """Return the name of a counter that estimates a model's tokens; empty where it does not."""
+    if model is None or basis_for(count, model) != "estimate":
+        return ""
+    return _name(count)
+
+
+def _name(count: Count) -> str:
+    """Return what a counter or a function is called, in one line."""
+    return one_line(getattr(count, "name", "") or FunctionCounter(count).name)
 
 
 def _price_step(model: ResolvedModel | None, today: date | None) -> int:

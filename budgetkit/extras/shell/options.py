@@ -10,7 +10,7 @@ from warnings import warn
 import click
 from click.core import ParameterSource
 
-from budgetkit.counters import counter
+from budgetkit.counters import basis_for, counter, nearer_of
 from budgetkit.extras.shell.inputs import budget_of, configuration_at, trace_of
 from budgetkit.extras.shell.terminal import printable
 from budgetkit.inputs.conversations import opening_model
@@ -46,9 +46,15 @@ def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
             if settings.policy is not None and _is_left_out("policy"):
                 rest["policy"] = settings.policy
         opened = opening_model(model, trace)
+        lines = budget_of(budget, window, model, trace)
+        count = counter(counting or (opened if opened.is_known else opened.name))
+        if basis_for(count, opened.facts) != "exact":
+            nearer = nearer_of(count)
+            advice = f" It could be {nearer}." if nearer else ""
+            click.echo(printable(f"Counted with {count.name}.{advice}"), err=True)
         return command(
-            budget=budget_of(budget, window, model, trace),
-            count=counter(counting or (opened if opened.is_known else opened.name)),
+            budget=lines,
+            count=count,
             model=model,
             window=window,
             asked={"budget": budget, "counter": counting},

@@ -2,7 +2,8 @@
 
     off = tokens / tokens of the reference - 1
 
-The reference is a provider's own count where there is one among them, else the first that is exact.
+The reference is a provider's own count where there is one among them, else the first that is exact, else the first
+that is reconstructed.
 """
 
 from __future__ import annotations
@@ -13,11 +14,10 @@ from typing import Any, Final
 
 import pandas as pd
 
-from budgetkit.counters import counter
+from budgetkit.counters import basis_of, counter
 from budgetkit.lab.accuracy.corpora.opening import AnyTexts, corpus_of
 
-_KINDS = {"ProviderCounter": "endpoint", "ExactCounter": "tokenizer", "ForeignCounter": "tokenizer"}
-_KINDS |= {"CharacterCounter": "characters"}
+_KINDS: Final = {"ProviderCounter": "endpoint", "CharacterCounter": "characters"}
 #: What each kind of counting costs, and when to use it: Octopus, guide "Token Budget" (document 000), in our words.
 USES: Final = {
     "characters": ("next to nothing", "a first guess, with a reserve as a buffer"),
@@ -41,10 +41,11 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a counter: name, kind ("characters", "estimate", "tokenizer" or "endpoint"), exact, tokens (int64, of
-        all texts), off (float64, against the reference; missing without one, or where it counts 0), microseconds
-        (float64, a text, measured here and now; an endpoint's kept answers are quick), network (bool, whether
-        texts are sent away), costs and use (str, what it costs and when to use it).
+        One row a counter: name, kind ("characters", "estimate", "tokenizer" or "endpoint"), exact, basis ("exact",
+        "reconstructed" or "estimate"), tokens (int64, of all texts), off (float64, against the reference; missing
+        without one, or where it counts 0), microseconds (float64, a text, measured here and now; an endpoint's kept
+        answers are quick), network (bool, whether texts are sent away), costs and use (str, what it costs and when to
+        use it).
 
     Raises
     ------
@@ -62,23 +63,40 @@ def ways(texts: AnyTexts, *counters: Any) -> pd.DataFrame:
         raise ValueError("ways of counting no texts; known is a list of one text or more; give some of your own")
     counted_by = [counter(way) for way in counters or ("chars/4", "o200k_base")]
     rows = [_row(way, documents) for way in counted_by]
-    table = pd.DataFrame(rows, columns=["name", "kind", "exact", "tokens", "microseconds", "network", "costs", "use"])
-    sure = [*table.index[table["kind"] == "endpoint"], *table.index[table["exact"]]]
-    reference = table["tokens"][sure[0]] if sure else 0
-    table.insert(4, "off", table["tokens"] / reference - 1 if reference else float("nan"))
+    columns = ["name", "kind", "exact", "basis", "tokens", "off", "microseconds", "network", "costs", "use"]
+    table = pd.DataFrame(rows).reindex(columns=columns)
+    references = [
+        *table["tokens"][table["kind"] == "endpoint"],
+        *table["tokens"][table["exact"]],
+        *table["tokens"][table["basis"] == "reconstructed"],
+    ]
+    if references and references[0]:
+        table["off"] = table["tokens"] / references[0] - 1
     return table
 
 
 def kind_of(count: Any) -> str:
     """Return the kind of a way of counting, which is a key of USES."""
-    return _KINDS.get(type(count).__name__, "estimate")
+    other = "estimate" if basis_of(count) == "estimate" else "tokenizer"
+    return _KINDS.get(type(count).__name__, other)
 
 
-def _row(count: Any, texts: Sequence[str]) -> tuple[object, ...]:
+def _row(count: Any, texts: Sequence[str]) -> dict[str, object]:
     kind = kind_of(count)
     if kind != "endpoint":
         count(texts[0])  # the first call loads what it needs
     begun = perf_counter_ns()
     tokens = sum(count(text) for text in texts)
     taken = (perf_counter_ns() - begun) / 1_000 / len(texts)
-    return count.name, kind, count.exact, tokens, taken, kind == "endpoint", *USES[kind]
+    costs, use = USES[kind]
+    return {
+        "name": count.name,
+        "kind": kind,
+        "exact": count.exact,
+        "basis": basis_of(count),
+        "tokens": tokens,
+        "microseconds": taken,
+        "network": kind == "endpoint",
+        "costs": costs,
+        "use": use,
+    }

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from budgetkit.budget.colours import POOL, colour
-from budgetkit.counters import Counter
+from budgetkit.counters import Counter, basis_of
 from budgetkit.lab.accuracy.figures.documents import signed_percent
 from budgetkit.lab.app.kinds import CJK, CODE, PROSE
 from budgetkit.lab.app.misjudgement import OWN, SHIPPED, Misjudgement
 from budgetkit.lab.explorers.budget.notices import many
 from budgetkit.lab.explorers.budget.results import same_count
-from budgetkit.lab.explorers.truth import basis, short_name
+from budgetkit.lab.explorers.truth import advice, basis, short_name
 from budgetkit.lab.explorers.words import meaning
 from budgetkit.lab.figures.window import left_of_pool, takes_the_rest
 from budgetkit.models import Model
@@ -146,7 +146,7 @@ def strip(room: Room, rows: Sequence[Misjudgement], counters: Comparison, has_tr
     places = (SHIPPED, OWN) if has_trace else (SHIPPED,)
     return {
         "title": counters.title,
-        "note": _note(room, counters),
+        "note": _note(room, counters) + advice(counters.best),
         "color": colour(room.name),
         "line": 100 / reach,
         "line_text": f"planned {budget:,}",
@@ -232,7 +232,7 @@ def _row(kind: str, where: str, misjudged: Misjudgement | None, room: Room, coun
     really, least, most = (f(room.budget) for f in (misjudged.really, misjudged.least, misjudged.most))
     if counters.is_one_count and not counters.best.exact:
         row |= {"level": "same", "verdict": "the same count"}
-    elif not counters.best.exact and verdict.level != "exact":
+    elif basis_of(counters.best) == "estimate" and verdict.level != "exact":
         row["verdict"] = f"about {verdict.text}"
     if room.pool:
         row["pool"] = f"{room.pool_left(really):,}"

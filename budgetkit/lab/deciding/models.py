@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.budget import Budget
-from budgetkit.counters import counter
+from budgetkit.counters import basis_of, counter
 from budgetkit.inputs.budgets import AnyModel
 from budgetkit.lab.replay import Replay, replay
 from budgetkit.lab.replay.cost import Prices, prices
@@ -49,7 +49,8 @@ def compare_models(
         which nothing is lost), breaks (the section that loses something in most conversations, empty where none
         does), first_loss (median turn, missing where nothing is lost), cost (US dollars for all, with the model's
         prompt cache; missing where a price is not known), tax (its tokens for these texts against the first model's,
-        a ratio) and exact (whether it counts exactly).
+        a ratio), exact (whether it counts exactly) and basis (what its numbers rest on: "exact", "reconstructed" or
+        "estimate").
 
     Examples
     --------
@@ -92,6 +93,7 @@ def _row(
         "cost": float(sum(np.sum(outcome.cost) for outcome in outcomes)),
         "tokens": sum(sizes),
         "exact": count.exact,
+        "basis": basis_of(count),
     }
 
 

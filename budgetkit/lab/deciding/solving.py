@@ -21,6 +21,7 @@ import pandas as pd
 from budgetkit.budget import Budget, Share
 from budgetkit.budget.amounts import MOST_TOKENS
 from budgetkit.budget.quoting import brief, quoted
+from budgetkit.counters import basis_of
 from budgetkit.counters import counter as counter_of
 from budgetkit.inputs.budgets import AnyBudget, AnyCounter, AnyModel, Setup, preset_of, setup_of
 from budgetkit.inputs.conversations import AnyTrace, traces_of
@@ -238,7 +239,8 @@ def solve_models(
     DataFrame
         One row a model, in the order given: model, window (of the model, in tokens), value (Int64, missing where no
         size was found), is_within (whether a window that was found is within the model's own), exact (whether the
-        model's tokens are counted exactly) and sentence.
+        model's tokens are counted exactly), basis (what they rest on: "exact", "reconstructed" or "estimate") and
+        sentence.
 
     Examples
     --------
@@ -263,6 +265,7 @@ def solve_models(
                 "value": pd.NA if solution.value is None else solution.value,
                 "is_within": solution.value is not None and (line != "window" or solution.value <= facts.window),
                 "exact": count.exact,
+                "basis": basis_of(count),
                 "sentence": str(solution),
             }
         )

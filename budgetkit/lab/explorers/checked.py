@@ -6,8 +6,11 @@ from collections.abc import Callable
 from datetime import date
 from typing import Any
 
+from budgetkit.counters import CalibratedCounter, Counter, basis_for
 from budgetkit.lab.explorers.folds import text
 from budgetkit.lab.explorers.library import Library
+from budgetkit.lab.explorers.truth import product
+from budgetkit.models import Model
 from budgetkit.plan.findings import CODES, findings
 from budgetkit.requests import framing_for
 
@@ -37,10 +40,21 @@ class CheckFold:
 
     def case(self, results: Any) -> dict[str, Any]:
         """Return what the checks look at beside the budget."""
-        sent = {"model": results.model, "demand": results.demand}
-        return (
-            sent if results.trace is None else {**sent, "tools": schemas(results.trace, results.counter, results.model)}
-        )
+        case: dict[str, Any] = {
+            "model": results.model,
+            "demand": results.demand,
+            "estimated_by": estimated_by(results.counter, results.model),
+        }
+        if results.trace is not None:
+            case["tools"] = schemas(results.trace, results.counter, results.model)
+        return case
+
+
+def estimated_by(counter: Counter, model: Model) -> str:
+    """Say what estimates a model's tokens; empty where they are not estimated."""
+    if basis_for(counter, model) != "estimate":
+        return ""
+    return product(counter) if isinstance(counter, CalibratedCounter) else counter.name
 
 
 def schemas(trace: Any, count: Any, model: Any) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from budgetkit.counters import CalibratedCounter, Counter, basis_of, spread_of
+from budgetkit.counters import CalibratedCounter, Counter, basis_of, nearer_of, spread_of
 from budgetkit.models import Model
 
 
@@ -18,6 +18,43 @@ def short_name(counter: Counter) -> str:
     return f"the estimate for {counter.model}" if isinstance(counter, CalibratedCounter) else counter.name
 
 
+def vocabulary_name(counter: Counter) -> str:
+    """Return what the vocabulary that counts is called; the counter's name where it says no more.
+
+    Examples
+    --------
+    >>> from budgetkit.counters import counter
+    >>> vocabulary_name(counter("gpt-4o")), vocabulary_name(counter("chars/4"))
+    ('o200k_base', 'chars/4')
+    """
+    return getattr(counter, "encoding", getattr(counter, "vocabulary", counter.name))
+
+
+def advice(counter: Counter) -> str:
+    """Return the sentence that says how to count nearer, with a blank before it; empty where nothing would help.
+
+    Examples
+    --------
+    >>> from budgetkit.counters import counter
+    >>> advice(counter("gpt-4o"))
+    ''
+    """
+    nearer = nearer_of(counter)
+    return f" It could be {nearer}." if nearer else ""
+
+
+def product(counter: CalibratedCounter) -> str:
+    """Return what a calibrated estimate multiplies.
+
+    Examples
+    --------
+    >>> from budgetkit.counters.calibrated import published
+    >>> product(published("gemini-2.5-pro"))
+    '0.98 × o200k_base'
+    """
+    return f"{counter.slope:.4g} × {counter.counter.name}"
+
+
 def basis(best: Counter, model: Model) -> str:
     """Say what a cheap count is held against, and how sure that is.
 
@@ -28,12 +65,11 @@ def basis(best: Counter, model: Model) -> str:
     >>> basis(bk.counter(model), model)
     'o200k_base, the tokenizer of gpt-4o'
     """
-    vocabulary = getattr(best, "encoding", getattr(best, "vocabulary", best.name))
     if basis_of(best) == "exact":
-        return f"{vocabulary}, the tokenizer of {model.name}"
+        return f"{vocabulary_name(best)}, the tokenizer of {model.name}"
     if basis_of(best) == "reconstructed":
         return f"the best count known for {model.name}, its tokenizer as it was rebuilt from outside"
     if isinstance(best, CalibratedCounter):
-        return f"the best count known for {model.name}, an estimate ({best.slope:.4g} × {best.counter.name})"
+        return f"the best count known for {model.name}, an estimate ({product(best)})"
     interval = "" if spread_of(best) else ", nobody knows how closely"
-    return f"{vocabulary}, which stands in for the tokenizer of {model.name}{interval}"
+    return f"{vocabulary_name(best)}, which stands in for the tokenizer of {model.name}{interval}"

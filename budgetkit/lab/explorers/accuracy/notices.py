@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from budgetkit.counters import CalibratedCounter, Counter, spread_of
+from budgetkit.counters import CalibratedCounter, Counter, basis_of, spread_of
 from budgetkit.lab.accuracy import Buffer
 from budgetkit.lab.accuracy.buffers import WORST
 from budgetkit.lab.accuracy.figures.documents import signed_percent
@@ -14,7 +14,7 @@ from budgetkit.lab.explorers.accuracy.results import AccuracyResults
 from budgetkit.lab.explorers.budget.notices import beyond_output, beyond_window
 from budgetkit.lab.explorers.budget.results import same_count
 from budgetkit.lab.explorers.library import Library
-from budgetkit.lab.explorers.truth import basis, short_name
+from budgetkit.lab.explorers.truth import advice, basis, short_name
 
 Data = dict[str, Any]
 _NAMED = 3  # files that are named among those left out
@@ -29,7 +29,9 @@ def called(count: Counter) -> str:
     >>> called(counter("chars/4")), called(counter("o200k_base")), called(counter("estimate:o200k_base"))
     ('chars/4 (estimate)', 'o200k_base', 'estimate:o200k_base')
     """
-    return count.name if count.exact or "estimate" in count.name else f"{count.name} (estimate)"
+    if basis_of(count) != "estimate" or "estimate" in count.name:
+        return count.name
+    return f"{count.name} (estimate)"
 
 
 def as_percent(share: float) -> str:
@@ -125,6 +127,8 @@ def _other(results: AccuracyResults) -> str:
         )
     if results.exact.exact:
         return ""
+    if basis_of(results.exact) == "reconstructed":
+        return f"Held against {truth(results)}."
     between = ""
     spread = spread_of(results.exact)
     if spread is not None:
@@ -150,7 +154,7 @@ def source(results: AccuracyResults, library: Library) -> str:
     part = "" if len(errors) == len(every) else f", {len(errors):,} of them looked at"
     exactly = "counted exactly with" if results.exact.exact else "beside"
     left = _left_out(corpus.problems)
-    return f"{results.settings.corpus}: {many}{part}; {exactly} {truth(results)}{left}."
+    return f"{results.settings.corpus}: {many}{part}; {exactly} {truth(results)}{left}.{advice(results.exact)}"
 
 
 def _left_out(problems: tuple[Any, ...]) -> str:

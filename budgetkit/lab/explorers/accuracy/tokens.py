@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from budgetkit.counters import CalibratedCounter, Counter, ExactCounter
+from budgetkit.counters import CalibratedCounter, Counter, ExactCounter, basis_of
 from budgetkit.lab.accuracy.figures.documents import signed_percent
 
 Data = dict[str, Any]
@@ -113,7 +113,8 @@ def _block(first: int, last: int, line: list[tuple[int, Token]], count: Counter)
     estimate = count("".join(token.text for _, token in line))
     error = estimate / exact - 1
     label = f"line {first:,}" if first == last else f"lines {first:,}\u2013{last:,}"
-    mark = f"exact {exact:,} · {'count' if count.exact else 'estimate'} {estimate:,} · {signed_percent(error)}"
+    kind = "estimate" if basis_of(count) == "estimate" else "count"
+    mark = f"exact {exact:,} · {kind} {estimate:,} · {signed_percent(error)}"
     level = {"level": "over"} if error <= -0.25 and exact - estimate > 2 else {}
     return {"label": label, "mark": mark, **level, "pieces": [_piece(place, token) for place, token in line]}
 
@@ -163,7 +164,7 @@ def _note(text: str, tokens: list[Token], exact: ExactCounter, count: Counter) -
     characters = sum(len(token.text) for token in tokens)
     part = "" if characters >= len(text) else f"The first {characters:,} of {len(text):,} characters: "
     split = f" {FURTHER} is a further token of the same character." if any(t.shared > 1 for t in tokens) else ""
-    kind = "counts" if count.exact else "estimates"
+    kind = "estimates" if basis_of(count) == "estimate" else "counts"
     return (
         f"{part}{len(tokens):,} tokens of {of}, one colour each.{split} {count.name} {kind} each line by itself, so "
         "lines need not add up to the document."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from budgetkit.counters import CalibratedCounter, Counter
+from budgetkit.counters import CalibratedCounter, Counter, basis_of
 from budgetkit.lab.accuracy.figures.documents import signed_percent
 from budgetkit.lab.explorers.accuracy.notices import as_percent, called, source, sure
 from budgetkit.lab.explorers.accuracy.results import AccuracyResults
@@ -33,7 +33,9 @@ def named(count: Counter) -> str:
     """
     name = shortened(count.model if isinstance(count, CalibratedCounter) else count.name, 24)
     name = name.replace(":", ":\u200b")  # where there is no room for all of it, it breaks there and not in a word
-    return name if count.exact or "estimate" in name else f"{name} (estimate)"
+    if basis_of(count) != "estimate" or "estimate" in name:
+        return name
+    return f"{name} (estimate)"
 
 
 def shortened(name: str, longest: int) -> str:

@@ -7,11 +7,12 @@ from typing import Any
 
 from budgetkit.budget import Budget
 from budgetkit.budget.quoting import one_line
-from budgetkit.counters import Counter
-from budgetkit.lab.explorers.budget.results import BudgetResults, is_own
+from budgetkit.counters import Counter, basis_for
+from budgetkit.lab.explorers.budget.results import BudgetResults
 from budgetkit.lab.explorers.budget.settings import BudgetSettings, longest_window
 from budgetkit.lab.explorers.library import Library
 from budgetkit.lab.explorers.shelves import title_of
+from budgetkit.lab.explorers.truth import advice, vocabulary_name
 from budgetkit.models import Model
 from budgetkit.plan import Plan
 from budgetkit.plan.losses import overcommitted, unused_answers
@@ -154,7 +155,10 @@ def source(settings: BudgetSettings, results: BudgetResults, library: Library) -
     trace = traces[settings.conversation]
     turns = f"turn {results.turn:,} of {len(results.demand):,}"
     counted = counted_with(results.counter, results.model, trace)
-    return f"{called(settings, trace, len(traces))}: {turns}, {many(len(trace.messages), 'message')}, {counted}."
+    better = advice(results.counter)
+    return (
+        f"{called(settings, trace, len(traces))}: {turns}, {many(len(trace.messages), 'message')}, {counted}.{better}"
+    )
 
 
 def called(settings: BudgetSettings, trace: Trace, many: int) -> str:
@@ -167,8 +171,8 @@ def called(settings: BudgetSettings, trace: Trace, many: int) -> str:
 def counted_with(counter: Counter, model: Model, trace: Trace) -> str:
     """Return how a conversation was counted, and what of it was not."""
     left = f", without its {' and '.join(trace.uncounted)}" if trace.uncounted else ""
-    if is_own(counter, model):
-        return f"counted exactly with {model.encoding}{left}"
-    if model.name in counter.name:  # its name says already that it is an estimate, and for which model
+    if basis_for(counter, model) == "exact":
+        return f"counted exactly with {vocabulary_name(counter)}{left}"
+    if model.name in counter.name:  # its name says already what it rests on, and for which model
         return f"counted with {counter.name}{left}"
     return f"counted with {counter.name}, an estimate for {model.name}{left}"

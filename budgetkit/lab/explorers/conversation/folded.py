@@ -41,4 +41,5 @@ class CheckFold(checked.CheckFold):
             "demand": run.trace.demand(run.counter, run.roles, run.framing),
             "lost": results.shown.outcome.kept.dropped_messages,
             "tools": checked.schemas(run.trace, run.counter, results.bare.model),
+            "estimated_by": checked.estimated_by(run.counter, results.bare.model),
         }

@@ -16,6 +16,7 @@ from budgetkit.lab.explorers.budget.notices import (
 )
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.conversation.results import ConversationResults
+from budgetkit.lab.explorers.truth import advice
 
 Data = dict[str, Any]
 
@@ -108,7 +109,8 @@ def source(base: BudgetSettings, results: ConversationResults) -> str:
     room = results.budget.window
     most = results.bare.model.window
     within = f", in a window of {room:,} tokens ({results.bare.model.name} takes {most:,})" if room < most else ""
-    return f"{which}: {size}, {counted}{within}. Cache: {results.rules}{_kept(results)}. {money}".strip()
+    better = advice(results.run.counter)
+    return f"{which}: {size}, {counted}{within}.{better} Cache: {results.rules}{_kept(results)}. {money}".strip()
 
 
 def _kept(results: ConversationResults) -> str:
