@@ -4,7 +4,7 @@ Written down on 2026-11-23 from each provider's documentation and from the error
 function returns what is wrong, in words, and nothing where the list is valid.
 
 chat: a tool message answers a call of the assistant's message before it, and every call is answered before anybody else
-speaks (OpenAI's guide to function calling).
+speaks (OpenAI's guide to function calling); a list of calls is not empty (baptisteArno/typebot.io issue 1205).
 
 responses: a function_call_output has its function_call before it, a function_call its output behind it; reasoning is
 followed by the item that it led to, and that item is not sent without it (vercel/ai issue
@@ -12,13 +12,16 @@ followed by the item that it led to, and that item is not sent without it (verce
 
 anthropic: user and assistant only; neighbours of one role count as one; the first is a user's; no content is empty;
 results stand first in the message right after their calls, one for each; thinking keeps its signature (Anthropic's
-reference of Messages, its guide to tool use).
+reference of Messages, its guide to tool use). No text is blank and no two calls have one id (anthropics/claude-code
+issues 23369, 28515).
 
 gemini: the first is a user's; a turn of calls comes right after a user's or one of results; the turn after it has as
-many results, of the same tools (the API's errors in google-gemini/gemini-cli issues 17208 and 26486).
+many results, of the same tools (the API's errors in google-gemini/gemini-cli issues 17208 and 26486). No part is empty,
+and a part with an empty text is (router-for-me/CLIProxyAPI issue 1293).
 
 converse: user and assistant alternate, the first is a user's; no content is empty; the message after calls has a result
-for each (the API's errors in microsoft/semantic-kernel issue 10281 and langchain-ai/langchain-aws issue 130).
+for each (the API's errors in microsoft/semantic-kernel issue 10281 and langchain-ai/langchain-aws issue 130). No text
+is blank (OpenHands/OpenHands issue 5339).
 """
 
 from __future__ import annotations
@@ -44,6 +47,8 @@ def chat(messages: Sequence[Raw]) -> Iterator[str]:
             continue
         if waiting:
             yield f"message {place} stands before the results of {sorted(waiting)}"
+        if message.get("tool_calls") == []:
+            yield f"message {place} has an empty list of calls"
         waiting = {call["id"] for call in message.get("tool_calls") or ()}
     if waiting:
         yield f"no results of {sorted(waiting)}"
@@ -84,8 +89,13 @@ def anthropic(messages: Sequence[Raw]) -> Iterator[str]:
     for role, group in groupby(messages, key=lambda message: str(message["role"])):
         turns.append((role, [block for message in group for block in _blocks(message["content"])]))
 
+    called = [block["id"] for _, blocks in turns for block in blocks if block["type"] == "tool_use"]
+    if len(called) > len(set(called)):
+        yield "two calls have one id"
     waiting: set[str] = set()
     for place, (role, blocks) in enumerate(turns):
+        if any(block["type"] == "text" and not block["text"].strip() for block in blocks):
+            yield f"in turn {place} a text is blank"
         kinds = [block["type"] for block in blocks]
         results = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
         if kinds[: len(results)] != ["tool_result"] * len(results):
@@ -113,8 +123,8 @@ def gemini(contents: Sequence[Raw]) -> Iterator[str]:
     for place, content in enumerate(contents):
         if content.keys() - {"role", "parts"} or content.get("role", "user") not in ("user", "model"):
             yield f"content {place} has the fields {sorted(content)}"
-        if not content["parts"]:
-            yield f"content {place} has no parts"
+        if not content["parts"] or any(not part or part.get("text") == "" for part in content["parts"]):
+            yield f"content {place} has no parts, or an empty one"
         results = [part["functionResponse"]["name"] for part in content["parts"] if "functionResponse" in part]
         if sorted(results) != sorted(calls):
             yield f"content {place} has results of {results}, and calls were {calls}"
@@ -133,6 +143,8 @@ def converse(messages: Sequence[Raw]) -> Iterator[str]:
             yield f"message {place} has the role {message['role']}"
         if message.keys() - {"role", "content"} or not message["content"]:
             yield f"message {place} is empty, or has the fields {sorted(message)}"
+        if any("text" in block and not block["text"].strip() for block in message["content"]):
+            yield f"message {place} has a blank text"
         results = [block["toolResult"]["toolUseId"] for block in message["content"] if "toolResult" in block]
         if sorted(results) != sorted(waiting):
             yield f"message {place} answers {results}, and calls were {sorted(waiting)}"

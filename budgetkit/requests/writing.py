@@ -240,7 +240,7 @@ def _with_others(text: dict[str, Any], others: Sequence[Raw]) -> Any:
 
 
 def _from_chat(raw: Raw, form: str, names: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Write a message that never was in a form in it."""
+    """Write a message that never was in a form in it; nothing for one that says nothing, which providers refuse."""
     message = Message(raw)
     if form == "responses":
         return _items(message)
@@ -250,17 +250,15 @@ def _from_chat(raw: Raw, form: str, names: Mapping[str, str]) -> list[dict[str, 
     if message.role == "tool" and message.tool_call_id:
         blocks = [_result_block(message, form, names)]
     elif form == "anthropic" and not message.tool_calls and isinstance(raw.get("content"), str):
-        return [{"role": speaker, "content": raw["content"]}]
+        return [{"role": speaker, "content": raw["content"]}] if raw["content"].strip() else []
     else:
-        blocks = [_block(part, form) for part in _said(message)]
+        blocks = [_block(part, form) for part in _parts_to_send(message)]
         blocks += [_call_block(call.id, call.name, call.arguments, form) for call in message.tool_calls]
-    return [{"role": speaker, blocks_field(form): blocks}]
+    return [{"role": speaker, blocks_field(form): blocks}] if blocks else []
 
 
-def _said(message: Message) -> list[Raw]:
+def _parts_to_send(message: Message) -> list[Raw]:
     """List the parts of a message; providers refuse an empty text, which often stands beside calls."""
-    if not message.tool_calls:
-        return list(message.parts)
     return [part for part in message.parts if not isinstance(part.get("text"), str) or part["text"].strip()]
 
 
@@ -271,11 +269,11 @@ def _items(message: Message) -> list[dict[str, Any]]:
         output = _with_others({"type": "input_text", "text": message.text}, pictures)
         return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": output}]
     items: list[dict[str, Any]] = []
-    if _said(message) or not message.tool_calls:
+    if _parts_to_send(message) or not message.tool_calls:
         content = message.raw.get("content")
         kind = "output_text" if message.role == "assistant" else "input_text"
         if isinstance(content, list | tuple):
-            content = [_item_part(part, kind) for part in _said(message)]
+            content = [_item_part(part, kind) for part in _parts_to_send(message)]
         role = "user" if message.role in RESULT_ROLES else message.role
         items.append({"role": role, "content": content or ""})
     for call in message.tool_calls:

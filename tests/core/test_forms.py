@@ -596,3 +596,23 @@ def test_of_equal_messages_trim_leaves_the_oldest() -> None:
     assert len(trimmed) + len(trimmed.left) == len(said)
     assert trimmed.warnings == ()
     assert [left.message for left in trimmed.left] == said[: len(trimmed.left)]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("blank", ["", " \n"])
+def test_a_message_that_says_nothing_is_not_written_in_a_form_that_refuses_it(form: str, blank: str) -> None:
+    """Anthropic, Gemini and Converse refuse a blank text; chat clients write one where a stream broke off."""
+    said = [
+        {"role": "user", "content": "Where?"},
+        {"role": "assistant", "content": blank},
+        {"role": "user", "content": [{"type": "text", "text": blank}, {"type": "text", "text": "I ask again."}]},
+        {"role": "assistant", "content": "Lisbon."},
+        {"role": "user", "content": "And the river?"},
+    ]
+    talk = conversation(100_000, form=form)
+    talk.add(*said)
+    request = talk.request()
+    assert list(RULES[form](request.messages)) == []
+    assert "I ask again." in json.dumps(request.messages)
+    assert len(request.messages) == (5 if form in ("chat", "responses") else 3 if form == "converse" else 4)
+    assert talk.request().stable == len(request.messages)
