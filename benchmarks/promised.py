@@ -21,12 +21,12 @@ import pandas as pd
 import budgetkit as bk
 from benchmarks.accuracy import chosen, gathered, table
 from benchmarks.measure import machine
-from benchmarks.promises import Promised, gains, means, reserves, windows
+from benchmarks.promises import JUDGED_BANDS, Promised, gains, means, reserves, windows
 from budgetkit import accuracy
 from budgetkit.lab.accuracy.corpora import Corpus
 from budgetkit.lab.accuracy.simulation import filled_windows
 from budgetkit.lab.replay import turn_sizes
-from budgetkit.lab.replay.forecast import notice, pace_beside, paths, straight_line
+from budgetkit.lab.replay.forecast import bursts, pace_beside, paths, straight_line
 from budgetkit.lab.replay.outlook import MOST_OTHERS
 
 RESULTS = Path(__file__).parent / "promised-and-observed.md"
@@ -349,6 +349,7 @@ def forecasts(sources: dict[str, list[bk.Trace]]) -> tuple[list[Promised], list[
                 observed=float(by_source.mean()),
                 width=f"a factor of {width:.1f}",
                 n=len(foretold),
+                judged_from=JUDGED_BANDS,
                 is_kept=bool(by_source.mean() >= LEAST_FORETOLD and width <= _MOST_WIDE.get((at, told), np.inf)),
             )
         )
@@ -416,7 +417,7 @@ def _forecast(source: str, opening: int, sizes: np.ndarray, others: Sequence[np.
         for told, pace in (("its own turns", None), *([("others too", beside)] if beside else [])):
             drawn = {width: paths(known, turns, start, 400, widen=width, pace=pace)[:, -1] for width in WIDTHS}
             row: dict[str, Any] = {"source": source, "at": at, "told by": told, "line": line}
-            row["notice"] = notice(known)
+            row["notice"] = bursts(known, others)
             for width, ends in drawn.items():
                 low, high = np.quantile(ends, (0.05, 0.95))
                 row[f"inside {width}"] = bool(low <= truth <= high)
