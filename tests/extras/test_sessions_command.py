@@ -46,6 +46,9 @@ def test_one_session_answers_three_questions_on_one_screen(home: Path, capsys: C
     ):
         assert question in shown
     assert "These 3 misses cost $0.98 of $6.24." in shown
+    for question in ("Why so dear?", "What was lost?", "What would another rule have cost?"):
+        assert question in shown
+    assert "exact: the provider's number" in shown and "estimated" in shown and "derived" in shown
     assert "not a forecast: the agent would have acted otherwise" in shown
     assert "life ran out" in shown and "A compaction from 155,284 to 75,915 tokens" in shown
     assert len(shown.splitlines()) < 60

@@ -282,18 +282,19 @@ def test_a_cache_looks_back_over_so_many_blocks_only() -> None:
     assert split(CACHES["anthropic"], [0, 2_000, 2_500], new_blocks=blocks)[0] == [0, 1_200, 2_500]
 
 
-def test_each_call_of_an_answer_is_a_block_that_is_looked_back_over() -> None:
-    """Ten calls and ten results are 20 blocks, with a word before the calls 21; 0.1.0 took both for 11."""
-    calls = [{"id": str(i), "function": {"name": "look", "arguments": "{}"}} for i in range(10)]
-    found = [{"role": "tool", "tool_call_id": str(i), "content": "so"} for i in range(10)]
-    read = []
-    for said in (None, "Let me look."):
-        answer = {"role": "assistant", "content": said, "tool_calls": calls}
-        raw: list[dict[str, Any]] = [{"role": "user", "content": "why " * 2_000}, answer, *found]
+def test_a_run_of_calls_and_a_run_of_results_is_one_position_each_that_is_looked_back_over() -> None:
+    """However many an answer calls at once its request stays in reach; 21 texts before one call are too many."""
+    reached = []
+    for texts, number in ((1, 30), (21, 1)):
+        calls = [{"id": str(i), "function": {"name": "look", "arguments": "{}"}} for i in range(number)]
+        results = [{"role": "tool", "tool_call_id": str(i), "content": "so"} for i in range(number)]
+        parts = [{"type": "text", "text": "Let me look."}] * texts
+        answer = {"role": "assistant", "content": parts, "tool_calls": calls}
+        raw: list[dict[str, Any]] = [{"role": "user", "content": "why " * 2_000}, answer, *results]
         trace = bk.Trace("toy", tuple(map(bk.Message, raw)))
         outcome = bk.replay(trace, window(50_000), policies.OldestFirst(), by="request", cache=CACHES["anthropic"])
-        read.append(bool(outcome.cached[1] > 1_500))
-    assert read == [True, False]
+        reached.append(bool(outcome.cached[1] > 1_500))
+    assert reached == [True, False]
 
 
 def test_a_cache_forgets_after_its_lifetime() -> None:

@@ -20,7 +20,8 @@ import budgetkit as bk
 from budgetkit.files import data_path
 from budgetkit.lab.sessions import causes, listing
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED, USUAL, setup_of
-from budgetkit.lab.sessions.sentences import notices, sentence
+from budgetkit.lab.sessions.sentences import in_short, notices, sentence
+from budgetkit.message import Message
 from budgetkit.pruning.policies.policy import Prefix
 from budgetkit.trace import Trace, usage_frame
 from tests.made_sessions import SHAPES, requests
@@ -321,3 +322,47 @@ def test_10_000_messages_under_eight_systems_take_under_3_seconds(made_up: bk.Se
     assert isinstance(table, pd.DataFrame)
     assert time.process_time() - started < 12, "3 s on a quiet machine; the bound leaves room for a busy one"
     assert listing.PLACES
+
+
+def test_three_questions_are_answered_in_a_line_each(made_up: bk.Session) -> None:
+    """The parts of the cost add up to it, and what its own compaction lost is said too."""
+    why, lost, other = in_short(made_up, bk.compare(made_up))
+    kinds = made_up.cost_by_kind()
+    assert sum(kinds.values()) == pytest.approx(made_up.totals()["cost"])
+    assert f"${kinds['read']:,.2f} for reading it" in why and "These 3 misses cost $0.98 of $6.24." in why
+    assert lost.startswith("What was lost? Its compaction took out ")
+    assert other.startswith("What would another rule have cost? $") and "a rule modelled on" in other
+
+
+def with_usage(messages: list[dict[str, Any]], prompts: dict[int, int], **fields: Any) -> bk.Session:
+    """A session whose requests, before the messages at these places, held so many tokens."""
+    none = {"cache_read_tokens": 0, "cache_write_tokens": 0, "output_tokens": 0, "model": "toy"}
+    rows = [{**none, "message_index": place, "context_tokens": prompt} for place, prompt in prompts.items()]
+    return bk.Session(Trace("toy", tuple(map(Message, messages)), fields={"usage": rows, **fields}))
+
+
+def test_what_a_sessions_own_compaction_lost_and_a_call_needed_is_counted() -> None:
+    """Like any rule's: the path stood in a message that the compaction took out before the call that copies it."""
+    call = {"id": "c", "function": {"name": "read", "arguments": '{"path": "src/a_1.py"}'}}
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": "Look at src/a_1.py."},
+        {"role": "assistant", "content": "I will."},
+        {"role": "user", "content": "A summary."},
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "result"},
+        {"role": "assistant", "content": "Read."},
+    ]
+    session = with_usage(messages, {1: 10, 3: 10, 5: 10}, compactions=[{"at": 2, "first_kept": 2}])
+    table = bk.compare(session, ["pi"], window=50_000)
+    row = table[table["system"] == RECORDED].iloc[0]
+    assert (row["left"], row["used_later"]) == (2, 1)
+
+
+def test_where_log_and_provider_part_is_said(made_up: bk.Session) -> None:
+    assert made_up.gap_sentence == ""
+    messages = [{"role": role, "content": "x" * 40} for _ in range(5) for role in ("user", "assistant")]
+    session = with_usage(messages, {1: 100, 3: 120, 5: 140, 7: 5_000, 9: 5_020})
+    assert session.gap_sentence == (
+        "At 2 of 5 requests the log and the provider's number part by more than a tenth of the prompt, "
+        "first at request 4 (+4,840 tokens). It jumps at request 4, by +4,840."
+    )

@@ -20,7 +20,7 @@ from budgetkit.lab.explorers.conversation import ConversationExplorer
 from budgetkit.lab.sessions import Session, compare, sessions
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED
 from budgetkit.lab.sessions.holding import By, agents, holding
-from budgetkit.lab.sessions.sentences import finding, notices
+from budgetkit.lab.sessions.sentences import finding, in_short, notices
 from budgetkit.models.products import catalogue_of, product_window
 from budgetkit.trace import load_trace
 
@@ -119,7 +119,8 @@ def _list(folder: str | None, newest: int, as_json: bool) -> None:
     show_table(f"The newest of your sessions, in {', '.join(folders)}", _COLUMNS, shown)
     notes = ["budgetkit sessions 1 answers for the first: what filled it, what the misses cost, which rule is cheaper."]
     if read < len(rows):
-        notes.insert(0, f"The bills of the first {read} were read; a number reads any other.")
+        bills = "The bill of the first was" if read == 1 else f"The bills of the first {read} were"
+        notes.insert(0, f"{bills} read; a number reads any other.")
     return show_lines(notes)
 
 
@@ -151,17 +152,23 @@ def _answer(session: Session, window: int | None, with_text: bool, as_json: bool
         rows = {"misses": missed, "filled": filled, "compactions": session.compactions(), "rules": table}
         return show_json({"totals": totals, **{name: frame.to_dict("records") for name, frame in rows.items()}})
     title = f"{session.trace.title}: " if with_text else ""
-    show_lines([f"{title}{totals['requests']:,} requests to {session.model or 'a model that is not named'}"])
+    cost = _dollars(totals["cost"])
+    billed = f", {cost}" if cost else ""
+    named = session.model or "a model that is not named"
+    show_lines([f"{title}{totals['requests']:,} requests to {named}{billed}", *in_short(session, table)])
 
     largest = filled.iloc[:-1][:_KINDS].values.tolist() + [filled.iloc[-1].tolist()]
-    show_table("What filled the largest prompt?", ["what", "tokens", "share"], [_filled(row) for row in largest])
+    prompt = int(filled["tokens"].sum())
+    question = f"What filled the largest prompt? {prompt:,} tokens, exact: the provider's number"
+    show_table(question, ["what", "tokens", "share", "mark"], [_filled(row) for row in largest])
+    if session.gap_sentence:
+        show_lines([session.gap_sentence])
 
     by_cause = missed.groupby("cause").agg(misses=("missed", "size"), tokens=("missed", "sum"), cost=("cost", "sum"))
     causes = [[cause, *row] for cause, row in zip(by_cause.index, by_cause.values.tolist(), strict=True)]
     if causes:
         listed = [[cause, int(number), int(tokens), _dollars(cost)] for cause, number, tokens, cost in causes]
         show_table("Why did the cache miss?", ["cause", "misses", "tokens", "cost"], listed)
-    show_lines([session.sentence])
     if totals["steps"]:
         number = "1 request" if totals["steps"] == 1 else f"{totals['steps']:,} requests"
         show_lines([f"{number} stood above a step of the price, which cost ${totals['steps_cost']:,.2f} more."])
@@ -222,7 +229,7 @@ _RULES = ["rule", "dollars", "compactions", "gone, used later"]
 
 
 def _filled(row: list[Any]) -> list[Any]:
-    return [row[0], int(row[1]), f"{row[2]:.0%}"]
+    return [row[0], int(row[1]), f"{row[2]:.0%}", row[3]]
 
 
 def _rule(row: dict[Any, Any]) -> list[Any]:

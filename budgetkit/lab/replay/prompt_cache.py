@@ -9,7 +9,7 @@ steps in which it measures, how long it keeps it, and where it looks. Two ways o
 - *automatic* (OpenAI, Gemini): any beginning, rounded down to a step;
 - *breakpoints* (Anthropic, OpenAI from GPT-5.6 on): only up to marks, here after the opening (tool schemas and system
   messages) and at the end of each request. What any earlier request left at its mark is read while it is alive and the
-  request still begins with it; Anthropic looks back over 20 blocks, OpenAI at the newest 80 marks.
+  request still begins with it; Anthropic looks back over 20 positions, OpenAI at the newest 80 marks.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class PromptCache:
     breakpoints : tuple of {"head", "end"}, optional
         Where marks are set; None for a cache that finds the longest prefix by itself.
     lookback : int, optional
-        How many blocks (texts, pictures, tool calls and results) the cache looks back from the mark at the end.
+        How many positions (texts, pictures, runs of tool calls, runs of results) the cache looks back from its mark.
     considered : int, optional
         At how many marks it looks at most, the newest first.
     source : str
@@ -109,7 +109,7 @@ class PromptCache:
         pauses : float64 array, shape (requests,), optional
             Seconds since the last request; NaN where nobody knows, which is taken as short.
         new_blocks : int64 array, shape (requests,), optional
-            Blocks that the request adds to the last one (:func:`budgetkit.lab.replay.requests.new_blocks`).
+            Positions that the request adds to the last one (:func:`budgetkit.lab.replay.requests.new_blocks`).
 
         Returns
         -------

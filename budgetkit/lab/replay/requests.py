@@ -12,7 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from budgetkit.budget.allocation import check_choice
-from budgetkit.message import Message
+from budgetkit.message import RESULT_ROLES, Message
 from budgetkit.plan.items import Floats, Ints
 from budgetkit.trace import Trace, Turn
 from budgetkit.trace.provider_usage import seconds
@@ -69,18 +69,42 @@ def answers(billed: Ints, requests: Sequence[Turn], by: By) -> Ints:
 
 
 def new_blocks(messages: Sequence[Message], requests: Sequence[Turn]) -> Ints:
-    """Return how many blocks each request adds to the last: each text, picture and tool call is one.
+    """Return how many positions of a cache's look-back each request adds to the last.
 
     Examples
     --------
     >>> calls = [{"id": name, "function": {"name": "f", "arguments": ""}} for name in "ab"]
-    >>> said = [Message({"role": "user", "content": "Go."}), Message({"role": "assistant", "tool_calls": calls})]
-    >>> new_blocks(said, [Turn(1, 0, 1, 2), Turn(1, 0, 2, 2)]).tolist()
-    [1, 2]
+    >>> dialogue = [Message({"role": "user", "content": "Go."}), Message({"role": "assistant", "tool_calls": calls})]
+    >>> new_blocks(dialogue, [Turn(1, 0, 1, 2), Turn(1, 0, 2, 2)]).tolist()
+    [1, 1]
     """
-    sizes = [max(1, len(m.parts if m.raw.get("content") else ()) + len(m.tool_calls)) for m in messages]
-    sums = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
-    return np.diff(sums[[r.sent for r in requests]], prepend=0)
+    return np.diff(block_positions(messages)[[request.sent for request in requests]], prepend=0)
+
+
+def block_positions(messages: Sequence[Message]) -> Ints:
+    """Return how many positions stand before each message, and at last before the end, as a cache looks back over them.
+
+    Each text and picture is one position. A run of calls is one, and so is a run of results, however many there are
+    (Anthropic, Prompt caching, as others quote it; read 2026-11-23).
+
+    Examples
+    --------
+    >>> calls = [{"id": name, "function": {"name": "f", "arguments": ""}} for name in "ab"]
+    >>> asks = Message({"role": "assistant", "content": "I look.", "tool_calls": calls})
+    >>> results = [Message({"role": "tool", "tool_call_id": name, "content": "1"}) for name in "ab"]
+    >>> block_positions([Message({"role": "user", "content": "Go."}), asks, *results]).tolist()
+    [0, 1, 3, 4, 4]
+    """
+    sizes = []
+    before = ""
+    for message in messages:
+        if message.role in RESULT_ROLES:
+            sizes.append(int(before not in RESULT_ROLES))
+        else:
+            texts = len(message.parts) if message.raw.get("content") else 0
+            sizes.append(max(1, texts + bool(message.tool_calls)))
+        before = message.role
+    return np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))).astype(np.int64)
 
 
 def pauses(messages: Sequence[Message], requests: Sequence[Turn]) -> Floats:

@@ -329,7 +329,8 @@ def _row(outcome: RuleOutcome, setup: Setup, pairs: pd.DataFrame) -> dict[str, A
     least = outcome.least
     most = outcome.most
     _, needs, there = needed_there(most, pairs)
-    lost = np.unique(needs[~there])
+    # What no request ever holds, such as a call without a result, was not lost by a rule.
+    lost = np.unique(needs[~there & ~most.placed.unsent[needs]])
     again = 0.0
     if setup.prices is not None:
         tokens = np.array([int(most.placed.tokens[lost].sum())])
@@ -367,6 +368,9 @@ def _recorded(session: Session) -> dict[str, Any]:
     """Return the row of what was really billed."""
     totals = session.totals()
     cost = float(totals["cost"])
+    gone = session.trace.gone
+    pairs = used_later(session.trace)
+    later, needs = (pairs[name].to_numpy(dtype=np.int64) for name in ("message", "needs"))
     return {
         "system": RECORDED,
         "label": RECORDED,
@@ -377,8 +381,8 @@ def _recorded(session: Session) -> dict[str, Any]:
         "compactions": totals["compactions"],
         "sent": totals["prompt"],
         "cached": totals["read"],
-        "left": 0,
-        "used_later": 0,
+        "left": int(np.count_nonzero(gone < len(gone))),
+        "used_later": len(np.unique(needs[gone[needs] <= later])),
         "first": 0,
         "overflows": 0,
         "loops": 0,

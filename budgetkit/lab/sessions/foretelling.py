@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
+from budgetkit.lab.replay.requests import block_positions
 from budgetkit.plan.items import Flags, Floats, Ints
 from budgetkit.trace import Trace
 
@@ -43,7 +44,7 @@ def events(trace: Trace, usage: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         One row a request: pause (seconds since the request before began), life (of what was last written, in seconds),
         compacted, new_model, new_turn, new_setting (of the
-        thinking), left (another branch goes on here; all bool), blocks (messages since).
+        thinking), left (another branch goes on here; all bool), blocks (positions of the cache's look-back since).
     """
     places = usage["message_index"].ffill().fillna(-1).to_numpy(dtype=np.int64)
     before = np.concatenate(([-1], places[:-1]))
@@ -54,6 +55,7 @@ def events(trace: Trace, usage: pd.DataFrame) -> pd.DataFrame:
     models = usage["model"].to_numpy(dtype=object)
     left = usage["left"].to_numpy(dtype=np.bool_)
     started = usage["started"].where(usage["started"].notna(), usage["time"])
+    positions = block_positions(trace.messages)
     pause = started.diff().dt.total_seconds().to_numpy()
     return pd.DataFrame(
         {
@@ -64,7 +66,7 @@ def events(trace: Trace, usage: pd.DataFrame) -> pd.DataFrame:
             "new_turn": _between(users, before, places),
             "new_setting": _between([change["at"] for change in settings], before, places + 1),
             "left": left != np.concatenate((left[:1], left[:-1])),
-            "blocks": np.maximum(places - before, 0),
+            "blocks": np.maximum(positions[places + 1] - positions[before + 1], 0),
         }
     )
 

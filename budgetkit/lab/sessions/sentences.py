@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from budgetkit.lab.sessions.comparing import AS_IT_WAS, RECORDED
+from budgetkit.lab.sessions.session import Session
 
 
 def sentence(table: pd.DataFrame, name: str, recorded: float) -> str:
@@ -28,9 +29,7 @@ def sentence(table: pd.DataFrame, name: str, recorded: float) -> str:
     row = table[table["system"] == name].iloc[0]
     if np.isnan(row["least"]):
         return f"No price is known here, so what {row['label']}'s rule would have cost is not either; give one."
-    cost = f"${row['least']:,.2f}"
-    if round(row["most"], 2) > round(row["least"], 2):
-        cost += f" to ${row['most']:,.2f}"
+    cost = _range(row["least"], row["most"])
     number = "1 compaction" if row["compactions"] == 1 else f"{row['compactions']:,} compactions"
     gone = "1 message" if row["used_later"] == 1 else f"{row['used_later']:,} messages"
     return (
@@ -38,6 +37,60 @@ def sentence(table: pd.DataFrame, name: str, recorded: float) -> str:
         f"${recorded:,.2f}, {number}, {gone} gone that were used later; not a forecast: the agent would have acted "
         "otherwise."
     )
+
+
+def in_short(session: Session, table: pd.DataFrame) -> list[str]:
+    """Answer the three questions in a line each: why it was dear, what was lost, what another rule would have cost.
+
+    Parameters
+    ----------
+    session : Session
+        A recorded session.
+    table : DataFrame
+        Its comparison, of :func:`budgetkit.compare`.
+
+    Returns
+    -------
+    list of str
+        Two or three sentences.
+    """
+    totals = session.totals()
+    lines = []
+    dear = f"{totals['read'] / max(1, totals['prompt']):.0%} of the input was read from the cache"
+    kinds = session.cost_by_kind()
+    if not np.isnan(totals["cost"]):
+        paid = {"reading it": kinds["read"], "what was new": kinds["new"], "answers": kinds["answered"]}
+        dear += ": " + ", ".join(f"${cost:,.2f} for {name}" for name, cost in paid.items())
+    dear = f"{dear}. {session.sentence}"
+    by_cause = session.misses().groupby("cause")["missed"].sum()
+    if len(by_cause) > 1:
+        dear += f" Most missed tokens: {by_cause.idxmax()}."
+    lines.append(f"Why so dear? {dear}")
+
+    recorded = table[table["system"] == RECORDED].to_dict("records")
+    if recorded and recorded[0]["left"]:
+        row = recorded[0]
+        number = "Its compaction" if row["compactions"] == 1 else f"Its {row['compactions']:,} compactions"
+        left = f"{number} took out {row['left']:,} messages"
+        later = f"{row['used_later']:,}" if row["used_later"] else "none"
+        lines.append(f"What was lost? {left}, of which {later} were used later.")
+    elif recorded:
+        lines.append("What was lost? Nothing left the prompt.")
+
+    systems = table[~table["system"].isin([AS_IT_WAS, RECORDED])]
+    acting = systems[(systems["compactions"] > 0) | (systems["left"] > 0)].to_dict("records")
+    if not np.isnan(totals["cost"]) and acting:
+        row = acting[0]
+        cost = f"{_range(row['least'], row['most'])} under a rule modelled on {row['label']}"
+        lines.append(f"What would another rule have cost? {cost}; {row['used_later']:,} messages used later were gone.")
+    return lines
+
+
+def _range(least: float, most: float) -> str:
+    cost = f"${least:,.2f}"
+    if round(most, 2) > round(least, 2):
+        cost += f" to ${most:,.2f}"
+    return cost
 
 
 def finding(table: pd.DataFrame, recorded: float) -> str:
@@ -60,7 +113,8 @@ def finding(table: pd.DataFrame, recorded: float) -> str:
     if acting.empty:
         return "None of these rules would have acted: the session stays below all their marks."
     if np.isnan(recorded):
-        return "No price is known for this session's model, so nothing is said in dollars; --price names another model."
+        known = "some of this session's requests" if acting["least"].notna().any() else "this session's model"
+        return f"No price is known for {known}, so nothing is set beside what was billed; --price names another model."
     return sentence(table, str(acting["system"].iloc[0]), recorded)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -31,6 +31,9 @@ Count = Callable[[str], int]
 _LEAST_GROWTH = 0.5
 _MOST_GROWTH = 3.0
 _KINDS_OF_TOKENS = ("fresh", "read", "written", "answered")
+#: Rows of what filled a prompt that nobody counted: they follow from the provider's numbers.
+UNLOGGED_ROW: Final = "not in the log: instructions, tools"
+DIFFERENCE: Final = "difference"
 _JUMP = 0.1  # of a prompt: a difference that is larger is said
 
 
@@ -265,7 +268,8 @@ class Session:
         -------
         DataFrame
             One row a kind: instructions and tools that the log does not hold, messages of each role, results by tool.
-            Columns what, tokens (they sum to the provider's number; the last row, the difference, has a sign), share.
+            Columns what, tokens (they sum to the provider's number; the last row, the difference, has a sign), share,
+            mark ("estimated" for what is counted here, "derived" for what follows from the provider's numbers).
 
         Raises
         ------
@@ -284,7 +288,7 @@ class Session:
         prompt = int(prompts[request - 1])
         sizes = self.trace.counts(self.count)
         calls = {call.id: call.name for message in self.trace.messages for call in message.tool_calls}
-        tokens: dict[str, float] = {"not in the log: instructions, tools": float(self.unlogged)}
+        tokens: dict[str, float] = {UNLOGGED_ROW: float(self.unlogged)}
         for index in np.flatnonzero(self.trace.gone[:place] >= place).tolist():
             message = self.trace.messages[index]
             name = _KINDS.get(message.role, message.role)
@@ -293,9 +297,10 @@ class Session:
             tokens[name] = tokens.get(name, 0) + float(sizes[index]) * self.counted[1]
         whole = {name: round(size) for name, size in tokens.items()}
         rows = sorted(whole.items(), key=lambda each: -each[1])
-        rows.append(("difference", prompt - sum(whole.values())))
+        rows.append((DIFFERENCE, prompt - sum(whole.values())))
         filled = pd.DataFrame(rows, columns=["what", "tokens"])
         filled["share"] = filled["tokens"] / max(1, prompt)
+        filled["mark"] = np.where(filled["what"].isin([UNLOGGED_ROW, DIFFERENCE]), "derived", "estimated")
         return filled
 
     def totals(self) -> dict[str, Any]:
@@ -339,6 +344,37 @@ class Session:
         which = "This miss" if totals["misses"] == 1 else f"These {number}"
         return f"{which} cost ${totals['missed_cost']:,.2f} of ${totals['cost']:,.2f}."
 
+    @property
+    def gap_sentence(self) -> str:
+        """Say where log and provider part by more than a tenth of the prompt, and where that jumps; "" for nowhere."""
+        frame = self.requests()
+        frame = frame[frame["message_index"].notna()]
+        far = frame[frame["mark"] == "estimated"]
+        if far.empty:
+            return ""
+        first = far.iloc[0]
+        sentence = (
+            f"At {len(far):,} of {len(frame):,} requests the log and the provider's number part by more than a tenth"
+            f" of the prompt, first at request {first['request']:,} ({first['difference']:+,} tokens)."
+        )
+        steps = np.diff(frame["difference"].to_numpy(dtype=np.int64), prepend=frame["difference"].iloc[0])
+        largest = int(np.argmax(np.abs(steps)))
+        row = frame.iloc[largest]
+        if abs(steps[largest]) > _JUMP * row["prompt"]:
+            sentence += f" It jumps at request {row['request']:,}, by {steps[largest]:+,}."
+        return sentence.replace("-", "\u2212")
+
+    def cost_by_kind(self) -> dict[str, float]:
+        """Return what each kind of tokens cost in all: those read from the cache, new ones, and answers.
+
+        Returns
+        -------
+        dict
+            In US dollars by "read", "new" and "answered"; NaN where the price of a request is not known.
+        """
+        kinds = {"read": ("read",), "new": ("fresh", "written"), "answered": ("answered",)}
+        return {name: float(self._cost(kinds=columns).sum()) for name, columns in kinds.items()}
+
     def __repr__(self) -> str:
         return f"Session({brief(self.trace.id)}, {len(self.usage):,} requests)"
 
@@ -346,10 +382,11 @@ class Session:
         filled = self.filled_by()
         names = filled["what"].tolist()
         tokens = filled["tokens"].tolist()
-        rows = [(name, size, f"{part:.0%}") for name, size, part in zip(names, tokens, filled["share"], strict=True)]
-        parts = [(name, max(0, size)) for name, size, _ in rows[:-1]]
+        shares = [f"{share:.0%}" for share in filled["share"]]
+        rows = [*zip(names, tokens, shares, filled["mark"], strict=True)]
+        parts = [(name, max(0, size)) for name, size, *_ in rows[:-1]]
         title = f"{self.trace.id}: {len(self.usage):,} requests, the largest prompt"
-        return block(title, parts, [("what", "tokens", "share"), *rows], [self.sentence])
+        return block(title, parts, [("what", "tokens", "share", "mark"), *rows], [self.sentence])
 
     def _prices(self, model: str | None) -> tuple[Prices | None, Prices | None]:
         """Return what a model costs, with writes that live five minutes and with those that live an hour."""

@@ -100,7 +100,9 @@ class ReadsFold:
             cost = "" if np.isnan(row["cost"]) else f", {dollars(row['cost'])}"
             words = f"Request {row['request']:,}: {row['missed']:,} tokens{cost}. {row['cause'].capitalize()}"
             misses.append({"key": str(row["request"]), "text": words, "note": row["detail"]})
-        parts = [text(session.sentence), {"is": "figure", "name": "cache", "figure": drawn}]
+        sentences = [session.sentence, session.gap_sentence]
+        parts = [text(sentence) for sentence in sentences if sentence]
+        parts.append({"is": "figure", "name": "cache", "figure": drawn})
         return [*parts, {"is": "rows", "rows": misses}] if misses else parts
 
     def hear(self, settings: ConversationSettings, results: ConversationResults, event: Data) -> None:
@@ -174,5 +176,6 @@ def _recorded(compared: Comparison) -> str:
     for row in rows(compared.table):
         if row["system"] == RECORDED and not np.isnan(row["least"]):
             number = "1 compaction" if row["compactions"] == 1 else f"{row['compactions']:,} compactions"
-            return f"Recorded: {dollars(row['least'])}, {number}."
+            lost = f"{row['used_later']:,} messages gone that were used later"
+            return f"Recorded: {dollars(row['least'])}, {number}, {lost}."
     return "Nothing was recorded of what it cost."
