@@ -111,7 +111,7 @@ ACCURACY: dict[str, dict[str, list[Any]]] = {
     "risk": {"chance": [0.01, 0.1]},
     "window_mix": {"column": [None, "mixed", "class", "language"]},
     "document": {"document": [None, 0, 3]},
-    "window": {"tokens": [8_000]},
+    **{name: BUDGET[name] for name in ("line", "amount", "limits", "lock")},
 }
 
 

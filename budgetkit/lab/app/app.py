@@ -181,23 +181,25 @@ def _with_budget(explorer: AccuracyExplorer, shared: BudgetSettings, library: Li
     """Feel the error in the shared budget; another conversation brings its texts."""
     own = explorer.settings
     corpus = _texts(shared, library)
-    if (own.budget.trace, own.budget.conversation) == (shared.trace, shared.conversation) or not len(corpus):
-        return replace(own, budget=shared)
+    present = own.budget_settings
+    is_same = (present.trace, present.conversation) == (shared.trace, shared.conversation)
+    if is_same or not len(corpus):
+        return own.with_budget(shared)
     name = explorer.library.texts.add(OWN_TEXTS, corpus)
-    return replace(own, budget=shared, corpus=name, kind=None, classes=None, shortest=None, longest=None, document=None)
+    return own.with_budget(shared).showing(name)
 
 
 def _with_base(explorer: ConversationExplorer, shared: BudgetSettings, library: Library) -> Any:
     """Replay the shared conversation; where none is shared, the one that stands there stays."""
     own = explorer.settings
     if shared.trace is None:
-        shared = replace(shared, trace=own.base.trace, conversation=own.base.conversation)
-    return replace(own, base=shared)
+        shared = replace(shared, trace=own.budget_settings.trace, conversation=own.budget_settings.conversation)
+    return own.with_budget(shared)
 
 
 def _base(own: Any, shared: BudgetSettings) -> BudgetSettings:
     """Hand on the budget, and the conversation unless it stood in for none."""
-    base: BudgetSettings = own.base
+    base: BudgetSettings = own.budget_settings
     return replace(base, trace=None) if shared.trace is None and base.trace == STAND_IN else base
 
 
@@ -208,6 +210,6 @@ def _same(explorer: BudgetExplorer, shared: BudgetSettings, library: Library) ->
 TABS = (
     Tab("Design", lambda shared, library: None, lambda own, shared: own, _same),
     Tab("Turn by turn", _budget_explorer, lambda own, shared: own, _same),
-    Tab("Accuracy", _accuracy_explorer, lambda own, shared: own.budget, _with_budget),
+    Tab("Accuracy", _accuracy_explorer, lambda own, shared: own.budget_settings, _with_budget),
     Tab("Pruning and cost", _conversation_explorer, _base, _with_base),
 )

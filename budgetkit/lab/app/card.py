@@ -16,7 +16,6 @@ from budgetkit.lab.app.misjudgement import misjudgements
 from budgetkit.lab.app.receipt import picture, receipt
 from budgetkit.lab.app.sides import pin, unpinned
 from budgetkit.lab.app.strip import Comparison, room_of, strip
-from budgetkit.lab.explorers.budget.commands import COMMANDS
 from budgetkit.lab.explorers.budget.explorer import OPENS, BudgetExplorer
 from budgetkit.lab.explorers.budget.results import BudgetResults
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
@@ -69,7 +68,7 @@ class DesignCard(BudgetExplorer):
     """
 
     view_class: ClassVar[type[View]] = CardView
-    commands = {**COMMANDS, "pin": pin}
+    commands = {**BudgetExplorer.commands, "pin": pin}
     folds: ClassVar[Mapping[str, Fold]] = {
         SIDES: Fold("Several models or budgets side by side", "budgetkit.lab.app.sides:SidesFold")
     }

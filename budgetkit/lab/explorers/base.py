@@ -20,7 +20,7 @@ from budgetkit.counters.locks import ForkSafeLock
 from budgetkit.files import write_whole
 from budgetkit.lab.explorers.drawing import refusal
 from budgetkit.lab.explorers.folds import Folds
-from budgetkit.lab.explorers.kind import COMMANDS, Data, F, Kind, S
+from budgetkit.lab.explorers.kind import Data, F, Kind, S
 from budgetkit.lab.explorers.library import Library
 from budgetkit.lab.explorers.reach import Reach
 from budgetkit.lab.explorers.report import page
@@ -190,7 +190,7 @@ class Explorer(Kind[S, F]):
                 self._say({**notice, **near}, ack)
 
     def _command(self, kind: str) -> Callable[..., S]:
-        commands = {**self.commands, "reset": self._at_start, **COMMANDS}
+        commands = {**self.commands, "reset": self._at_start}
         if kind not in commands:
             raise LookupError(f"no command {brief(kind)}; known are {quoted(commands)}; send one of them")
         return commands[kind]

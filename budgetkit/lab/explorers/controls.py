@@ -30,9 +30,9 @@ def labelled(kind: Any, label: str, **options: Any) -> Any:
 
 
 class ModelControls:
-    """The controls of model, preset and window; `window` names the command that the window's slider sends."""
+    """The controls of model, preset and window."""
 
-    def __init__(self, do: Do, window: str = "line", **more: str) -> None:
+    def __init__(self, do: Do) -> None:
         self._do, self._on = do, partial(sends, do)
         self.model = labelled(widgets.Combobox, "Model", placeholder="type to search")
         self.model.options = tuple(each_model.name for each_model in models())
@@ -44,8 +44,8 @@ class ModelControls:
         self._window_row = row(self.window, self.window_box)
         self._on(self.model, "model", "name")
         self._on(self.preset, "preset", "name")
-        self._on(self.window, window, "tokens", "slider window", **more)
-        self._on(self.window_box, window, "tokens", **more)
+        self._on(self.window, "line", "tokens", "slider window", line="window")
+        self._on(self.window_box, "line", "tokens", line="window")
 
     def _project_model(self, settings: BudgetSettings, model: Model, budget: Budget) -> None:
         self.model.value = settings.model
@@ -64,7 +64,7 @@ class ConversationControls(ModelControls):
     """The file, the conversation in it, the counter, and a slider that goes through it."""
 
     def __init__(self, do: Do, place: str) -> None:
-        super().__init__(do, line="window")
+        super().__init__(do)
         self.trace = labelled(widgets.Dropdown, "From", options=[])
         self.path = labelled(widgets.Text, "File", placeholder="path of a session")
         self.conversation = labelled(widgets.Dropdown, "Which", options=[("1", 0)])

@@ -23,10 +23,11 @@ from budgetkit.lab.deciding.decided import PRESENT, Decided, front, matter
 from budgetkit.lab.deciding.sensitivity import sensitivity
 from budgetkit.lab.deciding.tuned import OBJECTIVES
 from budgetkit.lab.deciding.tuning import tune
-from budgetkit.lab.explorers.budget.commands import choose_trace, move_line, set_amount
+from budgetkit.lab.explorers.budget.commands import move_line, set_amount
 from budgetkit.lab.explorers.budget.requests import Requests
 from budgetkit.lab.explorers.budget.results import BudgetResults, kept_deficit
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
+from budgetkit.lab.explorers.commands import choose
 from budgetkit.lab.explorers.conversation.settings import ConversationSettings
 from budgetkit.lab.explorers.drawing import listed, refusal
 from budgetkit.lab.explorers.folds import button, choice, text
@@ -102,7 +103,7 @@ class DecideFold:
 
     def parts(self, settings: Any, results: Any) -> list[Data]:
         """Say what can be chosen, how far the work is, and what it found."""
-        base = base_of(settings)
+        base = settings.budget_settings
         many = 0 if base.trace is None else len(self._library.conversations(base.trace))
         if many < FEWEST:
             half = FEWEST // 2
@@ -137,12 +138,12 @@ class DecideFold:
         elif "stop" in event:
             self._run.stopped.set()
         elif "example" in event:
-            return with_base(settings, choose_trace(base_of(settings), results, self._library, EXAMPLE))
+            return choose(settings, results, self._library, EXAMPLE)
         elif "window" in event:
-            base = base_of(settings)
+            base = settings.budget_settings
             if event["preset"] != base.preset:
                 base = replace(base, preset=str(event["preset"]), own=None, lines={}, locks={})
-            return with_base(settings, replace(base, window=int(event["window"])))
+            return settings.with_budget(replace(base, window=int(event["window"])))
         elif "point" in event and self._run.found is not None:
             decided = self._run.found
             row = int(event["point"])
@@ -278,18 +279,12 @@ def _second(case: Case, objective: str) -> str:
     return "evidence" if objective != "evidence" else "cost" if costs else "cut"
 
 
-def base_of(settings: Any) -> BudgetSettings:
-    """Return the half of an explorer's settings that is about the budget."""
-    budget_settings: BudgetSettings = settings.base if isinstance(settings, ConversationSettings) else settings
-    return budget_settings
-
-
 def case_of(settings: Any, results: Any, library: Library) -> Case:
     """Return what an explorer shows as a case to tune."""
-    base = base_of(settings)
+    base = settings.budget_settings
     traces = library.conversations(str(base.trace))
     if isinstance(settings, ConversationSettings):
-        bare: BudgetResults = results.bare
+        bare: BudgetResults = results.budget_results
         run = results.run
         options = {name: value for name, value in run.options.items() if name != "prices"}
         budget = run.budget
@@ -344,18 +339,13 @@ def cut_tokens(case: Case, budget: Budget, library: Library) -> int:
     return int(sum(section["cut"].sum() for section in columns.values()))
 
 
-def with_base(settings: Any, base: BudgetSettings) -> Any:
-    """Return an explorer's settings with another half about the budget."""
-    return replace(settings, base=base) if isinstance(settings, ConversationSettings) else base
-
-
 def with_setting(settings: Any, results: Any, library: Library, setting: Mapping[str, Any]) -> Any:
     """Return the explorer's settings with all lines of a row of the table."""
     if isinstance(settings, ConversationSettings):
         name = str(setting.get("policy", settings.main))
-        base = with_setting(settings.base, results.bare, library, setting)
+        base = with_setting(settings.budget_settings, results.budget_results, library, setting)
         chosen = settings.chosen if name in settings.chosen else (*settings.chosen, name)
-        return replace(settings, base=base, main=name, chosen=chosen)
+        return replace(settings, budget_settings=base, main=name, chosen=chosen)
     for line, tokens in _lines(setting).items():
         now = replace(results, plan=replace(results.plan, budget=settings.budget(results.model)))
         change: Callable[..., Any] = set_amount if tokens is None else move_line

@@ -15,6 +15,19 @@ Data = dict[str, Any]
 class ExplorerSettings(Protocol):
     """All that a hand can change in one kind of explorer."""
 
+    #: The shelf of the library on which stands what is shown.
+    shelf: ClassVar[str]
+
+    @property
+    def budget_settings(self) -> Any:
+        """The part of the settings that is about a budget."""
+
+    def with_budget(self, budget_settings: Any) -> Any:
+        """Return the settings with another part about the budget."""
+
+    def showing(self, name: str | None, path: str = "") -> Any:
+        """Return the settings that show another thing of the shelf, from its beginning."""
+
     def as_at(self, start: Any) -> Any:
         """Return what a reset goes back to: the first settings, with what is to stay."""
 
@@ -66,12 +79,3 @@ class Kind(ABC, Generic[S, F]):
     def _heading(self) -> str:
         """Return what a report is called."""
         return repr(self)
-
-
-def refused(settings: Any, results: Any, library: Any, text: str) -> Any:
-    """Refuse what was typed into a box, in its words."""
-    raise ValueError(text)
-
-
-#: Commands that every kind has.
-COMMANDS: dict[str, Callable[..., Any]] = {"refused": refused}

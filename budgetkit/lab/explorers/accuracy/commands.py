@@ -1,10 +1,10 @@
-"""Commands: every change that the accuracy explorer knows, by name. One function each, from settings to settings."""
+"""Commands that the accuracy explorer alone knows: counters, which documents are looked at, and the accepted risk."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Final
 
 from budgetkit.budget.amounts import check_tokens
 from budgetkit.budget.quoting import brief, quoted
@@ -12,7 +12,7 @@ from budgetkit.lab.accuracy.simulation import MIXED
 from budgetkit.lab.explorers.accuracy.kinds import named_kind
 from budgetkit.lab.explorers.accuracy.results import AccuracyResults
 from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
-from budgetkit.lab.explorers.budget import commands as budgets
+from budgetkit.lab.explorers.commands import choose
 from budgetkit.lab.explorers.library import Library
 
 WINDOW_MIXES = (MIXED, "class", "language", "source")
@@ -28,25 +28,6 @@ def choose_counter(
 def choose_exact(settings: AccuracySettings, results: AccuracyResults, library: Library, name: str) -> AccuracySettings:
     """Take another counter as the one that is right; an empty name is the model's own."""
     return replace(settings, exact=name.strip() or None)
-
-
-def choose_corpus(
-    settings: AccuracySettings, results: AccuracyResults, library: Library, name: str
-) -> AccuracySettings:
-    """Look at other texts, all of them."""
-    return replace(settings, corpus=name, kind=None, classes=None, shortest=None, longest=None, document=None)
-
-
-def open_path(settings: AccuracySettings, results: AccuracyResults, library: Library, path: str) -> AccuracySettings:
-    """Read a folder, a file or a glob and look at it."""
-    return choose_corpus(settings, results, library, library.texts.open(path.strip()))
-
-
-def take_file(
-    settings: AccuracySettings, results: AccuracyResults, library: Library, name: str, content: bytes
-) -> AccuracySettings:
-    """Read a file that was sent, and look at it."""
-    return choose_corpus(settings, results, library, library.texts.read(name, content))
 
 
 def cut_pieces(
@@ -116,35 +97,10 @@ def read_document(
     return replace(settings, document=None if document is None else int(document))
 
 
-def of_budget(command: Callable[..., Any]) -> Callable[..., AccuracySettings]:
-    """Let a command of the budget explorer change the budget that feels the error."""
-
-    def changed(
-        settings: AccuracySettings, results: AccuracyResults, library: Library, **values: Any
-    ) -> AccuracySettings:
-        return replace(settings, budget=command(settings.budget, results, library, **values))
-
-    return changed
-
-
-def choose_model(settings: AccuracySettings, results: AccuracyResults, library: Library, name: str) -> AccuracySettings:
-    """Take another model, its window and its encoding."""
-    return replace(of_budget(budgets.choose_model)(settings, results, library, name=name), exact=None)
-
-
-def size_window(
-    settings: AccuracySettings, results: AccuracyResults, library: Library, tokens: int
-) -> AccuracySettings:
-    """Take another window, in tokens."""
-    return replace(settings, budget=replace(settings.budget, window=check_tokens("window", int(tokens))))
-
-
-COMMANDS: dict[str, Callable[..., AccuracySettings]] = {
+COMMANDS: Final[Mapping[str, Callable[..., AccuracySettings]]] = {
     "counter": choose_counter,
     "exact": choose_exact,
-    "corpus": choose_corpus,
-    "path": open_path,
-    "file": take_file,
+    "corpus": choose,
     "pieces": cut_pieces,
     "kind": choose_kind,
     "classes": choose_classes,
@@ -152,8 +108,4 @@ COMMANDS: dict[str, Callable[..., AccuracySettings]] = {
     "risk": accept_risk,
     "window_mix": fill_mix,
     "document": read_document,
-    "model": choose_model,
-    "preset": of_budget(budgets.choose_preset),
-    "load": of_budget(budgets.load),
-    "window": size_window,
 }

@@ -51,7 +51,7 @@ class Controls(ModelControls):
     """
 
     def __init__(self, do: Do, library: Library) -> None:
-        super().__init__(do, "window")
+        super().__init__(do)
         self._library = library
         self.counter = labelled(widgets.Combobox, "Cheap counter", placeholder="chars/4")
         self.counter.options = (*CHEAP, *ESTIMATES, *(f"calibrated:{name}" for name in calibrated_models()))
@@ -120,7 +120,7 @@ class Controls(ModelControls):
         options(self.risk, tuple((f"{100 * chance:g} %", chance) for chance in chances), settings.risk)
         self.risk_box.value = round(100 * settings.risk, 4)
         self.window_mix.value = settings.window_mix or ONE_KIND
-        self._project_model(settings.budget, results.model, results.budget)
+        self._project_model(settings.budget_settings, results.model, results.budget)
         self._project_documents(results)
 
     def _project_kinds(self, results: AccuracyResults) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -27,6 +27,7 @@ from budgetkit.lab.explorers.accuracy.view_state import FIGURES, scene
 from budgetkit.lab.explorers.base import Explorer
 from budgetkit.lab.explorers.budget.commands import taken
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
+from budgetkit.lab.explorers.commands import SHARED
 from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.library import Library
 from budgetkit.lab.explorers.truth import short_name
@@ -87,7 +88,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
     (['chars/4'], 40)
     """
 
-    commands = COMMANDS
+    commands: ClassVar[Mapping[str, Callable[..., Any]]] = {**SHARED, **COMMANDS}
     folds: ClassVar[Mapping[str, Fold]] = FOLDS
 
     def __init__(
@@ -104,7 +105,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
     ) -> None:
         view = AccuracyView()
         plain = BudgetSettings(model=listed_name(model), window=window)
-        settings_given = taken(plain, budget) if isinstance(budget, Budget) else replace(plain, preset=budget)
+        budget_settings = taken(plain, budget) if isinstance(budget, Budget) else replace(plain, preset=budget)
         library = Library(view.report)
         by_name = isinstance(corpus, str | Path)
         name = library.texts.open(str(corpus)) if by_name else library.texts.add(OWN_TEXTS, corpus_of(corpus))
@@ -114,7 +115,7 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
             corpus=name,
             kind=None if kind is None else tuple(kind),
             risk=risk,
-            budget=settings_given,
+            budget_settings=budget_settings,
         )
         super().__init__(settings, library, view, Controls(self._do, library))
 
@@ -149,8 +150,8 @@ class AccuracyExplorer(Explorer[AccuracySettings, AccuracyResults]):
             "risk": now.risk,
             "window_mix": now.window_mix,
             "document": self._results.document,
-            "preset": now.budget.preset,
-            "model": now.budget.model,
+            "preset": now.budget_settings.preset,
+            "model": now.budget_settings.model,
             **to_dict(self.budget),
         }
 

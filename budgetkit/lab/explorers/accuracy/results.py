@@ -21,7 +21,8 @@ from budgetkit.lab.accuracy.simulation import FilledWindows, filled_windows
 from budgetkit.lab.explorers.accuracy.counted import CorpusSelection, CountedTexts
 from budgetkit.lab.explorers.accuracy.kinds import kind_at_hand, named_kind
 from budgetkit.lab.explorers.accuracy.settings import AccuracySettings
-from budgetkit.lab.explorers.budget.results import kept_deficit, known_model, typed_demand
+from budgetkit.lab.explorers.budget.results import BudgetResults, kept_deficit, typed_demand
+from budgetkit.lab.explorers.budget.results import results as results_of_budget
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.library import Library
 from budgetkit.models import Model
@@ -34,6 +35,7 @@ class AccuracyResults:
     """What follows from the settings."""
 
     settings: AccuracySettings
+    budget_results: BudgetResults
     model: Model
     counter: Counter
     exact: Counter
@@ -61,7 +63,9 @@ class AccuracyResults:
 
 def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
     """Work out what follows from the settings."""
-    model, note = known_model(settings.budget.model)
+    budget_results = results_of_budget(replace(settings.budget_settings, trace=None), library)
+    model = budget_results.model
+    budget = budget_results.plan.budget
     count = library.counter(settings.counter)
     exact = reference(settings, model, library)
     texts = CountedTexts(library, CorpusSelection(settings.corpus, settings.pieces))
@@ -70,7 +74,6 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
     errors = every[selected(every, settings, kind)]
     if errors.empty:
         raise ValueError(_none_left(settings, kind, every))
-    budget = settings.budget.budget(model)
     key = (texts.selection, count.name, exact.name, kind, settings.classes, settings.shortest, settings.longest)
 
     # A kind that is known is told by all kinds beside it; windows of a given mix are of the documents looked at.
@@ -82,7 +85,7 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
         lambda: filled_windows(learned, budget.window, mix, kinds=kinds),
     )
     buffer = read_off(filled, learned, budget.window, settings.risk, mix, kinds)
-    safe = with_buffer(settings.budget, buffer).budget(model)
+    safe = with_buffer(settings.budget_settings, buffer).budget(model)
 
     def costs_of(budget: Budget) -> dict[str, Any]:
         """Return what counting so does to a budget, looked up where it was worked out before."""
@@ -91,6 +94,7 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
 
     return AccuracyResults(
         settings=settings,
+        budget_results=budget_results,
         model=model,
         counter=count,
         exact=exact,
@@ -104,13 +108,13 @@ def results(settings: AccuracySettings, library: Library) -> AccuracyResults:
         buffer=buffer,
         budget=budget,
         safe=safe,
-        result=kept_deficit(safe, settings.budget.base(model).deficit),
-        demand=typical(settings.budget, budget),
+        result=kept_deficit(safe, settings.budget_settings.base(model).deficit),
+        demand=typical(settings.budget_settings, budget),
         costs=costs_of(budget),
         safe_costs=costs_of(safe),
         document=read(settings, errors),
         key=key,
-        note=note,
+        note=budget_results.note,
     )
 
 

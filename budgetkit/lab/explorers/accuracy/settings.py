@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from budgetkit.lab.accuracy.corpora.opening import SHIPPED
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
@@ -24,7 +25,20 @@ class AccuracySettings:
     risk: float = 0.05
     window_mix: str | None = None
     document: int | None = None
-    budget: BudgetSettings = field(default_factory=BudgetSettings)
+    budget_settings: BudgetSettings = field(default_factory=BudgetSettings)
+
+    #: The shelf of the library on which stands what is shown.
+    shelf: ClassVar[str] = "texts"
+
+    def with_budget(self, budget_settings: BudgetSettings) -> AccuracySettings:
+        """Return the settings with another budget to feel the error; an exact count of another model goes."""
+        if budget_settings.model == self.budget_settings.model:
+            return replace(self, budget_settings=budget_settings)
+        return replace(self, budget_settings=budget_settings, exact=None)
+
+    def showing(self, name: str | None, path: str = "") -> AccuracySettings:
+        """Return the settings that look at other texts, all of them."""
+        return replace(self, corpus=str(name), kind=None, classes=None, shortest=None, longest=None, document=None)
 
     def as_at(self, start: AccuracySettings) -> AccuracySettings:
         """Return how it all began, with the texts that are looked at now."""

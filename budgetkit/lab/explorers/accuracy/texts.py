@@ -22,7 +22,7 @@ def texts(results: AccuracyResults) -> dict[str, str]:
 
 def program(results: AccuracyResults) -> str:
     """Return a program that makes the budget."""
-    settings = results.settings.budget
+    settings = results.settings.budget_settings
     size = results.buffer.reserve.size
     base = settings.base(results.model)
     if settings.own is not None or not isinstance(size, Share):

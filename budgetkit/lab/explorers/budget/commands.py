@@ -1,14 +1,14 @@
-"""Commands: every change that the explorer knows, by name. One function each, from settings to settings.
+"""Commands on a budget: its model, lines, counter and set-up, and what the budget explorer alone knows.
 
-A slider, a handle in the page, a button and a line of code all end here.
+One function each, from settings to settings. The changes of a budget serve every explorer (``commands.py`` above).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from budgetkit.budget import Budget
 from budgetkit.budget.amounts import Amount, Share, check_tokens
@@ -22,8 +22,6 @@ from budgetkit.lab.explorers.library import Library
 from budgetkit.models.resolved import listed_name
 from budgetkit.presets import PRESETS, preset
 from budgetkit.state import from_json, from_yaml
-from budgetkit.trace import Trace
-from budgetkit.trace.tables import UnknownColumns
 
 
 def choose_model(settings: BudgetSettings, results: BudgetResults, library: Library, name: str) -> BudgetSettings:
@@ -84,60 +82,6 @@ def lock(settings: BudgetSettings, results: BudgetResults, library: Library, lin
 def choose_counter(settings: BudgetSettings, results: BudgetResults, library: Library, name: str) -> BudgetSettings:
     """Count with another counter; an empty name is the model's own."""
     return with_counter(settings, library, name.strip() or None)
-
-
-def choose_trace(
-    settings: BudgetSettings, results: BudgetResults, library: Library, name: str | None
-) -> BudgetSettings:
-    """Show another file of conversations, from its first conversation and last turn; None for typed-in sizes."""
-    library.conversations.undecided = None
-    return replace(settings, trace=name, path="", conversation=0, turn=None)
-
-
-def take_grown(settings: BudgetSettings, results: BudgetResults, library: Library, trace: Trace) -> BudgetSettings:
-    """Show a conversation that has grown since it was shown last."""
-    return choose_trace(settings, results, library, library.conversations.follow(trace))
-
-
-def open_path(settings: BudgetSettings, results: BudgetResults, library: Library, path: str) -> BudgetSettings:
-    """Read a file by its path and show it."""
-    try:
-        name = library.conversations.open(path.strip())
-    except UnknownColumns:
-        return settings  # the page asks for them
-    return replace(choose_trace(settings, results, library, name), path=path.strip())
-
-
-def take_file(
-    settings: BudgetSettings, results: BudgetResults, library: Library, name: str, content: bytes
-) -> BudgetSettings:
-    """Read a file that was sent, and show it."""
-    try:
-        own_name = library.conversations.read(name, content)
-    except UnknownColumns:
-        return settings  # the page asks for them
-    return choose_trace(settings, results, library, own_name)
-
-
-def choose_columns(
-    settings: BudgetSettings, results: BudgetResults, library: Library, role: str, content: str, conversation: str = ""
-) -> BudgetSettings:
-    """Read the table that waits by its columns: who speaks, what is said and, if any says so, in which conversation."""
-    if role == content:
-        raise ValueError(f"column {brief(role)} was chosen twice; who speaks and what is said are two; choose another")
-    columns = {"role": role, "content": content}
-    if conversation:
-        columns["conversation"] = conversation
-    return choose_trace(settings, results, library, library.conversations.decide(columns))
-
-
-def choose_conversation(
-    settings: BudgetSettings, results: BudgetResults, library: Library, number: int
-) -> BudgetSettings:
-    """Show another conversation of the file, from 0, at its last turn."""
-    if number == settings.conversation:
-        return settings
-    return replace(settings, conversation=int(number), turn=None)
 
 
 def choose_turn(settings: BudgetSettings, results: BudgetResults, library: Library, turn: int) -> BudgetSettings:
@@ -238,7 +182,8 @@ def taken(settings: BudgetSettings, budget: Budget) -> BudgetSettings:
         return plain
 
 
-COMMANDS: dict[str, Callable[..., BudgetSettings]] = {
+#: Changes of a budget, which every explorer knows.
+BUDGET_CHANGES: Final[Mapping[str, Callable[..., BudgetSettings]]] = {
     "model": choose_model,
     "preset": choose_preset,
     "line": move_line,
@@ -246,15 +191,12 @@ COMMANDS: dict[str, Callable[..., BudgetSettings]] = {
     "limits": set_limits,
     "lock": lock,
     "counter": choose_counter,
-    "trace": choose_trace,
-    "path": open_path,
-    "grown": take_grown,
-    "file": take_file,
-    "columns": choose_columns,
     "setup": take_setup,
-    "conversation": choose_conversation,
+    "load": load,
+}
+#: What the budget explorer knows beside them: the turn it plans, sizes that are typed in, and a budget to compare.
+COMMANDS: Final[Mapping[str, Callable[..., BudgetSettings]]] = {
     "turn": choose_turn,
     "demand": type_demand,
     "pin": pin,
-    "load": load,
 }

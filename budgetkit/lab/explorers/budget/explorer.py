@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,6 +20,7 @@ from budgetkit.lab.explorers.budget.settings import BudgetSettings
 from budgetkit.lab.explorers.budget.texts import texts
 from budgetkit.lab.explorers.budget.view_state import scene, shown_figures
 from budgetkit.lab.explorers.budget.why import sections_told
+from budgetkit.lab.explorers.commands import OF_CONVERSATIONS
 from budgetkit.lab.explorers.door import door
 from budgetkit.lab.explorers.folds import Fold
 from budgetkit.lab.explorers.library import Library
@@ -81,7 +82,7 @@ class BudgetExplorer(Explorer[BudgetSettings, BudgetResults]):
     (2000, 1278)
     """
 
-    commands = COMMANDS
+    commands: ClassVar[Mapping[str, Callable[..., Any]]] = {**OF_CONVERSATIONS, **COMMANDS}
     folds: ClassVar[Mapping[str, Fold]] = FOLDS
     view_class: ClassVar[type[View]] = BudgetView
 

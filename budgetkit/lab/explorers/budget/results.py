@@ -47,6 +47,11 @@ class BudgetResults:
     missing_window: int | None = None
 
     @property
+    def budget_results(self) -> BudgetResults:
+        """What follows from the part that is about the budget: here all of it."""
+        return self
+
+    @property
     def demand(self) -> pd.DataFrame | None:
         """What every turn asks of every section, in tokens; None without a trace."""
         return None if self.turns is None else self.turns.demand

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import ClassVar
 
 from budgetkit.budget import Budget
 from budgetkit.budget.amounts import Amount, check_tokens
@@ -56,6 +57,26 @@ class BudgetSettings:
         base = replace(self.base(model), deficit="signed")
         moved = {**self.lines, **self.locks}
         return with_reserves(base, moved).assign(**{n: a for n, a in moved.items() if n in names(base, moved)})
+
+    #: The shelf of the library on which stands what is shown.
+    shelf: ClassVar[str] = "conversations"
+
+    @property
+    def budget_settings(self) -> BudgetSettings:
+        """The part of the settings that is about the budget: here all of them."""
+        return self
+
+    def with_budget(self, budget_settings: BudgetSettings) -> BudgetSettings:
+        """Return the settings with another part about the budget."""
+        return budget_settings
+
+    def showing(self, name: str | None, path: str = "") -> BudgetSettings:
+        """Return the settings that show another file, from its first conversation; None for sizes typed in."""
+        return replace(self, trace=name, path=path, conversation=0, turn=None)
+
+    def showing_conversation(self, number: int) -> BudgetSettings:
+        """Return the settings that show another conversation of the file, from 0, at its last turn."""
+        return replace(self, conversation=number, turn=None)
 
     def as_at(self, start: BudgetSettings) -> BudgetSettings:
         """Return the first settings with the conversation, the locks and the pinned budgets of now."""

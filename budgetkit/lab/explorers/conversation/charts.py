@@ -45,7 +45,7 @@ def _chart(name: str, results: ConversationResults, opened: bool) -> Data:
 
 def _drawn(name: str, results: ConversationResults) -> tuple[pd.DataFrame, Data]:
     if name == "fan":
-        budget = results.bare.plan.budget
+        budget = results.budget_results.plan.budget
         limits = {"usable": budget.usable, "window": budget.window}
         if budget.usable > 0.85 * budget.window:
             del limits["window"]  # two lines that close would be read as one

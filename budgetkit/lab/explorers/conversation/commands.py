@@ -1,19 +1,15 @@
-"""Commands: every change that the conversation explorer knows, by name; from settings to settings.
-
-What concerns the budget, the model and the file is the budget explorer's own commands, on that half of the settings.
-"""
+"""Commands that the conversation explorer alone knows: policies, prompt cache, prices, and how far it looks ahead."""
 
 from __future__ import annotations
 
 import sys
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import date
-from typing import Any
+from typing import Any, Final
 
 from budgetkit.budget.quoting import brief
-from budgetkit.lab.explorers.budget import commands as budgets
 from budgetkit.lab.explorers.conversation.choices import number_of
 from budgetkit.lab.explorers.conversation.results import ConversationResults
 from budgetkit.lab.explorers.conversation.rules import OWN
@@ -22,31 +18,6 @@ from budgetkit.lab.explorers.library import Library
 from budgetkit.lab.replay.cost import PRICED
 from budgetkit.lab.replay.requests import requests_of
 from budgetkit.pruning.policies import Floor
-
-Command = Callable[..., ConversationSettings]
-
-
-def _of_budget(command: Callable[..., Any], moves: bool = False) -> Command:
-    """Use a command of the budget explorer on the budget's half of the settings; `moves` means another conversation."""
-
-    def changed(
-        settings: ConversationSettings, results: ConversationResults, library: Library, **values: Any
-    ) -> ConversationSettings:
-        base = settings.base
-        if moves and base.window == settings.chosen_window:
-            base = replace(base, window=None)  # it was chosen for the conversation before
-        base = command(base, results.bare, library, **values)
-        changed = settings if base.model == settings.base.model else replace(settings, given_prices=None, prices={})
-        return replace(changed, base=base, request=None if moves else settings.request)
-
-    return changed
-
-
-def choose_model(
-    settings: ConversationSettings, results: ConversationResults, library: Library, name: str
-) -> ConversationSettings:
-    """Take another model with its window and prices; prices that were typed in for the last model go."""
-    return _of_budget(budgets.COMMANDS["model"])(settings, results, library, name=name)
 
 
 def choose_policy(
@@ -170,12 +141,7 @@ def set_money(
     return replace(settings, money=float(money))
 
 
-_BUDGET = ("preset", "line", "amount", "counter", "load", "setup")
-_FILES = ("trace", "path", "grown", "file", "columns", "conversation")
-COMMANDS: dict[str, Command] = {
-    **{name: _of_budget(budgets.COMMANDS[name]) for name in _BUDGET},
-    **{name: _of_budget(budgets.COMMANDS[name], moves=True) for name in _FILES},
-    "model": choose_model,
+COMMANDS: Final[Mapping[str, Callable[..., ConversationSettings]]] = {
     "policy": choose_policy,
     "main": choose_main,
     "number": set_number,

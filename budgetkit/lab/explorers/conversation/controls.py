@@ -137,26 +137,28 @@ class Controls(ConversationControls):
         self._project_cache(settings, results)
 
     def _project_conversation(self, settings: ConversationSettings, results: ConversationResults) -> None:
-        options(self.trace, tuple((name, name) for name in self._library.conversations.names), settings.base.trace)
-        traces = self._library.conversations(str(settings.base.trace))
-        self._project_place(traces, settings.base.conversation, results.requests, results.request)
+        base = settings.budget_settings
+        conversations = self._library.conversations
+        options(self.trace, tuple((name, name) for name in conversations.names), base.trace)
+        self._project_place(conversations(str(base.trace)), base.conversation, results.requests, results.request)
         self.by.value = results.run.by
         self.within.value = settings.within
         self.request.description = "Turn" if results.run.by == "turn" else "Request"
         self.request_box.tooltip = f"{self.request.description}, by its number"
 
     def _project_budget(self, settings: ConversationSettings, results: ConversationResults) -> None:
-        base = settings.base
-        budget = results.bare.plan.budget
-        self._project_model(base, results.bare.model, budget)
-        self.counter.options = (results.bare.model.encoding, *RATIOS)
-        self.counter.value = base.counter or results.bare.model.encoding
+        base = settings.budget_settings
+        budget = results.budget_results.plan.budget
+        self._project_model(base, results.budget_results.model, budget)
+        self.counter.options = (results.budget_results.model.encoding, *RATIOS)
+        self.counter.value = base.counter or results.budget_results.model.encoding
         self._project_lines(settings, results)
 
     def _project_lines(self, settings: ConversationSettings, results: ConversationResults) -> None:
-        wanted = [line for line in lines_of(settings.base, results.bare) if line[0] in ("output", results.section)]
+        lines = lines_of(settings.budget_settings, results.budget_results)
+        wanted = [line for line in lines if line[0] in ("output", results.section)]
         shape = [(name, name == "output" or is_share) for name, _, _, is_share in wanted]
-        budget = results.bare.plan.budget
+        budget = results.budget_results.plan.budget
         if shape != self._shape:
             gone = self.lines.values()
             self._shape = shape

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,6 +15,7 @@ from budgetkit.inputs.conversations import DEFAULT_MODEL
 from budgetkit.inputs.policies import policies_of, policy_of
 from budgetkit.lab.explorers.base import Explorer
 from budgetkit.lab.explorers.budget.commands import begun
+from budgetkit.lab.explorers.commands import OF_CONVERSATIONS
 from budgetkit.lab.explorers.conversation.charts import charts
 from budgetkit.lab.explorers.conversation.commands import COMMANDS
 from budgetkit.lab.explorers.conversation.controls import Controls
@@ -104,7 +105,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
     Replay(SlidingWindow(5) on 'support-chat', 75 requests)
     """
 
-    commands = COMMANDS
+    commands: ClassVar[Mapping[str, Callable[..., Any]]] = {**OF_CONVERSATIONS, **COMMANDS}
     folds: ClassVar[Mapping[str, Fold]] = FOLDS
 
     def __init__(
@@ -136,7 +137,7 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
             {name: policy_of(policy) for name, policy in policies.items()} if isinstance(policies, Mapping) else {}
         )
         settings = ConversationSettings(
-            base=base,
+            budget_settings=base,
             chosen_window=chosen_window,
             chosen=chosen,
             main=chosen[0],
@@ -179,10 +180,10 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         now = self._history.now
         results = self._results
         return {
-            "trace": now.base.trace,
-            "conversation": now.base.conversation,
-            "model": now.base.model,
-            "preset": now.base.preset,
+            "trace": now.budget_settings.trace,
+            "conversation": now.budget_settings.conversation,
+            "model": now.budget_settings.model,
+            "preset": now.budget_settings.preset,
             "counter": results.run.counter.name,
             "policies": {name: repr(policy) for name, policy in results.policies.items()},
             "main": results.main,
@@ -201,10 +202,10 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
         return results(settings, self._library)
 
     def _scene(self, settings: ConversationSettings, results: ConversationResults) -> Data:
-        return scene(results, source(settings.base, results))
+        return scene(results, source(settings.budget_settings, results))
 
     def _door(self, settings: ConversationSettings) -> Data:
-        base = settings.base
+        base = settings.budget_settings
         return door(self._library, base.trace, base.conversation, base.model)
 
     def _status(self, results: ConversationResults) -> Data:
@@ -219,8 +220,8 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
 
     def _heading(self) -> str:
         now = self._history.now
-        whose = title_of(str(now.base.trace), self._results.trace)
-        return f"{whose} in {self.budget.window:,} tokens of {now.base.model}: {', '.join(now.chosen)}"
+        whose = title_of(str(now.budget_settings.trace), self._results.trace)
+        return f"{whose} in {self.budget.window:,} tokens of {now.budget_settings.model}: {', '.join(now.chosen)}"
 
     def _texts(self, results: ConversationResults) -> dict[str, str]:
         return texts(self._history.now, results)
@@ -230,5 +231,6 @@ class ConversationExplorer(Explorer[ConversationSettings, ConversationResults]):
 
     def __repr__(self) -> str:
         now = self._history.now
+        base = now.budget_settings
         window = f"window={self.budget.window:,}"
-        return f"ConversationExplorer({now.base.trace}, {now.base.model}, {window}, {', '.join(now.chosen)})"
+        return f"ConversationExplorer({base.trace}, {base.model}, {window}, {', '.join(now.chosen)})"

@@ -26,7 +26,7 @@ class BilledFold(billed.BilledFold):
         left = [f"{placeholders:,} placeholders"] if placeholders else []
         left += ["summaries"] if any(at < request for at, *_ in retention.written) else []
         left += ["the passages"] if results.trace.contexts else []
-        return results.bare.model.name, [results.trace.messages[slot] for slot in whole], left
+        return results.budget_results.model.name, [results.trace.messages[slot] for slot in whole], left
 
 
 class CheckFold(checked.CheckFold):
@@ -36,10 +36,10 @@ class CheckFold(checked.CheckFold):
         """Return what the checks look at beside the budget."""
         run = results.run
         return {
-            "model": results.bare.model,
+            "model": results.budget_results.model,
             "policy": results.policies[results.main],
             "demand": run.trace.demand(run.counter, run.roles, run.framing),
             "lost": results.shown.outcome.kept.dropped_messages,
-            "tools": checked.schemas(run.trace, run.counter, results.bare.model),
-            "estimated_by": checked.estimated_by(run.counter, results.bare.model),
+            "tools": checked.schemas(run.trace, run.counter, results.budget_results.model),
+            "estimated_by": checked.estimated_by(run.counter, results.budget_results.model),
         }

@@ -25,10 +25,10 @@ def status(results: ConversationResults) -> Data:
     """Return what the shown policy does to the conversation, and what to beware of."""
     if results.trace.is_silent:
         return silent(results.trace)
-    budget = results.bare.plan.budget
-    model = results.bare.model
+    budget = results.budget_results.plan.budget
+    model = results.budget_results.model
     over = [*beyond_window(budget, model), *_floors(results), *_too_large(results)]
-    beside = [*beyond_output(budget, model), *missing_window(results.bare)]
+    beside = [*beyond_output(budget, model), *missing_window(results.budget_results)]
     more = [*over, *beside, *_money(results), *_pauses(results), *results.notes]
     level = "over" if over else "fits" if results.shown.first_loss is None else "cut"
     return {"level": level, "text": _lost(results), "more": more}
@@ -103,12 +103,14 @@ def source(base: BudgetSettings, results: ConversationResults) -> str:
     which = called(base, results.trace, len(results.conversations))
     sizes = {"message": len(results.trace.messages), "turn": len(results.trace.turns), "request": results.requests}
     size = ", ".join(many(number, what) for what, number in sizes.items())
-    counted = counted_with(results.run.counter, results.bare.model, results.trace)
+    counted = counted_with(results.run.counter, results.budget_results.model, results.trace)
     day = f" of {results.run.prices.date}" if results.run.prices.date else ""
     money = f"Prices{day}: {results.run.prices.source}." if results.run.prices.source else ""
     room = results.budget.window
-    most = results.bare.model.window
-    within = f", in a window of {room:,} tokens ({results.bare.model.name} takes {most:,})" if room < most else ""
+    model = results.budget_results.model
+    within = ""
+    if room < model.window:
+        within = f", in a window of {room:,} tokens ({model.name} takes {model.window:,})"
     better = advice(results.run.counter)
     return f"{which}: {size}, {counted}{within}.{better} Cache: {results.rules}{_kept(results)}. {money}".strip()
 

@@ -14,7 +14,7 @@ import pandas as pd
 
 from budgetkit.budget import Budget
 from budgetkit.lab.explorers.budget.results import BudgetResults, known_model
-from budgetkit.lab.explorers.budget.results import results as budget_results
+from budgetkit.lab.explorers.budget.results import results as results_of_budget
 from budgetkit.lab.explorers.budget.settings import WINDOWS, BudgetSettings
 from budgetkit.lab.explorers.conversation.choices import chosen_policy
 from budgetkit.lab.explorers.conversation.replay_run import ReplayRun, listed_prices
@@ -39,7 +39,7 @@ _MOST_CHARACTERS: Final = 6  # of a token
 class ConversationResults:
     """What follows from the settings."""
 
-    bare: BudgetResults
+    budget_results: BudgetResults
     run: ReplayRun
     rules: str
     policies: Mapping[str, Policy]
@@ -55,7 +55,7 @@ class ConversationResults:
     @property
     def budget(self) -> Budget:
         """The budget as the user takes it away."""
-        return self.bare.budget
+        return self.budget_results.budget
 
     @property
     def trace(self) -> Trace:
@@ -120,9 +120,9 @@ class ConversationResults:
 
 def results(settings: ConversationSettings, library: Library) -> ConversationResults:
     """Work out what follows from the settings."""
-    bare = budget_results(replace(settings.base, trace=None), library)
-    name = str(settings.base.trace)
-    trace = library.conversations.one(name, settings.base.conversation)
+    bare = results_of_budget(replace(settings.budget_settings, trace=None), library)
+    name = str(settings.budget_settings.trace)
+    trace = library.conversations.one(name, settings.budget_settings.conversation)
     rules, cache, note = prompt_cache(settings, bare.model)
     budget = bare.plan.budget if bare.plan.budget.roles else replace(bare.plan.budget, undeclared="pool")
     prices = _prices(settings, bare.model.name, rules)
@@ -143,7 +143,7 @@ def results(settings: ConversationSettings, library: Library) -> ConversationRes
     replays = run.replayed(policies)
     requests = len(replays[settings.main].outcome.over)
     return ConversationResults(
-        bare=bare,
+        budget_results=bare,
         run=run,
         rules=rules,
         policies=policies,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from types import MappingProxyType
-from typing import Final
+from typing import ClassVar, Final
 
 from budgetkit.budget.quoting import one_line
 from budgetkit.lab.explorers.budget.settings import BudgetSettings
@@ -27,7 +27,7 @@ AT_FIRST: Final = ("oldest first", "down to a mark", "tool results first")
 class ConversationSettings:
     """What is set in the explorer."""
 
-    base: BudgetSettings
+    budget_settings: BudgetSettings
     #: The window that the explorer chose for the conversation, so that its policies differ.
     chosen_window: int | None = None
     chosen: tuple[str, ...] = AT_FIRST
@@ -48,6 +48,30 @@ class ConversationSettings:
     horizon: int | None = None
     money: float = 1.0
 
+    #: The shelf of the library on which stands what is shown.
+    shelf: ClassVar[str] = "conversations"
+
+    def with_budget(self, budget_settings: BudgetSettings) -> ConversationSettings:
+        """Return the settings with another part about the budget; prices typed in for another model go."""
+        if budget_settings.model == self.budget_settings.model:
+            return replace(self, budget_settings=budget_settings)
+        return replace(self, budget_settings=budget_settings, given_prices=None, prices={})
+
+    def showing(self, name: str | None, path: str = "") -> ConversationSettings:
+        """Return the settings that show another file, from its first conversation, at its last request."""
+        return replace(self, budget_settings=self._without_chosen_window.showing(name, path), request=None)
+
+    def showing_conversation(self, number: int) -> ConversationSettings:
+        """Return the settings that show another conversation of the file, from 0, at its last request."""
+        return replace(self, budget_settings=self._without_chosen_window.showing_conversation(number), request=None)
+
+    @property
+    def _without_chosen_window(self) -> BudgetSettings:
+        """The budget's settings, with the model's window where the present one was chosen for this conversation."""
+        if self.budget_settings.window == self.chosen_window:
+            return replace(self.budget_settings, window=None)
+        return self.budget_settings
+
     def choose(self, name: str, on: bool) -> ConversationSettings:
         """Return the settings with one policy more, or less."""
         chosen_names = tuple(other for other in self.chosen if other != name) + ((name,) if on else ())
@@ -62,5 +86,6 @@ class ConversationSettings:
 
     def as_at(self, start: ConversationSettings) -> ConversationSettings:
         """Return how it all began, of the conversation that is shown now."""
-        shown = replace(start.base, trace=self.base.trace, conversation=self.base.conversation)
-        return replace(start, base=shown, request=self.request)
+        present = self.budget_settings
+        shown = replace(start.budget_settings, trace=present.trace, conversation=present.conversation)
+        return replace(start, budget_settings=shown, request=self.request)

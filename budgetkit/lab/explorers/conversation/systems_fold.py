@@ -112,8 +112,8 @@ class ReadsFold:
 def window_of_systems(settings: ConversationSettings, results: ConversationResults) -> int | None:
     """Return the window in which systems are compared; None leaves it to what a recorded session shows."""
     # A window that the explorer chose so that policies differ is no window of a system's.
-    if settings.base.window is not None and settings.base.window != settings.chosen_window:
-        return settings.base.window
+    if settings.budget_settings.window is not None and settings.budget_settings.window != settings.chosen_window:
+        return settings.budget_settings.window
     return None if results.run.session else results.budget.window
 
 

@@ -19,7 +19,7 @@ from budgetkit.trace import DEFAULT_ROLES
 
 def texts(settings: ConversationSettings, results: ConversationResults) -> dict[str, str]:
     """Return the set-up in every format."""
-    parts = settings.base, results.bare.model, results.budget
+    parts = settings.budget_settings, results.budget_results.model, results.budget
     program = python(settings, results, budget_texts(*parts)["python"])
     return {**budget_texts(*parts, results.run.counter.name), "python": program}
 
@@ -55,19 +55,19 @@ def _policy(policy: Policy) -> str:
 
 
 def _trace(settings: ConversationSettings, results: ConversationResults) -> str:
-    name = str(results.trace.source).split(", line")[0] or str(settings.base.trace)
-    number = f", conversation={settings.base.conversation}" if settings.base.conversation else ""
+    name = str(results.trace.source).split(", line")[0] or str(settings.budget_settings.trace)
+    number = f", conversation={settings.budget_settings.conversation}" if settings.budget_settings.conversation else ""
     return f"trace = bk.load_trace({_source(settings, name)!r}{number})"
 
 
 def _source(settings: ConversationSettings, name: str) -> str:
-    return str(settings.base.trace) if not name or "/" not in name and "\\" not in name else name
+    return str(settings.budget_settings.trace) if not name or "/" not in name and "\\" not in name else name
 
 
 def _replay(settings: ConversationSettings, results: ConversationResults) -> list[str]:
     run = results.run
-    model = results.bare.model
-    arguments = [f"counter={counter_of(settings.base)}", f"framing=framing_for({model.name!r})"]
+    model = results.budget_results.model
+    arguments = [f"counter={counter_of(settings.budget_settings)}", f"framing=framing_for({model.name!r})"]
     if dict(run.roles) != dict(results.budget.roles or DEFAULT_ROLES):
         roles = "budget.roles" if results.budget.roles else "DEFAULT_ROLES"
         arguments.append(f'roles={{role: section for role, section in {roles}.items() if role != "step"}}')

@@ -1,0 +1,99 @@
+"""One stage: the three explorers and the card have one library and one set of commands, which do the same in each.
+
+In 0.2.0 there were three libraries and three sets of commands, and what one of them had learnt the others had not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import budgetkit as bk
+from budgetkit.lab.explorers.commands import OF_CONVERSATIONS, SHARED
+from budgetkit.lab.explorers.library import Library
+
+Make = Callable[..., Any]
+MAKERS: dict[str, Make] = {
+    "budget": lambda: bk.BudgetExplorer("chat", "support-chat", window=8_192),
+    "card": lambda: bk.DesignCard("chat", "support-chat", window=8_192),
+    "conversation": lambda: bk.ConversationExplorer("support-chat", "chat", window=8_192),
+    "accuracy": lambda: bk.AccuracyExplorer(budget="chat", window=8_192),
+}
+#: What only one explorer means otherwise: the cheap counter of the accuracy explorer, the several pins of the card.
+OTHERWISE = {"accuracy": {"counter"}, "card": {"pin"}}
+#: Changes of a budget, one after the other.
+CHANGES: list[tuple[str, dict[str, Any]]] = [
+    ("model", {"name": "gpt-4.1"}),
+    ("preset", {"name": "rag"}),
+    ("line", {"line": "window", "tokens": 12_000}),
+    ("line", {"line": "output", "tokens": 900}),
+    ("limits", {"line": "output", "at_least": 100, "at_most": 800}),
+    ("amount", {"line": "output", "amount": bk.Share("0.1")}),
+    ("lock", {"line": "output", "on": True}),
+    ("line", {"line": "output", "tokens": 100}),
+    ("lock", {"line": "output", "on": False}),
+    ("load", {"text": bk.state.to_yaml(bk.presets.chat(16_384))}),
+    ("setup", {"name": "mine.json", "content": bk.state.to_json(bk.presets.agent(9_000)).encode()}),
+    ("setup", {"name": "mine.json", "content": b"\xff"}),
+    ("model", {"name": "gtp-9"}),
+    ("refused", {"text": "no title holds that"}),
+    ("reset", {}),
+]
+TABLE = b"by_whom,said_what\nuser,How is Oslo?\nassistant,Sunny.\n"
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_every_explorer_has_the_one_library_and_the_one_set_of_commands(name: str) -> None:
+    explorer = MAKERS[name]()
+    assert type(explorer.library) is Library
+    shared = SHARED if name == "accuracy" else OF_CONVERSATIONS
+    other = {command for command in shared if explorer.commands[command] is not shared[command]}
+    assert other <= OTHERWISE.get(name, set())
+
+
+def test_a_change_of_the_budget_is_the_same_in_every_explorer() -> None:
+    """Amounts and locks were known to two of the four, limits to one; a refusal is the same sentence."""
+    explorers = [make() for make in MAKERS.values()]
+    for command, values in CHANGES:
+        for explorer in explorers:
+            explorer._do(command, **values)
+        plans = [explorer._results.budget_results.plan.budget for explorer in explorers]
+        assert all(budget == plans[0] for budget in plans), command
+        refusals = {
+            explorer.status for explorer in explorers if explorer.view.state["status"]["level"] in ("error", "refused")
+        }
+        assert len(refusals) <= 1, command
+
+
+@pytest.mark.parametrize("name", ["budget", "card", "conversation"])
+def test_a_table_that_waits_for_its_columns_changes_nothing(name: str) -> None:
+    """The conversation explorer let go of its window and its request before anybody had said which column is which."""
+    explorer = bk.ConversationExplorer("support-chat") if name == "conversation" else MAKERS[name]()
+    before = explorer.settings
+    explorer._do("file", name="chat.csv", content=TABLE)
+    assert explorer.view.door["columns"]["names"] == ["by_whom", "said_what"]
+    assert explorer.settings == before
+    explorer._do("columns", role="by_whom", content="said_what")
+    assert explorer.config["trace"] == "chat.csv"
+
+
+@pytest.mark.parametrize(("name", "place"), [("budget", "turn"), ("conversation", "request")])
+def test_choosing_the_conversation_that_is_shown_leaves_its_place(name: str, place: str) -> None:
+    """Finding a title moved the conversation explorer to its last request, even where that conversation was shown."""
+    explorer = MAKERS[name]()
+    explorer._do(place, **{place: 3})
+    explorer._do("conversation", number=0)
+    assert explorer.config[place] == 3
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_what_is_opened_goes_to_the_shelf_of_its_kind(name: str) -> None:
+    explorer = MAKERS[name]()
+    explorer._do("file", name="talk.json", content=b'[{"role": "user", "content": "Where is my parcel?"}]')
+    shelf = explorer.library.texts if name == "accuracy" else explorer.library.conversations
+    assert "talk.json" in shelf.names
+    explorer.undo()
+    explorer.redo()
+    assert explorer.config["corpus" if name == "accuracy" else "trace"] == "talk.json"
